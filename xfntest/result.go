@@ -88,11 +88,11 @@ func (r *Result) Golden(t testing.TB, path string) {
 	if err != nil {
 		t.Fatalf("reading golden file: %v", err)
 	}
-	wantObjects, err := decode(path, want)
+	wantObjects, err := manifest.Objects(path, want)
 	if err != nil {
 		t.Fatalf("reading golden file: %v", err)
 	}
-	gotObjects, err := decode("result", got.Bytes())
+	gotObjects, err := manifest.Objects("result", got.Bytes())
 	if err != nil {
 		t.Fatalf("decoding the result: %v", err)
 	}
@@ -106,18 +106,4 @@ func writeGolden(path string, text []byte) error {
 		return err
 	}
 	return fsx.WriteFile(path, 0o644, text)
-}
-
-func decode(path string, text []byte) ([]map[string]any, error) {
-	docs, err := manifest.Split(path, text)
-	if err != nil {
-		return nil, err
-	}
-	objects := make([]map[string]any, len(docs))
-	for i, doc := range docs {
-		if objects[i], err = doc.Object(); err != nil {
-			return nil, err
-		}
-	}
-	return objects, nil
 }

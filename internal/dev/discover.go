@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/afero"
 	"golang.org/x/mod/modfile"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
@@ -75,7 +77,7 @@ func own(fsys afero.Fs, dir, composition string) (string, error) {
 	if len(called) == 1 {
 		return called[0], nil
 	}
-	return "", hint.Wrap(fmt.Errorf("looking for a function in %q: %s calls %s, of which none has the name of the package or the module", dir, composition, strings.Join(called, ", ")),
+	return "", hint.Wrap(fmt.Errorf("looking for a function in %q: %s calls %s, but not a function with the name of the package or the module", dir, composition, strings.Join(called, ", ")),
 		"name it with "+hint.Package+" NAME="+hint.Hint(dir))
 }
 
@@ -86,13 +88,11 @@ func calls(fsys afero.Fs, file string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, _ := obj["spec"].(map[string]any)
-	steps, _ := spec["pipeline"].([]any)
+	steps, _, _ := unstructured.NestedSlice(obj, "spec", "pipeline")
 	var names []string
 	for _, s := range steps {
 		step, _ := s.(map[string]any)
-		ref, _ := step["functionRef"].(map[string]any)
-		if name, _ := ref["name"].(string); name != "" && !slices.Contains(names, name) {
+		if name := fieldpath.Text(step, "functionRef", "name"); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -107,14 +107,14 @@ func first(fsys afero.Fs, file string) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", file, err)
 	}
-	docs, err := manifest.Split(file, text)
+	objs, err := manifest.Objects(file, text)
 	if err != nil {
 		return nil, err
 	}
-	if len(docs) == 0 {
+	if len(objs) == 0 {
 		return nil, &manifest.Error{Path: file, Err: manifest.ErrEmpty}
 	}
-	return docs[0].Object()
+	return objs[0], nil
 }
 
 // packageName returns the name in package/crossplane.yaml, or "".
@@ -123,9 +123,7 @@ func packageName(fsys afero.Fs, dir string) string {
 	if err != nil {
 		return ""
 	}
-	meta, _ := obj["metadata"].(map[string]any)
-	name, _ := meta["name"].(string)
-	return name
+	return fieldpath.Text(obj, "metadata", "name")
 }
 
 // moduleName returns the last element of the module path, or "".

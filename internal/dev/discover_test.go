@@ -45,7 +45,7 @@ func TestDiscover(t *testing.T) {
 		},
 		"Module":        {"the package can have another name", base(map[string]string{"package/crossplane.yaml": "metadata: {name: other}"}), named("function-mod"), ""},
 		"Only":          {"a single function can have any name", base(map[string]string{"example/composition.yaml": composition("hello", "hello")}), named("hello"), ""},
-		"Unclear":       {"an ambiguous function is an error", base(map[string]string{"example/composition.yaml": composition("a", "b")}), dev.Project{}, "calls a, b, of which none has the name"},
+		"Unclear":       {"an ambiguous function is an error", base(map[string]string{"example/composition.yaml": composition("a", "b")}), dev.Project{}, "calls a, b, but not a function with the name"},
 		"BeingWritten":  {"a Composition that cannot be parsed is accepted", base(map[string]string{"example/composition.yaml": "kind: ["}), named("function-mod"), ""},
 		"CallsNone":     {"a Composition without a pipeline is accepted", base(map[string]string{"example/composition.yaml": "kind: X"}), named("function-mod"), ""},
 		"NoComposition": {"a missing Composition is an error", base(map[string]string{"example/composition.yaml": ""}), dev.Project{}, "there is no example/composition.yaml"},

@@ -24,8 +24,6 @@ type Config struct {
 	// there may be no suites.
 	Suites          []string
 	SuitesMayBeNone bool
-	// Write writes a golden file.
-	Write func(path string, text []byte) error
 	// Timeout limits a render, and CaseTimeout a case that sets no timeout.
 	// Both include the start of functions.
 	Timeout, CaseTimeout time.Duration
@@ -59,12 +57,17 @@ const coarse = 10 * time.Millisecond
 // show must not block for long. When Run returns, all functions have stopped.
 // It returns the errors of show and of stopping functions.
 func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event) error) (err error) {
-	l := &loop{config: c, pool: NewPool(c.Now), runtimes: map[session.Runtime]runtimes.Runtime{}, told: map[string]bool{}}
+	l := &loop{config: c, pool: NewPool(c.Now), runtimes: map[session.Runtime]runtimes.Runtime{}, seen: map[string]bool{}}
 	for name, r := range c.Session.Runtimes {
 		l.runtimes[name] = l.pool.Runtime(string(name), r, graceOf(name))
 	}
 	defer func() { err = errors.Join(err, l.pool.Close(ctx)) }()
-	l.renders, l.tests = explicit(c), explicitTests(c)
+	l.explicit = slices.Concat(c.Inputs.Paths(), c.Session.BuiltinOptions.Templates)
+	if c.Session.Functions != "" {
+		l.explicit = append(l.explicit, c.Session.Functions)
+	}
+	l.explicitTests = slices.Concat(c.Suites, c.Session.BuiltinOptions.Templates)
+	l.renders, l.tests = l.explicit, l.explicitTests
 	var polling error
 	l.watcher, polling = watch.Open(ctx, c.Poll)
 	defer func() { err = errors.Join(err, l.watcher.Close()) }()
@@ -83,19 +86,6 @@ func graceOf(r session.Runtime) time.Duration {
 	return 500 * time.Millisecond
 }
 
-// explicit returns the paths that the user named.
-func explicit(c Config) []string {
-	in := c.Inputs
-	paths := slices.Concat(in.XRs, []string{in.Composition, c.Session.Functions, in.XRD}, in.Compositions, in.Observed, in.Required,
-		in.Extra, in.Schemas, in.Credentials, in.ObserveFixtures, slices.Collect(maps.Values(in.ContextFiles)))
-	paths = append(paths, c.Session.BuiltinOptions.Templates...)
-	return slices.DeleteFunc(paths, func(p string) bool { return p == "" })
-}
-
-func explicitTests(c Config) []string {
-	return slices.Concat(c.Suites, c.Session.BuiltinOptions.Templates)
-}
-
 // A loop is the state shared by rounds.
 type loop struct {
 	config   Config
@@ -103,6 +93,8 @@ type loop struct {
 	runtimes map[session.Runtime]runtimes.Runtime
 	watcher  *watch.Watcher
 
+	// explicit and explicitTests are the paths that the user named.
+	explicit, explicitTests []string
 	// renders and tests are the paths that renders and tests read. last is
 	// the latest snapshot.
 	renders, tests []string
@@ -121,7 +113,8 @@ type loop struct {
 
 	good  *Rendering
 	goodN int
-	told  map[string]bool
+	// seen has the notes of earlier rounds.
+	seen map[string]bool
 }
 
 func (l *loop) run(ctx context.Context, commands <-chan Command, show func(Event) error) error {
@@ -159,7 +152,6 @@ func (l *loop) run(ctx context.Context, commands <-chan Command, show func(Event
 	}
 }
 
-// begin starts the next round.
 func (l *loop) begin(ctx context.Context, show func(Event) error) error {
 	l.n++
 	l.next.Test = l.next.Test || l.untested
@@ -178,7 +170,6 @@ func (l *loop) begin(ctx context.Context, show func(Event) error) error {
 	return show(Event{Began: &l.now})
 }
 
-// abandon cancels the current round and waits for its end.
 func (l *loop) abandon() {
 	if l.running == nil {
 		return
@@ -208,7 +199,6 @@ func (l *loop) command(c Command) {
 	}
 }
 
-// ask adds a plan to the next round.
 func (l *loop) ask(p Plan) {
 	if p.empty() {
 		return
@@ -237,7 +227,7 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 	if r.Rendered != nil && r.Rendered.Err == nil && (r.Plan.Test || len(l.config.Suites) == 0) {
 		l.pool.DropUnused(ctx)
 	}
-	l.judge(&r)
+	l.compare(&r)
 	r.Files, r.Folders = l.last.Count()
 	return show(Event{Round: &r})
 }
@@ -247,13 +237,13 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 func (l *loop) remember(r Round) {
 	whole := l.next.empty()
 	if r.Rendered != nil {
-		l.renders = watched(l.renders, r.renders, whole && r.Rendered.Err == nil, explicit(l.config))
+		l.renders = watched(l.renders, r.renders, whole && r.Rendered.Err == nil, l.explicit)
 	}
 	if r.Plan.Test {
 		l.untested = r.Tested != nil && r.Tested.Missing != nil
 	}
 	if r.tests != nil {
-		l.tests = watched(l.tests, r.tests, whole && r.Tested != nil && r.Tested.Err == nil, explicitTests(l.config))
+		l.tests = watched(l.tests, r.tests, whole && r.Tested != nil && r.Tested.Err == nil, l.explicitTests)
 	}
 }
 
@@ -264,14 +254,13 @@ func watched(before, now []string, whole bool, always []string) []string {
 	return union(now, always)
 }
 
-// judge compares a round with earlier ones.
-func (l *loop) judge(r *Round) {
+func (l *loop) compare(r *Round) {
 	r.Notes = slices.DeleteFunc(r.Notes, func(n string) bool {
-		told := l.told[n]
-		if len(l.told) < mostTold {
-			l.told[n] = true
+		seen := l.seen[n]
+		if len(l.seen) < maxSeen {
+			l.seen[n] = true
 		}
-		return told
+		return seen
 	})
 	if r.Rendered != nil && r.Rendered.Err == nil {
 		var before []map[string]any
@@ -285,13 +274,14 @@ func (l *loop) judge(r *Round) {
 	r.Good, r.GoodN = l.good, l.goodN
 }
 
-// mostTold limits the number of notes that are remembered.
-const mostTold = 10_000
+// maxSeen limits the number of notes that are remembered.
+const maxSeen = 10_000
 
 // look returns the changes since the last snapshot, and watches the current
 // files.
 func (l *loop) look(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
-	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: l.sources(), Folders: l.config.Session.BuiltinOptions.Templates}
+	sources := union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
+	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: sources, Folders: l.config.Session.BuiltinOptions.Templates}
 	former := l.last
 	for range 3 { // Changes in a new folder before it is watched are not reported.
 		l.last = watch.TakeSnapshot(targets, former, l.config.Now())
@@ -314,13 +304,65 @@ func (l *loop) polls(why error, show func(Event) error) error {
 	return show(Event{Notice: fmt.Sprintf("looking for changes every %s: %v", watch.Interval, why)})
 }
 
-// sources returns the packages of functions that may be files.
-func (l *loop) sources() []string {
-	return union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
-}
-
 func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// A Command is a request of the user.
+type Command int
+
+const (
+	// Again renders and tests, even if nothing changed.
+	Again Command = iota
+	// Accept tests and writes the golden files that differ.
+	Accept
+)
+
+// A Plan is the work of a round.
+type Plan struct {
+	// Restart lists the packages of functions to restart.
+	Restart []string
+	// Render and Test select the work. Accept writes golden files.
+	Render, Test, Accept bool
+	// Changed lists the changed paths, without duplicates.
+	Changed []string
+}
+
+// planOf returns the plan for changes. A source is one of a function, which
+// renders and tests may call; other paths affect only what reads them.
+func planOf(changes []watch.Change, renders, tests []string) Plan {
+	var p Plan
+	for _, c := range changes {
+		p.Changed = append(p.Changed, c.Path)
+		if c.Source != "" {
+			p.Restart = append(p.Restart, c.Source)
+			p.Render, p.Test = true, true
+			continue
+		}
+		p.Render = p.Render || slices.Contains(renders, c.Path)
+		p.Test = p.Test || slices.Contains(tests, c.Path)
+	}
+	return p.tidy()
+}
+
+func (p Plan) and(o Plan) Plan {
+	return Plan{
+		Restart: slices.Concat(p.Restart, o.Restart),
+		Render:  p.Render || o.Render,
+		Test:    p.Test || o.Test,
+		Accept:  p.Accept || o.Accept,
+		Changed: slices.Concat(p.Changed, o.Changed),
+	}.tidy()
+}
+
+func (p Plan) tidy() Plan {
+	for _, list := range []*[]string{&p.Restart, &p.Changed} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return p
+}
+
+func (p Plan) empty() bool { return !p.Render && !p.Test }

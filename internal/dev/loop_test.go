@@ -134,9 +134,9 @@ func start(t *testing.T, change func(*dev.Config)) *bench {
 			Packages: map[string]string{"f": b.path("fn")},
 			Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: b.fake},
 		},
-		Inputs:  session.Inputs{XRs: []string{b.path("xr.yaml")}, Composition: b.path("composition.yaml")},
-		Suites:  []string{b.path("tests")},
-		Write:   func(path string, text []byte) error { return os.WriteFile(path, text, 0o600) },
+		Inputs: session.Inputs{XRs: []string{b.path("xr.yaml")}, Composition: b.path("composition.yaml")},
+		Suites: []string{b.path("tests")},
+
 		Timeout: time.Minute, CaseTimeout: time.Minute, Now: time.Now,
 	}
 	if change != nil {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
@@ -40,8 +42,8 @@ type Start struct {
 type slot struct {
 	fn    runtimes.Function
 	grace time.Duration
-	// free is full unless a caller starts the function.
-	free chan struct{}
+	// starting is held by the caller that starts the function.
+	starting *semaphore.Weighted
 	// instance is nil if the function does not run.
 	instance *runtimes.Instance
 	// round is the last round that requested the function.
@@ -126,12 +128,10 @@ func (k pooled) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Inst
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-s.free:
-	case <-ctx.Done():
+	if s.starting.Acquire(ctx, 1) != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, context.Cause(ctx))
 	}
-	defer func() { s.free <- struct{}{} }()
+	defer s.starting.Release(1)
 	k.mu.Lock()
 	instance, runs := s.instance, s.runs()
 	k.mu.Unlock()
@@ -151,8 +151,7 @@ func (k pooled) enter(fn runtimes.Function) (*slot, error) {
 	key := k.key(fn)
 	s := k.kept[key]
 	if s == nil {
-		s = &slot{fn: fn, grace: k.grace, free: make(chan struct{}, 1)}
-		s.free <- struct{}{}
+		s = &slot{fn: fn, grace: k.grace, starting: semaphore.NewWeighted(1)}
 		k.kept[key] = s
 	}
 	s.round = k.round

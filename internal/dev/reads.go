@@ -2,7 +2,6 @@ package dev
 
 import (
 	"io/fs"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -14,37 +13,28 @@ import (
 // and files that do not exist. It is safe for concurrent use.
 type reads struct {
 	afero.Fs
-
-	mu    sync.Mutex
-	noted map[string]bool
+	noted sync.Map
 }
 
 var _ afero.Lstater = (*reads)(nil)
 
-func newReads(fsys afero.Fs) *reads { return &reads{Fs: fsys, noted: map[string]bool{}} }
-
-func (r *reads) note(path string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.noted[path] = true
-}
-
-// paths returns the recorded paths, sorted.
-func (r *reads) paths() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Sorted(maps.Keys(r.noted))
+func (r *reads) paths() (all []string) {
+	for path := range r.noted.Range {
+		all = append(all, path.(string))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // Open records the file, whether it exists or not.
 func (r *reads) Open(name string) (afero.File, error) {
-	r.note(name)
+	r.noted.Store(name, nil)
 	return r.Fs.Open(name)
 }
 
 // OpenFile records the file, whether it exists or not.
 func (r *reads) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
-	r.note(name)
+	r.noted.Store(name, nil)
 	return r.Fs.OpenFile(name, flag, perm)
 }
 
@@ -52,20 +42,21 @@ func (r *reads) OpenFile(name string, flag int, perm os.FileMode) (afero.File, e
 func (r *reads) Stat(name string) (fs.FileInfo, error) {
 	info, err := r.Fs.Stat(name)
 	if err != nil {
-		r.note(name)
+		r.noted.Store(name, nil)
 	}
 	return info, err
 }
 
 // LstatIfPossible records a file that does not exist.
-func (r *reads) LstatIfPossible(name string) (info fs.FileInfo, lstat bool, err error) {
-	if l, ok := r.Fs.(afero.Lstater); ok {
-		info, lstat, err = l.LstatIfPossible(name)
-	} else {
-		info, err = r.Fs.Stat(name)
+func (r *reads) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
+	l, ok := r.Fs.(afero.Lstater)
+	if !ok {
+		info, err := r.Stat(name)
+		return info, false, err
 	}
+	info, lstat, err := l.LstatIfPossible(name)
 	if err != nil {
-		r.note(name)
+		r.noted.Store(name, nil)
 	}
 	return info, lstat, err
 }

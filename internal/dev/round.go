@@ -67,7 +67,6 @@ type Testing struct {
 	Missing []string
 }
 
-// do executes a plan.
 func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	r := Round{N: n, Plan: p}
 	l.pool.Begin()
@@ -76,8 +75,8 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	}
 	events := &events{step: step}
 	if p.Render {
-		files := newReads(l.config.Session.Reader.FS)
-		r.Rendered = l.render(ctx, files, events.take)
+		files := &reads{Fs: l.config.Session.Reader.FS}
+		r.Rendered = l.render(ctx, files, events.add)
 		r.renders = files.paths()
 	}
 	switch missing := l.pool.Unstarted(); {
@@ -85,8 +84,8 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	case len(missing) > 0:
 		r.Tested = &Testing{Missing: missing}
 	default:
-		files := newReads(l.config.Session.Reader.FS)
-		r.Tested = l.test(ctx, files, events.take, p.Accept)
+		files := &reads{Fs: l.config.Session.Reader.FS}
+		r.Tested = l.test(ctx, files, events.add, p.Accept)
 		r.tests = files.paths()
 	}
 	r.Starts = l.pool.Starts()
@@ -119,7 +118,7 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 		trace, _ := recorders.Trace(r.N, r.Source, r.RuntimeOf, r.Err)
 		out.Traces = append(out.Traces, trace)
 		if r.Err != nil {
-			errs = append(errs, located(r))
+			errs = append(errs, fmt.Errorf("%s: %w", r.Source, r.Err))
 			return nil
 		}
 		out.Documents = append(out.Documents, r.Documents(render.Include{})...)
@@ -140,9 +139,6 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 	return out
 }
 
-// located adds the position of the XR to its error.
-func located(r session.Result) error { return fmt.Errorf("%s: %w", r.Source, r.Err) }
-
 func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept bool) *Testing {
 	began := l.config.Now()
 	out := &Testing{}
@@ -158,7 +154,7 @@ func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept b
 	if err == nil {
 		o := suite.Options{Config: config, Timeout: l.config.CaseTimeout, Trace: true, Now: l.config.Now}
 		if accept {
-			o.Update = l.config.Write
+			o.Update = suite.WriteGolden
 		}
 		err = suite.Run(ctx, items, o, func(o suite.Outcome) error {
 			out.Outcomes = append(out.Outcomes, o)
@@ -170,7 +166,6 @@ func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept b
 	return out
 }
 
-// failed returns the number of failed cases.
 func (t *Testing) failed() int {
 	n := 0
 	for _, o := range t.Outcomes {
@@ -205,7 +200,7 @@ type events struct {
 	notes, warnings []string
 }
 
-func (e *events) take(ev progress.Event) {
+func (e *events) add(ev progress.Event) {
 	switch ev.Kind {
 	case progress.Step:
 		e.step(ev.Text)

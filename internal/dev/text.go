@@ -1,7 +1,6 @@
 package dev
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
@@ -37,25 +37,15 @@ type Text struct {
 // functions, changes, and results of tests. Control characters of external
 // texts are escaped.
 func (t Text) Sections(r Round) ([]Section, error) {
-	sections := []Section{Wrap(t.head(r), t.Columns)}
-	add := func(s Section, err error) error {
+	changes, err := t.changes(r)
+	tests, testErr := t.tests(r.Tested)
+	var sections []Section
+	for _, s := range []Section{t.head(r), t.failure(r), t.said(r), changes, tests} {
 		if len(s) > 0 {
 			sections = append(sections, Wrap(s, t.Columns))
 		}
-		return err
 	}
-	said := t.said(r)
-	var errs []error
-	if r.Rendered != nil {
-		errs = append(errs, add(t.failure(r), nil), add(said, nil))
-		errs = append(errs, add(t.changes(r)))
-	} else {
-		errs = append(errs, add(said, nil))
-	}
-	if r.Tested != nil {
-		errs = append(errs, add(t.tests(r.Tested)))
-	}
-	return sections, errors.Join(errs...)
+	return sections, errors.Join(err, testErr)
 }
 
 // head returns the changes that started the round, and durations.
@@ -120,10 +110,10 @@ func seconds(d time.Duration) string {
 
 // failure returns the error of the render, and what is shown instead.
 func (t Text) failure(r Round) Section {
-	err := r.Rendered.Err
-	if err == nil {
+	if r.Rendered == nil || r.Rendered.Err == nil {
 		return nil
 	}
+	err := r.Rendered.Err
 	what, text := "not rendered", err.Error()
 	var ce *gobuild.CompileError
 	if errors.As(err, &ce) {
@@ -140,7 +130,6 @@ func (t Text) failure(r Round) Section {
 	return append(append(s, indented(text)...), t.hint(err)...)
 }
 
-// hint returns the lines of an error's hint, if it has one.
 func (t Text) hint(err error) Section {
 	h := hint.Of(err)
 	if h == "" {
@@ -197,20 +186,17 @@ func (t Text) said(r Round) Section {
 func (t Text) result(step string, r report.Result) Section {
 	color := map[string]report.Color{"Fatal": report.Red, "Warning": report.Yellow}[r.Severity]
 	var s Section
-	for i, l := range strings.Split(r.String(), "\n") {
-		if i == 0 {
-			l = "step " + step + ": " + l
-		} else {
-			l = "    " + l
-		}
+	for l := range strings.SplitSeq(strings.ReplaceAll("step "+step+": "+r.String(), "\n", "\n    "), "\n") {
 		s = append(s, t.tint(color, printable(l)))
 	}
 	return s
 }
 
-// changes returns the differences of the documents.
 func (t Text) changes(r Round) (Section, error) {
 	shown := r.Rendered
+	if shown == nil {
+		return nil, nil
+	}
 	if shown.Err != nil {
 		if shown = r.Good; shown == nil || !t.Last {
 			return nil, nil
@@ -222,26 +208,23 @@ func (t Text) changes(r Round) (Section, error) {
 	case shown.First:
 		title = report.Count(len(shown.Documents), "document") + ":"
 		if !t.Whole {
-			diff = withoutFields(diff)
+			diff = slices.Clone(diff)
+			for i := range diff {
+				diff[i].Changes = nil
+			}
 		}
 	case len(diff) == 0:
 		return Section{"nothing changed since the last render"}, nil
 	}
-	var b bytes.Buffer
+	var b strings.Builder
 	err := report.WriteChanges(&b, diff, t.Color)
 	return append(Section{title}, lines(b.String())...), err
 }
 
-func withoutFields(diffs []report.DocDiff) []report.DocDiff {
-	diffs = slices.Clone(diffs)
-	for i := range diffs {
-		diffs[i].Changes = nil
-	}
-	return diffs
-}
-
-// tests returns the failures of tests and their number.
 func (t Text) tests(tested *Testing) (Section, error) {
+	if tested == nil {
+		return nil, nil
+	}
 	if tested.Missing != nil {
 		return Section{t.tint(report.Red, "not tested: function "+report.Printable(strings.Join(tested.Missing, ", "))+" does not start")}, nil
 	}
@@ -249,7 +232,7 @@ func (t Text) tests(tested *Testing) (Section, error) {
 		s := append(Section{t.tint(report.Red, "not tested")}, indented(tested.Err.Error())...)
 		return append(s, t.hint(tested.Err)...), nil
 	}
-	var b bytes.Buffer
+	var b strings.Builder
 	text := format.Text{W: &b, Color: t.Color, Spell: t.Spell}
 	for _, o := range tested.Outcomes {
 		if err := text.Add(o); err != nil {
@@ -269,4 +252,87 @@ func (t Text) tint(color report.Color, text string) string {
 		return text
 	}
 	return color.Paint(text)
+}
+
+// fewest is the minimum number of lines of a section.
+const fewest = 4
+
+// Fit returns the lines of sections, separated by empty lines. If they need
+// more than rows of the given columns, it cuts the longest sections and says
+// how to show all.
+func Fit(sections []Section, rows, columns int, all string) []string {
+	most := 0
+	for _, s := range sections {
+		most = max(most, len(s))
+	}
+	for ; most > fewest; most-- {
+		if height(joined(sections, most, all), columns) <= rows {
+			break
+		}
+	}
+	return joined(sections, most, all)
+}
+
+func joined(sections []Section, most int, all string) []string {
+	var lines []string
+	for i, s := range sections {
+		if i > 0 {
+			lines = append(lines, "")
+		}
+		if len(s) > most {
+			more := len(s) - most + 1
+			lines = append(lines, s[:most-1]...)
+			lines = append(lines, fmt.Sprintf("… %d more lines: %s", more, all))
+			continue
+		}
+		lines = append(lines, s...)
+	}
+	return lines
+}
+
+// Wrap breaks the lines of a section that are longer than columns at spaces,
+// and indents continuation lines. 0 columns break nothing.
+func Wrap(s Section, columns int) Section {
+	if columns <= 0 {
+		return s
+	}
+	var all Section
+	for _, l := range s {
+		all = append(all, wrap(l, columns)...)
+	}
+	return all
+}
+
+// wrap breaks one line. All parts get its color.
+func wrap(line string, columns int) []string {
+	if height([]string{line}, columns) == 1 {
+		return []string{line}
+	}
+	color, end := "", ""
+	if at := escape().FindStringIndex(line); at != nil && at[0] == 0 {
+		color, end = line[:at[1]], report.ResetColor
+	}
+	text := escape().ReplaceAllString(line, "")
+	margin := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	var all []string
+	for _, l := range report.Wrap(text[len(margin):], columns-len(margin)-4) {
+		if len(all) == 1 {
+			margin += "    "
+		}
+		all = append(all, color+margin+l+end)
+	}
+	return all
+}
+
+// escape matches color escape sequences.
+var escape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
+
+// height returns the number of rows of lines on a screen that wraps them.
+func height(lines []string, columns int) int {
+	rows := 0
+	for _, l := range lines {
+		n := utf8.RuneCountInString(escape().ReplaceAllString(l, ""))
+		rows += max(1, (n+columns-1)/columns)
+	}
+	return rows
 }

@@ -39,13 +39,12 @@ const (
 	benchImage     = "xfn.test/bench-build:v1"
 )
 
-// BenchmarkBuild builds a package with a runtime image of 1 GiB in four layers,
-// half of which can be compressed, by turns with what no program could do
-// without: reading the layers and their SHA-256 sums, of what is stored, too, and
-// where they are not compressed, compressing them by the same library on all
-// cores. All figures are medians: s-build and s-limit of the two, x-limit their
-// ratio, which should be less than 1.3, and the most memory, in MiB, which should
-// be less than 100. TMPDIR says which disk it is about.
+// BenchmarkBuild builds a package with a runtime image of 1 GiB in four half
+// compressible layers. It alternates with the minimum work: reading the layers,
+// their SHA-256 digests and, for uncompressed layers, compression by the same
+// library on all cores. Figures are medians: s-build and s-limit, their ratio
+// x-limit (goal: below 1.3), and the peak memory in MiB (goal: below 100).
+// TMPDIR selects the disk.
 func BenchmarkBuild(b *testing.B) {
 	xfn := e2e.Binary(b)
 	dir := b.TempDir()
@@ -91,8 +90,8 @@ func BenchmarkBuild(b *testing.B) {
 	})
 }
 
-// compare reports the medians of building and of the machine's limit, if there
-// is one.
+// compare reports the medians of building and of the machine's limit, if limit
+// is not nil.
 func compare(b *testing.B, build func() (time.Duration, int64), limit func()) {
 	b.Helper()
 	var builds, limits []time.Duration
@@ -122,7 +121,7 @@ func middle(all []time.Duration) time.Duration {
 	return all[len(all)/2]
 }
 
-// buildOnce returns how long a process took, and the most memory that it had.
+// buildOnce returns the duration and the peak memory of a process.
 func buildOnce(b *testing.B, xfn string, args ...string) (time.Duration, int64) {
 	b.Helper()
 	forgetPeak()
@@ -134,14 +133,14 @@ func buildOnce(b *testing.B, xfn string, args ...string) (time.Duration, int64) 
 	return time.Since(began), maxRSS(cmd.ProcessState)
 }
 
-// forgetPeak makes the most memory that this process had what it has now. On
-// Linux a child begins with what its parent had (proc_pid_clear_refs(5)).
+// forgetPeak resets the peak memory of this process. On Linux a child inherits
+// that of its parent (proc_pid_clear_refs(5)).
 func forgetPeak() {
 	debug.FreeOSMemory()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // elsewhere there is none
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // missing on other systems
 }
 
-// benchRuntime makes the layers, plain and compressed.
+// benchRuntime creates the layers, plain and compressed.
 func benchRuntime(b *testing.B, dir string) (plain, zipped []benchLayer) {
 	b.Helper()
 	data := rand.NewChaCha8([32]byte{})
@@ -163,7 +162,7 @@ func benchRuntime(b *testing.B, dir string) (plain, zipped []benchLayer) {
 	return plain, zipped
 }
 
-// half are bytes half of which can be guessed: 32 random ones, then 32 of text.
+// half generates half compressible data: 32 random bytes, then 32 of text.
 type half struct{ random io.Reader }
 
 func (h *half) Read(p []byte) (int, error) {
@@ -195,7 +194,7 @@ func createLayer(b *testing.B, path string, write func(io.Writer) error) benchLa
 	return benchLayer{path: path, digest: hex.EncodeToString(sum.Sum(nil)), size: info.Size()}
 }
 
-// benchZip compresses a file to w, and gives its content to plain beside that.
+// benchZip compresses a file to w, and writes its content to plain.
 func benchZip(w io.Writer, path string, plain io.Writer) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -213,10 +212,10 @@ func benchZip(w io.Writer, path string, plain io.Writer) error {
 	return errors.Join(err, zw.Close())
 }
 
-// An onlyWriter has no way around a buffer.
+// An onlyWriter hides the other methods of a Writer.
 type onlyWriter struct{ io.Writer }
 
-// zipLayers compresses layers to nowhere.
+// zipLayers compresses layers and discards the output.
 func zipLayers(b *testing.B, layers []benchLayer) {
 	b.Helper()
 	for _, l := range layers {
@@ -229,7 +228,7 @@ func zipLayers(b *testing.B, layers []benchLayer) {
 	}
 }
 
-// sumLayers reads layers for their sums.
+// sumLayers reads layers and computes their digests.
 func sumLayers(b *testing.B, layers []benchLayer) {
 	b.Helper()
 	for _, l := range layers {
@@ -244,7 +243,7 @@ func sumLayers(b *testing.B, layers []benchLayer) {
 	}
 }
 
-// A summer takes a sum beside what is written to it.
+// A summer computes the digest of what is written to it.
 type summer struct {
 	sum    hash.Hash
 	blocks chan []byte

@@ -20,10 +20,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 )
 
-// BenchmarkRenderDocker renders the template's example in Docker, by turns with a
-// bare docker run of the same image until its first answer, and its docker rm -f,
-// and with a container that is kept. The ratios of the medians are what counts:
-// of what is removed less than 1.3, and what is kept in less than 60 ms.
+// BenchmarkRenderDocker renders the template's example in Docker. It alternates
+// with docker run of the same image until its first response and docker rm -f,
+// and with a container that is kept. The ratio of the medians should be below
+// 1.3, and a render with a kept container below 60 ms.
 func BenchmarkRenderDocker(b *testing.B) {
 	xfn := e2e.Binary(b)
 	docker, err := exec.LookPath("docker")
@@ -74,7 +74,7 @@ func BenchmarkRenderDocker(b *testing.B) {
 	b.ReportMetric(median(renders).Seconds()/(median(bare)+median(removed)).Seconds(), "render/docker-run+rm")
 }
 
-// bareRun runs an image until it has answered once.
+// bareRun runs an image until its first response.
 func bareRun(b *testing.B, docker, img string) {
 	b.Helper()
 	run1(b, ".", docker, "run", "-d", "--name", "xfn-bare", "-p", "127.0.0.1::9443", img, "--insecure")
@@ -92,7 +92,7 @@ func bareRun(b *testing.B, docker, img string) {
 	if err := client.WaitReady(ctx); err != nil {
 		b.Fatal(err)
 	}
-	// It has nothing to compose for, and says so.
+	// The request has no XR, so the function returns a result.
 	if _, err := client.RunFunction(ctx, "function-hello", &fnv1.RunFunctionRequest{}); err != nil {
 		b.Fatal(err)
 	}

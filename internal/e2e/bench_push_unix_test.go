@@ -24,12 +24,11 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// BenchmarkPush pushes a package of about 550 MiB in four layers into an empty
-// registry on this machine, by turns with one plain upload of the same bytes:
-// Docker's registry, and ours. All times are medians: s-push and s-plain of the
-// two, x-plain their ratio, which should be less than 1.2, and ms-again of a push
-// that finds nothing to do, which should be less than 100. MiB-peak is the most
-// memory that a push had, which should be less than 60.
+// BenchmarkPush pushes a package of about 550 MiB in four layers to an empty
+// registry on this machine, Docker's and ours. It alternates with one plain
+// upload of the same bytes. Times are medians: s-push, s-plain, their ratio
+// x-plain (goal: below 1.2), and ms-again of a push without changes (goal:
+// below 100). MiB-peak is the peak memory of a push (goal: below 60).
 func BenchmarkPush(b *testing.B) {
 	overRegistries(b, "push", func(b *testing.B, s benchSite, t benchTimes) (peak int64) {
 		t.byTurns(func() time.Duration {
@@ -48,8 +47,9 @@ func BenchmarkPush(b *testing.B) {
 	})
 }
 
-// BenchmarkPull pulls the package back, by turns with plain requests for the same
-// blobs, which are written to a file. Its figures are those of BenchmarkPush.
+// BenchmarkPull pulls the package. It alternates with plain requests for the
+// same blobs, which are written to a file. Its figures are those of
+// BenchmarkPush.
 func BenchmarkPull(b *testing.B) {
 	overRegistries(b, "pull", func(b *testing.B, s benchSite, t benchTimes) (peak int64) {
 		s.run(b, "xpkg", "push", "-q", "-f", s.file, s.ref)
@@ -69,16 +69,16 @@ func BenchmarkPull(b *testing.B) {
 // A benchSite is an empty registry, and a package for it.
 type benchSite struct {
 	xfn, file, dir, host, ref string
-	// digest is that of the file.
+	// digest is the digest of the file.
 	digest string
 	blobs  []v1.Descriptor
 }
 
-// benchTimes are how long something took, by its name.
+// benchTimes are durations by name.
 type benchTimes map[string][]time.Duration
 
-// byTurns measures two things, of which each is first every other time, so that
-// what one leaves to be written to the disk does not always slow the other.
+// byTurns measures two functions in alternating order, so that data that one
+// has not yet flushed to the disk does not always slow the other.
 func (t benchTimes) byTurns(plain, ours func() time.Duration) {
 	first := len(t["plain"])%2 == 0
 	if first {
@@ -123,7 +123,7 @@ func overRegistries(b *testing.B, what string, round func(*testing.B, benchSite,
 	}
 }
 
-// benchPackage builds the package, and returns what it is made of.
+// benchPackage builds the package, and returns its blobs.
 func benchPackage(b *testing.B, xfn string) (file string, blobs []v1.Descriptor) {
 	b.Helper()
 	dir := b.TempDir()
@@ -195,9 +195,9 @@ func serveOurs(b *testing.B, xfn, dir string) string {
 	return strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
 }
 
-// run returns how long a process took, and the most memory that it had. The system
-// counts what this process had when it began a child as that of the child (as
-// benchmarks of larger figures may), so the child itself is asked where it can be.
+// run returns the duration and the peak memory of a process. The system counts
+// the memory of this process at the start of a child as that of the child, so
+// run reads the child's own peak where it can.
 func (s benchSite) run(b *testing.B, args ...string) (took time.Duration, peak int64) {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), s.xfn, args...)
@@ -223,8 +223,8 @@ func (s benchSite) run(b *testing.B, args ...string) (took time.Duration, peak i
 	}
 }
 
-// highWater is the most memory, in bytes, that a process has had: proc(5), VmHWM.
-// Where there is none to be read, it is 0.
+// highWater returns the peak memory of a process in bytes (VmHWM, proc(5)), or
+// 0 if it cannot be read.
 func highWater(pid int) (bytes int64) {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
@@ -250,7 +250,7 @@ func (s benchSite) upload(b *testing.B) {
 	s.do(b, http.MethodPut, end+join+"digest="+s.digest, nil, nil)
 }
 
-// download gets all blobs of the package, one after the other, into a file.
+// download downloads all blobs of the package, one after another, into a file.
 func (s benchSite) download(b *testing.B) {
 	b.Helper()
 	f, err := os.Create(filepath.Join(s.dir, "plain"))
@@ -265,10 +265,10 @@ func (s benchSite) download(b *testing.B) {
 	}
 }
 
-// An onlyReader has no size, so that what it reads is sent in chunks.
+// An onlyReader hides the size, so that its content is sent in chunks.
 type onlyReader struct{ io.Reader }
 
-// do makes a request, which has to succeed, and writes the answer to w.
+// do makes a request, which must succeed, and writes the response to w.
 func (benchSite) do(b *testing.B, method, url string, body io.Reader, w io.Writer) *http.Response {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), method, url, body)

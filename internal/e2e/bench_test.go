@@ -26,7 +26,7 @@ func run1(b *testing.B, dir, name string, args ...string) {
 	}
 }
 
-// scaffolded is a folder with the bundled template's function.
+// scaffolded returns a folder with the function of the bundled template.
 func scaffolded(b *testing.B, xfn string) string {
 	b.Helper()
 	dir := filepath.Join(b.TempDir(), "function-hello")
@@ -34,7 +34,7 @@ func scaffolded(b *testing.B, xfn string) string {
 	return dir
 }
 
-// BenchmarkHelp is what starting the process costs.
+// BenchmarkHelp measures the start of the process.
 func BenchmarkHelp(b *testing.B) {
 	xfn := e2e.Binary(b)
 	info, err := os.Stat(xfn)
@@ -68,8 +68,8 @@ func BenchmarkRenderExample(b *testing.B) {
 	}
 }
 
-// BenchmarkRenderRunning renders the template's example by a function that
-// runs already.
+// BenchmarkRenderRunning renders the template's example by a function that is
+// already running.
 func BenchmarkRenderRunning(b *testing.B) {
 	xfn := e2e.Binary(b)
 	dir := scaffolded(b, xfn)
@@ -124,8 +124,8 @@ func start(b *testing.B, program string) string {
 	return ""
 }
 
-// BenchmarkRenderPackage renders the example by the function out of its
-// package: unpacking and the function's own start included.
+// BenchmarkRenderPackage renders the example by the function in its package,
+// including unpacking and the start of the function.
 func BenchmarkRenderPackage(b *testing.B) {
 	xfn := e2e.Binary(b)
 	dir := scaffolded(b, xfn)
@@ -136,8 +136,8 @@ func BenchmarkRenderPackage(b *testing.B) {
 }
 
 // BenchmarkPackageAfterChange builds a package for two platforms after a change
-// of one line, by turns with what it cannot do without: the two go builds, side
-// by side. The ratio of the medians is what counts.
+// of one line. It alternates with the two go builds, in parallel. The result is
+// the ratio of the medians.
 func BenchmarkPackageAfterChange(b *testing.B) {
 	xfn := e2e.Binary(b)
 	dir := scaffolded(b, xfn)
@@ -156,8 +156,8 @@ func BenchmarkPackageAfterChange(b *testing.B) {
 	b.ReportMetric(median(packages).Seconds()/median(plain).Seconds(), "package/go-builds")
 }
 
-// afterChange changes one line of a function, and returns how long f takes then.
-// Each turn needs a number of its own, or go build finds its result in the cache.
+// afterChange changes one line of a function, and returns the duration of f.
+// Each turn needs its own number, or go build finds its result in the cache.
 func afterChange(b *testing.B, dir string, turn int, f func()) time.Duration {
 	b.Helper()
 	change := fmt.Sprintf("package main\n\nfunc init() { version = %d }\n\nvar version int\n", turn)
@@ -169,7 +169,8 @@ func afterChange(b *testing.B, dir string, turn int, f func()) time.Duration {
 	return time.Since(began)
 }
 
-// goBuilds builds a function as packages have it, for Linux, side by side.
+// goBuilds builds a function for Linux architectures in parallel, as packages
+// do.
 func goBuilds(b *testing.B, dir string, archs ...string) {
 	b.Helper()
 	g, ctx := errgroup.WithContext(b.Context())

@@ -17,8 +17,8 @@ import (
 )
 
 // BenchmarkRenderMany renders 1,000 and 10,000 XRs by a pipeline of one
-// builtin, each in one process, with the most memory that it had. What counts is
-// that ten times as many take ten times as long, and no more memory.
+// builtin, each in one process, and reports the peak memory. Ten times as many
+// XRs should take ten times as long and no more memory.
 func BenchmarkRenderMany(b *testing.B) {
 	xfn := e2e.Binary(b)
 	took := map[int]time.Duration{}
@@ -33,7 +33,8 @@ func BenchmarkRenderMany(b *testing.B) {
 	}
 }
 
-// BenchmarkRenderManyPatched does so by Patch & Transform and auto-ready.
+// BenchmarkRenderManyPatched does the same with Patch & Transform and
+// auto-ready.
 func BenchmarkRenderManyPatched(b *testing.B) {
 	xfn := e2e.Binary(b)
 	dir := manyXRs(b, 1000, "testdata/patched", "{apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: bucket-%d}, spec: {bucketRegion: us-east-2}}")
@@ -41,7 +42,7 @@ func BenchmarkRenderManyPatched(b *testing.B) {
 	renderMany(b, xfn, dir)
 }
 
-// renderMany renders what manyXRs made.
+// renderMany renders the folders of manyXRs.
 func renderMany(b *testing.B, xfn, dir string) {
 	b.Helper()
 	var peak int64
@@ -56,7 +57,7 @@ func renderMany(b *testing.B, xfn, dir string) {
 	b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
 }
 
-// maxRSS is the most memory that a process had, in bytes.
+// maxRSS returns the peak memory of a process in bytes.
 func maxRSS(p *os.ProcessState) int64 {
 	usage, ok := p.SysUsage().(*syscall.Rusage)
 	if !ok {
@@ -68,8 +69,8 @@ func maxRSS(p *os.ProcessState) int64 {
 	return int64(usage.Maxrss) * 1024
 }
 
-// manyXRs is a folder with the Composition and the Functions of another, and n
-// XRs for them in one file.
+// manyXRs returns a folder with the Composition and the Functions of another,
+// and n XRs in one file.
 func manyXRs(b *testing.B, n int, from, xr string) string {
 	b.Helper()
 	dir := b.TempDir()

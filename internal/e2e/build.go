@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// binaryVar names the xfn that tests run. The Makefile builds it before the tests
-// begin, so that no package is compiled twice at a time.
+// binaryVar is the environment variable with the path of the xfn to test. The
+// Makefile builds it before the tests, so that no package is compiled twice
+// concurrently.
 const binaryVar = "XFN_TEST_BIN"
 
 // buildLimit is enough to compile xfn and its libraries on a busy machine.
@@ -43,12 +44,12 @@ var binary = sync.OnceValues(func() (string, error) {
 	if err := readSources(); err != nil {
 		return "", err
 	}
-	return Build("github.com/xfn-dev/xfn/cmd/xfn", runtime.GOOS)
+	return buildProgram("github.com/xfn-dev/xfn/cmd/xfn", runtime.GOOS)
 })
 
-// readSources lists all folders of this module. The go command caches the result
-// of a test until a file changes that the test has opened or listed, and knows
-// nothing of what the test builds.
+// readSources lists all folders of this module. The go command caches a test result
+// until a file changes that the test has opened or listed; it does not see what the
+// test builds.
 func readSources() error {
 	root, err := goCommand(nil, "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {
@@ -62,17 +63,26 @@ func readSources() error {
 	})
 }
 
-// Build compiles a command of this module for an operating system, and returns
+// Command returns a command that runs xfn with the environment of this
+// process. It is killed after the Limit, or at the end of the test.
+func Command(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(Context(t), Binary(t), args...)
+	cmd.WaitDelay = time.Second // for child processes that outlive it
+	return cmd
+}
+
+// buildProgram compiles a command of this module for an operating system, and returns
 // the path of the program, which needs no other file. The program is in the go
 // command's build cache, so that all test processes and later runs share it. It
 // must not be changed or removed.
-func Build(pkg, goos string) (string, error) {
+func buildProgram(pkg, goos string) (string, error) {
 	printer := "echo"
 	if runtime.GOOS == "windows" {
 		printer = "cmd /c echo"
 	}
-	// go run keeps programs in its cache, but runs a new one in a folder that it
-	// then removes: the second time the program is that of the cache.
+	// go run runs a new program in a folder that it then removes. The second run
+	// uses the program in the cache.
 	for range 2 {
 		path, err := goCommand([]string{"CGO_ENABLED=0", "GOOS=" + goos}, "run", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-exec", printer, pkg)
 		if err != nil {
@@ -85,8 +95,8 @@ func Build(pkg, goos string) (string, error) {
 	return "", fmt.Errorf("building %s: go run does not keep the program", pkg)
 }
 
-// goCommand runs the go command with more variables, and returns the line that it
-// prints.
+// goCommand runs the go command with additional environment variables, and
+// returns its output.
 func goCommand(env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 )
 
 // containers is the program "containers DIR": a runner whose images are the
-// programs of a folder. It says where it listens, and ends by an interrupt.
+// programs of a folder. It prints its address, and exits on an interrupt.
 func containers() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -29,7 +29,7 @@ func containers() {
 	}
 }
 
-// serveContainers serves on an abstract socket where there are any.
+// serveContainers serves on an abstract socket if the system has them.
 func serveContainers(ctx context.Context, dir string) error {
 	network, address, prefix := "tcp", "127.0.0.1:0", "dns:///"
 	if runtime.GOOS == "linux" {
@@ -47,8 +47,9 @@ func serveContainers(ctx context.Context, dir string) error {
 	}))
 }
 
-// serveContainersCmd is "serve-containers VAR DIR": it starts a runner of the
-// alpha whose images are the programs of DIR, and sets VAR to its endpoint.
+// serveContainersCmd is "serve-containers VAR DIR": it starts a runner of
+// profile alpha whose images are the programs of DIR, and sets VAR to its
+// endpoint.
 func serveContainersCmd(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := exec.CommandContext(limited(ts), "containers", ts.MkAbs(args[1]))
 	out, err := cmd.StdoutPipe()

@@ -19,9 +19,10 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A corpusImage is what an image must have in common with the incumbent's.
+// A corpusImage has the properties that an image must share with that of the
+// crossplane CLI.
 type corpusImage struct {
-	// Config has what is not of this build: no times, and no history.
+	// Config is the config without times and history.
 	Config map[string]any
 	Layers []corpusLayer
 	// YAML and Examples are package.yaml and examples.yaml.
@@ -29,7 +30,7 @@ type corpusImage struct {
 }
 
 type corpusLayer struct {
-	// Mark is the layer's label, and its annotation where it is pushed.
+	// Mark is the label of the layer, and its annotation after a push.
 	Mark  string `json:"config_label"`
 	Files []corpusFile
 }
@@ -41,7 +42,8 @@ type corpusFile struct {
 	SHA256           string
 }
 
-// compareImage says how the package file at path differs from a case's image.
+// compareImage returns the differences of the package file at path from the
+// image of a case.
 func compareImage(t *testing.T, dir, path string) string {
 	t.Helper()
 	var want corpusImage
@@ -64,7 +66,7 @@ func compareImage(t *testing.T, dir, path string) string {
 	return cmp.Diff(want, got)
 }
 
-// describe says of our image what is known of the incumbent's.
+// describe returns the corpusImage of our image.
 func describe(t *testing.T, img v1.Image) corpusImage {
 	t.Helper()
 	m, err := img.Manifest()
@@ -102,7 +104,7 @@ func describe(t *testing.T, img v1.Image) corpusImage {
 	return got
 }
 
-// filesOf returns the entries of a layer, and what its files hold.
+// filesOf returns the entries of a layer, and the content of its files.
 func filesOf(t *testing.T, l v1.Layer) ([]corpusFile, map[string]string) {
 	t.Helper()
 	rc, err := l.Uncompressed()
@@ -135,8 +137,8 @@ func filesOf(t *testing.T, l v1.Layer) ([]corpusFile, map[string]string) {
 	}
 }
 
-// settings are what an image's config says that does not depend on the build:
-// no times, digests or history, and no platform that is empty.
+// settings returns the parts of an image's config that do not depend on the
+// build, without times, digests, history and an empty platform.
 func settings(config map[string]any) map[string]any {
 	config = maps.Clone(config)
 	for _, key := range []string{"created", "rootfs", "history"} {
@@ -151,8 +153,8 @@ func settings(config map[string]any) map[string]any {
 	return config
 }
 
-// only returns of got the keys that want has: our configs keep more. Labels are
-// returned whole.
+// only returns the keys of got that want has, because our configs have more.
+// Labels are returned whole.
 func only(want, got any) any {
 	w, ok := want.(map[string]any)
 	g, ok2 := got.(map[string]any)

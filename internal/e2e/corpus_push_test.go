@@ -20,12 +20,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// pushCorpus has package files, and what the incumbent's push made of them.
+// pushCorpus has package files, and the results of the crossplane CLI's push.
 const pushCorpus = "../../testdata/golden/xpkg/push"
 
-// TestPushCorpus pushes every case, by a process of its own, to registries like
-// those of the incumbent: ours, and Docker's. What differences.yaml does not list
-// ends in the same verdict, with the same at the tag, and what it lists does not.
+// TestPushCorpus pushes each case in a process of its own to our registry and
+// to Docker's. The exit code and the tag must equal those of the crossplane
+// CLI, unless differences.yaml lists the case; then they must differ.
 func TestPushCorpus(t *testing.T) {
 	t.Parallel()
 	known := knownDifferences(t, "push")
@@ -53,15 +53,15 @@ func TestPushCorpus(t *testing.T) {
 	}
 }
 
-// pushServers are addresses of the same registry: without any protection, for
-// the user gold with the password s3cret, by TLS, and for readers only.
+// pushServers are addresses of one registry: without protection, with the login
+// gold:s3cret, with TLS, and read-only.
 type pushServers struct {
 	plain, users, signed, readOnly string
-	// ca is the file of who signed the certificate.
+	// ca is the file of the CA certificate.
 	ca string
 }
 
-// ourServers are of the registry that xfn serves.
+// ourServers starts the registry of xfn.
 func ourServers(t *testing.T) pushServers {
 	t.Helper()
 	reg, err := registry.Open(filepath.Join(t.TempDir(), "registry"))
@@ -90,7 +90,7 @@ func ourServers(t *testing.T) pushServers {
 	}
 }
 
-// dockerServers are those of Docker's registry.
+// dockerServers starts Docker's registry.
 func dockerServers(t *testing.T) pushServers {
 	t.Helper()
 	dir, cert := t.TempDir(), remotetest.NewCertificate(t)
@@ -103,7 +103,7 @@ func dockerServers(t *testing.T) pushServers {
 	}
 }
 
-// A pushSite is where a case is pushed: its directory, and registries.
+// A pushSite is the directory and the registries of a case.
 type pushSite struct {
 	pushServers
 	tmp   string
@@ -128,7 +128,7 @@ func newPushSite(t *testing.T, servers pushServers, dir string) pushSite {
 	return s
 }
 
-// copy copies a directory, if there is one, with the ports of this site.
+// copy copies a directory, if it exists, with the ports of this site.
 func (s pushSite) copy(t *testing.T, from, to string) {
 	t.Helper()
 	to = filepath.Join(s.tmp, to)
@@ -166,7 +166,7 @@ func (s pushSite) run(t *testing.T, dir string, args ...string) (code int, stdou
 	return runCommand(t, cmd)
 }
 
-// comparePush pushes a case, and compares what came of it.
+// comparePush pushes a case and compares the result.
 func comparePush(t *testing.T, servers pushServers, dir string, listed bool) {
 	if runtime.GOOS == "windows" && strings.Contains(dir, "cred-helper") {
 		t.Skip("the helper is a shell script")
@@ -203,7 +203,7 @@ func comparePush(t *testing.T, servers pushServers, dir string, listed bool) {
 	}
 }
 
-// A registry whose CA only a file has is trusted by that file, for push and pull.
+// A registry with a CA in a file is trusted with that file, for push and pull.
 func TestCAFile(t *testing.T) {
 	t.Parallel()
 	for name, serve := range map[string]func(*testing.T) pushServers{"ours": ourServers, "docker-registry": dockerServers} {
@@ -231,8 +231,8 @@ func TestCAFile(t *testing.T) {
 	}
 }
 
-// A pushedShape is what has to be the same at the registry: what a manifest
-// points at and says about it, not its media types.
+// A pushedShape has the parts of a manifest that must be equal: descriptors and
+// annotations, but not media types.
 type pushedShape struct {
 	Config      string
 	Annotations map[string]string
@@ -246,7 +246,7 @@ type pushedLayer struct {
 	Annotations map[string]string
 }
 
-// goldenTag is what the incumbent left at the tag; the zero value is nothing.
+// goldenTag returns the tag that the crossplane CLI pushed, or the zero value.
 func goldenTag(t *testing.T, registry string) pushedShape {
 	t.Helper()
 	var entries map[string]struct {
@@ -263,7 +263,7 @@ func goldenTag(t *testing.T, registry string) pushedShape {
 		}
 	}
 	if strings.HasPrefix(string(top), `"`) {
-		return pushedShape{} // The text of a 404.
+		return pushedShape{} // The body of a 404.
 	}
 	return shapeOf(t, top, func(digest string) json.RawMessage { return byDigest[digest] })
 }
@@ -284,7 +284,7 @@ func tagOf(t *testing.T, registry string) string {
 	return ""
 }
 
-// tag is what is at the tag now.
+// tag returns the current content of the tag.
 func (s pushSite) tag(t *testing.T, registry string) pushedShape {
 	t.Helper()
 	repo, tag, _ := strings.Cut(tagOf(t, registry), ":")

@@ -24,15 +24,15 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// corpus has package roots, and what the incumbent's build made of them.
+// corpus has package roots, and the results of the crossplane CLI's build.
 const corpus = "../../testdata/golden/xpkg/build"
 
 // A difference is an element of testdata/golden/differences.yaml about a package.
 type difference struct{ Case, Mode, Fault, Rule, Differs string }
 
-// TestPackageCorpus builds every case twice: with --lint=warn, when a package
-// is what the control plane would see, and by default. What differences.yaml
-// does not list is as the incumbent has it, and what it lists is not.
+// TestPackageCorpus builds each case with --lint=warn and by default. The
+// result must equal that of the crossplane CLI, unless differences.yaml lists
+// the case; then it must differ.
 func TestPackageCorpus(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("making links needs a privilege there")
@@ -61,8 +61,8 @@ func TestPackageCorpus(t *testing.T) {
 	}
 }
 
-// reasons are the faults of the crossplane CLI that a difference may have, by the
-// key of the list. DIFFERENCES.md explains them.
+// reasons are the faults of the crossplane CLI that are valid reasons of a
+// difference, by the key of the list. DIFFERENCES.md explains them.
 var reasons = map[string][]string{
 	"build": {
 		"output-in-place", "second-base-layer", "broken-runtime", "last-line-length", "image-id", "needless-refusal", "ignore-patterns", "links-out-of-root",
@@ -98,7 +98,7 @@ func knownDifferences(t *testing.T, list string) map[string]difference {
 	return known
 }
 
-// comparePackage builds a case and compares what came of it.
+// comparePackage builds a case and compares the result.
 func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 	dir, err := filepath.Abs(filepath.Join(corpus, name))
 	if err != nil {
@@ -137,8 +137,8 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 	}
 }
 
-// caseLinks are links of the cases. They are kept as files that hold the target,
-// so that they survive any checkout.
+// caseLinks are symbolic links of the cases. They are stored as files with the
+// target, so that they survive any checkout.
 var caseLinks = map[string]string{
 	"fs-symlink-dangling":      "package/crd.yaml",
 	"fs-symlink-dir":           "package/crds",
@@ -150,8 +150,8 @@ var caseLinks = map[string]string{
 	"fs-symlink-root":          "link",
 }
 
-// makeCase makes the directory that a case ran in, and returns the variables that
-// it had.
+// makeCase creates the directory of a case, and returns its environment
+// variables.
 func makeCase(t *testing.T, dir, tmp string) []string {
 	t.Helper()
 	work := filepath.Join(tmp, "case")
@@ -188,10 +188,12 @@ func makeCase(t *testing.T, dir, tmp string) []string {
 	return env
 }
 
-// setUpCase runs a case's script. Images that it loads go when the test ends.
+// setUpCase runs the script of a case. Images that it loads are removed when
+// the test ends.
 func setUpCase(t *testing.T, script, work string, env []string) {
 	t.Helper()
-	// The script hides what was loaded; the images' names are in what it loads.
+	// The script discards the output of docker load; its inputs have the
+	// names of the images.
 	cmd := exec.CommandContext(e2e.Context(t), "sh", "-e")
 	cmd.Dir, cmd.Env = work, append(os.Environ(), env...)
 	cmd.Stdin = strings.NewReader(strings.ReplaceAll(script, ">/dev/null", ""))
@@ -228,7 +230,7 @@ func buildCommand(t *testing.T, dir, tmp string, flags []string) *exec.Cmd {
 	return cmd
 }
 
-// runCommand runs a command to its end, which need not be a success.
+// runCommand runs a command to its end. It may fail.
 func runCommand(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs strings.Builder
@@ -272,7 +274,7 @@ func readFile(t *testing.T, path string) string {
 	return string(data)
 }
 
-// optional returns the text of a file, if there is one.
+// optional returns the text of a file, or "".
 func optional(t *testing.T, path string) string {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {
@@ -281,7 +283,7 @@ func optional(t *testing.T, path string) string {
 	return readFile(t, path)
 }
 
-// Of very many problems some are printed, and how many there are.
+// If there are very many problems, some are printed, and their number.
 func TestBuildBoundsProblems(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

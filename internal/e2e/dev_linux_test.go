@@ -25,7 +25,7 @@ type pseudo struct {
 	cmd    *exec.Cmd
 }
 
-// openTerminal returns both sides of a new terminal (pty(7)).
+// openTerminal returns both sides of a new pseudo-terminal (pty(7)).
 func openTerminal(t *testing.T) (keys, screen *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -51,8 +51,8 @@ func openTerminal(t *testing.T) (keys, screen *os.File) {
 	return keys, screen
 }
 
-// inTerminal starts `xfn dev ARGS` in a folder of a builtin's Composition with a
-// suite.
+// inTerminal starts `xfn dev ARGS` in a folder with a Composition of a builtin
+// and a suite.
 func inTerminal(t *testing.T, args ...string) *pseudo {
 	t.Helper()
 	p := &pseudo{t: t, dir: t.TempDir()}
@@ -79,7 +79,7 @@ func (p *pseudo) put(name, text string) {
 	}
 }
 
-// says waits for texts, one after another.
+// says waits for texts in the output, one after another.
 func (p *pseudo) says(texts ...string) {
 	p.t.Helper()
 	for _, text := range texts {
@@ -105,7 +105,7 @@ func (p *pseudo) modes() unix.Termios {
 	return *modes
 }
 
-// ends waits for the end, which is no error.
+// ends waits for the end of the process, which must succeed.
 func (p *pseudo) ends() {
 	p.t.Helper()
 	if err := p.cmd.Wait(); err != nil {
@@ -154,7 +154,7 @@ cases:
 `,
 }
 
-// A person types keys, and sees one round in place of another.
+// With keys of a terminal, each round replaces the one before.
 func TestDevKeys(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)
@@ -180,7 +180,7 @@ func TestDevKeys(t *testing.T) {
 	}
 	p.types("?")
 	p.says("accept: write the golden files", "q quit")
-	p.types("x") // is no key
+	p.types("x") // not a key
 	p.types("q")
 	p.ends()
 	if after := p.modes(); after != before {
@@ -188,7 +188,7 @@ func TestDevKeys(t *testing.T) {
 	}
 }
 
-// Long differences are cut to what fits, and shown whole at a key.
+// Long differences are shortened to fit, and shown whole after a key.
 func TestDevShowsAll(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t, "--trace-html", "page.html")
@@ -210,7 +210,7 @@ func TestDevShowsAll(t *testing.T) {
 	p.ends()
 }
 
-// A signal ends it as a key does, and gives the terminal back.
+// A signal ends the process like a key, and restores the terminal.
 func TestDevIsTerminated(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)

@@ -19,12 +19,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// A transcript is what a program that runs on has said. It is safe for concurrent
+// A transcript is the output of a running program. It is safe for concurrent
 // use.
 type transcript struct {
 	mu   sync.Mutex
 	text strings.Builder
-	// seen is how much of it has been awaited.
+	// seen is the length of the part that was awaited.
 	seen  int
 	more  chan struct{}
 	ended error
@@ -51,7 +51,8 @@ func transcribe(r io.Reader) *transcript {
 	return t
 }
 
-// await waits until what has not been awaited yet matches, and returns the match.
+// await waits until the output after the last match matches, and returns the
+// match.
 func (t *transcript) await(pattern *regexp.Regexp) (string, error) {
 	late := time.After(2 * time.Minute)
 	for {
@@ -74,8 +75,8 @@ func (t *transcript) await(pattern *regexp.Regexp) (string, error) {
 	}
 }
 
-// startDev is "start-dev ARGS…": it starts `xfn dev ARGS` with its output in a
-// pipe. At the end of the script it is interrupted, which is no error, and leaves
+// startDev is "start-dev ARGS…": it starts `xfn dev ARGS` with its output in
+// a pipe. At the end of the script it is interrupted; it must succeed and leave
 // nothing in TMPDIR.
 func startDev(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"dev"}, args...))
@@ -101,8 +102,8 @@ func startDev(ts *testscript.TestScript, _ bool, args []string) {
 // devs are the transcripts of scripts.
 var devs sync.Map
 
-// awaitDev is "await REGEXP…": the program of start-dev says that, and then the
-// next.
+// awaitDev is "await REGEXP…": it waits for matches in the output of
+// start-dev, one after another.
 func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
 	t, ok := devs.Load(ts)
 	if !ok {
@@ -114,8 +115,9 @@ func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// BenchmarkDev changes one line of a function, and waits for the new render, by
-// turns with go build of such a change. The ratio of the medians is what counts.
+// BenchmarkDev changes one line of a function, and waits for the new render. It
+// alternates with go build of such a change. The result is the ratio of the
+// medians.
 func BenchmarkDev(b *testing.B) {
 	xfn := e2e.Binary(b)
 	watched, other := scaffolded(b, xfn), scaffolded(b, xfn)

@@ -1,4 +1,3 @@
-// Package e2e has what tests share that run whole programs: xfn itself, the
-// programs of fixtures, and the limit of every wait. Its own tests run xfn as its
+// Package e2e builds xfn for tests and has the timeout of their waits. Its own tests run xfn as
 // users do: the scripts of testdata, and the golden cases of packages and pushes.
 package e2e

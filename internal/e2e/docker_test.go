@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
 )
 
-// TestDockerScripts runs the programs of testdata/docker, which need an engine,
-// and leave there nothing but images of their own.
+// TestDockerScripts runs the scripts of testdata/docker, which need an engine
+// and leave only their own images there.
 func TestDockerScripts(t *testing.T) {
 	engine := dockerenginetest.Open(t)
 	withEngine := maps.Clone(commands)

@@ -136,7 +136,7 @@ func readPage(page string) (steps []step, err error) {
 // mark separates the output of commands.
 const mark = "\x1e"
 
-// script is a shell's program for all steps.
+// script returns a shell program for all steps.
 func script(steps []step) string {
 	var b strings.Builder
 	b.WriteString("exec 2>&1\npids=\ntrap 'for p in $pids; do kill \"$p\"; wait \"$p\"; done' EXIT\n")
@@ -150,7 +150,8 @@ func script(steps []step) string {
 			fmt.Fprintln(&b, s.command)
 			continue
 		}
-		// Opening the pipe waits for the other side, and reading for the first line.
+		// Opening the pipe waits for the other side, and read for the
+		// first line.
 		fmt.Fprintf(&b, "mkfifo \"$STEPS/%[1]d\"\n%[2]s >\"$STEPS/%[1]d\" 2>&1 &\npids=\"$pids $!\"\nexec 9<\"$STEPS/%[1]d\"\nread -r line <&9\nprintf '%%s\\n' \"$line\"\n",
 			i, strings.TrimSuffix(s.command, "&"))
 	}
@@ -203,9 +204,9 @@ func runPage(t *testing.T, root string, steps []step) {
 
 var templateLock sync.Mutex
 
-// compileTemplate fills the go command's cache with what a new function needs. A
-// render with an empty cache may take longer than its timeout. One page at a time
-// compiles, so that the others find the result.
+// compileTemplate fills the go command's cache with the dependencies of a new
+// function, because a render with an empty cache may exceed its timeout. Only
+// one page at a time compiles.
 func compileTemplate(t *testing.T, env []string) {
 	t.Helper()
 	templateLock.Lock()
@@ -220,7 +221,7 @@ func compileTemplate(t *testing.T, env []string) {
 	}
 }
 
-// compareOutput compares what a page shows with the output of a command.
+// compareOutput compares the output on a page with that of the command.
 func compareOutput(t *testing.T, s step, got string) {
 	t.Helper()
 	var pattern strings.Builder
@@ -239,7 +240,7 @@ func compareOutput(t *testing.T, s step, got string) {
 	}
 }
 
-// freeAddress returns an address of the loopback interface that nothing uses.
+// freeAddress returns an unused address of the loopback interface.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -250,8 +251,8 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// pageEnvironment has xfn first on the path, the caches of the Go command, and
-// nothing else of the user who runs the test.
+// pageEnvironment returns an environment with xfn first on the path and the
+// caches of the go command, without other settings of the user.
 func pageEnvironment(t *testing.T, dir, files string) []string {
 	t.Helper()
 	names := []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN", "GOFLAGS"}
@@ -269,8 +270,8 @@ func pageEnvironment(t *testing.T, dir, files string) []string {
 	return env
 }
 
-// TestDocsLinks checks the links between pages: the file exists, and so does the
-// heading.
+// TestDocsLinks checks that the files and headings of links between pages
+// exist.
 func TestDocsLinks(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -298,8 +299,8 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// hasHeading reports whether there is a file, and in it the heading of a fragment
-// if that is not empty.
+// hasHeading reports whether a file exists and, unless fragment is empty, has
+// the heading.
 func hasHeading(path, fragment string) bool {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	scaffold "github.com/xfn-dev/xfn/init"
 )
 
-// compileLimit is how long a module with all of its dependencies may take to
-// compile, from an empty cache and on a busy machine.
+// compileLimit is the timeout of compiling a module with all of its
+// dependencies from an empty cache on a busy machine.
 const compileLimit = 15 * time.Minute
 
-// testModule runs go test in dir, with a go.mod that requires this module. Its
-// source stands in for a release, and the checksums of its dependencies are added
-// to those in sum, so that neither module must list the dependencies of this one.
+// testModule runs go test in dir with a go.mod that requires this module, by
+// its source instead of a release. It adds the checksums of this module's
+// dependencies to sum, so that neither module must list them.
 func testModule(t *testing.T, dir, gomod, sum string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -55,12 +55,13 @@ func TestImporter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// That of the module itself is relative.
+	// Its own replace directive is relative.
 	gomod, _, _ = bytes.Cut(gomod, []byte("replace "))
 	testModule(t, dir, string(gomod), "")
 }
 
-// TestTemplate runs the tests of a new function, and one by package xfntest.
+// TestTemplate runs the tests of a new function, and one that uses package
+// xfntest.
 func TestTemplate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "function-example")
 	if _, err := scaffold.Init(t.Context(), scaffold.Options{Name: "function-example", Template: "go", Dir: dir}); err != nil {

@@ -2,17 +2,16 @@ package e2e
 
 import (
 	"context"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
 )
 
-// Limit is how long a test waits for anything. It is far more than what a test
-// waits for takes on a busy machine, so that it ends only what hangs.
+// Limit is the timeout of each wait in a test. It is long enough for a busy
+// machine, so only operations that hang exceed it.
 const Limit = 5 * time.Minute
 
-// Context returns the test's context with the Limit.
+// Context returns the context of the test with the timeout Limit.
 func Context(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Limit)
@@ -20,8 +19,8 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// Receive returns what c sends, or the zero value once c is closed. It fails the
-// test after the Limit. Call it in the goroutine of the test.
+// Receive returns the next value of c, or the zero value if c is closed. It fails
+// the test after the Limit. Call it in the goroutine of the test.
 func Receive[T any](t testing.TB, c <-chan T) T {
 	t.Helper()
 	timeout := time.NewTimer(Limit)
@@ -35,18 +34,8 @@ func Receive[T any](t testing.TB, c <-chan T) T {
 	}
 }
 
-// Command returns xfn with arguments, which is killed after the Limit, or when the
-// test ends. Its environment is that of this process.
-func Command(t testing.TB, args ...string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.CommandContext(Context(t), Binary(t), args...)
-	cmd.WaitDelay = time.Second // for what it has started and left
-	return cmd
-}
-
-// Await returns what f returns, which may block: the Wait of a command or of an
-// errgroup. It fails the test after the Limit. Call it in the goroutine of the
-// test.
+// Await returns the result of f, which may block, such as the Wait of a command.
+// It fails the test after the Limit. Call it in the goroutine of the test.
 func Await[T any](t testing.TB, f func() T) T {
 	t.Helper()
 	returned := make(chan T, 1)
@@ -61,14 +50,14 @@ func Wait(t testing.TB, group *sync.WaitGroup) {
 	Await(t, func() struct{} { group.Wait(); return struct{}{} })
 }
 
-// Until waits until a condition of other processes holds, of which nothing else
-// tells. It fails the test after the Limit.
-func Until(t testing.TB, holds func() bool) {
+// Until polls a condition, such as the state of another process, until it is true.
+// It fails the test after the Limit.
+func Until(t testing.TB, condition func() bool) {
 	t.Helper()
-	for ctx := Context(t); !holds(); {
+	for ctx := Context(t); !condition(); {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("the condition does not hold after %v", Limit)
+			t.Fatalf("the condition is still false after %v", Limit)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// memoryFiles are a composite resource, the function-go-templating, and a package
-// that is large to read.
+// memoryFiles are a composite resource, function-go-templating, and a large
+// package.
 func memoryFiles() map[string]string {
 	const xr = "apiVersion: harbor.example.org/v1\nkind: Pier\nmetadata: {name: p}\n"
 	properties := strings.Builder{}
@@ -47,7 +47,7 @@ spec:
 	}
 }
 
-// withTemplate is a Composition of one step.
+// withTemplate returns a Composition of one step.
 func withTemplate(text string) string {
 	return fmt.Sprintf(`apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
@@ -66,8 +66,8 @@ spec:
 `, text)
 }
 
-// TestMemoryLimit runs the program with input that needs more memory or time than
-// it may. It ends with one sentence and its hint, and not as Go ends a process.
+// TestMemoryLimit runs the program with input that exceeds its limits of memory
+// or time. It must end with an error and a hint, not with a Go panic.
 func TestMemoryLimit(t *testing.T) {
 	const (
 		named    = `kind: A` + "\n" + `metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: a}}` + "\n"

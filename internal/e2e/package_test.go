@@ -63,12 +63,12 @@ spec:
 type builtPackage struct {
 	reason string
 	args   []string
-	// marks are those of the layers, of runtimes without a mark "".
+	// marks are the marks of the layers, "" for those of a runtime.
 	marks     []string
 	platforms int
 }
 
-// builtPackages are one of each sort.
+// builtPackages has one package of each kind.
 var builtPackages = map[string]builtPackage{
 	"configuration": {
 		"a package may be all",
@@ -126,7 +126,7 @@ func writeInputs(t *testing.T) string {
 	return dir
 }
 
-// buildPackage builds a package of writeInputs into a file of that name.
+// buildPackage builds a package of writeInputs into a file.
 func buildPackage(t *testing.T, dir, name string, b builtPackage) string {
 	t.Helper()
 	file := filepath.Join(dir, name+".xpkg")
@@ -138,9 +138,8 @@ func buildPackage(t *testing.T, dir, name string, b builtPackage) string {
 	return file
 }
 
-// All that reads images of files reads a package's: as Docker does, which knows
-// manifest.json alone, and as an OCI layout. In each the incumbent's rules find
-// the same package.yaml.
+// Package files can be read as Docker does, which knows only manifest.json, and
+// as OCI layouts. In both, the rules of Crossplane find the same package.yaml.
 func TestPackageFilesAreImages(t *testing.T) {
 	t.Parallel()
 	dir := writeInputs(t)
@@ -181,10 +180,10 @@ func TestPackageFilesAreImages(t *testing.T) {
 	}
 }
 
-// rules are those by which the incumbent finds package.yaml.
+// rules are the rules by which Crossplane finds package.yaml.
 var rules = map[string]func(*testing.T, v1.Image) []byte{
 	"core": core,
-	// A tool that loses the annotations leaves the file system.
+	// A tool that drops the annotations keeps the file system.
 	"core, without annotations": func(t *testing.T, img v1.Image) []byte {
 		return find(t, mutate.Extract(img), func(name string) bool { return path.Base(name) == "package.yaml" })
 	},
@@ -247,8 +246,8 @@ func marks(t *testing.T, img v1.Image) []string {
 	return all
 }
 
-// annotatedByLabels is what the incumbent pushes: each layer is annotated as the
-// config's label with its digest says.
+// annotatedByLabels returns the image that the crossplane CLI pushes: each
+// layer has the annotation that the config's label with its digest names.
 func annotatedByLabels(t *testing.T, img v1.Image) v1.Image {
 	t.Helper()
 	config, err := img.ConfigFile()
@@ -314,8 +313,7 @@ func unpack(t *testing.T, file string) string {
 	}
 }
 
-// layoutImages returns the images of an OCI layout, which has one image or one
-// index of them.
+// layoutImages returns the images of an OCI layout with one image or one index.
 func layoutImages(t *testing.T, dir string) []v1.Image {
 	t.Helper()
 	all, err := layout.ImageIndexFromPath(dir)

@@ -18,10 +18,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// A builder is who builds, and where.
+// A builder is the environment of a build.
 type builder struct {
 	umask, zone, locale string
-	// mode and age are those of the files; backwards is in which order they are made.
+	// mode and age are those of the files. backwards reverses the order in
+	// which they are created.
 	mode      os.FileMode
 	age       time.Duration
 	backwards bool
@@ -29,7 +30,7 @@ type builder struct {
 	user      uint32
 }
 
-// Whoever builds the same files, wherever, gets the same bytes.
+// The same files give the same bytes in every environment.
 func TestBuildIsTheSameAnywhere(t *testing.T) {
 	const ordinary = 54321
 	builders := map[string]builder{
@@ -55,8 +56,8 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 	}
 }
 
-// build builds with the xfn of a folder in a directory of its own, and returns
-// what was printed and the sum and mode of the file.
+// build runs the xfn of a folder in a directory of its own, and returns its
+// output, and the digest and mode of the file.
 func (b builder) build(t *testing.T, bin string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -108,7 +109,8 @@ func (b builder) write(t *testing.T, dir string) {
 	}
 }
 
-// goCache is this machine's cache, or that of another user, who cannot read it.
+// goCache returns the cache of this machine, or an empty one for another user,
+// who cannot read it.
 func goCache(t *testing.T, b builder, dir string) string {
 	t.Helper()
 	if b.user != 0 {
@@ -121,7 +123,7 @@ func goCache(t *testing.T, b builder, dir string) string {
 	return values[slices.Index(goVariables, "GOCACHE")]
 }
 
-// own gives a directory to a user, who can enter it.
+// own makes a user the owner of a directory.
 func own(t *testing.T, dir string, user uint32) {
 	t.Helper()
 	if err := open(dir); err != nil {

@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"contained": contained, "containers": containers})
 }
 
-// contained is "contained COMMAND ARGS…": the command runs as in a container
-// engine, in which nobody can make a namespace.
+// contained is "contained COMMAND ARGS…": it runs the command as in a
+// container, where no namespaces can be created.
 func contained() {
 	program, err := exec.LookPath(os.Args[1])
 	if err == nil {
@@ -46,8 +46,8 @@ func contained() {
 	os.Exit(1)
 }
 
-// TestScripts runs the programs of testdata/script: what a user types, and what
-// comes of it.
+// TestScripts runs the scripts of testdata/script, which check commands and
+// their output.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
@@ -62,22 +62,22 @@ func TestScripts(t *testing.T) {
 // binary is the script variable with the path of xfn.
 const binary = "XFN"
 
-// scriptsLimit is how long all scripts together may take, even on a machine that
-// compiles what they need for the first time.
+// scriptsLimit is the timeout of all scripts together, even if the machine
+// compiles their dependencies for the first time.
 const scriptsLimit = 20 * time.Minute
 
-// goVariables are those by which scripts compile Go with the caches of this
-// machine.
+// goVariables are the environment variables with which scripts use the Go
+// caches of this machine.
 var goVariables = []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN"}
 
-// goEnv returns the values of goVariables. It is a fixture of all scripts.
+// goEnv returns the values of goVariables.
 var goEnv = sync.OnceValues(func() ([]string, error) {
 	out, err := exec.Command("go", append([]string{"env"}, goVariables...)...).Output()
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), err
 })
 
-// setup puts xfn first in a script's path, lets it compile Go, and keeps it from
-// the credentials of this machine.
+// setup puts xfn first on a script's path, lets it compile Go, and hides the
+// credentials of this machine.
 func setup(t *testing.T, env *testscript.Env) error {
 	path := e2e.Binary(t)
 	env.Setenv(binary, path)
@@ -102,7 +102,7 @@ func setup(t *testing.T, env *testscript.Env) error {
 	return nil
 }
 
-// commands are those that scripts have besides testscript's own.
+// commands are additional commands of scripts.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"run":              runs,
 	"as-user":          asUser,
@@ -118,9 +118,9 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"await":            awaitDev,
 }
 
-// asUser is "as-user COMMAND ARGS…": xfn, or a command of TestMain, succeeds as an
-// ordinary user, whose home is the script's folder home, or as the user of this
-// test, if that is not root.
+// asUser is "as-user COMMAND ARGS…": xfn, or a command of TestMain, must
+// succeed as an ordinary user, whose home is the script's folder home. Without
+// root it runs as the user of this test.
 func asUser(ts *testscript.TestScript, _ bool, args []string) {
 	const user = 54321
 	home, bin := ts.MkAbs("home"), filepath.Join(ts.Getenv("WORK"), "bin")
@@ -150,15 +150,15 @@ func asUser(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("user.err"), []byte(errs.String()), 0o600))
 }
 
-// copyBinary copies xfn into a new directory that every user can enter: the folders
-// that it is in may be those of one user.
+// copyBinary copies xfn into a new directory that every user can enter, because
+// its own may not be accessible.
 func copyBinary(dir, binary string) (string, error) {
 	data, err := os.ReadFile(binary)
 	path := filepath.Join(dir, filepath.Base(binary))
 	return path, errors.Join(err, os.MkdirAll(dir, 0o755), os.WriteFile(path, data, 0o755), open(dir))
 }
 
-// open lets everybody enter a directory of the tests.
+// open makes a directory of the tests accessible to all users.
 func open(dir string) error {
 	for ; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
@@ -168,7 +168,7 @@ func open(dir string) error {
 	return nil
 }
 
-// runs is "run CODE COMMAND ARGS…": the command ends with that exit code.
+// runs is "run CODE COMMAND ARGS…": the command must end with that exit code.
 func runs(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -185,8 +185,8 @@ func runs(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// digest is "digest VAR": it sets VAR to the hexadecimal digits of the digest that
-// the last command printed first.
+// digest is "digest VAR": it sets VAR to the hexadecimal digits of the first
+// digest in the output of the last command.
 func digest(ts *testscript.TestScript, _ bool, args []string) {
 	found := regexp.MustCompile(`sha256:([0-9a-f]{64})`).FindStringSubmatch(ts.ReadFile("stdout"))
 	if found == nil {
@@ -196,8 +196,8 @@ func digest(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // serve is "serve VAR ARGS…": it starts `xfn registry serve ARGS` on a free
-// port, and sets VAR to its address. At the end of the script it is interrupted,
-// as by Ctrl-C, and leaves nothing behind.
+// port, and sets VAR to its address. At the end of the script it is
+// interrupted, and must leave no files.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "registry", "serve", args[1:])
 	out, err := cmd.StdoutPipe()
@@ -207,9 +207,9 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], address(ts, out, "listening on "))
 }
 
-// serveFunction is "serve-function VAR NAME ARGS…": it starts `xfn function serve
-// NAME ARGS` on a free port, and sets VAR to its address. At the end of the
-// script it is interrupted, as by Ctrl-C, which is no error.
+// serveFunction is "serve-function VAR NAME ARGS…": it starts `xfn function
+// serve NAME ARGS` on a free port, and sets VAR to its address. At the end of
+// the script it is interrupted, and must succeed.
 func serveFunction(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "function", "serve", args[1:])
 	notes, err := cmd.StderrPipe()
@@ -219,8 +219,8 @@ func serveFunction(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], address(ts, notes, "note: serving "+args[1]+" on "))
 }
 
-// serveAlpha is "serve-alpha VAR ARGS…": it starts `xfn alpha start ARGS`, and
-// sets VAR to its target. It ends as that of serve-function does.
+// serveAlpha is "serve-alpha VAR ARGS…": it starts `xfn alpha start ARGS`,
+// and sets VAR to its target. It ends as with serve-function.
 func serveAlpha(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"alpha", "start"}, args[1:]...))
 	notes, err := cmd.StderrPipe()
@@ -230,8 +230,8 @@ func serveAlpha(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], address(ts, notes, "note: serving containers on "))
 }
 
-// serveRun is "serve-run VAR ARGS…": it starts `xfn run ARGS`, and sets VAR to its
-// target. It ends as that of serve-function does.
+// serveRun is "serve-run VAR ARGS…": it starts `xfn run ARGS`, and sets VAR
+// to its target. It ends as with serve-function.
 func serveRun(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"run"}, args[1:]...))
 	out, err := cmd.StdoutPipe()
@@ -241,8 +241,8 @@ func serveRun(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], address(ts, out, "listening on "))
 }
 
-// inScript returns xfn where a script is, with as much of its environment as
-// servers need.
+// inScript returns a command that runs xfn in the folder of a script, with the
+// environment that servers need.
 func inScript(ts *testscript.TestScript, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(limited(ts), ts.Getenv(binary), args...)
 	cmd.Dir, cmd.Env = ts.MkAbs("."), os.Environ()
@@ -253,7 +253,7 @@ func inScript(ts *testscript.TestScript, args []string) *exec.Cmd {
 }
 
 // callAlpha is "call-alpha TARGET IMAGE FILE": it calls a runner as Crossplane
-// does, and prints the answer or the error.
+// does, and prints the response or the error.
 func callAlpha(ts *testscript.TestScript, _ bool, args []string) {
 	client, err := grpc.Dial(args[0])
 	ts.Check(err)
@@ -272,7 +272,7 @@ func limited(ts *testscript.TestScript) context.Context {
 	return ctx
 }
 
-// interrupt ends a server, for which that is no error.
+// interrupt interrupts a server, which must succeed.
 func interrupt(ts *testscript.TestScript, cmd *exec.Cmd) {
 	ts.Check(cmd.Process.Signal(os.Interrupt))
 	ts.Check(cmd.Wait())
@@ -282,7 +282,7 @@ func command(ts *testscript.TestScript, group, name string, args []string) *exec
 	return inScript(ts, append([]string{group, name, "--address", "127.0.0.1:0"}, args...))
 }
 
-// address returns what stands after prefix in the first line of r.
+// address returns the text after prefix in the first line of r.
 func address(ts *testscript.TestScript, r io.Reader, prefix string) string {
 	line, err := bufio.NewReader(r).ReadString('\n')
 	ts.Check(err)

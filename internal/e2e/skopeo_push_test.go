@@ -10,14 +10,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// A skopeoSite is a registry, and how to push to it and to copy out of it.
+// A skopeoSite is a registry, with the flags to push to it and to copy from it.
 type skopeoSite struct {
 	host         string
 	push, copies []string
 }
 
-// What xfn pushes, skopeo copies out of registries unharmed: all images of an
-// index, with the digests that they had in the file.
+// skopeo can copy packages that xfn pushed: all images of an index, with
+// unchanged digests.
 func TestSkopeoCopiesPushed(t *testing.T) {
 	t.Parallel()
 	skopeoCommand(t)
@@ -58,7 +58,7 @@ func writeLogin(t *testing.T, host string) string {
 	return dir
 }
 
-// thereAndOut pushes a package by xfn, and copies it out by skopeo.
+// thereAndOut pushes a package with xfn, and copies it with skopeo.
 func (s skopeoSite) thereAndOut(t *testing.T, login, file, name string) {
 	t.Helper()
 	skopeo, ref := skopeoCommand(t), s.host+"/"+name

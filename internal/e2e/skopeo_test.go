@@ -23,8 +23,8 @@ import (
 )
 
 // skopeoCommand returns a function that runs skopeo, which must succeed, and
-// returns what it prints. Without skopeo the test is skipped, or fails if
-// XFN_REQUIRE asks for it.
+// returns its output. Without skopeo the test is skipped, or fails if
+// XFN_REQUIRE requires it.
 func skopeoCommand(t *testing.T) func(args ...string) []byte {
 	t.Helper()
 	program, err := exec.LookPath("skopeo")
@@ -37,7 +37,8 @@ func skopeoCommand(t *testing.T) func(args ...string) []byte {
 	}
 	return func(args ...string) []byte {
 		t.Helper()
-		// A policy would say whom to trust; the platform need not be this machine's.
+		// No trust policy is needed, and the platform may differ from
+		// this machine's.
 		args = append([]string{"--insecure-policy", "--override-os", "linux", "--override-arch", "amd64"}, args...)
 		cmd := exec.CommandContext(e2e.Context(t), program, args...)
 		var stderr strings.Builder
@@ -50,8 +51,8 @@ func skopeoCommand(t *testing.T) func(args ...string) []byte {
 	}
 }
 
-// skopeo reads a package's file both as an OCI archive and as a Docker archive,
-// and copies it elsewhere with its annotations.
+// skopeo reads a package file as an OCI archive and as a Docker archive, and
+// copies it with its annotations.
 func TestSkopeo(t *testing.T) {
 	t.Parallel()
 	skopeo := skopeoCommand(t)
@@ -67,7 +68,7 @@ func TestSkopeo(t *testing.T) {
 			assertInspected(t, skopeo("inspect", "oci-archive:"+file), images[0], top)
 			assertInspected(t, skopeo("inspect", "docker-archive:"+file), images[0], "")
 
-			// One image, as it is, and from Docker's point of view.
+			// One image, also as Docker reads it.
 			one := filepath.Join(t.TempDir(), "one")
 			skopeo("copy", "oci-archive:"+file, "oci:"+one+":v1")
 			assertSame(t, images[:1], layoutImages(t, one))
@@ -77,7 +78,7 @@ func TestSkopeo(t *testing.T) {
 				t.Errorf("%s: from a Docker archive came %q, want %q", tc.reason, got, want)
 			}
 
-			// All of them, byte for byte.
+			// All images, with equal bytes.
 			all := filepath.Join(t.TempDir(), "all")
 			skopeo("copy", "--all", "oci-archive:"+file, "oci:"+all+":v1")
 			assertSame(t, images, layoutImages(t, all))
@@ -93,8 +94,8 @@ func TestSkopeo(t *testing.T) {
 	}
 }
 
-// skopeo copies packages into the registry that xfn serves, and out of it, byte
-// for byte; it lists their tags and deletes them.
+// skopeo copies packages to and from the registry of xfn without changes, lists
+// their tags, and deletes them.
 func TestSkopeoWithRegistry(t *testing.T) {
 	t.Parallel()
 	skopeo := skopeoCommand(t)
@@ -120,7 +121,7 @@ func TestSkopeoWithRegistry(t *testing.T) {
 			if got := tagsOf(t, skopeo("list-tags", "--tls-verify=false", ref)); !slices.Equal(got, []string{"v1", "v2"}) {
 				t.Errorf("%s: got tags %v", tc.reason, got)
 			}
-			skopeo("delete", "--tls-verify=false", ref+":v1") // by the digest, which both have
+			skopeo("delete", "--tls-verify=false", ref+":v1") // by the digest, which both tags have
 			if got := tagsOf(t, skopeo("list-tags", "--tls-verify=false", ref)); len(got) != 0 {
 				t.Errorf("%s: got tags %v after all were deleted", tc.reason, got)
 			}
@@ -137,8 +138,9 @@ func tagsOf(t *testing.T, out []byte) []string {
 	return got.Tags
 }
 
-// assertInspected compares what skopeo says of an image. The digest is that of
-// the manifest which it begins with; of a Docker archive it makes one up.
+// assertInspected compares the output of skopeo inspect with an image. The
+// digest is that of the top manifest; for a Docker archive skopeo computes its
+// own.
 func assertInspected(t *testing.T, out []byte, want v1.Image, top string) {
 	t.Helper()
 	var got struct {
@@ -188,7 +190,7 @@ func assertSame(t *testing.T, want, got []v1.Image) {
 	}
 }
 
-// topManifest returns the one manifest that an OCI layout's index names.
+// topManifest returns the only manifest in the index of an OCI layout.
 func topManifest(t *testing.T, dir string) string {
 	t.Helper()
 	idx, err := layout.ImageIndexFromPath(dir)

@@ -15,20 +15,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// What a start costs on linux/amd64, as measured when these figures were last
-// written down. TestStart fails at a tenth more: write the new figures down only
-// where the program is worth it.
+// Measured costs of a start on linux/amd64. TestStart fails if they rise by a
+// tenth: increase these figures only for a good reason.
 const (
 	recordedInitBytes    = 3_930_000
 	recordedInitPackages = 429
 	recordedSize         = 49_340_000
 )
 
-// TestStart bounds what each start of the program pays before main: what all
-// packages together allocate, and how many have something to initialize. Unlike
-// times these are the same on every machine and under any load; an empty program
-// allocates nothing. No garbage is collected meanwhile. BenchmarkStart measures
-// the time.
+// TestStart limits the work before main: allocations of all packages, and the
+// number of packages with initialization. Unlike times, these are equal on all
+// machines. The garbage collector does not run. BenchmarkStart measures the
+// time.
 func TestStart(t *testing.T) {
 	if platform := runtime.GOOS + "/" + runtime.GOARCH; platform != "linux/amd64" {
 		t.Skipf("the figures are those of linux/amd64, not %s", platform)
@@ -57,9 +55,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// BenchmarkStart is the time that "xfn version" takes, as a multiple of what an
-// empty Go program takes on the same machine: medians of runs by turns. The aim
-// is 7.
+// BenchmarkStart measures "xfn version" as a multiple of an empty Go program,
+// by medians of alternating runs. The goal is 7.
 func BenchmarkStart(b *testing.B) {
 	xfn := e2e.Binary(b)
 	empty := emptyProgram(b)
@@ -95,7 +92,7 @@ func elapsed(b *testing.B, name string, args ...string) time.Duration {
 	return time.Since(start)
 }
 
-// initialization is what happens in a program before main.
+// An initialization is the work of a program before main.
 type initialization struct {
 	took                time.Duration
 	packages, allocated int64
@@ -104,7 +101,7 @@ type initialization struct {
 
 var traced = regexp.MustCompile(`(?m)^init \S+ @\S+ ms, (\S+) ms clock, (\d+) bytes, \d+ allocs$`)
 
-// packageInit runs a program and adds up the lines of GODEBUG=inittrace=1.
+// packageInit runs a program and sums the lines of GODEBUG=inittrace=1.
 func packageInit(t testing.TB, program string) initialization {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, "version")

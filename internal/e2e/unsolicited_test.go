@@ -13,7 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// What a registry says unasked, the user's own credentials say, is not shown.
+// Unsolicited responses of a registry, such as the user's own credentials, are
+// not printed.
 func TestUnsolicited(t *testing.T) {
 	t.Parallel()
 	const basic = "Z29sZDpzM2NyZXQ=" // gold:s3cret
@@ -23,7 +24,7 @@ func TestUnsolicited(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "config.json"), []byte(auth), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 10 { // Whether net/http notices is a matter of luck.
+	for range 10 { // net/http may or may not read the response.
 		cmd := e2e.Command(t, "xpkg", "pull", host+"/a/b:v1", "--verbose", "--retry", "0")
 		cmd.Dir = home
 		cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home)
@@ -37,7 +38,7 @@ func TestUnsolicited(t *testing.T) {
 	}
 }
 
-// unsolicited is a registry that sends the credentials back behind each answer.
+// unsolicited starts a registry that sends the credentials after each response.
 func unsolicited(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")

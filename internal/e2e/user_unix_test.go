@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// setUser has a command run as another user.
+// setUser runs a command as another user.
 func setUser(cmd *exec.Cmd, id uint32) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
 }

@@ -2,5 +2,5 @@ package e2e_test
 
 import "os/exec"
 
-// setUser does nothing: Windows has no root that could be another user.
+// setUser does nothing on Windows.
 func setUser(*exec.Cmd, uint32) {}

@@ -30,6 +30,21 @@ func Split(path string, data []byte) ([]Document, error) {
 	return docs, nil
 }
 
+// Objects returns the objects of the documents of a file with that content.
+func Objects(path string, data []byte) ([]map[string]any, error) {
+	docs, err := Split(path, data)
+	if err != nil {
+		return nil, err
+	}
+	objs := make([]map[string]any, len(docs))
+	for i, doc := range docs {
+		if objs[i], err = doc.Object(); err != nil {
+			return nil, err
+		}
+	}
+	return objs, nil
+}
+
 // Stream returns the documents of a file, or of the .yaml and .yml files below a
 // folder, by name. Only one is in memory, so a file may have any size, and a
 // document MaxSize. An error takes the place of a document, with its Path and

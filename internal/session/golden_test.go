@@ -188,7 +188,7 @@ func (g golden) runner(t *testing.T) (function.Runner, func() int) {
 	if g.engine == "v1.20" || g.engine == "v1.14" || !g.has(g.engine+".calls.jsonl") {
 		return known, func() int { return 0 }
 	}
-	replay, err := functiontest.Replay(strings.NewReader(g.read(t, g.engine+".calls.jsonl")))
+	replay, err := newReplayer(strings.NewReader(g.read(t, g.engine+".calls.jsonl")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func (g golden) runner(t *testing.T) (function.Runner, func() int) {
 			return replay.RunFunction(ctx, name, req)
 		}
 		return intercept.Crosscheck(intercept.Side{Name: "the recording", Runner: replay}, intercept.Side{Name: "the builtin", Runner: known}).RunFunction(ctx, name, req)
-	}), replay.Left
+	}), replay.left
 }
 
 func (g golden) functions() string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -73,6 +74,13 @@ type Inputs struct {
 	LiteralDeletion bool
 	// Strict makes all problems of the Composition errors.
 	Strict bool
+}
+
+// Paths returns all paths of files and folders.
+func (in Inputs) Paths() []string {
+	paths := slices.Concat(in.XRs, []string{in.Composition, in.XRD}, in.Compositions, in.Observed, in.Required, in.Extra,
+		in.Schemas, in.Credentials, in.ObserveFixtures, slices.Collect(maps.Values(in.ContextFiles)))
+	return slices.DeleteFunc(paths, func(p string) bool { return p == "" })
 }
 
 // A plan has the data that renders of all XRs share.

@@ -41,17 +41,11 @@ func (g caseGoldens) Read(file string) ([]map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading golden file %q: %w", path, fsx.Cause(err))
 	}
-	docs, err := manifest.Split(path, text)
+	docs, err := manifest.Objects(path, text)
 	if err != nil {
 		return nil, fmt.Errorf("reading a golden file: %w", err)
 	}
-	objs := make([]map[string]any, len(docs))
-	for i, doc := range docs {
-		if objs[i], err = doc.Object(); err != nil {
-			return nil, fmt.Errorf("reading a golden file: %w", err)
-		}
-	}
-	return objs, nil
+	return docs, nil
 }
 
 // Update writes a file. It fails if another case of this run has written other

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,10 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -67,14 +72,14 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	return in, release, errors.Join(h.errs...)
 }
 
-// loop returns the maximum number of passes.
 func (a *attempt) loop() int {
-	passes := a.form.Observe.Passes
-	for _, want := range []*int{a.form.Expect.Ready.After, a.form.Expect.Passes} {
-		if a.form.Observe.Passes == 0 && want != nil {
+	passes, expect := 0, a.form.Expect
+	for _, want := range []*int{expect.Ready.After, expect.Passes} {
+		if want != nil {
 			passes = max(passes, *want)
 		}
 	}
+	passes = cmp.Or(a.form.Observe.Passes, passes)
 	if passes == 0 && len(a.form.Observe.Fixtures) > 0 {
 		passes = defaultPasses
 	}
@@ -116,14 +121,23 @@ func (a *attempt) document(obj map[string]any, path ...string) (manifest.Documen
 	return manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...), Text: text}, err
 }
 
-// documents returns the documents of a source.
-func (a *attempt) documents(ctx context.Context, s spec.Source, path ...string) ([]manifest.Document, error) {
-	if s.Object == nil {
-		r := a.options.Config.Reader
-		return r.All(ctx, lock.Metadata(r.FS, a.path(s.File)))
+// documents returns the documents of the sources in a field.
+func (a *attempt) documents(ctx context.Context, sources []spec.Source, field string) (docs []manifest.Document, err error) {
+	for i, s := range sources {
+		var some []manifest.Document
+		if s.Object == nil {
+			r := a.options.Config.Reader
+			some, err = r.All(ctx, lock.Metadata(r.FS, a.path(s.File)))
+		} else {
+			some = make([]manifest.Document, 1)
+			some[0], err = a.document(s.Object, field, fmt.Sprintf("[%d]", i))
+		}
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, some...)
 	}
-	doc, err := a.document(s.Object, path...)
-	return []manifest.Document{doc}, err
+	return docs, nil
 }
 
 func (h *inputResolver) one(s spec.Source, field string) string {
@@ -139,12 +153,10 @@ func (h *inputResolver) one(s spec.Source, field string) string {
 }
 
 func (h *inputResolver) all(sources []spec.Source, path ...string) []string {
-	var paths []string
+	paths := make([]string, len(sources))
 	for i, s := range sources {
-		if s.Object != nil {
-			paths = append(paths, h.inlinePath(s.Object, append(slices.Clone(path), fmt.Sprintf("[%d]", i))...))
-		} else {
-			paths = append(paths, h.attempt.path(s.File))
+		if paths[i] = h.attempt.path(s.File); s.Object != nil {
+			paths[i] = h.inlinePath(s.Object, append(slices.Clone(path), fmt.Sprintf("[%d]", i))...)
 		}
 	}
 	return paths
@@ -162,7 +174,6 @@ func (h *inputResolver) context(values map[string]any) map[string]string {
 	return texts
 }
 
-// fixtures returns the paths of the fixtures.
 func (h *inputResolver) fixtures() []string {
 	var sources []spec.Source
 	for _, s := range h.form.Observe.Fixtures {
@@ -187,7 +198,6 @@ func (h *inputResolver) mocks() map[string]function.Runner {
 	return steps
 }
 
-// xr returns the path of the composite resource.
 func (h *inputResolver) xr() string {
 	xr := h.form.XR
 	if xr.File != "" && xr.Patch == nil && xr.From == "" {
@@ -249,7 +259,6 @@ func (h *inputResolver) byDefault(c *spec.Case, depth int) (map[string]any, erro
 	return h.resolve(c, xr, depth+1)
 }
 
-// from returns the composite resource of another case.
 func (h *inputResolver) from(name string, depth int) (map[string]any, error) {
 	var names []string
 	for _, other := range h.item.Suite.Cases {
@@ -268,4 +277,52 @@ func (h *inputResolver) from(name string, depth int) (map[string]any, error) {
 		return nil, fmt.Errorf("xr: there is no case %q: is it %q?", name, near)
 	}
 	return nil, fmt.Errorf("xr: there is no case %q", name)
+}
+
+func (a *attempt) mock(m spec.Mock) (function.Runner, error) {
+	switch {
+	case (m.Response != nil) == (m.Recording != ""):
+		return nil, errors.New("expected either a response or a recording")
+	case m.Response != nil:
+		return literal(m.Response)
+	case a.options.Recording == nil:
+		return nil, errors.New("recordings are not supported here")
+	default:
+		return a.options.Recording(a.path(m.Recording))
+	}
+}
+
+// recovering returns a Runner that turns a panic of r, such as a builtin, into
+// an error.
+func recovering(r function.Runner) function.Runner {
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("function %q panicked: %v", name, p)
+			}
+		}()
+		return r.RunFunction(ctx, name, req)
+	})
+}
+
+// literal returns a Runner that always returns one response. Desired state and
+// context that the response does not set are copied from the request.
+func literal(response map[string]any) (function.Runner, error) {
+	text, err := json.Marshal(response)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the response: %w", err)
+	}
+	answer := &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal(text, answer); err != nil {
+		return nil, fmt.Errorf("response: invalid RunFunctionResponse: %w", err)
+	}
+	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		rsp := &fnv1.RunFunctionResponse{
+			Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag()},
+			Desired: proto.CloneOf(req.GetDesired()),
+			Context: proto.CloneOf(req.GetContext()),
+		}
+		proto.Merge(rsp, answer)
+		return rsp, nil
+	}), nil
 }

@@ -88,7 +88,6 @@ func nameAll(all []*Suite) {
 	}
 }
 
-// isLinkToDir reports whether a path is a symbolic link to a folder.
 func isLinkToDir(fsys afero.Fs, path string) bool {
 	l, ok := fsys.(afero.Lstater)
 	if !ok {
@@ -98,8 +97,8 @@ func isLinkToDir(fsys afero.Fs, path string) bool {
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return false
 	}
-	is, err := afero.IsDir(fsys, path)
-	return err == nil && is
+	info, err = fsys.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 type found struct {

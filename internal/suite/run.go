@@ -3,13 +3,17 @@ package suite
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"time"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -55,11 +59,7 @@ var errFailFast = errors.New("a case failed")
 func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o)
 	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
-	parallel := o.Parallel
-	if parallel <= 0 {
-		parallel = runtime.GOMAXPROCS(0)
-	}
-	err = proc.ForEachOrdered(ctx, parallel, items, func(ctx context.Context, _ int, item Item) Outcome {
+	err = proc.ForEachOrdered(ctx, cmp.Or(o.Parallel, runtime.GOMAXPROCS(0)), items, func(ctx context.Context, _ int, item Item) Outcome {
 		return r.run(ctx, item)
 	}, func(out Outcome) error {
 		if err := each(out); err != nil {
@@ -87,7 +87,7 @@ type runner struct {
 }
 
 func newRunner(o Options) *runner {
-	r := &runner{options: o, inline: newInline(o.Config.Reader.Documents)}
+	r := &runner{options: o, inline: &inline{next: o.Config.Reader.Documents, docs: map[string][]manifest.Document{}}}
 	r.options.Config.Reader.Documents = r.inline.documents
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}
@@ -96,7 +96,6 @@ func newRunner(o Options) *runner {
 	return r
 }
 
-// run runs one item.
 func (r *runner) run(ctx context.Context, item Item) Outcome {
 	out := Outcome{Suite: item.Suite.Name, Path: item.Suite.Path, Status: Passed}
 	if item.Case == nil {
@@ -167,15 +166,8 @@ func (a *attempt) run(ctx context.Context) {
 	}
 }
 
-// bounded returns a context with the timeout of the case.
 func (a *attempt) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := a.form.Timeout.Duration
-	if limit == 0 {
-		limit = a.options.Timeout
-	}
-	if limit == 0 {
-		limit = DefaultTimeout
-	}
+	limit := cmp.Or(a.form.Timeout.Duration, a.options.Timeout, DefaultTimeout)
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the case took longer than %s", limit))
 }
 
@@ -201,22 +193,17 @@ func (a *attempt) checkResult(ctx context.Context, result session.Result, err er
 	}
 }
 
-// failRender adds the error of the render as a failure.
+// failRender adds the error of the render, and the cause of ctx if it is done.
 func (a *attempt) failRender(ctx context.Context, err error) {
 	var unknown *session.UnknownStepError
 	if errors.As(err, &unknown) {
 		a.fail(unknown, "mocks", unknown.Step)
 		return
 	}
-	a.fail(cause(ctx, err))
-}
-
-// cause adds the cause of ctx to an error that its end led to.
-func cause(ctx context.Context, err error) error {
-	if c := context.Cause(ctx); c != nil && !errors.Is(err, c) {
-		return fmt.Errorf("%w; %w", err, c)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w; %w", err, cause)
 	}
-	return err
+	a.fail(err)
 }
 
 func (a *attempt) match(want *spec.Text, key, what, got string) {
@@ -230,11 +217,51 @@ func (a *attempt) match(want *spec.Text, key, what, got string) {
 
 func (a *attempt) check(ctx context.Context, result session.Result) {
 	checker := a.checker
-	mine := caseGoldens{goldens: a.goldens, of: a}
-	checker.Goldens = mine
-	checker.Validate = a.validate
+	checker.Goldens, checker.Validate = caseGoldens{goldens: a.goldens, of: a}, a.validate
 	for _, f := range checker.Check(ctx, a.form, a.subject(result)) {
 		a.out.Status = Failed
 		a.out.Failures = append(a.out.Failures, Failure{Path: a.item.Suite.Path, Line: a.item.Case.Position(f.Path...), Failure: f})
 	}
+}
+
+func (a *attempt) subject(r session.Result) *check.Subject {
+	s := &check.Subject{
+		Document: r.XR, XR: r.Full, Composed: r.Composed,
+		Passes: r.Passes, ReadySince: r.ReadySince, Settled: r.Settled,
+	}
+	if s.XR == nil {
+		s.XR = r.XR
+	}
+	s.Context, _ = r.Context["fields"].(map[string]any)
+	s.Connection = connection(r.ConnectionDetails)
+	if a.calls == nil {
+		return s
+	}
+	calls := a.calls.LastCalls()
+	for _, c := range calls {
+		for _, r := range report.ResultsOf(c.Response) {
+			s.Results = append(s.Results, check.Reported{Step: c.Step, Result: r})
+		}
+	}
+	if len(calls) > 0 {
+		s.Ready = map[string]bool{}
+		for name, r := range calls[len(calls)-1].Response.GetDesired().GetResources() {
+			s.Ready[name] = r.GetReady() == fnv1.Ready_READY_TRUE
+		}
+	}
+	s.Trace = func() report.Trace { return a.calls.Trace(a.out.Name()) }
+	return s
+}
+
+// connection returns connection details as strings.
+func connection(doc map[string]any) map[string]any {
+	data, _ := doc["data"].(map[string]any)
+	out := make(map[string]any, len(data))
+	for key, v := range data {
+		text, _ := v.(string)
+		if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
+			out[key] = string(raw)
+		}
+	}
+	return out
 }

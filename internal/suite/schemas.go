@@ -18,19 +18,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// schemas are the schemas of a run, and the faults of Compositions by them.
+// schemas caches the validators of a run, and the faults of Compositions.
 type schemas struct {
 	validators   proc.Memo[string, *validate.Validator]
 	compositions proc.Memo[checkedComposition, []check.Fault]
 }
 
-// A checkedComposition is a Composition and the schemas that it is checked by.
+// A checkedComposition is a Composition with the schemas of its check.
 type checkedComposition struct {
 	by             *validate.Validator
 	position, text string
 }
 
-// of returns the Validator by the definitions in documents.
+// of returns the Validator for the definitions in documents.
 func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
 	var key strings.Builder
 	for _, doc := range docs {
@@ -45,10 +45,9 @@ func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
 	})
 }
 
-// validate returns what is wrong with objects, the composite resource first, and
-// with the Composition, by the schemas that the case names and its XRD. A kind
-// without a schema is a fault, unless it is to be ignored or is one of
-// Kubernetes' own.
+// validate validates objects, the composite resource first, and the Composition by the
+// schemas of the case and its XRD. A kind without a schema is a fault, unless it is
+// ignored or built in.
 func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects []map[string]any, ignore []string) ([]check.Fault, error) {
 	v, err := a.validator(ctx, sources)
 	if err != nil {
@@ -61,14 +60,14 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 	}
 	var faults []check.Fault
 	for i, obj := range objects {
-		checkResult := composed
+		validator := composed
 		if i == 0 {
-			checkResult = v.In(fallback)
+			validator = v.In(fallback)
 		}
 		if ignored(obj, ignore) {
 			continue
 		}
-		for _, r := range checkResult.Objects(ctx, obj) {
+		for _, r := range validator.Objects(ctx, obj) {
 			faults = append(faults, wrong(i, r)...)
 		}
 	}
@@ -76,18 +75,14 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 	return append(faults, more...), err
 }
 
-// validator returns what judges by the schemas of the case.
+// validator returns the Validator for the schemas of the case.
 func (a *attempt) validator(ctx context.Context, sources []spec.Source) (*validate.Validator, error) {
 	if a.form.XRD != "" {
 		sources = append(slices.Clip(sources), spec.Source{File: a.form.XRD})
 	}
-	var docs []manifest.Document
-	for i, source := range sources {
-		some, err := a.documents(ctx, source, "schemas", fmt.Sprintf("[%d]", i))
-		if err != nil {
-			return nil, err
-		}
-		docs = append(docs, some...)
+	docs, err := a.documents(ctx, sources, "schemas")
+	if err != nil {
+		return nil, err
 	}
 	return a.schemas.of(docs)
 }
@@ -110,7 +105,6 @@ func (a *attempt) validateComposition(ctx context.Context, v *validate.Validator
 	return a.schemas.composition(ctx, v, doc)
 }
 
-// composition returns the document of the case's Composition.
 func (a *attempt) composition(ctx context.Context) (manifest.Document, error) {
 	source := a.form.Composition
 	if source.Object != nil {
@@ -120,8 +114,8 @@ func (a *attempt) composition(ctx context.Context) (manifest.Document, error) {
 	return doc, err
 }
 
-// composition returns what is wrong with a Composition. The result is shared by
-// cases, so the timeout of one does not end it.
+// composition returns the faults of a Composition. Cases share the result, so the
+// timeout of one does not cancel it.
 func (s *schemas) composition(ctx context.Context, v *validate.Validator, doc manifest.Document) ([]check.Fault, error) {
 	ctx = context.WithoutCancel(ctx)
 	return s.compositions.Do(checkedComposition{v, doc.Position(), string(doc.Text)}, func() (faults []check.Fault, err error) {
@@ -139,11 +133,10 @@ func (s *schemas) composition(ctx context.Context, v *validate.Validator, doc ma
 	})
 }
 
-// fallback is the namespace that kubectl gives, and so have composed resources
-// that name none.
+// fallback is the default namespace of kubectl.
 const fallback = "default"
 
-// wrong puts in words what was found wrong with an object, or with its definition.
+// wrong returns the faults of an object or its definition.
 func wrong(object int, r validate.Result) []check.Fault {
 	if r.Status == validate.NoSchema && len(r.Faults) > 0 {
 		return nil // the faults of the definition are reported

@@ -27,13 +27,9 @@ type sessions struct {
 
 // forFunctions returns the session of the case's functions.
 func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Session, error) {
-	var docs []manifest.Document
-	for i, source := range a.form.Functions {
-		some, err := a.documents(ctx, source, "functions", fmt.Sprintf("[%d]", i))
-		if err != nil {
-			return nil, fmt.Errorf("loading functions: %w", err)
-		}
-		docs = append(docs, some...)
+	docs, err := a.documents(ctx, a.form.Functions, "functions")
+	if err != nil {
+		return nil, fmt.Errorf("loading functions: %w", err)
 	}
 	key := identity(docs)
 	s.mu.Lock()
@@ -71,7 +67,6 @@ func identity(docs []manifest.Document) string {
 	return b.String()
 }
 
-// close stops all functions.
 func (s *sessions) close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,22 +82,20 @@ func (s *sessions) close(ctx context.Context) error {
 // dropRepeated returns a Func that drops repeated notes and warnings.
 func dropRepeated(next progress.Func) progress.Func {
 	var mu sync.Mutex
-	told := map[progress.Event]bool{}
+	seen := map[progress.Event]bool{}
 	return func(e progress.Event) {
 		if e.Kind == progress.Note || e.Kind == progress.Warning {
 			mu.Lock()
-			again := told[e]
-			if len(told) < maxNotes {
-				told[e] = true
+			again := seen[e]
+			if len(seen) < maxNotes {
+				seen[e] = true
 			}
 			mu.Unlock()
 			if again {
 				return
 			}
 		}
-		if next != nil {
-			next(e)
-		}
+		next.Send(e)
 	}
 }
 
@@ -116,10 +109,6 @@ type inline struct {
 
 	mu   sync.RWMutex
 	docs map[string][]manifest.Document
-}
-
-func newInline(next func(string) ([]manifest.Document, bool)) *inline {
-	return &inline{next: next, docs: map[string][]manifest.Document{}}
 }
 
 func (in *inline) documents(path string) ([]manifest.Document, bool) {

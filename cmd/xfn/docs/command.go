@@ -1,14 +1,21 @@
 package docs
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// A command is what both formats say about one command.
+// A command is the description of one command.
 type command struct {
-	// Path is the command as users type it: "xfn xpkg build".
+	// Path is the command as typed: "xfn xpkg build".
 	Path, Help, Usage string
 	Detail            []block
 	Args              []entry
@@ -22,7 +29,7 @@ type group struct {
 	Flags []entry
 }
 
-// An entry is a flag or an argument: how it is written, and what it means.
+// An entry is a term, such as a flag or an argument, and its meaning.
 type entry struct{ Term, Text string }
 
 // A block is a paragraph of a help text, or an example if Code is set.
@@ -31,10 +38,10 @@ type block struct {
 	Text string
 }
 
-// program is the name in all pages, however the program was called.
+// program is the name of the program in all pages.
 const program = "xfn"
 
-// commandOf reads a command and all below it that are not hidden.
+// commandOf returns a command and its sub-commands, without hidden ones.
 func commandOf(node *kong.Node) command {
 	c := command{
 		Path: strings.TrimSpace(program + " " + node.Path()), Help: node.Help,
@@ -60,7 +67,6 @@ func commandOf(node *kong.Node) command {
 	return c
 }
 
-// add appends a flag to its group.
 func (c *command) add(f *kong.Flag) {
 	title := ""
 	if f.Group != nil {
@@ -75,8 +81,8 @@ func (c *command) add(f *kong.Flag) {
 	c.Groups = append(c.Groups, group{title, []entry{flagEntry(f)}})
 }
 
-// flagEntry is a flag with its placeholder, and its help with what the help does
-// not say: values, default and environment variables.
+// flagEntry returns a flag with its placeholder, and its help, to which it adds values,
+// default and environment variables that the help does not name.
 func flagEntry(f *kong.Flag) entry {
 	name := "--" + f.Name
 	if f.Tag.Negatable != "" {
@@ -93,7 +99,7 @@ func flagEntry(f *kong.Flag) entry {
 		name += "=" + placeholder
 	}
 	text := []string{strings.TrimSuffix(f.Help, ".") + "."}
-	if f.Enum != "" && !mentions(f.Help, f.EnumSlice()) {
+	if f.Enum != "" && slices.ContainsFunc(f.EnumSlice(), func(v string) bool { return !strings.Contains(f.Help, v) }) {
 		text = append(text, "One of `"+strings.Join(f.EnumSlice(), "`, `")+"`.")
 	}
 	if f.HasDefault && !f.IsBool() && f.Default != "" && !strings.Contains(f.Help, "Default") {
@@ -106,16 +112,6 @@ func flagEntry(f *kong.Flag) entry {
 		text = append(text, "Environment variable: `"+strings.Join(f.Envs, "`, `")+"`.")
 	}
 	return entry{name, strings.Join(text, " ")}
-}
-
-// mentions reports whether a help text has all words.
-func mentions(help string, words []string) bool {
-	for _, w := range words {
-		if !strings.Contains(help, w) {
-			return false
-		}
-	}
-	return true
 }
 
 // blocks splits a help text: indented lines are examples, and empty lines
@@ -135,4 +131,37 @@ func blocks(text string) (all []block) {
 		}
 	}
 	return all
+}
+
+// Cmd is xfn docs.
+type Cmd struct {
+	Format string `arg:"" enum:"markdown,man" help:"What to write: the reference in Markdown, or the manual pages."`
+	Dir    string `arg:"" help:"Directory to write to."`
+}
+
+// A file is one page.
+type file struct {
+	// name is the path in the directory, with slashes.
+	name, text string
+}
+
+// Run writes the pages and prints their paths.
+func (c *Cmd) Run(term *terminal.Terminal, k *kong.Kong) error {
+	pages := markdownPages
+	if c.Format == "man" {
+		pages = manPages
+	}
+	for _, f := range pages(commandOf(k.Model.Node)) {
+		path := filepath.Join(c.Dir, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("creating the directory of %q: %w", path, err)
+		}
+		if err := fsx.WriteFile(path, 0o644, []byte(f.text)); err != nil {
+			return fmt.Errorf("writing %q: %w", path, err)
+		}
+		if _, err := fmt.Fprintln(term.Stdout, path); err != nil {
+			return fmt.Errorf("printing a path: %w", err)
+		}
+	}
+	return nil
 }

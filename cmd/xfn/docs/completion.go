@@ -25,8 +25,8 @@ func (CompletionCmd) Help() string {
 `
 }
 
-// The scripts hand the words of the command line up to the cursor to
-// CompleteCmd, and complete file names where it has nothing to offer.
+// scripts pass the words of the command line up to the cursor to CompleteCmd, and
+// complete file names if it prints nothing.
 var scripts = map[string]string{
 	"bash": `_xfn() {
   local IFS=$'\n'
@@ -58,7 +58,7 @@ func (c *CompletionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
 	return nil
 }
 
-// CompleteCmd prints what the last of the words may become, one a line.
+// CompleteCmd prints the completions of the last word, one a line.
 type CompleteCmd struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
@@ -77,9 +77,8 @@ func (c *CompleteCmd) Run(term *terminal.Terminal, k *kong.Kong) error {
 	return nil
 }
 
-// Candidates returns what the last of words may become, sorted: sub-commands,
-// flags, or the values of an enumeration. Words that it does not know are
-// passed over, so that a typo does not end completion.
+// Candidates returns the completions of the last of words, sorted: sub-commands, flags,
+// or the values of an enumeration. It ignores unknown words.
 func Candidates(root *kong.Node, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
@@ -96,7 +95,10 @@ func Candidates(root *kong.Node, words []string) []string {
 		case pending != nil:
 			pending = nil
 		case strings.HasPrefix(w, "-") && w != "-":
-			pending = takesValue(flagNamed(node, w), w)
+			pending = flagNamed(node, w)
+			if pending != nil && (pending.IsBool() || strings.Contains(w, "=")) {
+				pending = nil // The next word is not its value.
+			}
 		default:
 			if child := childNamed(node, w); child != nil {
 				node = child
@@ -105,17 +107,23 @@ func Candidates(root *kong.Node, words []string) []string {
 			}
 		}
 	}
-	return matching(offer(node, pending, positionals, last), last)
+	found := slices.DeleteFunc(offer(node, pending, positionals, last), func(w string) bool { return w == "" || !strings.HasPrefix(w, last) })
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
+// offer returns all words that may follow, with any beginning.
 func offer(node *kong.Node, pending *kong.Flag, positionals int, last string) []string {
 	if pending != nil {
 		return pending.EnumSlice()
 	}
-	if strings.HasPrefix(last, "-") {
-		return flagNames(node)
-	}
 	var words []string
+	if strings.HasPrefix(last, "-") {
+		for _, f := range slices.Concat(node.AllFlags(true)...) {
+			words = append(words, "--"+f.Name)
+		}
+		return words
+	}
 	for _, child := range node.Children {
 		if !child.Hidden {
 			words = append(words, child.Name)
@@ -127,34 +135,14 @@ func offer(node *kong.Node, pending *kong.Flag, positionals int, last string) []
 	return words
 }
 
-func flagNames(node *kong.Node) []string {
-	var names []string
-	for _, group := range node.AllFlags(true) {
-		for _, f := range group {
-			names = append(names, "--"+f.Name)
-		}
-	}
-	return names
-}
-
 func flagNamed(node *kong.Node, word string) *kong.Flag {
 	name, _, _ := strings.Cut(word, "=")
-	for _, group := range node.AllFlags(false) {
-		for _, f := range group {
-			if name == "--"+f.Name || f.Short != 0 && name == "-"+string(f.Short) {
-				return f
-			}
+	for _, f := range slices.Concat(node.AllFlags(false)...) {
+		if name == "--"+f.Name || f.Short != 0 && name == "-"+string(f.Short) {
+			return f
 		}
 	}
 	return nil
-}
-
-// takesValue returns f if the word after it is its value.
-func takesValue(f *kong.Flag, word string) *kong.Flag {
-	if f == nil || f.IsBool() || strings.Contains(word, "=") {
-		return nil
-	}
-	return f
 }
 
 func childNamed(node *kong.Node, name string) *kong.Node {
@@ -164,15 +152,4 @@ func childNamed(node *kong.Node, name string) *kong.Node {
 		}
 	}
 	return nil
-}
-
-func matching(words []string, prefix string) []string {
-	var found []string
-	for _, w := range words {
-		if w != "" && strings.HasPrefix(w, prefix) {
-			found = append(found, w)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
 }

@@ -19,7 +19,7 @@ import (
 // root is the directory of the module.
 const root = "../../.."
 
-// libraries read these variables: package net/http, package os.
+// libraries read these variables: packages net/http and os.
 var libraries = map[string]bool{"HTTPS_PROXY": true, "HTTP_PROXY": true, "NO_PROXY": true}
 
 // TestEnvironment compares the table of environment variables with the source: the
@@ -49,12 +49,12 @@ func TestEnvironment(t *testing.T) {
 }
 
 // skipped are directories without source that reads the user's environment. The
-// command xfn test ends with "/test", helpers for tests with another "test".
+// command xfn test ends with "/test", packages for tests with another "test".
 var skipped = regexp.MustCompile(`/(testdata|_go|bin|docs|[a-z]+test|e2e|gobuild|examples|tools|\.[a-z]+)$`)
 
-// inSource calls found with each string literal and each name in an env tag of the
-// source files that read the environment: not tests, generated files, error codes
-// of registries, and settings of the Go command.
+// inSource calls found with each string literal and each name in an env tag of
+// the source files that read the environment. It skips tests, generated files,
+// error codes of registries, and settings of the go command.
 func inSource(t *testing.T, found func(string)) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {

@@ -3,19 +3,13 @@ package docs
 import (
 	"fmt"
 	"strings"
-
-	"github.com/alecthomas/kong"
 )
 
-// Man returns a manual page for the program and for each command.
-func Man(app *kong.Application) []File {
-	root := commandOf(app.Node)
-	files := []File{{program + ".1", manPage(root)}}
-	for _, c := range root.Children {
-		files = append(files, File{manName(c) + ".1", manPage(c)})
-		for _, sub := range c.Children {
-			files = append(files, File{manName(sub) + ".1", manPage(sub)})
-		}
+// manPages returns a manual page for the program and for each command.
+func manPages(c command) []file {
+	files := []file{{manName(c) + ".1", manPage(c)}}
+	for _, sub := range c.Children {
+		files = append(files, manPages(sub)...)
 	}
 	return files
 }
@@ -37,36 +31,33 @@ func manPage(c command) string {
 			fmt.Fprintf(&b, ".PP\n%s\n", roff(d.Text))
 		}
 	}
-	entries(&b, "ARGUMENTS", c.Args)
+	manEntries(&b, "ARGUMENTS", c.Args)
 	for _, g := range c.Groups {
 		title := "OPTIONS"
 		if g.Title != "" {
 			title += ": " + strings.ToUpper(g.Title)
 		}
-		entries(&b, title, g.Flags)
+		manEntries(&b, title, g.Flags)
 	}
 	var commands []entry
 	for _, sub := range c.Children {
 		commands = append(commands, entry{sub.Path, sub.Help})
 	}
-	entries(&b, "COMMANDS", commands)
-	if c.Path == program {
-		var codes, variables []entry
-		for _, e := range ExitCodes() {
-			codes = append(codes, entry{e.Code, e.Meaning})
-		}
-		for _, e := range Environment() {
-			variables = append(variables, entry{e.Name, e.Meaning})
-		}
-		entries(&b, "EXIT STATUS", codes)
-		entries(&b, "ENVIRONMENT", variables)
+	manEntries(&b, "COMMANDS", commands)
+	if c.Path != program {
+		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", program)
 		return b.String()
 	}
-	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", program)
+	var variables []entry
+	for _, v := range Environment() {
+		variables = append(variables, entry{v.Name, v.Meaning})
+	}
+	manEntries(&b, "EXIT STATUS", exitCodes())
+	manEntries(&b, "ENVIRONMENT", variables)
 	return b.String()
 }
 
-func entries(b *strings.Builder, title string, all []entry) {
+func manEntries(b *strings.Builder, title string, all []entry) {
 	if len(all) == 0 {
 		return
 	}
@@ -76,14 +67,8 @@ func entries(b *strings.Builder, title string, all []entry) {
 	}
 }
 
-// roff escapes a text: backslashes, dashes, and dots and quotes that begin a line.
+// roff escapes backslashes, dashes, and dots and quotes at the start of a line.
 func roff(text string) string {
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", "").Replace(text)
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
-			lines[i] = `\&` + line
-		}
-	}
-	return strings.Join(lines, "\n")
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", "", "\n.", "\n\\&.", "\n'", "\n\\&'").Replace("\n" + text)
+	return text[1:]
 }

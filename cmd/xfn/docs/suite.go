@@ -21,16 +21,13 @@ A suite is a YAML file that tells ` + "`xfn test`" + ` which composite resources
 		"`xfn test --schema`" + ` prints this format as a JSON Schema for editors. Paths in a suite are relative to its file. [Test Compositions](../how-to/test.md) shows how to use suites.
 
 `)
-	names := inOrder(schema["$ref"], defs)
-	first := names[0]
-	for _, name := range names {
-		def := defs[name].(map[string]any)
+	for i, name := range inOrder(schema["$ref"], defs) {
 		title := name
-		if name == first {
+		if i == 0 {
 			title = spec.Kind
 		}
 		fmt.Fprintf(&b, "## %s\n\n", title)
-		forms, object := split(def)
+		forms, object := split(defs[name].(map[string]any))
 		if len(forms) > 0 {
 			fmt.Fprintf(&b, "Short forms:\n\n- %s\n\n", strings.Join(forms, "\n- "))
 		}
@@ -45,7 +42,7 @@ A suite is a YAML file that tells ` + "`xfn test`" + ` which composite resources
 			}
 			rows = append(rows, []string{"`" + key + "`", typeOf(p), text})
 		}
-		table(&b, []string{"field", "type", "meaning"}, rows)
+		table(&b, rows, "field", "type", "meaning")
 	}
 	return b.String()
 }
@@ -81,12 +78,10 @@ func refName(schema map[string]any) (string, bool) {
 
 // split returns the short forms of a definition, in words, and its object.
 func split(def map[string]any) (forms []string, object map[string]any) {
-	all, ok := def["anyOf"].([]any)
-	if !ok {
+	if def["anyOf"] == nil {
 		return nil, def
 	}
-	for _, f := range all {
-		form := f.(map[string]any)
+	for _, form := range list(def["anyOf"]) {
 		if form["properties"] != nil {
 			object = form
 			continue
@@ -100,7 +95,7 @@ func split(def map[string]any) (forms []string, object map[string]any) {
 	return forms, object
 }
 
-// description is that of a schema, or of a part that it is made of.
+// description returns the description of a schema, or of the first of its parts with one.
 func description(schema map[string]any) string {
 	if text, ok := schema["description"].(string); ok {
 		return text
@@ -129,13 +124,13 @@ func typeOf(schema map[string]any) string {
 		return link(name, "#"+anchor(name))
 	}
 	if values, ok := schema["enum"].([]any); ok {
-		var texts []string
+		text := ""
 		for _, v := range values {
 			if s, ok := v.(string); ok {
-				texts = append(texts, "`"+s+"`")
+				text += ", `" + s + "`"
 			}
 		}
-		return strings.Join(texts, ", ")
+		return strings.TrimPrefix(text, ", ")
 	}
 	if either := list(schema["anyOf"]); len(either) == 2 {
 		return typeOf(either[0]) + " or " + typeOf(either[1])

@@ -16,17 +16,12 @@ const (
 	Fatal  = 3
 )
 
-// An ExitCode is a row of the page about exit codes.
-type ExitCode struct{ Code, Meaning string }
-
-// ExitCodes returns what each exit code means.
-func ExitCodes() []ExitCode {
-	code := func(n int, meaning string) ExitCode { return ExitCode{fmt.Sprint(n), meaning} }
-	return []ExitCode{
-		code(Done, "The command did what it was asked to do."),
-		code(Failed, "The command failed: a test case failed, a resource is not valid, a lint rule reported an error, a file or registry could not be read. `xfn diff --exit-code` returns it when something would change."),
-		code(Misuse, "The command line is wrong: an unknown flag, a missing argument, or a value that is not allowed."),
-		code(Fatal, "A function returned a fatal result, so the pipeline ended."),
+func exitCodes() []entry {
+	return []entry{
+		{fmt.Sprint(Done), "The command succeeded."},
+		{fmt.Sprint(Failed), "The command failed: a test case failed, a resource is not valid, a lint rule reported an error, a file or registry could not be read. `xfn diff --exit-code` returns it when something would change."},
+		{fmt.Sprint(Misuse), "The command line is wrong: an unknown flag, a missing argument, or a value that is not allowed."},
+		{fmt.Sprint(Fatal), "A function returned a fatal result, so the pipeline ended."},
 	}
 }
 
@@ -67,7 +62,7 @@ func Environment() []Variable {
 		{"GITHUB_TOKEN", registries, "The token for `ghcr.io`, if no configuration has an entry for it."},
 		{"GITHUB_ACTOR", registries, "The user of that token."},
 		{"GOOGLE_APPLICATION_CREDENTIALS", registries, "Google Cloud's credentials, for registries of Google."},
-		{"GCE_METADATA_HOST", registries, "Tells that the machine has a metadata server of Google."},
+		{"GCE_METADATA_HOST", registries, "Indicates that the machine has a metadata server of Google."},
 		{"CLOUDSDK_CONFIG", registries, "The configuration directory of `gcloud`."},
 
 		{"DOCKER_HOST", engines, "The engine: `unix://`, `tcp://`, `ssh://` or `npipe://`."},
@@ -80,7 +75,7 @@ func Environment() []Variable {
 		{"HOME", passedVariables, "The user's home directory. On Windows it is `USERPROFILE`."},
 		{"USERPROFILE", passedVariables, "The user's home directory on Windows."},
 		{"APPDATA", passedVariables, "The directory of `gcloud` on Windows."},
-		{"PATH", passedVariables, "Where credential helpers, `git`, `go` and `gcloud` are found. Functions that run as processes from source get it, too."},
+		{"PATH", passedVariables, "The directories of credential helpers, `git`, `go` and `gcloud`. Functions that run as processes from source get it, too."},
 		{"TZ", passedVariables, "Functions that run as processes from source get it."},
 		{"LANG", passedVariables, "Functions that run as processes from source get it."},
 		{"LC_ALL", passedVariables, "Functions that run as processes from source get it."},
@@ -111,74 +106,71 @@ func Profiles() []Profile {
 }
 
 func exitCodesPage() string {
-	var b strings.Builder
-	b.WriteString(generated + "# Exit codes\n\n")
+	b := page("Exit codes", "")
 	var rows [][]string
-	for _, e := range ExitCodes() {
-		rows = append(rows, []string{e.Code, e.Meaning})
+	for _, e := range exitCodes() {
+		rows = append(rows, []string{e.Term, e.Text})
 	}
-	table(&b, []string{"code", "meaning"}, rows)
-	b.WriteString("`xfn diff --exit-code` returns 0 if nothing would change, 1 if something would, and more than 1 for an error, as `kubectl diff`.\n")
-	return b.String()
+	table(b, rows, "code", "meaning")
+	return b.String() + "`xfn diff --exit-code` returns 0 if nothing would change, 1 if something would, and more than 1 for an error, as `kubectl diff`.\n"
+}
+
+func page(title, intro string) *strings.Builder {
+	var b strings.Builder
+	b.WriteString(generated + "# " + title + "\n\n" + intro)
+	return &b
 }
 
 func environmentPage() string {
-	var b strings.Builder
-	b.WriteString(generated + "# Environment variables\n\nFlags override environment variables.\n\n")
-	for _, g := range []string{ownVariables, registries, engines, passedVariables} {
-		fmt.Fprintf(&b, "## %s\n\n", g)
+	b := page("Environment variables", "Flags override environment variables.\n\n")
+	for _, group := range []string{ownVariables, registries, engines, passedVariables} {
+		fmt.Fprintf(b, "## %s\n\n", group)
 		var rows [][]string
 		for _, v := range Environment() {
-			if v.Group == g {
+			if v.Group == group {
 				rows = append(rows, []string{"`" + v.Name + "`", v.Meaning})
 			}
 		}
-		table(&b, []string{"variable", "meaning"}, rows)
+		table(b, rows, "variable", "meaning")
 	}
 	return b.String()
 }
 
 func profilesPage() string {
-	var b strings.Builder
-	b.WriteString(generated + "# Profiles\n\nA profile is the version of Crossplane that a render imitates. `--profile` chooses it by name, and `--crossplane-version` by version.\n\n")
+	b := page("Profiles", "A profile is the version of Crossplane that a render imitates. `--profile` chooses it by name, and `--crossplane-version` by version.\n\n")
 	var rows [][]string
 	for _, p := range Profiles() {
 		rows = append(rows, []string{"`" + p.Name + "`", p.Versions, p.Meaning})
 	}
-	table(&b, []string{"profile", "Crossplane", "what it imitates"}, rows)
-	b.WriteString("[Fidelity](../explanation/fidelity.md) explains how each profile is tested.\n")
-	return b.String()
+	table(b, rows, "profile", "Crossplane", "what it imitates")
+	return b.String() + "[Fidelity](../explanation/fidelity.md) explains how each profile is tested.\n"
 }
 
 func builtinsPage() string {
-	var b strings.Builder
-	b.WriteString(generated + "# Builtins\n\nThese functions are part of xfn. They need no image and no download. [How a function runs](../explanation/how-a-function-runs.md) says when xfn uses them.\n\n")
+	b := page("Builtins", "These functions are part of xfn. They need no image and no download. [How a function runs](../explanation/how-a-function-runs.md) says when xfn uses them.\n\n")
 	for _, f := range builtin.All() {
-		fmt.Fprintf(&b, "## %s\n\n", f.Name)
+		fmt.Fprintf(b, "## %s\n\n", f.Name)
 		rows := [][]string{{"versions", f.Versions()}, {"compared with", f.Measured}, {"input", "`" + f.Input + "`"}, {"covered", f.Covered}}
 		if f.Differs != "" {
 			rows = append(rows, []string{"differs", f.Differs})
 		}
-		table(&b, []string{"", ""}, rows)
+		table(b, rows, "", "")
 	}
 	return b.String()
 }
 
 func lintRulesPage() string {
-	var b strings.Builder
-	b.WriteString(generated + `# Lint rules
-
-` + "`xfn xpkg lint` and `xfn xpkg build`" + ` check a package by these rules. ` + "`--lint`" + ` sets the level:
+	b := page("Lint rules", "`xfn xpkg lint` and `xfn xpkg build`"+` check a package by these rules. `+"`--lint`"+` sets the level:
 
 | level | effect |
 | --- | --- |
-| ` + "`strict`" + ` (default) | Every problem is an error. |
-| ` + "`warn`" + ` | A problem is an error if the control plane would refuse the package, and a warning otherwise. Each rule below says which it is. |
-| ` + "`off`" + ` | The same errors as ` + "`warn`" + `, and no warnings. |
+| `+"`strict`"+` (default) | Every problem is an error. |
+| `+"`warn`"+` | A problem is an error if the control plane would refuse the package, and a warning otherwise. Each rule below names its severity. |
+| `+"`off`"+` | The same errors as `+"`warn`"+`, and no warnings. |
 
 `)
 	for _, r := range xpkg.LintRules() {
-		fmt.Fprintf(&b, "## %s\n\nFinds %s.\n\nSeverity: %s\n\n%s\n\n", r.Name, r.Finds, r.Severity, r.Why)
+		fmt.Fprintf(b, "## %s\n\nFinds %s.\n\nSeverity: %s\n\n%s\n\n", r.Name, r.Finds, r.Severity, r.Why)
 	}
 	return b.String()
 }

@@ -5,36 +5,60 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
+	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// Registries say which registries to reach, and how.
+// Cache is the flag for the directory of the cache.
+type Cache struct {
+	CacheDir string `env:"XFN_CACHE_DIR" placeholder:"DIR" help:"The directory of the cache. Default: xfn in the user's cache directory."`
+}
+
+// Path returns the directory.
+func (c Cache) Path() (string, error) {
+	if c.CacheDir != "" {
+		dir, err := filepath.Abs(c.CacheDir)
+		if err != nil {
+			return "", fmt.Errorf("finding the cache %q: %w", c.CacheDir, err)
+		}
+		return dir, nil
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", hint.Wrap(fmt.Errorf("finding the user's cache directory: %w", err), "set a directory with XFN_CACHE_DIR")
+	}
+	return filepath.Join(user, "xfn"), nil
+}
+
+// Registries are the flags for registries.
 type Registries struct {
-	Registry string `env:"XFN_REGISTRY" placeholder:"HOST" help:"The registry of references that name none."`
+	Registry string `env:"XFN_REGISTRY" placeholder:"HOST" help:"The registry of references that do not name one."`
 	Access
 }
 
-// Access says how to reach registries.
+// Access are the flags for connections to registries.
 type Access struct {
 	InsecureSkipTLSVerify bool         `name:"insecure-skip-tls-verify" help:"Accept any TLS certificate of a registry."`
-	CAFile                certificates `name:"ca-file" placeholder:"FILE" help:"Trust the CAs in this PEM file besides those that this machine trusts."`
-	PlainHTTP             bool         `name:"plain-http" help:"Speak plain HTTP with registries. Without it, loopback and private addresses are tried by HTTPS first, then by HTTP."`
+	CAFile                certificates `name:"ca-file" placeholder:"FILE" help:"Trust the CAs in this PEM file in addition to those of the system."`
+	PlainHTTP             bool         `name:"plain-http" help:"Connect to registries by plain HTTP. Without it, loopback and private addresses are tried by HTTPS first, then by HTTP."`
 }
 
-// Client returns a client that asks as the flags say.
-func (a Access) Client(p terminal.Program) *remote.Client {
-	return remote.New(a.Options(p))
-}
+// Client returns a client with the options of the flags.
+func (a Access) Client(p terminal.Program) *remote.Client { return remote.New(a.Options(p)) }
 
-// Options returns what the flags say to a client, with the credentials of this
-// user's environment.
+// Options returns the options of the flags, with the credentials of the user's
+// environment.
 func (a Access) Options(p terminal.Program) remote.Options {
 	sources := credentials.FromEnviron(os.Environ())
 	sources.Others = clouds(os.Environ(), productName)
@@ -44,54 +68,77 @@ func (a Access) Options(p terminal.Program) remote.Options {
 	}
 }
 
-// Reference reads what can be pulled; errors are those of
-// remote.ParseReference.
+// Reference parses the reference of an image with remote.ParseReference.
 func (f Registries) Reference(s string) (name.Reference, error) {
 	return remote.ParseReference(s, f.Registry)
 }
 
-// certificates are those of a file, and those that this machine trusts.
+// certificates are the CAs of the system and those of a file.
 type certificates struct{ Pool *x509.CertPool }
 
-// UnmarshalText reads the file of that name.
+// UnmarshalText reads the file.
 func (c *certificates) UnmarshalText(path []byte) error {
 	pem, err := os.ReadFile(string(path))
 	if err != nil {
 		return fmt.Errorf("reading CA file %q: %w", path, fsx.Cause(err))
 	}
 	if c.Pool, err = x509.SystemCertPool(); err != nil {
-		return fmt.Errorf("reading the certificates that this machine trusts: %w", err)
+		return fmt.Errorf("reading the certificates of the system: %w", err)
 	}
 	if !c.Pool.AppendCertsFromPEM(pem) {
-		return fmt.Errorf("reading CA file %q: it holds no certificate in PEM", path)
+		return fmt.Errorf("reading CA file %q: it has no certificate in PEM", path)
 	}
 	return nil
 }
 
-// Patience says how long, and how often, a registry is tried.
+// Patience are the flags for retries and timeouts.
 type Patience struct {
-	Retry          int           `default:"4" placeholder:"N" help:"How often to try again what a busy registry or a broken connection stopped. Default: ${default}."`
-	RetryDelay     time.Duration `default:"1s" placeholder:"TIME" help:"Pause before the first retry; each further one is three times as long. Default: ${default}."`
-	ConnectTimeout time.Duration `default:"10s" placeholder:"TIME" help:"How long a connection may take to be made. Default: ${default}."`
-	IdleTimeout    time.Duration `default:"5m" placeholder:"TIME" help:"How long the registry may take nothing, and answer nothing. Default: ${default}."`
+	Retry          int           `default:"4" placeholder:"N" help:"How often to retry after an error of the registry or the connection. Default: ${default}."`
+	RetryDelay     time.Duration `default:"1s" placeholder:"TIME" help:"Pause before the first retry. Each further pause is three times as long. Default: ${default}."`
+	ConnectTimeout time.Duration `default:"10s" placeholder:"TIME" help:"Timeout of establishing a connection. Default: ${default}."`
+	IdleTimeout    time.Duration `default:"5m" placeholder:"TIME" help:"How long a connection may transfer no bytes. Default: ${default}."`
 }
 
 // Validate checks the flags. Kong calls it.
 func (p Patience) Validate() error {
 	if p.Retry < 0 || p.RetryDelay < 0 || p.ConnectTimeout <= 0 || p.IdleTimeout <= 0 {
-		return errors.New("--retry and --retry-delay cannot be negative, and timeouts must be more than nothing")
+		return errors.New("--retry and --retry-delay must not be negative, and timeouts must be positive")
 	}
 	return nil
 }
 
-// Apply puts what the flags say into the options of a client.
-func (p Patience) Apply(o *remote.Options) {
-	o.Tries, o.RetryWait, o.ConnectTimeout, o.IdleTimeout = p.Retry+1, p.RetryDelay, p.ConnectTimeout, p.IdleTimeout
+// PatientClient returns a client with retries and timeouts of the flags.
+func (f Registries) PatientClient(p terminal.Program, t Patience) *remote.Client {
+	o := f.Options(p)
+	o.Tries, o.RetryWait, o.ConnectTimeout, o.IdleTimeout = t.Retry+1, t.RetryDelay, t.ConnectTimeout, t.IdleTimeout
+	return remote.New(o)
 }
 
-// PatientClient is Client with this patience.
-func (f Registries) PatientClient(p terminal.Program, patience Patience) *remote.Client {
-	o := f.Options(p)
-	patience.Apply(&o)
-	return remote.New(o)
+// Sources are the flags for the inputs of a render, except its arguments.
+type Sources struct {
+	XRD                 string            `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource, for its defaults and scope."`
+	ObservedResources   []string          `short:"o" sep:"none" placeholder:"PATH" help:"File or folder of existing composed resources. Repeatable."`
+	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require. Repeatable."`
+	ExtraResources      []string          `sep:"none" placeholder:"PATH" help:"The same, for functions that request extra resources. Repeatable."`
+	RequiredSchemas     []string          `short:"s" sep:"none" placeholder:"PATH" help:"JSON file or folder of OpenAPI schemas that functions may require. Repeatable."`
+	FunctionCredentials []string          `sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
+	ContextFiles        map[string]string `mapsep:"none" placeholder:"KEY=FILE" help:"Add YAML or JSON from a file to the context of the functions. Repeatable."`
+	ContextValues       map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the context of the functions. Repeatable."`
+}
+
+// Inputs returns the inputs of a render.
+func (s Sources) Inputs() session.Inputs {
+	return session.Inputs{
+		XRD: s.XRD, Observed: s.ObservedResources, Required: s.RequiredResources, Extra: s.ExtraResources,
+		Schemas: s.RequiredSchemas, Credentials: s.FunctionCredentials,
+		ContextFiles: s.ContextFiles, ContextValues: s.ContextValues,
+	}
+}
+
+// CheckStdin returns an error if several paths are standard input.
+func CheckStdin(paths ...string) error {
+	if i := slices.Index(paths, manifest.Stdin); i >= 0 && slices.Contains(paths[i+1:], manifest.Stdin) {
+		return errors.New("standard input can only be read once, but - stands for several files")
+	}
+	return nil
 }

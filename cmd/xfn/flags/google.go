@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// productName is how Linux names the machine: "Google Compute Engine".
+// productName is the file in which Linux names the machine.
 const productName = "/sys/class/dmi/id/product_name"
 
 // hasGoogle reports whether there are Application Default Credentials or gcloud,

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Google Cloud is asked only where there is something of it.
+// Credentials of Google Cloud are requested only if the machine may have some.
 func TestClouds(t *testing.T) {
 	home, empty := t.TempDir(), t.TempDir()
 	const adc = "application_default_credentials.json"
@@ -30,15 +30,15 @@ func TestClouds(t *testing.T) {
 		product string
 		want    int
 	}{
-		"Nothing": {"a machine without", []string{"HOME=" + empty, "PATH=" + empty}, none, 0},
-		"Named":   {"a file that is named", []string{"GOOGLE_APPLICATION_CREDENTIALS=x"}, none, 1},
-		"Server":  {"a metadata server that is named", []string{"GCE_METADATA_HOST=x"}, none, 1},
-		"Default": {"a file where it is by default", []string{"HOME=" + home}, none, 1},
-		"Windows": {"or where Windows has it", []string{"HOME=" + empty, "APPDATA=" + filepath.Join(home, "roaming")}, none, 1},
-		"Config":  {"or where gcloud is told", []string{"HOME=" + empty, "CLOUDSDK_CONFIG=" + filepath.Join(home, "named")}, none, 1},
-		"Program": {"gcloud itself", []string{"HOME=" + empty, "PATH=" + filepath.Join(home, "bin")}, none, 1},
-		"Machine": {"a machine of Google's", []string{"HOME=" + empty}, filepath.Join(home, "product"), 1},
-		"Other":   {"and of somebody else's", []string{"HOME=" + empty}, filepath.Join(home, "other"), 0},
+		"Nothing": {"a machine without credentials", []string{"HOME=" + empty, "PATH=" + empty}, none, 0},
+		"Named":   {"a file in the environment", []string{"GOOGLE_APPLICATION_CREDENTIALS=x"}, none, 1},
+		"Server":  {"a metadata server in the environment", []string{"GCE_METADATA_HOST=x"}, none, 1},
+		"Default": {"a file at its default path", []string{"HOME=" + home}, none, 1},
+		"Windows": {"a file at its default path on Windows", []string{"HOME=" + empty, "APPDATA=" + filepath.Join(home, "roaming")}, none, 1},
+		"Config":  {"a file in gcloud's configuration directory", []string{"HOME=" + empty, "CLOUDSDK_CONFIG=" + filepath.Join(home, "named")}, none, 1},
+		"Program": {"the program gcloud", []string{"HOME=" + empty, "PATH=" + filepath.Join(home, "bin")}, none, 1},
+		"Machine": {"a machine of Google", []string{"HOME=" + empty}, filepath.Join(home, "product"), 1},
+		"Other":   {"a machine of another vendor", []string{"HOME=" + empty}, filepath.Join(home, "other"), 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,37 +14,38 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// ListenAt listens on HOST:PORT, unix:PATH or unix:///PATH, like On.
+// ListenAt listens on HOST:PORT, unix:PATH or unix:///PATH, like Listen.
 func ListenAt(ctx context.Context, address string) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		return on(ctx, "unix", strings.TrimPrefix(path, "//"), address)
+		return listen(ctx, "unix", strings.TrimPrefix(path, "//"), address)
 	}
-	return on(ctx, "tcp", address, address)
+	return listen(ctx, "tcp", address, address)
 }
 
-// Listen listens on an address of a network as package net knows them; on Linux, a
-// unix socket whose name begins with @ is one that is in no folder. A socket that
-// nobody listens on any more, as its server was killed, is replaced. Closing the
-// listener removes it. Errors name the address and have a hint.
+// Listen listens on an address of a network of package net. On Linux, the name of an
+// abstract unix socket begins with @. The socket of a server that was killed is
+// replaced. Closing the listener removes the socket. Errors name the address and
+// have a hint.
 func Listen(ctx context.Context, network, address string) (net.Listener, error) {
-	return on(ctx, network, address, address)
+	return listen(ctx, network, address, address)
 }
 
-func on(ctx context.Context, network, address, named string) (net.Listener, error) {
-	listener, err := try(ctx, network, address)
+func listen(ctx context.Context, network, address, named string) (net.Listener, error) {
+	listener, err := replaceDead(ctx, network, address)
 	if err != nil {
-		return nil, hint.Wrap(fmt.Errorf("listening on %q: %w", named, err), "choose another address by --address")
+		return nil, hint.Wrap(fmt.Errorf("listening on %q: %w", named, err), "choose another address with --address")
 	}
 	return listener, nil
 }
 
-func try(ctx context.Context, network, address string) (net.Listener, error) {
+// replaceDead listens on an address. It first removes the unix socket of a server
+// that was killed.
+func replaceDead(ctx context.Context, network, address string) (net.Listener, error) {
 	if address == "" {
-		return nil, errors.New("it is empty")
+		return nil, errors.New("the address is empty")
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, network, address)
 	if errors.Is(err, syscall.EADDRINUSE) && network == "unix" && isDead(ctx, address) {
-		// Somebody was killed before removing it.
 		if err := os.Remove(address); err != nil {
 			return nil, fsx.Cause(err)
 		}
@@ -57,7 +58,7 @@ func try(ctx context.Context, network, address string) (net.Listener, error) {
 	return listener, err
 }
 
-// isDead reports whether path is a socket that nobody listens on.
+// isDead reports whether path is a socket without a server.
 func isDead(ctx context.Context, path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode()&os.ModeSocket == 0 {
@@ -70,8 +71,8 @@ func isDead(ctx context.Context, path string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// DialTarget returns an address as gRPC's clients take it: HOST:PORT, unix:///PATH,
-// unix:PATH if that is relative, or unix-abstract:NAME.
+// DialTarget returns an address as a target of gRPC: HOST:PORT, unix:///PATH,
+// unix:PATH for a relative path, or unix-abstract:NAME.
 func DialTarget(addr net.Addr) string {
 	if addr.Network() != "unix" {
 		return addr.String()

@@ -26,15 +26,15 @@ func shortDir(t *testing.T) string {
 func TestAt(t *testing.T) {
 	socket := filepath.Join(shortDir(t), "s")
 	cases := map[string]struct{ reason, address, want string }{
-		"Port":     {"port 0 is a free one", "127.0.0.1:0", "127.0.0.1:"},
-		"Socket":   {"a socket is a target as it is named", "unix://" + socket, "unix://" + socket},
-		"Short":    {"or more shortly", "unix:" + socket, "unix://" + socket},
-		"Abstract": {"one that is in no folder has a scheme of its own", "unix:@xfn/" + socket, "unix-abstract:xfn/" + socket},
+		"Port":     {"port 0 selects a free port", "127.0.0.1:0", "127.0.0.1:"},
+		"Socket":   {"a socket is a target with its path", "unix://" + socket, "unix://" + socket},
+		"Short":    {"a socket can be named with unix:", "unix:" + socket, "unix://" + socket},
+		"Abstract": {"an abstract socket has a scheme of its own", "unix:@xfn/" + socket, "unix-abstract:xfn/" + socket},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if name == "Abstract" && runtime.GOOS != "linux" {
-				t.Skip("abstract sockets are Linux'")
+				t.Skip("only Linux has abstract sockets")
 			}
 			l, err := flags.ListenAt(t.Context(), tc.address)
 			if err != nil {
@@ -44,7 +44,7 @@ func TestAt(t *testing.T) {
 				t.Errorf("%s: got %s", tc.reason, got)
 			}
 			if _, err := flags.ListenAt(t.Context(), strings.TrimSuffix(tc.address, ":0")); err == nil || hint.Of(err) == "" || !strings.HasPrefix(err.Error(), "listening on ") {
-				t.Errorf("nobody takes the address of another: got %v", err)
+				t.Errorf("an address in use is an error: got %v", err)
 			}
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
@@ -52,14 +52,14 @@ func TestAt(t *testing.T) {
 		})
 	}
 	if got := flags.DialTarget(&net.UnixAddr{Name: "s", Net: "unix"}); got != "unix:s" {
-		t.Errorf("a path that is relative needs another form: got %s", got)
+		t.Errorf("a relative path needs another form: got %s", got)
 	}
 	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
-		t.Errorf("the socket is left: %v", err)
+		t.Errorf("the socket was not removed: %v", err)
 	}
 }
 
-// What a killed process has left is replaced; a file that is no socket is not.
+// The socket of a killed process is replaced; another file is not.
 func TestOnDeadSocket(t *testing.T) {
 	dir := shortDir(t)
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})
@@ -85,7 +85,7 @@ func TestOnDeadSocket(t *testing.T) {
 	if text, err := os.ReadFile(file); err != nil || string(text) != "precious" {
 		t.Errorf("the file is %q, %v", text, err)
 	}
-	if _, err := flags.Listen(t.Context(), "tcp", ""); err == nil || err.Error() != `listening on "": it is empty` {
+	if _, err := flags.Listen(t.Context(), "tcp", ""); err == nil || err.Error() != `listening on "": the address is empty` {
 		t.Errorf("without an address: got %v", err)
 	}
 }

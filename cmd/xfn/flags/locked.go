@@ -13,15 +13,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// Lock is flags: whether images are taken as they are locked.
+// Lock are the flags for the lock file.
 type Lock struct {
-	Locked   bool   `env:"XFN_LOCKED" help:"Take each image by its digest in the lock file, and none that is not there."`
-	LockFile string `placeholder:"FILE" help:"The lock file, of xfn lock. Default: xfn.lock."`
+	Locked   bool   `env:"XFN_LOCKED" help:"Use each image by its digest in the lock file. An image that the file does not have is an error."`
+	LockFile string `placeholder:"FILE" help:"The lock file that xfn lock wrote. Default: xfn.lock."`
 
 	lock *dependency.Lock
 }
 
-// Load reads the lock file, if it is to be used.
+// Load reads the lock file if --locked is set.
 func (u *Lock) Load() (err error) {
 	if !u.Locked {
 		if u.LockFile != "" {
@@ -33,7 +33,7 @@ func (u *Lock) Load() (err error) {
 	return err
 }
 
-// Pin is image.Options.Pin, once Load has read the file: nil without --locked.
+// Pin returns a value for image.Options.Pin, nil without --locked. Call Load first.
 func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
 	if u.lock == nil {
 		return nil
@@ -41,15 +41,15 @@ func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
 	return u.lock.Pin
 }
 
-// Versions says which versions of packages are meant: those that are locked, and
-// without --locked those that a registry has, or with Offline the cache.
+// Versions resolves versions of packages: from the lock file with --locked, else from
+// the cache if Offline is set, else from the registry.
 type Versions struct {
 	Lock
-	// Parse reads a reference.
+	// Parse parses a reference.
 	Parse   func(string) (name.Reference, error)
 	Remote  *remote.Client
 	Offline bool
-	// Cache is the folder of the cache.
+	// Cache is the directory of the cache.
 	Cache string
 }
 

@@ -18,20 +18,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// recordingFlags say what comes of functions' calls.
+// recordingFlags are the flags for recording, replaying and repeating calls.
 type recordingFlags struct {
-	Record string `xor:"recording" placeholder:"DIR" help:"Keep every call of a function in a file below DIR, for --replay. No credentials are kept, but all else that functions see."`
-	Replay string `xor:"recording" placeholder:"DIR" help:"Answer every call from DIR, and start no function. A call that was not recorded is an error."`
-	Twice  bool   `help:"Call each function twice, and fail where its answers differ."`
+	Record string `xor:"recording" placeholder:"DIR" help:"Write every call of a function to a file below DIR, for --replay. Files contain all data that functions see, except credentials."`
+	Replay string `xor:"recording" placeholder:"DIR" help:"Return the recorded responses in DIR, and start no function. A call that was not recorded is an error."`
+	Twice  bool   `help:"Call each function twice, and fail if the responses differ."`
 }
 
-// apply puts what the flags say into the config of a session.
 func (f recordingFlags) apply(config *session.Config) error {
 	switch {
 	case f.Twice && f.Replay != "":
-		return errors.New("--twice calls functions, --replay does not: give one of them")
+		return errors.New("--twice and --replay cannot be used together")
 	case f.Twice && config.Cache != "":
-		return errors.New("--twice asks functions, --function-response-cache its folder: give one of them")
+		return errors.New("--twice and --function-response-cache cannot be used together")
 	case f.Replay != "":
 		var err error
 		config.Replay, err = Replay(f.Replay)
@@ -51,8 +50,8 @@ func (f recordingFlags) apply(config *session.Config) error {
 	return nil
 }
 
-// Replay returns what answers from a recording, with errors that say what differs
-// in a call that was not recorded.
+// Replay returns a Runner that replays a recording. The error of a call that was not
+// recorded shows how it differs from a recorded one.
 func Replay(dir string) (function.Runner, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("opening recording %q: %w", dir, fsx.Cause(err))
@@ -60,7 +59,7 @@ func Replay(dir string) (function.Runner, error) {
 	return explained(intercept.Replay(dir)), nil
 }
 
-// explained adds to a Runner's errors what differs.
+// explained adds the differences to the errors of a Runner.
 func explained(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := r.RunFunction(ctx, name, req)
@@ -70,7 +69,7 @@ func explained(r function.Runner) function.Runner {
 		case errors.As(err, &miss) && miss.Recorded == nil:
 			return nil, hint.Wrap(err, "record it with --record "+miss.Dir)
 		case errors.As(err, &miss):
-			return nil, hint.Wrap(differing(err, miss.Recorded, miss.Now), "if that is meant, record it with --record "+miss.Dir)
+			return nil, hint.Wrap(differing(err, miss.Recorded, miss.Now), "if the change is intended, record it with --record "+miss.Dir)
 		case errors.As(err, &differ):
 			return nil, differing(err, differ.First, differ.Second)
 		}
@@ -78,7 +77,7 @@ func explained(r function.Runner) function.Runner {
 	})
 }
 
-// most is how many differences an error tells.
+// most is the maximum number of differences in an error.
 const most = 20
 
 func differing(err error, before, after map[string]any) error {

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 // packageOf writes a package whose function behaves so.
-func packageOf(t *testing.T, b functiontest.Behaviour) string {
+func packageOf(t *testing.T, b functiontest.Behavior) string {
 	t.Helper()
 	program, err := functiontest.BuildChild()
 	if err != nil {
@@ -182,7 +182,7 @@ func TestRunDies(t *testing.T) {
 func TestRunFails(t *testing.T) {
 	cases := map[string]struct {
 		reason, address, network string
-		behaviour                functiontest.Behaviour
+		behaviour                functiontest.Behavior
 		want                     string
 	}{
 		"Crashes": {"it does not come to serve", "127.0.0.1:0", "Isolated", functiontest.Crashes, "it ended by itself (exit code 3); its last output:\n  line 12\n"},

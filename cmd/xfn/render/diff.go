@@ -15,27 +15,27 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// DiffCmd shows what Compositions would do.
+// DiffCmd is xfn diff.
 type DiffCmd struct {
-	Composition string `arg:"" help:"File or folder of the Compositions as they are to be, or - for stdin. XRDs in it count, too."`
-	Functions   string `arg:"" optional:"" help:"File or folder of Functions. May be left out if each step is a builtin or named by --package."`
+	Composition string `arg:"" help:"File or folder of the new Compositions and XRDs, or - for stdin."`
+	Functions   string `arg:"" optional:"" help:"File or folder of Functions. Optional if each step is a builtin or named by --package."`
 
-	Observed            []string          `short:"o" required:"" sep:"none" placeholder:"PATH" help:"What exists: the file that 'kubectl get -o yaml' printed, or a folder of such. Repeatable."`
-	From                []string          `sep:"none" placeholder:"PATH" help:"File or folder of the Compositions as they were, to know which fields go. Default: those among what exists. Repeatable."`
-	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require, besides what exists. Repeatable."`
-	FunctionCredentials []string          `sep:"none" placeholder:"PATH" help:"File or folder of Secrets for the functions' credentials. Repeatable."`
-	ContextValues       map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Put YAML or JSON into the functions' context. Repeatable."`
-	Timeout             time.Duration     `default:"10m" help:"How long it may take, functions' start included. Default: ${default}."`
-	ExitCode            bool              `help:"Exit with 1 if anything would change."`
+	Observed            []string          `short:"o" required:"" sep:"none" placeholder:"PATH" help:"Existing resources: the output of 'kubectl get -o yaml', or a folder of such files. Repeatable."`
+	From                []string          `sep:"none" placeholder:"PATH" help:"File or folder of the old Compositions, to find removed fields. Default: those of --observed. Repeatable."`
+	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require, in addition to --observed. Repeatable."`
+	FunctionCredentials []string          `sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
+	ContextValues       map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the context of the functions. Repeatable."`
+	Timeout             time.Duration     `default:"10m" help:"Timeout, including the start of functions. Default: ${default}."`
+	ExitCode            bool              `help:"Exit with 1 if a resource would change."`
 	terminal.Format
 	flags.Runtimes
 }
 
 // Help is shown by --help.
 func (DiffCmd) Help() string {
-	return `Renders every composite resource in a dump of a cluster that the Compositions are for, and compares what they would compose with what there is. Nothing is changed anywhere.
+	return `Renders every composite resource in a dump of a cluster for which there is a Composition, and compares the output with the existing resources. It changes nothing in the cluster.
 
-A field that the Composition sets is compared as Crossplane would apply it. One that it sets no more is shown as removed if the Composition that set it is known.
+A field that the Composition sets is compared as Crossplane would apply it. A field that the Composition no longer sets is shown as removed if the Composition that set it is known.
 
 Examples:
 
@@ -45,15 +45,10 @@ Examples:
 `
 }
 
-// Validate refuses times that make no sense.
-func (c *DiffCmd) Validate() error {
-	if c.Timeout <= 0 {
-		return fmt.Errorf("reading --timeout: %s is no time to render in", c.Timeout)
-	}
-	return nil
-}
+// Validate checks the flags.
+func (c *DiffCmd) Validate() error { return terminal.Positive("--timeout", c.Timeout) }
 
-// Run prints what would change.
+// Run prints the changes.
 func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	config, err := c.Config(term, program)
 	if err != nil {
@@ -79,7 +74,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return terminal.Cause(ctx, err)
 	}
 	if len(all.CompositeResources) == 0 {
-		term.Warn("none of what exists is a composite resource that the Compositions are for")
+		term.Warn("--observed has no composite resource for which there is a Composition")
 	}
 	text := func(w io.Writer) error { return all.write(w, term.Colour(w)) }
 	if err := c.Print(term.Stdout, all, text); err != nil {
@@ -88,10 +83,10 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	return all.verdict(c.ExitCode)
 }
 
-// A summary is what --format json shows.
+// A summary is the output of --format json.
 type summary struct {
 	CompositeResources []clusterdiff.Diff `json:"compositeResources"`
-	// Changed are composite resources, the others what they compose.
+	// Changed and Failed count composite resources, Resources composed resources.
 	Changed   int `json:"changed"`
 	Failed    int `json:"failed"`
 	Resources struct {
@@ -121,18 +116,19 @@ func (s *summary) add(i clusterdiff.Diff) {
 	}
 }
 
-func (s *summary) write(w io.Writer, colour bool) error {
+func (s *summary) write(w io.Writer, color bool) error {
 	for _, i := range s.CompositeResources {
 		if len(i.Changes) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i))); err != nil {
-			return err
+		_, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i)))
+		if err == nil {
+			err = report.WriteChanges(w, i.Changes, color)
 		}
-		if err := report.WriteChanges(w, i.Changes, colour); err != nil {
-			return err
+		if err == nil {
+			_, err = fmt.Fprintln(w)
 		}
-		if _, err := fmt.Fprintln(w); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -142,7 +138,6 @@ func (s *summary) write(w io.Writer, colour bool) error {
 	return err
 }
 
-// subject names the composite resource.
 func subject(i clusterdiff.Diff) string {
 	return strings.TrimSpace(i.Kind + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"))
 }
@@ -153,18 +148,17 @@ func changeTitle(i clusterdiff.Diff) string {
 		s += " by Composition " + i.Composition
 	}
 	if i.Pinned {
-		s += ", once it is given the revision (compositionUpdatePolicy: Manual)"
+		s += ", after it selects the new revision (compositionUpdatePolicy: Manual)"
 	}
 	return s + ":"
 }
 
-// verdict is the error that the command ends in, or nil.
 func (s *summary) verdict(exitCode bool) error {
 	switch {
 	case s.Failed > 0:
 		return fmt.Errorf("%d of %d composite resources failed", s.Failed, len(s.CompositeResources))
 	case exitCode && s.Changed > 0:
-		return errors.New("the Compositions would change what exists")
+		return errors.New("the Compositions would change existing resources")
 	}
 	return nil
 }

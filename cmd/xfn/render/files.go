@@ -16,21 +16,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// directory writes a file for each XR.
+// directory is a sink that writes a file for each XR.
 type directory struct {
 	path, format string
-	sources      map[string]string
+	// sources has the position of the XR of each file.
+	sources map[string]string
 }
 
 func newDirectory(path, format string) (*directory, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, fmt.Errorf("making the output directory: %w", err)
+		return nil, fmt.Errorf("creating the output directory: %w", err)
 	}
 	return &directory{path: path, format: format, sources: map[string]string{}}, nil
 }
 
-func (d *directory) take(r session.Result, docs []map[string]any) error {
-	path, err := d.claim(r)
+func (d *directory) add(r session.Result, docs []map[string]any) error {
+	path, err := d.reserve(r)
 	if err != nil {
 		return err
 	}
@@ -41,9 +42,8 @@ func (d *directory) take(r session.Result, docs []map[string]any) error {
 	return fsx.WriteFile(path, 0o644, text)
 }
 
-// claim returns the path of an XR's file. Two XRs of the same name are an
-// error, since one would take the place of the other.
-func (d *directory) claim(r session.Result) (string, error) {
+// reserve returns the path of an XR's file. Two XRs with the same path are an error.
+func (d *directory) reserve(r session.Result) (string, error) {
 	path := filepath.Join(d.path, fileName(r, d.format))
 	if before, ok := d.sources[path]; ok {
 		return "", &xrError{fmt.Errorf("writing %q: the composite resources at %s and %s have the same name", path, before, r.Source)}
@@ -54,41 +54,41 @@ func (d *directory) claim(r session.Result) (string, error) {
 
 func (d *directory) finish(bool) error { return nil }
 
-// checker compares with what is expected: the documents of all XRs with those
-// of one file, or those of each XR with those of its file in a folder.
+// checker is a sink that compares with expected documents: those of all XRs with one
+// file, or those of each XR with its file in a folder.
 type checker struct {
 	flags outputFlags
 	term  *terminal.Terminal
-	// dir is nil if all documents are expected in one file.
+	// dir is nil if one file has all expected documents.
 	dir     *directory
 	docs    []map[string]any
 	differs bool
 }
 
-// newChecker takes a path for a folder if it is one, ends as one, or, for many
-// XRs, has no extension.
+// newChecker returns a checker. The path is a folder if it is one, if it ends with a
+// separator, or, for many XRs, if it does not exist and has no extension.
 func newChecker(f outputFlags, term *terminal.Terminal, many bool) (*checker, error) {
 	c := &checker{flags: f, term: term}
 	info, err := os.Stat(f.Check)
-	asDir := os.IsPathSeparator(f.Check[len(f.Check)-1]) || many && err != nil && filepath.Ext(f.Check) == ""
-	if asDir || err == nil && info.IsDir() {
-		c.dir = &directory{path: f.Check, format: f.Format, sources: map[string]string{}}
-		if f.Update {
-			c.dir, err = newDirectory(f.Check, f.Format)
-		} else {
-			err = nil
-		}
+	isDir := os.IsPathSeparator(f.Check[len(f.Check)-1]) || many && err != nil && filepath.Ext(f.Check) == "" || err == nil && info.IsDir()
+	switch {
+	case !isDir:
+		return c, nil
+	case f.Update:
+		c.dir, err = newDirectory(f.Check, f.Format)
 		return c, err
+	default:
+		c.dir = &directory{path: f.Check, format: f.Format, sources: map[string]string{}}
+		return c, nil
 	}
-	return c, nil
 }
 
-func (c *checker) take(r session.Result, docs []map[string]any) error {
+func (c *checker) add(r session.Result, docs []map[string]any) error {
 	if c.dir == nil {
 		c.docs = append(c.docs, docs...)
 		return nil
 	}
-	path, err := c.dir.claim(r)
+	path, err := c.dir.reserve(r)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *checker) take(r session.Result, docs []map[string]any) error {
 func (c *checker) finish(complete bool) error {
 	switch {
 	case !complete && c.flags.Update:
-		c.term.Warn(c.flags.Check + " is not wholly updated, since not all was rendered")
+		c.term.Warn(c.flags.Check + " is not completely updated, because renders failed")
 		return nil
 	case c.dir == nil:
 		if err := c.check(c.flags.Check, c.docs); err != nil {
@@ -110,16 +110,16 @@ func (c *checker) finish(complete bool) error {
 		}
 	}
 	if c.differs {
-		return hint.Wrap(fmt.Errorf("the output is not what %s expects", c.flags.Check), "if the new result is right, write it with --update")
+		return hint.Wrap(fmt.Errorf("the output differs from %s", c.flags.Check), "if the new output is correct, write it with --update")
 	}
 	return nil
 }
 
-// checkOthers checks the files of the folder that no XR has.
+// checkOthers reports the files of the folder that belong to no XR.
 func (c *checker) checkOthers() error {
 	paths, err := filepath.Glob(filepath.Join(c.dir.path, "*."+c.flags.Format))
 	if err != nil {
-		return fmt.Errorf("looking for what is expected: %w", err)
+		return fmt.Errorf("looking for expected files: %w", err)
 	}
 	for _, path := range paths {
 		if _, ok := c.dir.sources[path]; ok {
@@ -141,14 +141,13 @@ func (c *checker) check(path string, docs []map[string]any) error {
 		return fsx.WriteFile(path, 0o644, text)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		c.term.Warn("there is no file " + path + " yet")
+		c.term.Warn(path + " does not exist yet")
 	}
 	want, err := expected(path, c.flags.Format)
 	if err != nil {
-		return err
+		return fmt.Errorf("loading the expected output: %w", err)
 	}
-	// What is compared is what would be written, so that numbers are as they
-	// are in the file.
+	// Compare the encoded form, because numbers may have another type in a file.
 	got, err := decode(path, c.flags.Format, text)
 	if err != nil {
 		return err
@@ -164,21 +163,16 @@ func (c *checker) check(path string, docs []map[string]any) error {
 	return report.WriteDiff(c.term.Stdout, diffs, c.term.Colour(c.term.Stdout))
 }
 
-// expected reads the documents that a file holds. One that is not there holds
-// none.
+// expected returns the documents of a file, none if it does not exist.
 func expected(path, format string) ([]map[string]any, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("loading what is expected: %w", err)
+		return nil, err
 	}
-	docs, err := decode(path, format, text)
-	if err != nil {
-		return nil, fmt.Errorf("loading what is expected: %w", err)
-	}
-	return docs, nil
+	return decode(path, format, text)
 }
 
 // decode is the reverse of encode.
@@ -186,15 +180,5 @@ func decode(path, format string, text []byte) ([]map[string]any, error) {
 	if format == "json" {
 		text = bytes.ReplaceAll(text, []byte("\n{"), []byte("\n---\n{"))
 	}
-	docs, err := manifest.Split(path, text)
-	if err != nil {
-		return nil, err
-	}
-	objs := make([]map[string]any, len(docs))
-	for i, doc := range docs {
-		if objs[i], err = doc.Object(); err != nil {
-			return nil, err
-		}
-	}
-	return objs, nil
+	return manifest.Objects(path, text)
 }

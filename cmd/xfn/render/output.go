@@ -10,33 +10,33 @@ import (
 	"sync"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/session"
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// outputFlags are what is printed, and where.
+// outputFlags select what is printed, and where.
 type outputFlags struct {
-	IncludeFullXR            bool   `short:"x" name:"include-full-xr" help:"Print the composite resource with all that it had."`
-	IncludeFunctionResults   bool   `short:"r" help:"Print what functions reported, as documents of kind Result."`
-	IncludeContext           bool   `short:"c" help:"Print the context that functions left, as a document of kind Context."`
-	IncludeConnectionDetails bool   `help:"Print the composite resource's connection details, as a document of kind ConnectionDetails. They are secrets."`
+	IncludeFullXR            bool   `short:"x" name:"include-full-xr" help:"Print the composite resource with all fields of the input."`
+	IncludeFunctionResults   bool   `short:"r" help:"Print the results of functions, as documents of kind Result."`
+	IncludeContext           bool   `short:"c" help:"Print the context after the last function, as a document of kind Context."`
+	IncludeConnectionDetails bool   `help:"Print the connection details of the composite resource, which are secrets, as a document of kind ConnectionDetails."`
 	Format                   string `enum:"yaml,json" default:"yaml" help:"Print ${enum}: JSON has one document a line."`
 	OutputDir                string `xor:"output" placeholder:"DIR" help:"Write one file for each composite resource into DIR instead of printing."`
-	Check                    string `xor:"output" placeholder:"PATH" help:"Compare with what a file holds, or the files of a folder as --output-dir writes them, and print how it differs."`
-	Update                   bool   `help:"Write what --check would compare with."`
+	Check                    string `xor:"output" placeholder:"PATH" help:"Compare with a file, or with a folder of files as --output-dir writes them, and print the differences."`
+	Update                   bool   `help:"Write the files that --check compares with."`
 }
 
-// A sink is where the documents of renders go.
+// A sink receives the documents of renders.
 type sink interface {
-	// take gets the documents of one XR, in their order.
-	take(r session.Result, docs []map[string]any) error
-	// finish is called after the last. If some XRs have no documents, since
-	// their renders failed, not all is complete.
+	// add handles the documents of one XR.
+	add(r session.Result, docs []map[string]any) error
+	// finish is called after the last XR. If renders failed, not all documents were
+	// added, and complete is false.
 	finish(complete bool) error
 }
 
-// sink returns the one that the flags ask for.
 func (f outputFlags) sink(term *terminal.Terminal, many bool) (sink, error) {
 	switch {
 	case f.Update && f.Check == "":
@@ -50,7 +50,7 @@ func (f outputFlags) sink(term *terminal.Terminal, many bool) (sink, error) {
 	}
 }
 
-// An output takes results as they come.
+// An output handles results in their order.
 type output struct {
 	flags outputFlags
 	term  *terminal.Terminal
@@ -62,9 +62,9 @@ type output struct {
 	failed []error
 }
 
-// take hands on a result's documents. A result that failed is told, and does
-// not end the others.
-func (o *output) take(r session.Result) error {
+// add passes on the documents of a result. It prints the error of one that failed,
+// and continues with the others.
+func (o *output) add(r session.Result) error {
 	o.total++
 	if r.Err != nil {
 		return o.fail(r, r.Err)
@@ -75,26 +75,25 @@ func (o *output) take(r session.Result) error {
 	for _, w := range r.Warnings {
 		o.term.Warn(o.about(r) + w)
 	}
-	o.tellPasses(r)
-	err := o.sink.take(r, r.Documents(engine.Include{
+	o.notePasses(r)
+	err := o.sink.add(r, r.Documents(engine.Include{
 		Results: o.flags.IncludeFunctionResults, Context: o.flags.IncludeContext, ConnectionDetails: o.flags.IncludeConnectionDetails,
 	}))
-	var own *xrError
-	if errors.As(err, &own) {
+	var xrErr *xrError
+	if errors.As(err, &xrErr) {
 		return o.fail(r, err)
 	}
 	return err
 }
 
-// tellPasses says how an observe loop ended.
-func (o *output) tellPasses(r session.Result) {
+func (o *output) notePasses(r session.Result) {
 	if !o.loop {
 		return
 	}
 	if r.Settled {
 		o.term.Note(fmt.Sprintf("%snothing changes after %d passes", o.about(r), r.Passes))
 	} else {
-		o.term.Warn(fmt.Sprintf("%safter %d passes these still change: %s", o.about(r), r.Passes, strings.Join(r.Changing, ", ")))
+		o.term.Warn(fmt.Sprintf("%safter %d passes, these resources still change: %s", o.about(r), r.Passes, strings.Join(r.Changing, ", ")))
 	}
 	for _, f := range r.Unused {
 		o.term.Warn(o.about(r) + "fixture " + f + " was not used")
@@ -110,7 +109,7 @@ func (o *output) fail(r session.Result, err error) error {
 	return nil
 }
 
-// about says which XR a message is about, where there are many.
+// about returns the prefix of messages about an XR, "" if there is only one.
 func (o *output) about(r session.Result) string {
 	if !o.many {
 		return ""
@@ -118,7 +117,7 @@ func (o *output) about(r session.Result) string {
 	return r.Source + ": "
 }
 
-// finish returns an error if any result had one: a fatal one if all were fatal.
+// finish returns an error if a render failed. It is fatal if all errors were.
 func (o *output) finish() error {
 	if err := o.sink.finish(len(o.failed) == 0); err != nil || len(o.failed) == 0 {
 		return err
@@ -133,7 +132,7 @@ func (o *output) finish() error {
 	return &allFatal{error: err, fatal: o.failed[0]}
 }
 
-// allFatal is an error with a text of its own for results that were all fatal.
+// allFatal is the error of several results that were all fatal.
 type allFatal struct {
 	error
 	fatal error
@@ -141,13 +140,13 @@ type allFatal struct {
 
 func (e *allFatal) Unwrap() error { return e.fatal }
 
-// An xrError is one of a single XR's documents, and not of where they go.
+// An xrError is an error of the documents of one XR.
 type xrError struct{ error }
 
 func (e *xrError) Unwrap() error { return e.error }
 
-// encode returns documents as text. Those before one that its format cannot
-// express are returned with an *xrError.
+// encode returns documents as text. If one cannot be encoded, it returns those before
+// it and an *xrError.
 func encode(format string, docs []map[string]any) ([]byte, error) {
 	var b bytes.Buffer
 	if format == "yaml" {
@@ -166,13 +165,13 @@ func encode(format string, docs []map[string]any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// printer prints.
+// printer is a sink that prints.
 type printer struct {
 	term   *terminal.Terminal
 	format string
 }
 
-func (p *printer) take(_ session.Result, docs []map[string]any) error {
+func (p *printer) add(_ session.Result, docs []map[string]any) error {
 	text, err := encode(p.format, docs)
 	if _, writeErr := p.term.Stdout.Write(text); writeErr != nil {
 		return fmt.Errorf("printing the result: %w", writeErr)
@@ -184,12 +183,10 @@ func (p *printer) finish(bool) error { return nil }
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
 
-// fileName is that of an XR's file: its kind, namespace and name.
 func fileName(r session.Result, format string) string {
-	meta, _ := r.XR["metadata"].(map[string]any)
 	name := fmt.Sprint(r.XR["kind"])
 	for _, key := range []string{"namespace", "name"} {
-		if s, _ := meta[key].(string); s != "" {
+		if s := fieldpath.Text(r.XR, "metadata", key); s != "" {
 			name += "." + s
 		}
 	}

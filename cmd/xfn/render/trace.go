@@ -11,45 +11,44 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// traceFlags are what is told of how the output came about.
+// traceFlags select reports about the steps.
 type traceFlags struct {
-	Trace     toFile `placeholder:"FILE" help:"Tell what each step of the pipeline changed, on stderr or in a FILE (--trace=FILE)."`
-	TraceHTML string `name:"trace-html" placeholder:"FILE" help:"Write the same as a page for a browser."`
-	Blame     toFile `placeholder:"FILE" help:"Tell which step set each field last, on stderr or in a FILE (--blame=FILE)."`
+	Trace     toFile `placeholder:"FILE" help:"Write what each step of the pipeline changed, to stderr or to a FILE (--trace=FILE)."`
+	TraceHTML string `name:"trace-html" placeholder:"FILE" help:"Write the same as an HTML page."`
+	Blame     toFile `placeholder:"FILE" help:"Write which step set each field last, to stderr or to a FILE (--blame=FILE)."`
 }
 
-// toFile is a flag that may have a file's name as its value.
+// toFile is a flag with an optional file name as its value.
 type toFile struct {
 	on   bool
 	path string
 }
 
-// Decode takes --flag and --flag=FILE.
+// Decode accepts --flag and --flag=FILE.
 func (f *toFile) Decode(ctx *kong.DecodeContext) error {
 	f.on = true
 	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken {
 		f.path = ctx.Scan.Pop().String()
 		if f.path == "" {
-			return errors.New("expected the name of a file after =")
+			return errors.New("expected a file name after =")
 		}
 	}
 	return nil
 }
 
-// IsBool says that the flag needs no value.
+// IsBool makes the value optional.
 func (*toFile) IsBool() bool { return true }
 
-// A tracer records the calls of each XR's render, and tells of them when it is
-// done.
+// A tracer records the calls of each XR's render, and writes reports at the end.
 type tracer struct {
-	flags traceFlags
-	term  *terminal.Terminal
-
+	flags     traceFlags
+	term      *terminal.Terminal
 	recorders report.Recorders
 	traces    []report.Trace
 }
@@ -58,7 +57,7 @@ func (f traceFlags) tracer(term *terminal.Terminal) *tracer {
 	return &tracer{flags: f, term: term, recorders: report.Recorders{Now: time.Now}}
 }
 
-// wrap is session.Inputs.WrapRunner, or nil if no trace is wanted.
+// wrap returns a value for session.Inputs.WrapRunner, nil without trace flags.
 func (t *tracer) wrap() func(int, function.Runner) function.Runner {
 	if !t.flags.Trace.on && !t.flags.Blame.on && t.flags.TraceHTML == "" {
 		return nil
@@ -66,27 +65,23 @@ func (t *tracer) wrap() func(int, function.Runner) function.Runner {
 	return t.recorders.Wrap
 }
 
-// add keeps the trace of a result.
 func (t *tracer) add(r session.Result) {
 	if trace, ok := t.recorders.Trace(r.N, title(r), r.RuntimeOf, r.Err); ok {
 		t.traces = append(t.traces, trace)
 	}
 }
 
-// title names an XR.
 func title(r session.Result) string {
 	if r.Result == nil {
 		return r.Source
 	}
-	meta, _ := r.XR["metadata"].(map[string]any)
-	name, _ := meta["name"].(string)
-	if ns, ok := meta["namespace"].(string); ok {
+	name := fieldpath.Text(r.XR, "metadata", "name")
+	if ns := fieldpath.Text(r.XR, "metadata", "namespace"); ns != "" {
 		name = ns + "/" + name
 	}
 	return fmt.Sprintf("%v %s", r.XR["kind"], name)
 }
 
-// finish writes what was asked for.
 func (t *tracer) finish() error {
 	if t.flags.TraceHTML != "" {
 		err := fsx.Write(t.flags.TraceHTML, 0o644, func(w io.Writer) error { return report.WritePage(w, "xfn render", t.traces) })

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -22,24 +21,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// validateFlags say by what to judge what goes in and comes out.
+// validateFlags configure the validation of inputs and outputs.
 type validateFlags struct {
-	Validate bool     `help:"Judge composite resources by their XRD, and what was rendered by --crd and the kinds of Kubernetes. What is invalid is told on stderr, and fails."`
+	Validate bool     `help:"Validate composite resources by their XRD, and the output by --crd and the kinds of Kubernetes. Errors are printed to stderr, and the command fails."`
 	CRD      []string `name:"crd" sep:"none" placeholder:"PATH" help:"CRDs and XRDs for --validate: a file, a folder, or a package by file or reference. Repeatable."`
 }
 
-// A validation judges what goes into renders, and what comes of them. The zero
-// value judges nothing.
+// A validation validates the inputs and outputs of renders. The zero value does
+// nothing.
 type validation struct {
 	term *terminal.Terminal
 	v    *validate.Validator
-	// faulty is how many objects are invalid, and said what is not said again:
-	// what kinds nothing defines, and what is wrong with definitions.
+	// faulty is the number of invalid objects. said has kinds without a definition
+	// and invalid definitions, which are printed once.
 	faulty int
 	said   map[string]bool
 }
 
-// validation reads the definitions. Packages that lie beside them are not fetched.
+// validation loads the definitions. Packages in their folders are not fetched.
 func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program) (*validation, error) {
 	if !c.Validate {
 		if len(c.CRD) > 0 {
@@ -47,10 +46,9 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 		}
 		return &validation{}, nil
 	}
-	local := slices.Concat([]string{c.XRD}, c.Compositions)
-	local = slices.DeleteFunc(local, func(s string) bool { return s == "" })
+	local := slices.DeleteFunc(slices.Concat([]string{c.XRD}, c.Compositions), func(s string) bool { return s == "" })
 	if slices.Contains(slices.Concat(local, c.CRD), manifest.Stdin) {
-		return nil, &terminal.UsageError{Err: errors.New("--validate reads no definitions from standard input")}
+		return nil, &terminal.UsageError{Err: errors.New("--validate cannot read definitions from standard input")}
 	}
 	o := crds.Options{Files: manifest.Reader{FS: afero.NewOsFs()}, Registry: c.Registry, Progress: term.Progress, Offline: true}
 	all, err := crds.Collect(ctx, local, o)
@@ -62,18 +60,20 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	return &validation{term: term, v: crds.Validator(slices.Concat(all, more), validate.Options{Composition: check.ForValidation(check.ByAnnotation)}), said: map[string]bool{}}, nil
+	v := crds.Validator(slices.Concat(all, more), validate.Options{Composition: check.ForValidation(check.ByAnnotation)})
+	return &validation{term: term, v: v, said: map[string]bool{}}, nil
 }
 
-// take judges the XR of a result as an API server would take it from kubectl, and
-// what was rendered of it as one would from Crossplane.
-func (v *validation) take(ctx context.Context, r session.Result) error {
+// check validates the XR of a result as an API server does for kubectl, and its output
+// as an API server does for Crossplane.
+func (v *validation) check(ctx context.Context, r session.Result) error {
 	if v.v == nil {
 		return nil
 	}
 	if r.Document.Text != nil {
-		err := v.v.In(fallback).Documents(ctx, one(r.Document), func(found validate.Result) error {
-			v.tell(r, "", found)
+		one := func(yield func(manifest.Document, error) bool) { yield(r.Document, nil) }
+		err := v.v.In(fallback).Documents(ctx, one, func(found validate.Result) error {
+			v.print(r, "", found)
 			return nil
 		})
 		if err != nil {
@@ -86,15 +86,15 @@ func (v *validation) take(ctx context.Context, r session.Result) error {
 	composed := v.v.In(v.namespace(r))
 	for _, obj := range r.Composed {
 		for _, found := range composed.Objects(ctx, obj) {
-			v.tell(r, fmt.Sprintf("composed resource %q", cmp.Or(reconciler.ResourceName(obj), (&unstructured.Unstructured{Object: obj}).GetName())), found)
+			v.print(r, fmt.Sprintf("composed resource %q", cmp.Or(reconciler.ResourceName(obj), (&unstructured.Unstructured{Object: obj}).GetName())), found)
 		}
 	}
 	v.status(ctx, r)
 	return nil
 }
 
-// namespace is that which composed resources have if they name none: that of an XR
-// that names none either.
+// namespace returns the default namespace of composed resources, "" if the XR is
+// cluster scoped.
 func (v *validation) namespace(r session.Result) string {
 	xr := unstructured.Unstructured{Object: r.XR}
 	if v.v.ClusterScoped(xr.GroupVersionKind().GroupKind()) {
@@ -103,14 +103,10 @@ func (v *validation) namespace(r session.Result) string {
 	return fallback
 }
 
-// fallback is the namespace that kubectl gives.
+// fallback is the default namespace of kubectl.
 const fallback = "default"
 
-func one(doc manifest.Document) iter.Seq2[manifest.Document, error] {
-	return func(yield func(manifest.Document, error) bool) { yield(doc, nil) }
-}
-
-// status judges the status that an XR has by now. Its other fields were judged.
+// status validates the status of the rendered XR. check has validated its other fields.
 func (v *validation) status(ctx context.Context, r session.Result) {
 	xr := maps.Clone(r.XR)
 	if doc, err := r.Document.Object(); err == nil && doc["kind"] == xr["kind"] {
@@ -121,20 +117,19 @@ func (v *validation) status(ctx context.Context, r session.Result) {
 			return f.Field != "status" && !strings.HasPrefix(f.Field, "status.")
 		})
 		if len(found.Faults) > 0 {
-			v.tell(r, "the composite resource", found)
+			v.print(r, "the composite resource", found)
 		}
 	}
 }
 
-// tell prints what is wrong with an object.
-func (v *validation) tell(r session.Result, what string, found validate.Result) {
+func (v *validation) print(r session.Result, what string, found validate.Result) {
 	kind := fmt.Sprintf("%s of %s", found.Kind, found.APIVersion)
 	switch {
 	case found.Status == validate.Valid:
 		return
 	case found.Status == validate.NoSchema:
 		if len(found.Faults) == 0 && v.once(kind) {
-			v.term.Warn("there is no definition of " + kind + ", so that it is not validated")
+			v.term.Warn(kind + " is not validated, because it has no definition")
 		}
 		return
 	case found.Path != "" && found.Path != r.Document.Path:
@@ -154,14 +149,13 @@ func (v *validation) tell(r session.Result, what string, found validate.Result) 
 	}
 }
 
-// once reports whether something is to be said, which it is once.
+// once reports whether it is called for the first time with a text.
 func (v *validation) once(what string) bool {
 	was := v.said[what]
 	v.said[what] = true
 	return !was
 }
 
-// verdict returns an error if something was invalid.
 func (v *validation) verdict() error {
 	if v.faulty == 0 {
 		return nil

@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// An Annotation is a remark on a line of a file.
+// An Annotation is a message about a line of a file.
 type Annotation struct {
-	// Warning says that it is no error.
+	// Warning makes it a warning instead of an error.
 	Warning bool
-	// Path and Line are where it is, as the user named it. Line is 0 for all of
-	// a file, and Path is empty if no file is meant.
+	// Path and Line are the position as the user named it. Line is 0 for the
+	// whole file, and Path is "" for no file.
 	Path string
 	Line int
-	// Title is a few words, and Text says the rest.
+	// Title is a short form of Text.
 	Title, Text string
 }
 
-// Annotate shows an annotation beside the code, where the program runs in GitHub
-// Actions: it prints a workflow command to stdout, which is where those are read
-// from. Elsewhere it prints nothing.
+// Annotate prints an annotation to stdout as a workflow command of GitHub Actions,
+// which shows it beside the code. Elsewhere it prints nothing.
 func (t *Terminal) Annotate(a Annotation) error {
 	if !t.actions {
 		return nil
@@ -32,7 +31,7 @@ func (t *Terminal) Annotate(a Annotation) error {
 }
 
 // command returns the workflow command of an annotation (GitHub Actions,
-// "Workflow commands"). Paths are those below the workspace.
+// "Workflow commands"). Its path is relative to the workspace.
 func (a Annotation) command(workspace string) string {
 	name := "error"
 	if a.Warning {
@@ -55,24 +54,18 @@ func (a Annotation) command(workspace string) string {
 	return "::" + name + strings.Join(props, ",") + "::" + inText.Replace(a.Text)
 }
 
-// These replace what would end a command, or a property of one.
+// These escape characters that would end a command or a property.
 var (
 	inText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	inProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// below returns path as it is seen from dir, if it is there.
+// below returns path relative to dir if it is below dir.
 func below(dir, path string) string {
-	if dir == "" || path == "" {
-		return filepath.ToSlash(path)
+	if abs, err := filepath.Abs(path); err == nil && dir != "" && path != "" {
+		if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) {
+			path = rel
+		}
 	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return filepath.ToSlash(path)
-	}
-	rel, err := filepath.Rel(dir, abs)
-	if err != nil || !filepath.IsLocal(rel) {
-		return filepath.ToSlash(path)
-	}
-	return filepath.ToSlash(rel)
+	return filepath.ToSlash(path)
 }

@@ -16,14 +16,14 @@ func TestAnnotationCommand(t *testing.T) {
 		a         Annotation
 		want      string
 	}{
-		"Whole":     {"all that is known is told", "", Annotation{Path: "a/b.yaml", Line: 3, Title: "rule", Text: "no good"}, "::error file=a/b.yaml,line=3,title=rule::no good"},
-		"Warning":   {"a warning is one", "", Annotation{Warning: true, Text: "x"}, "::warning::x"},
+		"Whole":     {"all fields are printed", "", Annotation{Path: "a/b.yaml", Line: 3, Title: "rule", Text: "no good"}, "::error file=a/b.yaml,line=3,title=rule::no good"},
+		"Warning":   {"a warning has its own command", "", Annotation{Warning: true, Text: "x"}, "::warning::x"},
 		"NoLine":    {"a file has no line 0", "", Annotation{Path: "a", Text: "x"}, "::error file=a::x"},
-		"NoPath":    {"nor has nothing a line", "", Annotation{Line: 3, Text: "x"}, "::error::x"},
-		"Text":      {"text cannot begin another command", "", Annotation{Text: "100%\r\n::warning::a:b,c"}, "::error::100%25%0D%0A::warning::a:b,c"},
-		"Property":  {"nor can a property end", "", Annotation{Path: "a,line=1::b%\n", Text: "x"}, "::error file=a%2Cline=1%3A%3Ab%25%0A::x"},
-		"Workspace": {"paths are those below the workspace", root, Annotation{Path: filepath.Join(root, "a", "b.yaml"), Text: "x"}, "::error file=a/b.yaml::x"},
-		"Elsewhere": {"or as they were named", root, Annotation{Path: "b.yaml", Text: "x"}, "::error file=b.yaml::x"},
+		"NoPath":    {"a line needs a file", "", Annotation{Line: 3, Text: "x"}, "::error::x"},
+		"Text":      {"a text cannot begin another command", "", Annotation{Text: "100%\r\n::warning::a:b,c"}, "::error::100%25%0D%0A::warning::a:b,c"},
+		"Property":  {"a value cannot end its property", "", Annotation{Path: "a,line=1::b%\n", Text: "x"}, "::error file=a%2Cline=1%3A%3Ab%25%0A::x"},
+		"Workspace": {"paths below the workspace are relative to it", root, Annotation{Path: filepath.Join(root, "a", "b.yaml"), Text: "x"}, "::error file=a/b.yaml::x"},
+		"Elsewhere": {"other paths are unchanged", root, Annotation{Path: "b.yaml", Text: "x"}, "::error file=b.yaml::x"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestAnnotationCommand(t *testing.T) {
 	}
 }
 
-// What strangers wrote is printed in the midst of errors, and must stay text.
+// External texts in errors must not become commands.
 func TestErrorIsNoCommand(t *testing.T) {
 	for actions, want := range map[bool]string{
 		true:  "xfn: error: a::b\n            : :add-mask::x\n",

@@ -1,3 +1,3 @@
-// Package terminal is where commands meet people: results on stdout; progress,
-// notes, warnings and errors on stderr.
+// Package terminal prints the output of commands: results to stdout; progress, notes,
+// warnings and errors to stderr.
 package terminal

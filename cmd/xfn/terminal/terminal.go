@@ -15,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/report"
 )
 
 // A Terminal is a command's standard streams. It is safe for concurrent use.
@@ -23,49 +24,47 @@ type Terminal struct {
 	Stdout io.Writer
 	// Quiet leaves out notes and progress, Verbose adds steps.
 	Quiet, Verbose bool
-	// Listen, if not nil, gets all progress in place of whoever looks at stderr.
+	// Listen, if not nil, receives all progress instead of stderr.
 	Listen progress.Func
-	// Spell names the options of hints by their flags.
+	// Spell returns the flag of an option in a hint.
 	Spell hint.Speller
 
 	mu       sync.Mutex
 	stderr   io.Writer
 	live     bool
-	colour   bool
 	coloured bool
 	bar      *progressbar.ProgressBar
 	of       string
 	since    time.Time
 
-	// actions says that the program runs in GitHub Actions, which has checked
-	// the code out into workspace.
+	// actions is true in GitHub Actions. workspace is the directory of its checkout.
 	actions   bool
 	workspace string
 }
 
-// New returns the Terminal of the three streams. Colour and progress bars are
-// used if stderr is a terminal; colour not if NO_COLOR is set (no-color.org).
+// New returns a Terminal. It shows colors and progress bars if stderr is a terminal,
+// but no colors if NO_COLOR is set (no-color.org).
 func New(stdin, stdout, stderr *os.File) *Terminal {
 	coloured := os.Getenv("TERM") != "dumb" && os.Getenv("NO_COLOR") == ""
 	live := term.IsTerminal(int(stderr.Fd())) && os.Getenv("TERM") != "dumb"
 	return &Terminal{
 		Stdin: stdin, Stdout: stdout,
 		Spell:  func(option string) string { return "--" + option },
-		stderr: stderr, live: live, colour: live && coloured, coloured: coloured,
+		stderr: stderr, live: live, coloured: coloured,
 		actions: os.Getenv("GITHUB_ACTIONS") == "true", workspace: os.Getenv("GITHUB_WORKSPACE"),
 	}
 }
 
-// Interactive reports whether a person can answer questions on stdin.
+// Interactive reports whether stdin is a terminal.
 func (t *Terminal) Interactive() bool { return term.IsTerminal(int(t.Stdin.Fd())) }
 
-// Colour reports whether f is a terminal that is to have colour.
+// Colour reports whether w is a terminal that shows colors.
 func (t *Terminal) Colour(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && t.coloured && term.IsTerminal(int(f.Fd()))
 }
 
-// Stderr returns what child processes may write to.
+// Stderr returns the stream for the output of child processes.
 func (t *Terminal) Stderr() io.Writer { return t.stderr }
 
 // Progress shows an event. It is a progress.Func.
@@ -78,14 +77,14 @@ func (t *Terminal) Progress(e progress.Event) {
 	defer t.mu.Unlock()
 	switch e.Kind {
 	case progress.Warning:
-		t.line("warning: ", yellow, e.Text)
+		t.line("warning: ", report.Yellow, e.Text)
 	case progress.Note:
 		if !t.Quiet {
-			t.line("note: ", none, e.Text)
+			t.line("note: ", "", e.Text)
 		}
 	case progress.Step:
 		if t.Verbose || t.live && !t.Quiet {
-			t.line("", none, e.Text)
+			t.line("", "", e.Text)
 		}
 	case progress.Bytes:
 		if t.live && !t.Quiet {
@@ -94,19 +93,19 @@ func (t *Terminal) Progress(e progress.Event) {
 	}
 }
 
-// Detail shows an event if the terminal is verbose. It is a progress.Func.
+// Detail shows an event with --verbose. It is a progress.Func.
 func (t *Terminal) Detail(e progress.Event) {
 	if t.Verbose {
 		t.Progress(e)
 	}
 }
 
-// Warn prints something that the user should probably change.
+// Warn prints a warning: the user should probably change something.
 func (t *Terminal) Warn(text string) {
 	t.Progress(progress.Event{Kind: progress.Warning, Text: text})
 }
 
-// Note prints something that the user should know.
+// Note prints a note.
 func (t *Terminal) Note(text string) {
 	t.Progress(progress.Event{Kind: progress.Note, Text: text})
 }
@@ -115,56 +114,36 @@ func (t *Terminal) Note(text string) {
 func (t *Terminal) Fault(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.line("error: ", red, err.Error())
+	t.line("error: ", report.Red, err.Error())
 	t.hint(err)
 }
 
-// Finish removes what is left of a progress bar.
+// Finish removes the progress bar.
 func (t *Terminal) Finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.clear()
 }
 
-// Error prints err as one sentence, after the program's name, with its hint on
-// a line below.
+// Error prints err after the name of the program, and its hint on the next line.
 func (t *Terminal) Error(program string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	indent := "\n" + strings.Repeat(" ", len(program)+len(": error: "))
-	t.line(program+": error: ", red, strings.ReplaceAll(err.Error(), "\n", indent))
+	t.line(program+": error: ", report.Red, strings.ReplaceAll(err.Error(), "\n", indent))
 	t.hint(err)
 }
 
 func (t *Terminal) hint(err error) {
 	if h := hint.Of(err); h != "" {
-		t.line("hint: ", none, h.Spell(t.Spell))
+		t.line("hint: ", "", h.Spell(t.Spell))
 	}
 }
 
-// A UsageError says that a command was used wrongly, where the grammar of the
-// command line cannot tell.
-type UsageError struct{ Err error }
-
-// Error returns the cause's text.
-func (e *UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *UsageError) Unwrap() error { return e.Err }
-
-type colour string
-
-const (
-	none   colour = ""
-	red    colour = "\x1b[31m"
-	yellow colour = "\x1b[33m"
-	reset         = "\x1b[0m"
-)
-
-func (t *Terminal) line(label string, c colour, text string) {
+func (t *Terminal) line(label string, c report.Color, text string) {
 	t.clear()
-	if t.colour && c != none {
-		label = string(c) + label + reset
+	if t.live && t.coloured && label != "" {
+		label = c.Paint(label)
 	}
 	text = Printable(text)
 	if t.actions {
@@ -173,9 +152,8 @@ func (t *Terminal) line(label string, c colour, text string) {
 	fmt.Fprintf(t.stderr, "%s%s\n", label, text)
 }
 
-// commandLine matches what GitHub Actions takes for a workflow command, which a
-// stranger's text must not give: "::" at the start of a line, blanks before it
-// or not.
+// commandLine matches a workflow command of GitHub Actions, "::" at the start of a
+// line, which external texts must not contain.
 var commandLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(\s*)::`) })
 
 // Printable is a stranger's text without what could change how a terminal shows
@@ -189,9 +167,8 @@ func Printable(text string) string {
 	}, text)
 }
 
-// bytes moves the bar of e's text. Only one bar is shown at a time: the one
-// that moved last.
-// Work that is over at once gets none.
+// bytes updates the progress bar of e.Text. Only the last updated bar is shown. Work
+// shorter than patience gets no bar.
 func (t *Terminal) bytes(e progress.Event) {
 	if t.of != e.Text {
 		t.clear()
@@ -221,11 +198,10 @@ func (t *Terminal) bytes(e progress.Event) {
 		)
 	}
 	t.bar.ChangeMax64(total)
-	// The bar's only error is that of writing it, which nobody can be told.
-	_ = t.bar.Set64(e.Done)
+	_ = t.bar.Set64(e.Done) // fails only if stderr cannot be written
 }
 
-// patience is how long work goes on before it gets a bar.
+// patience is the duration of work before it gets a progress bar.
 const patience = 300 * time.Millisecond
 
 func (t *Terminal) clear() {

@@ -14,7 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// streams is a Terminal whose stderr is a file, and a function that reads it.
+// streams returns a Terminal whose stderr is a file, and a function that reads
+// it.
 func streams(t *testing.T) (*terminal.Terminal, func() string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stderr")
@@ -51,9 +52,9 @@ func TestProgress(t *testing.T) {
 		quiet, verbose bool
 		want           string
 	}{
-		"Plain":   {"where nobody watches there are neither steps nor bars", false, false, "note: it is late\nwarning: it is too late\n"},
-		"Quiet":   {"quiet leaves the warnings", true, false, "warning: it is too late\n"},
-		"Verbose": {"verbose shows steps in a log, too", false, true, "compiling\nnote: it is late\nwarning: it is too late\n"},
+		"Plain":   {"without a terminal there are neither steps nor progress bars", false, false, "note: it is late\nwarning: it is too late\n"},
+		"Quiet":   {"quiet keeps warnings", true, false, "warning: it is too late\n"},
+		"Verbose": {"verbose prints steps in a log, too", false, true, "compiling\nnote: it is late\nwarning: it is too late\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,9 +77,9 @@ func TestError(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Plain": {"an error is one line after the program's name", errors.New("no such file"), "xfn: error: no such file\n"},
+		"Plain": {"an error is one line after the name of the program", errors.New("no such file"), "xfn: error: no such file\n"},
 		"Hint":  {"a hint has a line of its own", fmt.Errorf("reading: %w", hint.Wrap(errors.New("no such file"), "make it")), "xfn: error: reading: no such file\nhint: make it\n"},
-		"Lines": {"further lines stand below the first", errors.New("a\nb"), "xfn: error: a\n            b\n"},
+		"Lines": {"further lines are indented below the first", errors.New("a\nb"), "xfn: error: a\n            b\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestError(t *testing.T) {
 func TestInteractive(t *testing.T) {
 	term, _ := streams(t)
 	if term.Interactive() {
-		t.Error("the null device was taken for a person")
+		t.Error("the null device is not a terminal")
 	}
 }
 
@@ -104,7 +105,7 @@ func TestCloseOutlivesItsContext(t *testing.T) {
 	failed, stuck := errors.New("failed"), errors.New("stuck")
 	err := terminal.Close(ctx, func(ctx context.Context) error {
 		if ctx.Err() != nil {
-			t.Error("cleaning up has no time")
+			t.Error("cleaning up has no timeout")
 		}
 		if _, bounded := ctx.Deadline(); !bounded {
 			t.Error("cleaning up may take forever")
@@ -128,10 +129,10 @@ func TestCause(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Done":  {"the reason why the context ended is told", ctx, failed, "the call was cut: context deadline exceeded; it took too long"},
-		"Known": {"but not twice", ctx, fmt.Errorf("starting: %w", slow), "starting: it took too long"},
-		"Alive": {"a context that goes on has no part in it", t.Context(), failed, "the call was cut: context deadline exceeded"},
-		"Other": {"nor in an error of its own", ctx, errors.New("no such file"), "no such file"},
+		"Done":  {"the cause of the context is added", ctx, failed, "the call was cut: context deadline exceeded; it took too long"},
+		"Known": {"the cause is not added twice", ctx, fmt.Errorf("starting: %w", slow), "starting: it took too long"},
+		"Alive": {"a context that is not done adds nothing", t.Context(), failed, "the call was cut: context deadline exceeded"},
+		"Other": {"the cause is not added to an unrelated error", ctx, errors.New("no such file"), "no such file"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

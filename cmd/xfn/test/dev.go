@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,44 +17,31 @@ import (
 	"github.com/xfn-dev/xfn/internal/dev"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/session"
-	"github.com/xfn-dev/xfn/internal/suite"
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// DevCmd watches.
+// DevCmd is xfn dev.
 type DevCmd struct {
-	XR          string `arg:"" optional:"" name:"xr" help:"File or folder of the composite resource. Without arguments: the example of the function in this folder."`
+	XR          string `arg:"" optional:"" name:"xr" help:"File or folder of the composite resource. Default: the example of the function in this folder."`
 	Composition string `arg:"" optional:"" help:"File of the Composition."`
-	Functions   string `arg:"" optional:"" help:"File or folder of Functions. May be left out if each step is a builtin or named by --package."`
+	Functions   string `arg:"" optional:"" help:"File or folder of Functions. Optional if each step is a builtin or named by --package."`
 
-	Suite     []string `sep:"none" placeholder:"PATH" help:"File with suites, or folder to look for them in. Repeatable. Without arguments: this folder."`
-	Poll      bool     `help:"Look for changes twice a second, and do not wait for the system to tell of them."`
-	TraceHTML string   `name:"trace-html" placeholder:"FILE" help:"Write after each render, and at key t, a page of what each step did. Default: at key t, into a temporary file."`
+	Suite     []string `sep:"none" placeholder:"PATH" help:"File or folder with suites. Repeatable. Default, without arguments: this folder."`
+	Poll      bool     `help:"Poll for changes twice a second, and do not use notifications of the system."`
+	TraceHTML string   `name:"trace-html" placeholder:"FILE" help:"Write an HTML page about the steps after each render and at key t. Default: a temporary file at key t."`
 
-	sourceFlags
+	flags.Sources
+	CrossplaneVersion string `placeholder:"VERSION" help:"The version of the Crossplane to imitate, v1.14 or later."`
 	flags.Runtimes
-	Timeout     time.Duration `default:"1m" placeholder:"TIME" help:"How long a render may take, functions' start included. Default: ${default}."`
-	CaseTimeout time.Duration `default:"1m" placeholder:"TIME" help:"How long a case may take that does not say so itself, its functions' start included. Default: ${default}."`
-}
-
-// sourceFlags are what is rendered, besides the arguments, as for render.
-type sourceFlags struct {
-	XRD                 string            `name:"xrd" placeholder:"FILE" help:"The composite resource's definition, for its defaults and scope."`
-	ObservedResources   []string          `short:"o" sep:"none" placeholder:"PATH" help:"File or folder of the composed resources that exist already. Repeatable."`
-	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require. Repeatable."`
-	ExtraResources      []string          `sep:"none" placeholder:"PATH" help:"The same, for functions that ask for extra resources. Repeatable."`
-	RequiredSchemas     []string          `short:"s" sep:"none" placeholder:"PATH" help:"JSON file or folder of OpenAPI schemas that functions may require. Repeatable."`
-	FunctionCredentials []string          `sep:"none" placeholder:"PATH" help:"File or folder of Secrets for the functions' credentials. Repeatable."`
-	ContextFiles        map[string]string `mapsep:"none" placeholder:"KEY=FILE" help:"Put a file's YAML or JSON into the functions' context. Repeatable."`
-	ContextValues       map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Put YAML or JSON into the functions' context. Repeatable."`
-	CrossplaneVersion   string            `placeholder:"VERSION" help:"The Crossplane to imitate, by its version from v1.14 on."`
+	Timeout     time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions. Default: ${default}."`
+	CaseTimeout time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
 }
 
 // Help is shown by --help.
 func (DevCmd) Help() string {
-	return `Renders, and runs suites, then waits for changes: of the Go source of functions (--package NAME=DIR), of the Composition, the composite resource, suites, and all else that was read. What changed is built and started anew, all else runs on. It shows what is different in what was rendered, and the cases that fail.
+	return `Renders, runs suites, and waits for changes: of the Go source of functions (--package NAME=DIR), of the Composition, the composite resource and suites, and of all other files that were read. Functions that changed are built and restarted; the others keep running. It shows the differences of the output, and the cases that fail.
 
-Keys: r runs again, a accepts what cases render as their golden files, t writes the trace as a page, d shows all of the difference, ? helps, q quits. Where the output is no terminal there are no keys, and each round adds its lines.
+Keys: r runs again, a writes the output of cases to their golden files, t writes the trace as a page, d shows all differences, ? helps, q quits. Without a terminal there are no keys, and the output of each round is appended.
 
 Examples:
 
@@ -63,7 +51,7 @@ Examples:
 `
 }
 
-// Run runs the loop until somebody ends it.
+// Run runs the loop until the user ends it.
 func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
 	found := c.XR == ""
 	config, err := c.config(term, program)
@@ -72,7 +60,7 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	}
 	screen := newScreen(term, c.TraceHTML)
 	if found {
-		if err := screen.begin(c.watches()); err != nil {
+		if err := screen.begin(c.watched()); err != nil {
 			return err
 		}
 	}
@@ -88,14 +76,8 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	return dev.Run(ctx, config, commands, screen.show)
 }
 
-// watches says in words what was found to watch.
-func (c *DevCmd) watches() string {
-	var all []string
-	for _, path := range []string{c.XR, c.Composition, c.Functions, c.XRD} {
-		if path != "" {
-			all = append(all, path)
-		}
-	}
+func (c *DevCmd) watched() string {
+	all := slices.DeleteFunc([]string{c.XR, c.Composition, c.Functions, c.XRD}, func(path string) bool { return path == "" })
 	for _, name := range slices.Sorted(maps.Keys(c.Package)) {
 		all = append(all, name+" from "+c.Package[name])
 	}
@@ -105,13 +87,10 @@ func (c *DevCmd) watches() string {
 	return terminal.Printable("watching " + strings.Join(append(all, c.Suite...), ", "))
 }
 
-// config says what to watch. Its errors are those of arguments and flags.
+// config returns the config of the loop. Its errors are usage errors.
 func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program) (dev.Config, error) {
-	config := dev.Config{Suites: c.Suite, Write: suite.WriteGolden, Timeout: c.Timeout, CaseTimeout: c.CaseTimeout, Poll: c.Poll, Now: time.Now}
-	if c.Timeout <= 0 || c.CaseTimeout <= 0 {
-		return config, errors.New("reading --timeout and --case-timeout: that is no time to render in")
-	}
-	if err := c.discover(&config); err != nil {
+	config := dev.Config{Suites: c.Suite, Timeout: c.Timeout, CaseTimeout: c.CaseTimeout, Poll: c.Poll, Now: time.Now}
+	if err := cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout), c.discover(&config)); err != nil {
 		return config, err
 	}
 	var err error
@@ -124,11 +103,11 @@ func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program) (dev.
 	return config, err
 }
 
-// discover fills in what stands in the folder of a function.
+// discover sets arguments that are not given to the files of the function in this folder.
 func (c *DevCmd) discover(config *dev.Config) error {
 	switch {
 	case c.XR != "" && c.Composition == "":
-		return errors.New("expected the file of a Composition after that of the composite resource, or no argument at all")
+		return errors.New("expected the file of a Composition after that of the composite resource, or no arguments")
 	case c.XR != "":
 		return nil
 	}
@@ -154,16 +133,10 @@ func (c *DevCmd) discover(config *dev.Config) error {
 }
 
 func (c *DevCmd) inputs() (in session.Inputs, err error) {
-	in = session.Inputs{
-		XRs: []string{c.XR}, Composition: c.Composition, XRD: c.XRD,
-		Observed: c.ObservedResources, Required: c.RequiredResources, Extra: c.ExtraResources,
-		Schemas: c.RequiredSchemas, Credentials: c.FunctionCredentials,
-		ContextFiles: c.ContextFiles, ContextValues: c.ContextValues,
-	}
-	paths := slices.Concat(in.XRs, []string{in.Composition, c.Functions, in.XRD}, in.Observed, in.Required, in.Extra, in.Schemas, in.Credentials, c.Suite,
-		slices.Collect(maps.Values(in.ContextFiles)))
-	if slices.Contains(paths, manifest.Stdin) {
-		return in, errors.New("standard input can be read only once, and nobody can watch it: name a file in place of -")
+	in = c.Sources.Inputs()
+	in.XRs, in.Composition = []string{c.XR}, c.Composition
+	if slices.Contains(slices.Concat(in.Paths(), c.Suite, []string{c.Functions}), manifest.Stdin) {
+		return in, errors.New("standard input cannot be watched: name a file instead of -")
 	}
 	if c.CrossplaneVersion == "" {
 		return in, nil

@@ -17,14 +17,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
-// reportFlags say what is told, and where.
+// reportFlags select the reports.
 type reportFlags struct {
 	Format    string `enum:"text,json" default:"text" help:"Print ${enum}."`
-	JUnit     string `name:"junit" placeholder:"FILE" help:"Write a report in JUnit's XML."`
-	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write a page for each case that fails, of what each step did."`
+	JUnit     string `name:"junit" placeholder:"FILE" help:"Write a JUnit XML report."`
+	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write an HTML page about the steps of each case that fails."`
 }
 
-// A reporter tells what becomes of cases as they end.
+// A reporter reports the outcomes of cases.
 type reporter struct {
 	reportFlags
 	term  *terminal.Terminal
@@ -33,7 +33,7 @@ type reporter struct {
 	junit format.JUnit
 	cases int
 	bad   int
-	// pages are the files of traces, by their names.
+	// pages counts the pages with the same file name.
 	pages map[string]int
 }
 
@@ -46,7 +46,7 @@ func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 	}
 	if f.TraceHTML != "" {
 		if err := os.MkdirAll(f.TraceHTML, 0o755); err != nil {
-			return nil, fmt.Errorf("making the folder of traces: %w", err)
+			return nil, fmt.Errorf("creating the folder of traces: %w", err)
 		}
 	}
 	if f.Format == "json" {
@@ -57,7 +57,7 @@ func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 	return r, nil
 }
 
-func (r *reporter) take(o suite.Outcome) error {
+func (r *reporter) add(o suite.Outcome) error {
 	r.cases++
 	if o.Status == suite.Failed {
 		r.bad++
@@ -67,7 +67,9 @@ func (r *reporter) take(o suite.Outcome) error {
 			return err
 		}
 	}
-	if err := r.tell(o); err != nil {
+	if r.doc != nil {
+		r.doc.Add(o)
+	} else if err := r.print(o); err != nil {
 		return err
 	}
 	if o.Trace == nil {
@@ -76,20 +78,11 @@ func (r *reporter) take(o suite.Outcome) error {
 	return r.page(o)
 }
 
-// tell tells of an outcome on stdout.
-func (r *reporter) tell(o suite.Outcome) error {
-	if r.doc != nil {
-		r.doc.Add(o)
-		return nil
-	}
+// print prints an outcome, and annotates the suite in GitHub Actions.
+func (r *reporter) print(o suite.Outcome) error {
 	if err := r.text.Add(o); err != nil {
 		return fmt.Errorf("printing an outcome: %w", err)
 	}
-	return r.annotate(o)
-}
-
-// annotate shows failures beside the suites, in GitHub Actions.
-func (r *reporter) annotate(o suite.Outcome) error {
 	for _, f := range o.Failures {
 		if err := r.term.Annotate(terminal.Annotation{Path: f.Path, Line: f.Line, Title: o.Name(), Text: f.Text}); err != nil {
 			return err
@@ -100,7 +93,6 @@ func (r *reporter) annotate(o suite.Outcome) error {
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
 
-// page writes the trace of a case, with what the case failed with.
 func (r *reporter) page(o suite.Outcome) error {
 	name := strings.Trim(unfit().ReplaceAllString(o.Name(), "_"), "._")
 	if r.pages[name]++; r.pages[name] > 1 {
@@ -122,26 +114,24 @@ func (r *reporter) page(o suite.Outcome) error {
 	return nil
 }
 
-// end writes what comes last, and returns an error if any case failed.
-func (r *reporter) end(took time.Duration) error {
+// end writes the end of the reports, and returns an error if a case failed.
+func (r *reporter) end(took time.Duration) (err error) {
 	if r.JUnit != "" {
 		err := fsx.Write(r.JUnit, 0o644, func(w io.Writer) error { return report.WriteJUnit(w, r.junit.Suites()) })
 		if err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
 	}
-	if err := r.last(took); err != nil {
+	if r.doc == nil {
+		err = r.text.End(took)
+	} else {
+		err = terminal.WriteJSON(r.term.Stdout, r.doc)
+	}
+	if err != nil {
 		return fmt.Errorf("printing the outcome: %w", err)
 	}
 	if r.bad > 0 {
 		return fmt.Errorf("%d of %s failed", r.bad, terminal.Count(r.cases, "case"))
 	}
 	return nil
-}
-
-func (r *reporter) last(took time.Duration) error {
-	if r.doc == nil {
-		return r.text.End(took)
-	}
-	return terminal.WriteJSON(r.term.Stdout, r.doc)
 }

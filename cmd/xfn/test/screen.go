@@ -1,7 +1,7 @@
 package test
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -18,30 +18,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
-// A screen shows rounds: each in place of the one before, or, where the output is
-// no terminal, one after another. It is safe for concurrent use.
+// A screen shows rounds: on a terminal each replaces the one before, elsewhere they are
+// appended. It is safe for concurrent use.
 type screen struct {
 	term   *terminal.Terminal
 	stdout *os.File
-	// live says that the output is a terminal.
+	// live is true if the output is a terminal.
 	live bool
-	// page is where traces go, temporary where they do if page is "".
+	// page is the path of the page about the steps. If it is "", temporary is.
 	page, temporary string
 
 	mu sync.Mutex
-	// last is the round that is shown, whole says that all of it is.
+	// last is the round that is shown, whole if all of it is shown.
 	last  *dev.Round
 	whole bool
-	// status is what happens now, below the round; notice is what was told
-	// beside it.
+	// status is the current work, and notice has messages below the round.
 	status string
 	notice []string
-	// watches is what the folder was found to hold, and lasting what is true of
-	// all rounds.
+	// watches names the files that were found. lasting is a message that stays.
 	watches, lasting string
 	// traces are those of the last render.
 	traces []report.Trace
-	// raw says that lines need to be ended as terminals want it.
+	// raw is true if the terminal is in raw mode, in which lines end with CR LF.
 	raw bool
 }
 
@@ -52,18 +50,17 @@ func newScreen(t *terminal.Terminal, page string) *screen {
 	return s
 }
 
-// hear takes what no round tells, as what functions write.
+// hear shows messages that belong to no round, such as the output of functions.
 func (s *screen) hear(e progress.Event) {
 	if e.Kind != progress.Note && e.Kind != progress.Warning {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Nobody waits for the error: that of showing the round is the same.
+	// The next round returns the error of writing.
 	_ = s.tell(terminal.Printable(e.Text))
 }
 
-// show takes events of the loop.
 func (s *screen) show(e dev.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,25 +101,21 @@ func (s *screen) round(r *dev.Round) error {
 	return s.append(r)
 }
 
-// append adds the lines of a round to those before.
 func (s *screen) append(r *dev.Round) error {
 	sections, err := dev.Text{Color: s.term.Colour(s.term.Stdout), Spell: s.spell}.Sections(*r)
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
+	var b strings.Builder
 	for _, section := range sections {
-		for _, line := range section {
-			b.WriteString(line + "\n")
-		}
+		b.WriteString(strings.Join(section, "\n") + "\n")
 	}
 	fmt.Fprintf(&b, "watching %s\n\n", watching(r))
-	_, err = s.term.Stdout.Write(b.Bytes())
+	_, err = io.WriteString(s.term.Stdout, b.String())
 	return err
 }
 
-// spell names the key that accepts golden files, in place of a flag that xfn dev
-// does not have.
+// spell returns the flag of an option in a hint, or the key that accepts golden files.
 func (s *screen) spell(option string) string {
 	if s.raw && option == "update" {
 		return "key a"
@@ -139,10 +132,9 @@ const (
 	clearLine = "\r\x1b[K"
 )
 
-// legend are the keys, in one line.
+// legend describes the keys in one line.
 const legend = "r run again  a accept goldens  t trace  d all  ? help  q quit"
 
-// draw fills the terminal with the last round.
 func (s *screen) draw() error {
 	if s.last == nil {
 		return s.write(clearAll + strings.Join(append(s.notice, s.lasting), "\n") + s.tail())
@@ -169,7 +161,7 @@ func (s *screen) draw() error {
 	return s.write(clearAll + strings.Join(append(lines, footer...), "\n") + s.tail())
 }
 
-// tail is the line of what happens now, behind all others.
+// tail returns the last line, with the current work.
 func (s *screen) tail() string {
 	if s.status == "" {
 		return ""
@@ -177,7 +169,6 @@ func (s *screen) tail() string {
 	return "\n" + s.status + " …"
 }
 
-// update shows what happens now.
 func (s *screen) update() error {
 	if !s.live {
 		return nil
@@ -185,7 +176,6 @@ func (s *screen) update() error {
 	return s.write(clearLine + s.status + " …")
 }
 
-// begin says what was found to watch.
 func (s *screen) begin(watches string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +185,7 @@ func (s *screen) begin(watches string) error {
 	return s.tell(watches)
 }
 
-// tell says something beside the round.
+// tell shows a message besides the round.
 func (s *screen) tell(text string) error {
 	const most = 5
 	if !s.live {
@@ -209,7 +199,6 @@ func (s *screen) tell(text string) error {
 	return s.draw()
 }
 
-// write writes to the terminal.
 func (s *screen) write(text string) error {
 	if s.raw {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
@@ -218,8 +207,7 @@ func (s *screen) write(text string) error {
 	return err
 }
 
-// writePage writes the trace of the last render, and of cases that failed after
-// it.
+// writePage writes a page about the last render and the failed cases after it.
 func (s *screen) writePage(path string) error {
 	traces := s.traces
 	if s.last != nil && s.last.Tested != nil {
@@ -234,4 +222,114 @@ func (s *screen) writePage(path string) error {
 		return fmt.Errorf("writing the trace: %w", err)
 	}
 	return nil
+}
+
+const help = `r  render and test again
+a  accept: write the golden files that differ from the output
+t  write a page about the steps, and show its path
+d  show all differences, or those that fit
+q  quit, like Ctrl-C; functions are stopped`
+
+const (
+	interrupt = 3 // Ctrl-C in raw mode
+	endOfText = 4
+)
+
+// keys reads single keys, if stdin and stdout are terminals, until restore is called.
+// It sends commands to the loop, or calls quit.
+func (s *screen) keys(ctx context.Context, quit func(), commands chan<- dev.Command) (restore func(), err error) {
+	in := s.term.Stdin
+	if !s.live || !s.term.Interactive() {
+		return func() {}, nil
+	}
+	state, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("reading single keys: %w", err)
+	}
+	s.raw = true
+	go func() { // The last read ends with the process.
+		key := make([]byte, 1)
+		for {
+			if _, err := in.Read(key); err != nil {
+				quit()
+				return
+			}
+			s.key(ctx, key[0], quit, commands)
+		}
+	}()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_ = s.write("\n")
+		_ = term.Restore(int(in.Fd()), state)
+	}, nil
+}
+
+func (s *screen) key(ctx context.Context, key byte, quit func(), commands chan<- dev.Command) {
+	send := func(c dev.Command) {
+		select {
+		case commands <- c:
+		case <-ctx.Done():
+		}
+	}
+	switch key {
+	case 'q', interrupt, endOfText:
+		quit()
+	case 'r':
+		send(dev.Again)
+	case 'a':
+		send(dev.Accept)
+	case 't':
+		s.trace()
+	case 'd':
+		s.toggle()
+	case '?', 'h':
+		s.setNotice(strings.TrimPrefix(s.watches+"\n"+help, "\n"))
+	}
+}
+
+// toggle shows all of the round, or the part that fits.
+func (s *screen) toggle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.whole = !s.whole
+	_ = s.draw()
+}
+
+// setNotice replaces the lines below the round.
+func (s *screen) setNotice(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notice = strings.Split(text, "\n")
+	_ = s.draw()
+}
+
+func (s *screen) trace() {
+	s.mu.Lock()
+	path, err := s.pagePath()
+	if err == nil {
+		err = s.writePage(path)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		s.setNotice(terminal.Printable(err.Error()))
+		return
+	}
+	s.setNotice("the trace is in " + path)
+}
+
+// pagePath returns the path of the page. A temporary one is not removed, because a
+// browser may show it longer than this process runs.
+func (s *screen) pagePath() (string, error) {
+	if s.page != "" {
+		return s.page, nil
+	}
+	if s.temporary == "" {
+		dir, err := os.MkdirTemp("", "xfn-dev-")
+		if err != nil {
+			return "", fmt.Errorf("creating a folder for the trace: %w", err)
+		}
+		s.temporary = filepath.Join(dir, "trace.html")
+	}
+	return s.temporary, nil
 }

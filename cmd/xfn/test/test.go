@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// Cmd runs suites.
+// Cmd is xfn test.
 type Cmd struct {
-	Paths []string `arg:"" optional:"" name:"path" help:"Files with suites, or folders to look for them in, those below included. Default: the current folder."`
+	Paths []string `arg:"" optional:"" name:"path" help:"Files with suites, or folders to search recursively. Default: the current folder."`
 
 	selectFlags
 	runFlags
@@ -28,27 +29,27 @@ type Cmd struct {
 	List   bool `help:"Print the names of the cases, and run nothing."`
 }
 
-// selectFlags say which cases run.
+// selectFlags select the cases.
 type selectFlags struct {
 	Run    string `placeholder:"REGEXP" help:"Run only cases whose suite/case matches."`
 	Count  int    `default:"1" placeholder:"N" help:"Run each case N times."`
-	Shard  string `placeholder:"I/N" help:"Run only part I of N, from 1. A case is always of the same part."`
-	Shards int    `env:"XFN_SHARDS" placeholder:"N" help:"Run only that part of N which JOB_COMPLETION_INDEX names, as in an Indexed Job of Kubernetes."`
+	Shard  string `placeholder:"I/N" help:"Run only part I of N, from 1. A case is always in the same part."`
+	Shards int    `env:"XFN_SHARDS" placeholder:"N" help:"Run only part JOB_COMPLETION_INDEX of N, as in an Indexed Job of Kubernetes."`
 	Index  int    `hidden:"" name:"job-completion-index" env:"JOB_COMPLETION_INDEX" default:"-1"`
 }
 
-// runFlags say how they run.
+// runFlags configure the run.
 type runFlags struct {
-	Parallel    int           `placeholder:"N" help:"Run N cases at a time. Default: as many as there are processors."`
-	FailFast    bool          `name:"failfast" help:"Stop with the first case that fails."`
-	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"How long all cases may take. Default: ${default}."`
-	CaseTimeout time.Duration `default:"1m" placeholder:"TIME" help:"How long a case may take that does not say so itself, its functions' start included. Default: ${default}."`
-	Update      bool          `help:"Write golden files that are not as what is rendered."`
+	Parallel    int           `placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
+	FailFast    bool          `name:"failfast" help:"Stop after the first case that fails."`
+	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"Timeout of all cases. Default: ${default}."`
+	CaseTimeout time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
+	Update      bool          `help:"Write golden files that differ from the output."`
 }
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `A suite is a YAML file that says what Compositions have to make of composite resources:
+	return `A suite is a YAML file with the expected output of Compositions for composite resources:
 
     apiVersion: xfn.dev/v1alpha1
     kind: TestSuite
@@ -65,7 +66,7 @@ func (Cmd) Help() string {
           storage-bucket:
             spec.forProvider.region: eu-west-1
 
-Functions start once for all cases, and run as they do in render.
+Functions start once for all cases, and run as in xfn render.
 
 Examples:
 
@@ -79,16 +80,13 @@ Exit codes: 0 all passed, 1 some failed, 2 used wrongly.
 `
 }
 
-// Run runs the cases and tells what became of them.
+// Run runs the cases and reports their outcomes.
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
 	if c.Schema {
-		return printSchema(term.Stdout)
+		return terminal.WriteJSON(term.Stdout, spec.Schema())
 	}
 	sel, err := c.selection()
-	if err == nil {
-		err = c.check()
-	}
-	if err != nil {
+	if err = cmp.Or(err, c.check()); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
 	o, err := c.options(term, program)
@@ -112,13 +110,12 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 		return list(term.Stdout, items)
 	}
 	if len(items) == 0 {
-		term.Warn("there are no cases to run" + among(sel))
+		term.Warn("there are no cases to run" + described(sel))
 	}
 	return c.run(ctx, term, items, o)
 }
 
-// among says of which cases none was found.
-func among(sel suite.Selection) string {
+func described(sel suite.Selection) string {
 	text := ""
 	if sel.Run != nil {
 		text += fmt.Sprintf(" whose names match %s", sel.Run)
@@ -135,7 +132,7 @@ func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, items []suite.It
 		return err
 	}
 	began := time.Now()
-	err = suite.Run(ctx, items, o, out.take)
+	err = suite.Run(ctx, items, o, out.add)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = terminal.Cause(ctx, err)
 	}
@@ -145,19 +142,14 @@ func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, items []suite.It
 	return err
 }
 
-// check refuses numbers that make no sense.
 func (c *Cmd) check() error {
 	switch {
-	case c.Timeout <= 0:
-		return fmt.Errorf("reading --timeout: %s is no time to run in", c.Timeout)
-	case c.CaseTimeout <= 0:
-		return fmt.Errorf("reading --case-timeout: %s is no time to run in", c.CaseTimeout)
 	case c.Parallel < 0:
-		return fmt.Errorf("reading --parallel: %d is no number of cases", c.Parallel)
+		return fmt.Errorf("--parallel must not be negative, got %d", c.Parallel)
 	case c.Count < 1:
-		return fmt.Errorf("reading --count: %d is no number of times", c.Count)
+		return fmt.Errorf("--count must be positive, got %d", c.Count)
 	}
-	return nil
+	return cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout))
 }
 
 func (f selectFlags) selection() (sel suite.Selection, err error) {
@@ -182,7 +174,7 @@ func (f selectFlags) shard() (suite.Shard, error) {
 	case f.Shards == 0:
 		return suite.Shard{}, nil
 	case f.Index < 0:
-		return suite.Shard{}, hint.Wrap(errors.New("--shards or XFN_SHARDS says how many parts there are, but JOB_COMPLETION_INDEX does not say which one is meant"), "set it with --shard I/N")
+		return suite.Shard{}, hint.Wrap(errors.New("--shards or XFN_SHARDS is set, but JOB_COMPLETION_INDEX is not set"), "name the shard with --shard I/N")
 	}
 	s := suite.Shard{Index: f.Index + 1, Count: f.Shards}
 	if err := s.Check(); err != nil {
@@ -191,7 +183,7 @@ func (f selectFlags) shard() (suite.Shard, error) {
 	return s, nil
 }
 
-// options says how cases run. Its errors are those of flags.
+// options returns the options of the run. Its errors are usage errors.
 func (c *Cmd) options(term *terminal.Terminal, program terminal.Program) (suite.Options, error) {
 	config, err := c.Config(term, program)
 	o := suite.Options{
@@ -209,13 +201,6 @@ func list(w io.Writer, items []suite.Item) error {
 		if _, err := fmt.Fprintln(w, terminal.Printable(i.Name())); err != nil {
 			return fmt.Errorf("printing a name: %w", err)
 		}
-	}
-	return nil
-}
-
-func printSchema(w io.Writer) error {
-	if err := terminal.WriteJSON(w, spec.Schema()); err != nil {
-		return fmt.Errorf("printing the schema: %w", err)
 	}
 	return nil
 }

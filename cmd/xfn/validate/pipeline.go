@@ -21,23 +21,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// ConvertCmd is the group.
+// ConvertCmd is the group xfn convert.
 type ConvertCmd struct {
-	PipelineComposition PipelineCmd `cmd:"" help:"Make a pipeline of a legacy Composition."`
+	PipelineComposition PipelineCmd `cmd:"" help:"Convert a legacy Composition to a pipeline."`
 }
 
-// PipelineCmd converts Compositions.
+// PipelineCmd is xfn convert pipeline-composition.
 type PipelineCmd struct {
-	InputFile  string `arg:"" name:"file" optional:"" default:"-" help:"File with the Composition, or - for stdin, the default. Other documents in it stay as they are."`
+	InputFile  string `arg:"" name:"file" optional:"" default:"-" help:"File with the Composition, or - for stdin, the default. Other documents of the file are not changed."`
 	OutputFile string `short:"o" placeholder:"FILE" help:"File to write, or - for stdout, the default."`
 
-	FunctionName           string `short:"f" aliases:"function-patch-and-transform-ref" default:"function-patch-and-transform" placeholder:"NAME" help:"Name of the Function that patches and transforms. Default: ${default}."`
-	EnvironmentConfigsName string `name:"function-environment-configs-ref" default:"function-environment-configs" placeholder:"NAME" help:"Name of the Function that reads EnvironmentConfigs. Default: ${default}."`
+	FunctionName           string `short:"f" aliases:"function-patch-and-transform-ref" default:"function-patch-and-transform" placeholder:"NAME" help:"Name of the Function for patches and transforms. Default: ${default}."`
+	EnvironmentConfigsName string `name:"function-environment-configs-ref" default:"function-environment-configs" placeholder:"NAME" help:"Name of the Function for EnvironmentConfigs. Default: ${default}."`
 }
 
 // Help is shown by --help.
 func (PipelineCmd) Help() string {
-	return `A Composition of mode Resources becomes a pipeline that calls function-patch-and-transform, and function-environment-configs if it needs that. Functions of the alpha (spec.functions) become steps, whose functions you have to build anew. What cannot be carried over stands in comments above the Composition, and on stderr.
+	return `Converts a Composition of mode Resources to a pipeline that calls function-patch-and-transform and, if needed, function-environment-configs. Alpha functions (spec.functions) become steps; their functions must be rewritten. Fields that cannot be converted are listed in comments above the Composition and on stderr.
 
 Examples:
 
@@ -46,7 +46,7 @@ Examples:
 `
 }
 
-// Run converts and writes all documents, or none.
+// Run converts the documents, and writes all or none.
 func (c *PipelineCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	docs, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.All(ctx, c.InputFile)
 	if err != nil {
@@ -73,8 +73,8 @@ func (c *PipelineCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return nil
 }
 
-// unlisted puts the items of each v1 List, as kubectl prints one, in its place.
-// Their lines count from the beginning of the item.
+// unlisted replaces each v1 List, as kubectl prints one, by its items. Their line
+// numbers are relative to the item.
 func unlisted(docs []manifest.Document) ([]manifest.Document, error) {
 	var all []manifest.Document
 	for _, doc := range docs {
@@ -102,8 +102,8 @@ func unlisted(docs []manifest.Document) ([]manifest.Document, error) {
 	return all, nil
 }
 
-// convert returns the documents with each legacy Composition converted. There
-// has to be one.
+// convert returns the documents with all legacy Compositions converted. It is an error
+// if there are none.
 func (c *PipelineCmd) convert(docs []manifest.Document, term *terminal.Terminal) ([]byte, error) {
 	var out bytes.Buffer
 	var others []error
@@ -132,13 +132,13 @@ func (c *PipelineCmd) convert(docs []manifest.Document, term *terminal.Terminal)
 		return nil, &manifest.Error{Path: c.InputFile, Err: fmt.Errorf("none of the %d documents is a legacy Composition", n)}
 	}
 	for _, err := range others {
-		term.Note(err.Error() + ", and stays as it is")
+		term.Note(err.Error() + ", and is not changed")
 	}
 	return out.Bytes(), nil
 }
 
-// convertOne writes the pipeline that a document's Composition is, below what it
-// could not carry over.
+// convertOne writes the converted Composition, below comments about the fields that
+// cannot be converted.
 func (c *PipelineCmd) convertOne(out *bytes.Buffer, doc manifest.Document, obj map[string]any, term *terminal.Terminal) error {
 	pipeline, notes, err := legacy.Convert(obj, legacy.Names{PatchAndTransform: c.FunctionName, EnvironmentConfigs: c.EnvironmentConfigsName})
 	var wrong legacy.Note
@@ -149,14 +149,14 @@ func (c *PipelineCmd) convertOne(out *bytes.Buffer, doc manifest.Document, obj m
 		return &manifest.Error{Path: doc.Path, Line: doc.Line, Err: err}
 	}
 	if len(notes) > 0 {
-		out.WriteString("# Not carried over from the Composition that this was made of:\n")
+		out.WriteString("# Not converted from the original Composition:\n")
 	}
 	lines := doc.Lines()
 	for _, note := range notes {
 		term.Warn(note.At(doc.Path, lines).Error())
 		out.WriteString("# - " + oneLine(note.Error()) + "\n")
 	}
-	forgetServer(pipeline)
+	dropServerFields(pipeline)
 	text, err := yaml.Marshal(pipeline)
 	if err != nil {
 		return fmt.Errorf("%s: encoding the pipeline: %w", doc.Position(), err)
@@ -165,9 +165,9 @@ func (c *PipelineCmd) convertOne(out *bytes.Buffer, doc manifest.Document, obj m
 	return nil
 }
 
-// forgetServer removes what only an API server sets, so that what kubectl has
-// printed can be applied. It changes obj, but nothing that obj shares.
-func forgetServer(obj map[string]any) {
+// dropServerFields removes the fields that only an API server sets, so that the output
+// can be applied. It changes obj, but not its nested objects.
+func dropServerFields(obj map[string]any) {
 	metadata, ok := obj["metadata"].(map[string]any)
 	if !ok {
 		return
@@ -184,7 +184,7 @@ func forgetServer(obj map[string]any) {
 	obj["metadata"] = metadata
 }
 
-// other says what an object is that is no legacy Composition.
+// other describes an object that is not a legacy Composition.
 func other(obj map[string]any) string {
 	u := &unstructured.Unstructured{Object: obj}
 	what := composition.Describe(u)
@@ -192,15 +192,15 @@ func other(obj map[string]any) string {
 	steps, _, _ := unstructured.NestedFieldNoCopy(obj, "spec", "pipeline")
 	switch gvk := u.GroupVersionKind(); {
 	case gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind:
-		return what + " is no Composition"
+		return what + " is not a Composition"
 	case mode == "Pipeline", mode == "" && steps != nil:
-		return what + " is a pipeline already"
+		return what + " is already a pipeline"
 	default:
 		return what + " is not of mode Resources"
 	}
 }
 
-// oneLine returns a stranger's text as a line of a comment.
+// oneLine returns an external text as one line of a comment.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -2,8 +2,9 @@ package validate
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -15,25 +16,26 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// Cmd judges resources.
+// Cmd is xfn validate.
 type Cmd struct {
-	Extensions string `arg:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, with commas between, or - for stdin. YAML that names packages stands for these, too."`
-	Resources  string `arg:"" help:"Files and folders of resources, with commas between, or - for stdin."`
+	Extensions string `arg:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, separated by commas, or - for stdin. Packages that YAML files name are read, too."`
+	Resources  string `arg:"" help:"Files and folders of resources, separated by commas, or - for stdin."`
 
 	Format                string   `enum:"text,json,junit" default:"text" help:"Print ${enum}. Default: ${default}."`
-	Old                   []string `sep:"none" placeholder:"PATH" help:"File or folder of the resources that these replace: rules about a change count, too. Repeatable."`
-	Namespace             string   `short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that name none, as kubectl has it. If it is empty, they must name one. Default: ${default}."`
+	Old                   []string `sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`
+	Namespace             string   `short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that set none, as in kubectl. If it is empty, they must set one. Default: ${default}."`
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`
 	ErrorOnMissingSchemas bool     `help:"Fail if there is no schema for a resource."`
-	CompositionMode       string   `enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"What of a Composition's patches is an error: warn, nothing that schemas decide; loose, what does not fit one; strict, a missing one, too. Default: what its annotation says, or warn."`
+	CompositionMode       string   `enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"Which problems of a Composition's patches are errors: warn, none that schemas find; loose, violations of schemas; strict, also missing schemas. Default: the mode in its annotation, or warn."`
 	Dependencies          string   `enum:"none,configurations,all" default:"all" help:"Whose dependencies to read, too: ${enum}. Default: ${default}."`
-	Offline               bool     `help:"Fetch nothing: packages that files name are passed over."`
+	Offline               bool     `help:"Fetch nothing, and skip packages that files name."`
 
-	// What the crossplane CLI has for its cache and its own kinds. Here the kinds
-	// are built in, and of a package only a few kilobytes are fetched.
+	// Flags of the crossplane CLI without effect: kinds are built in, and there is no
+	// cache, because only a few kilobytes of a package are fetched.
 	CacheDir        string `hidden:""`
 	CleanCache      bool   `hidden:""`
 	UpdateCache     bool   `hidden:""`
@@ -43,7 +45,7 @@ type Cmd struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `Judges resources as an API server would that has the schemas: unknown fields, types, formats, defaults, CEL rules, names, labels and namespaces. The kinds of Kubernetes and of Crossplane are built in. Of the former only the form is judged; of a Composition its patches, too. Nothing is fetched unless a package is named by its reference.
+	return `Validates resources as an API server with the schemas does: unknown fields, types, formats, defaults, CEL rules, names, labels and namespaces. The kinds of Kubernetes and of Crossplane are built in. Kinds of Kubernetes are validated by their OpenAPI schemas only; the patches of a Composition are validated, too. Nothing is fetched unless a package is named by its reference.
 
 Examples:
 
@@ -53,16 +55,15 @@ Examples:
         xfn validate definition.yaml -
     xfn validate definition.yaml xr.yaml --old cluster.yaml --format junit
 
-Exit codes: 0 nothing is invalid, 1 something is, 2 used wrongly.
+Exit codes: 0 all valid, 1 some invalid, 2 used wrongly.
 `
 }
 
-// Run judges, and prints what it found.
+// Run validates resources and prints the results.
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	schemas, resources := split(c.Extensions), split(c.Resources)
-	if slices.Contains(schemas, manifest.Stdin) && slices.Contains(slices.Concat(resources, c.Old), manifest.Stdin) ||
-		slices.Contains(resources, manifest.Stdin) && slices.Contains(c.Old, manifest.Stdin) {
-		return &terminal.UsageError{Err: errors.New("standard input can only be read once, but - stands for several files")}
+	if err := flags.CheckStdin(slices.Concat(schemas, resources, c.Old)...); err != nil {
+		return &terminal.UsageError{Err: err}
 	}
 	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}
 	out := newOutput(c.Format, term, c.SkipSuccessResults)
@@ -78,7 +79,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		return fmt.Errorf("loading the resources to replace: %w", err)
 	}
 	v := crds.Validator(definitions, validate.Options{Namespace: c.Namespace, Old: old, Composition: check.ForValidation(check.Mode(c.CompositionMode))})
-	if err := v.Documents(ctx, stream(ctx, reader, resources), out.take); err != nil {
+	if err := v.Documents(ctx, stream(ctx, reader, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}
 	if err := out.finish(); err != nil {
@@ -87,12 +88,11 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	return out.verdict(c.ErrorOnMissingSchemas)
 }
 
-// split returns the parts of a list with commas between.
+// split returns the elements of a list that is separated by commas.
 func split(list string) []string {
 	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
 }
 
-// stream returns the documents of files and folders, one after the other.
 func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[manifest.Document, error] {
 	return func(yield func(manifest.Document, error) bool) {
 		for _, path := range paths {
@@ -104,3 +104,208 @@ func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[ma
 		}
 	}
 }
+
+// An output prints results, and counts them.
+type output struct {
+	term *terminal.Terminal
+	// quiet omits valid resources.
+	quiet  bool
+	counts validate.Counts
+	// broken is the number of definitions that cannot be read.
+	broken int
+	format
+}
+
+// A format prints results.
+type format interface {
+	result(r validate.Result) error
+	end(c validate.Counts) error
+}
+
+func newOutput(name string, term *terminal.Terminal, quiet bool) *output {
+	o := &output{term: term, quiet: quiet}
+	switch name {
+	case "json":
+		o.format = &jsonFormat{w: term.Stdout}
+	case "junit":
+		o.format = &junitFormat{w: term.Stdout}
+	default:
+		o.format = textFormat{term}
+	}
+	return o
+}
+
+// faulty prints the error of a definition that cannot be read.
+func (o *output) faulty(err error) {
+	o.broken++
+	o.term.Fault(fmt.Errorf("reading schemas: %w", err))
+}
+
+func (o *output) add(r validate.Result) error {
+	o.counts.Add(r)
+	if o.quiet && r.Status == validate.Valid && len(r.Faults) == 0 {
+		return nil
+	}
+	return o.result(r)
+}
+
+func (o *output) finish() error { return o.end(o.counts) }
+
+func (o *output) verdict(missing bool) error {
+	resources := terminal.Count(o.counts.Total, "resource")
+	switch {
+	case o.counts.Invalid > 0:
+		return fmt.Errorf("%d of %s %s invalid", o.counts.Invalid, resources, are(o.counts.Total))
+	case o.broken > 0:
+		return fmt.Errorf("%s %s faulty", terminal.Count(o.broken, "schema"), are(o.broken))
+	case missing && o.counts.NoSchema > 0:
+		return fmt.Errorf("there is no schema for %d of %s", o.counts.NoSchema, resources)
+	default:
+		return nil
+	}
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// of returns the kind and name of a resource: "example.org/v1, Kind=A, namespace/name".
+func of(r validate.Result) string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + name
+	}
+	return kindOf(r) + ", " + name
+}
+
+func kindOf(r validate.Result) string { return r.APIVersion + ", Kind=" + r.Kind }
+
+func at(path string, line int) string {
+	if path == "" {
+		return ""
+	}
+	return " (" + manifest.Document{Path: path, Line: line}.Position() + ")"
+}
+
+// textFormat prints the lines of the crossplane CLI, which scripts parse, with the
+// position at the end.
+type textFormat struct{ term *terminal.Terminal }
+
+func (t textFormat) result(r validate.Result) error {
+	if err := t.write(lines(r)...); err != nil {
+		return err
+	}
+	for _, f := range r.Faults {
+		note := terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Title: of(r), Text: f.String()}
+		if err := t.term.Annotate(note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lines(r validate.Result) []string {
+	var all []string
+	switch {
+	case r.Status == validate.Valid:
+		all = append(all, fmt.Sprintf("[✓] %s validated successfully", of(r)))
+	case r.Status == validate.NoSchema && len(r.Faults) > 0:
+		return []string{fmt.Sprintf("[!] could not use CRD/XRD for: %s: %s%s", kindOf(r), r.Faults[0], at(r.Path, r.Line))}
+	case r.Status == validate.NoSchema:
+		return []string{fmt.Sprintf("[!] could not find CRD/XRD for: %s%s", kindOf(r), at(r.Path, r.Line))}
+	}
+	what := "schema validation error " + of(r) + " : "
+	if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
+		what = ""
+	}
+	for _, f := range r.Faults {
+		if f.Warning {
+			all = append(all, fmt.Sprintf("[!] warning %s : %s%s", of(r), f, at(r.Path, f.Line)))
+		} else {
+			all = append(all, fmt.Sprintf("[x] %s%s%s", what, f, at(r.Path, f.Line)))
+		}
+	}
+	return all
+}
+
+func (t textFormat) end(c validate.Counts) error {
+	return t.write(fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases", c.Total, c.NoSchema, c.Valid, c.Invalid))
+}
+
+// write writes lines, without the line breaks and control characters of external texts.
+func (t textFormat) write(lines ...string) error {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+	}
+	_, err := io.WriteString(t.term.Stdout, terminal.Printable(b.String()))
+	return err
+}
+
+// jsonFormat prints one object with one result on each line.
+type jsonFormat struct {
+	w     io.Writer
+	begun bool
+}
+
+func (j *jsonFormat) result(r validate.Result) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	before := ",\n"
+	if !j.begun {
+		before, j.begun = "{\"results\": [\n", true
+	}
+	_, err = io.WriteString(j.w, before+string(text))
+	return err
+}
+
+func (j *jsonFormat) end(c validate.Counts) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	before := "\n],"
+	if !j.begun {
+		before = "{\"results\": [],"
+	}
+	_, err = fmt.Fprintf(j.w, "%s\n\"summary\": %s}\n", before, text)
+	return err
+}
+
+// junitFormat prints a suite for each file.
+type junitFormat struct {
+	w      io.Writer
+	suites []report.JUnitSuite
+}
+
+func (j *junitFormat) result(r validate.Result) error {
+	if n := len(j.suites); n == 0 || j.suites[n-1].Name != r.Path {
+		j.suites = append(j.suites, report.JUnitSuite{Name: r.Path})
+	}
+	suite := &j.suites[len(j.suites)-1]
+	c := report.JUnitCase{Name: of(r), Class: r.Path}
+	var wrong, warnings []string
+	for _, f := range r.Faults {
+		if text := f.String() + at(r.Path, f.Line); f.Warning {
+			warnings = append(warnings, "warning: "+text)
+		} else {
+			wrong = append(wrong, text)
+		}
+	}
+	c.Output = strings.Join(warnings, "\n")
+	switch r.Status {
+	case validate.Invalid:
+		c.Failure = &report.JUnitFailure{Message: wrong[0], Text: strings.Join(wrong, "\n")}
+	case validate.NoSchema:
+		c.Skipped = "there is no schema that can be used"
+	}
+	suite.Cases = append(suite.Cases, c)
+	return nil
+}
+
+func (j *junitFormat) end(validate.Counts) error { return report.WriteJUnit(j.w, j.suites) }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -29,13 +30,19 @@ type Targets struct {
 
 // A Snapshot is the state of files and folders at one time.
 type Snapshot struct {
-	paths   map[string]stamp
-	sources map[string]map[string]stamp
+	// files has the stamps of the files of each target, by path.
+	files map[target]map[string]stamp
 	// Dirs are the folders to watch: without an event in one of them, another
 	// Snapshot cannot differ.
 	Dirs []string
 	// at is the time at which the Snapshot began.
 	at time.Time
+}
+
+// A target is one of Targets. isSource is true for one of Targets.Sources.
+type target struct {
+	name     string
+	isSource bool
 }
 
 // A Change is a file or folder that was changed, created or removed between two
@@ -80,15 +87,15 @@ const (
 // the current time.
 func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 	l := looker{former: former, dirs: map[string]bool{}}
-	snapshot := Snapshot{paths: map[string]stamp{}, sources: map[string]map[string]stamp{}, at: now}
+	snapshot := Snapshot{files: map[target]map[string]stamp{}, at: now}
 	for _, p := range t.Paths {
-		snapshot.paths[p] = l.path(p)
+		snapshot.files[target{name: p}] = map[string]stamp{p: l.path(p)}
 	}
 	for _, s := range t.Sources {
-		snapshot.sources[s] = l.source(s)
+		snapshot.files[target{s, true}] = l.source(s)
 	}
 	for _, f := range t.Folders {
-		snapshot.folder(&l, f)
+		snapshot.files[target{name: f}] = map[string]stamp{f: l.folder(f)}
 	}
 	for dir := range l.dirs {
 		snapshot.Dirs = append(snapshot.Dirs, filepath.Clean(dir))
@@ -98,83 +105,60 @@ func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 	return snapshot
 }
 
-// folder adds one stamp for all files of a folder.
-func (s Snapshot) folder(l *looker, folder string) {
-	files := map[string]stamp{}
-	source := sourceLooker{looker: l, files: files}
+// folder returns one stamp for all files of a folder, because it is not known which
+// ones are read.
+func (l *looker) folder(folder string) stamp {
+	source := sourceLooker{looker: l, files: map[string]stamp{}}
 	l.around(folder)
 	source.whole(folder)
-	// One stamp covers all files, because it is not known which ones are
-	// read.
 	sum := sha256.New()
-	all := stamp{exists: len(files) > 0}
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(sum, "%q %d %x\n", path, files[path].size, files[path].sum)
-		all.size += files[path].size
+	all := stamp{exists: len(source.files) > 0}
+	for _, path := range slices.Sorted(maps.Keys(source.files)) {
+		fmt.Fprintf(sum, "%q %d %x\n", path, source.files[path].size, source.files[path].sum)
+		all.size += source.files[path].size
 	}
 	sum.Sum(all.sum[:0])
-	s.paths[folder] = all
+	return all
 }
 
 // Count returns the number of existing files and of folders that are watched.
 func (l Snapshot) Count() (files, folders int) {
-	count := func(some map[string]stamp) {
-		for _, s := range some {
+	for _, stamps := range l.files {
+		for _, s := range stamps {
 			if s.exists && !s.folder {
 				files++
 			}
 		}
 	}
-	count(l.paths)
-	for _, s := range l.sources {
-		count(s)
-	}
 	return files, len(l.Dirs)
 }
 
-// Since returns the changes since the former Snapshot, those of sources first, in
-// the order of names. A path that the former one does not have has changed if it
-// was modified after began.
+// Since returns the changes since the former Snapshot, sorted by source and path. A
+// target that the former one does not have has changed if it was modified after
+// began.
 func (l Snapshot) Since(former Snapshot, began time.Time) []Change {
 	var changes []Change
-	for _, source := range slices.Sorted(maps.Keys(l.sources)) {
-		before, known := former.sources[source]
-		for _, path := range differing(before, l.sources[source], known, began) {
-			changes = append(changes, Change{Path: path, Source: source})
+	for t, now := range l.files {
+		source := ""
+		if t.isSource {
+			source = t.name
+		}
+		before, known := former.files[t]
+		for path, s := range now {
+			if known && !s.same(before[path]) || !known && s.exists && s.modified.After(began) {
+				changes = append(changes, Change{path, source})
+			}
+		}
+		for path, s := range before {
+			if _, ok := now[path]; !ok && s.exists {
+				changes = append(changes, Change{path, source})
+			}
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(l.paths)) {
-		before, known := former.paths[path]
-		if changed(before, l.paths[path], known, began) {
-			changes = append(changes, Change{Path: path})
-		}
-	}
+	slices.SortFunc(changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Path, b.Path))
+	})
 	return changes
-}
-
-// differing returns the paths of files that changed. Of a source that was known,
-// a file that is only in one of them came or went.
-func differing(before, now map[string]stamp, known bool, began time.Time) []string {
-	var paths []string
-	for path, s := range now {
-		if changed(before[path], s, known, began) {
-			paths = append(paths, path)
-		}
-	}
-	for path, s := range before {
-		if _, ok := now[path]; !ok && s.exists {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
-	return paths
-}
-
-func changed(before, now stamp, known bool, began time.Time) bool {
-	if !known {
-		return now.exists && now.modified.After(began)
-	}
-	return !now.same(before)
 }
 
 // A looker takes one Snapshot.
@@ -194,22 +178,15 @@ func (l *looker) path(path string) stamp {
 		l.dirs[filepath.Clean(path)] = true
 		return names(path, info)
 	}
-	return l.file(path, info, l.former.paths[path])
+	return l.file(path, info, l.former.files[target{name: path}][path])
 }
 
 // around records the folder of a path, or the nearest one that exists, and the
 // target folder of a link.
 func (l *looker) around(path string) {
 	dir := filepath.Dir(path)
-	for {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			break
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			break
-		}
-		dir = up
+	for info, err := os.Stat(dir); (err != nil || !info.IsDir()) && filepath.Dir(dir) != dir; info, err = os.Stat(dir) {
+		dir = filepath.Dir(dir)
 	}
 	l.dirs[dir] = true
 	if real, err := filepath.EvalSymlinks(path); err == nil && filepath.Clean(real) != filepath.Clean(path) {

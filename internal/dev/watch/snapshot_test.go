@@ -87,7 +87,7 @@ func TestSince(t *testing.T) {
 		"GoBelow":    {"Go files of packages below it are watched", func(t *testing.T, dir string) { put(t, dir, "fn/sub/sub.go", "package sub // x") }, []string{"fn: fn/sub/sub.go"}},
 		"GoComes":    {"a new file in a new folder is a change", func(t *testing.T, dir string) { put(t, dir, "fn/new/new.go", "package new") }, []string{"fn: fn/new/new.go"}},
 		"GoGoes":     {"a removed Go file is a change", func(t *testing.T, dir string) { remove(t, dir, "fn/sub/sub.go") }, []string{"fn: fn/sub/sub.go"}},
-		"Mod": {"go.mod", func(t *testing.T, dir string) {
+		"Mod": {"a changed go.mod is a change", func(t *testing.T, dir string) {
 			put(t, dir, "fn/go.mod", "module example.org/other\n\nreplace example.org/lib => ../lib\n")
 		}, []string{"fn: fn/go.mod"}},
 		"Embedded":    {"an embedded file is watched", func(t *testing.T, dir string) { put(t, dir, "fn/text/a.txt", "b") }, []string{"fn: fn/text/a.txt"}},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,7 +15,7 @@ import (
 // source records all files from which a function is built.
 func (l *looker) source(path string) map[string]stamp {
 	files := map[string]stamp{}
-	s := sourceLooker{looker: l, files: files, former: l.former.sources[path]}
+	s := sourceLooker{looker: l, files: files, former: l.former.files[target{path, true}]}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -28,7 +29,11 @@ func (l *looker) source(path string) map[string]stamp {
 		s.add(filepath.Join(path, "index.json"))
 	default:
 		l.around(path) // The whole module may be moved.
-		s.module(moduleRoot(path), map[string]bool{})
+		root := path
+		if mod := above(path, "go.mod"); mod != "" {
+			root = filepath.Dir(mod)
+		}
+		s.module(root, map[string]bool{})
 	}
 	return files
 }
@@ -48,7 +53,6 @@ func (s *sourceLooker) add(path string) stamp {
 	return s.files[path]
 }
 
-// module records a module and its local replacements.
 func (s *sourceLooker) module(root string, seen map[string]bool) {
 	root = filepath.Clean(root)
 	if seen[root] {
@@ -56,10 +60,7 @@ func (s *sourceLooker) module(root string, seen map[string]bool) {
 	}
 	seen[root] = true
 	s.tree(root)
-	for _, other := range s.local(filepath.Join(root, "go.mod")) {
-		s.module(other, seen)
-	}
-	for _, other := range s.local(workspace(root)) {
+	for _, other := range slices.Concat(s.local(filepath.Join(root, "go.mod")), s.local(above(root, "go.work"))) {
 		s.module(other, seen)
 	}
 }
@@ -71,25 +72,25 @@ func (s *sourceLooker) tree(root string) {
 		switch {
 		case err != nil:
 			return nil // A missing or unreadable file is reported by go build.
-		case d.IsDir() && path != root && passedOver(path, d.Name()):
+		case d.IsDir() && path != root && isSkipped(path, d.Name()):
 			return filepath.SkipDir
 		case d.IsDir():
 			s.dirs[path] = true
 			return nil
-		case goes(d.Name()):
+		case isSource(d.Name()):
 			s.embedded(filepath.Dir(path), s.add(path).embeds)
 		}
 		return nil
 	})
 }
 
-func passedOver(path, name string) bool {
+func isSkipped(path, name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" || name == "node_modules" ||
 		isFile(filepath.Join(path, "go.mod"))
 }
 
-// goes reports whether the name is that of a Go source file or module file.
-func goes(name string) bool {
+// isSource reports whether the name is that of a Go source file or module file.
+func isSource(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return false // names of editors' temporary files
 	}
@@ -102,7 +103,6 @@ func goes(name string) bool {
 	return name == "go.mod" || name == "go.sum"
 }
 
-// embedded records the files that patterns of a package match.
 func (s *sourceLooker) embedded(dir string, patterns []string) {
 	for _, p := range patterns {
 		matches, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(p)))
@@ -116,7 +116,6 @@ func (s *sourceLooker) embedded(dir string, patterns []string) {
 	}
 }
 
-// whole records a file, or all files of a folder.
 func (s *sourceLooker) whole(path string) {
 	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -138,7 +137,6 @@ var directive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // pattern matches a pattern of the directive, which may be quoted.
 var pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\"[^\"]*\"|`[^`]*`|[^ \t\r]+") })
 
-// embeds returns the embed patterns of a Go file.
 func embeds(text []byte) []string {
 	var all []string
 	for _, m := range directive().FindAllSubmatch(text, -1) {
@@ -149,19 +147,7 @@ func embeds(text []byte) []string {
 	return all
 }
 
-// moduleRoot returns the folder of the module of a package, or the package's
-// folder if it is in no module.
-func moduleRoot(dir string) string {
-	if root := above(dir, "go.mod"); root != "" {
-		return filepath.Dir(root)
-	}
-	return dir
-}
-
-// workspace returns the go.work file of a module, or "".
-func workspace(root string) string { return above(root, "go.work") }
-
-// above returns the file with a name in a folder or its nearest parent.
+// above returns the file with a name in a folder or its nearest parent, or "".
 func above(dir, name string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

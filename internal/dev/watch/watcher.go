@@ -52,11 +52,11 @@ func Open(ctx context.Context, poll bool) (w *Watcher, polling error) {
 	return w, polling
 }
 
-func (w *Watcher) run(ctx context.Context, tell func(context.Context, chan<- struct{})) <-chan struct{} {
+func (w *Watcher) run(ctx context.Context, send func(context.Context, chan<- struct{})) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	go func() {
 		defer close(w.done)
-		tell(ctx, c)
+		send(ctx, c)
 	}()
 	return c
 }
@@ -124,10 +124,10 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// meaningful returns a channel of events without changes of attributes. It is
-// closed with the watcher.
+// meaningful returns a channel that receives a value after events, except changes of
+// attributes. It is closed with the watcher.
 func meaningful(n *fsnotify.Watcher) <-chan struct{} {
-	c := make(chan struct{})
+	c := make(chan struct{}, 1)
 	go func() {
 		defer close(c)
 		for {
@@ -137,13 +137,13 @@ func meaningful(n *fsnotify.Watcher) <-chan struct{} {
 					return
 				}
 				if e.Op != fsnotify.Chmod {
-					c <- struct{}{}
+					signal(c)
 				}
 			case _, ok := <-n.Errors: // Events were lost: anything may have changed.
 				if !ok {
 					return
 				}
-				c <- struct{}{}
+				signal(c)
 			}
 		}
 	}()
@@ -157,7 +157,6 @@ func settle(ctx context.Context, in <-chan struct{}, out chan<- struct{}) {
 	for {
 		select {
 		case <-ctx.Done():
-			go drain(in)
 			return
 		case _, ok := <-in:
 			if !ok {
@@ -172,18 +171,12 @@ func settle(ctx context.Context, in <-chan struct{}, out chan<- struct{}) {
 		case <-late:
 		}
 		calm, late = nil, nil
-		tell(out)
+		signal(out)
 	}
 }
 
-// drain reads until the sender closes the channel.
-func drain(in <-chan struct{}) {
-	for range in {
-	}
-}
-
-// tell sends a value unless one is pending.
-func tell(out chan<- struct{}) {
+// signal sends a value unless one is pending.
+func signal(out chan<- struct{}) {
 	select {
 	case out <- struct{}{}:
 	default:
@@ -198,7 +191,7 @@ func tick(ctx context.Context, out chan<- struct{}) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			tell(out)
+			signal(out)
 		}
 	}
 }

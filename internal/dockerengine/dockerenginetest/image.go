@@ -41,7 +41,7 @@ func layerOf(program []byte) (v1.Layer, error) {
 }
 
 // Function returns the image of a function with this behavior. change edits its config.
-func Function(t testing.TB, b functiontest.Behaviour, change func(*v1.ConfigFile)) v1.Image {
+func Function(t testing.TB, b functiontest.Behavior, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
 	layer, err := childLayer()
 	if err != nil {

@@ -8,12 +8,10 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/xfn-dev/xfn/internal/e2e/deps"
 )
 
 func TestHouse(t *testing.T) {
-	faults, err := deps.Check(os.DirFS("../../.."), deps.Rooms())
+	faults, err := Check(os.DirFS("../../.."), Rooms())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,9 +23,9 @@ func TestHouse(t *testing.T) {
 // A room must not lie in another, or its floor would depend on the order of the
 // table.
 func TestRoomsAreApart(t *testing.T) {
-	rooms := deps.Rooms()
+	rooms := Rooms()
 	for i, a := range rooms {
-		if slices.ContainsFunc(rooms[i+1:], func(b deps.Room) bool {
+		if slices.ContainsFunc(rooms[i+1:], func(b Room) bool {
 			return strings.HasPrefix(a.Folder+"/", b.Folder+"/") || strings.HasPrefix(b.Folder+"/", a.Folder+"/")
 		}) {
 			t.Errorf("room %q lies in another, or stands there twice", a.Folder)
@@ -125,10 +123,10 @@ func TestCheck(t *testing.T) {
 				"root.go":      "// Package root is one.\npackage root",
 			},
 			want: []string{
-				"root.go:2: folder . lies in no room: add it to internal/e2e/deps/rooms.go",
-				"attic/doc.go:2: folder attic lies in no room: add it to internal/e2e/deps/rooms.go",
+				"root.go:2: folder . lies in no room: add it to internal/e2e/deps/rooms_test.go",
+				"attic/doc.go:2: folder attic lies in no room: add it to internal/e2e/deps/rooms_test.go",
 				"high/doc.go:4: imports attic, which lies in no room",
-				"lower/doc.go:2: folder lower lies in no room: add it to internal/e2e/deps/rooms.go",
+				"lower/doc.go:2: folder lower lies in no room: add it to internal/e2e/deps/rooms_test.go",
 			},
 		},
 		"Reserved": {
@@ -260,14 +258,14 @@ func (unseen) Method(secret.Event) { var _ secret.Event }
 			},
 		},
 	}
-	rooms := []deps.Room{{"cmd/app", 8}, {"high", 4}, {"tall", 4}, {"low", 1}}
+	rooms := []Room{{"cmd/app", 8}, {"high", 4}, {"tall", 4}, {"low", 1}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fsys := fstest.MapFS{"go.mod": {Data: []byte("module x.test/house\n")}}
 			for file, text := range tc.files {
 				fsys[file] = &fstest.MapFile{Data: []byte(text)}
 			}
-			got, err := deps.Check(fsys, rooms)
+			got, err := Check(fsys, rooms)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,7 +298,7 @@ func TestCheckFails(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := deps.Check(tc.fsys, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := Check(tc.fsys, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got error %v, want %q in it", tc.reason, err, tc.want)
 			}
 		})

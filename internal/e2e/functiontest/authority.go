@@ -15,12 +15,12 @@ import (
 
 // An Authority issues certificates for mutual TLS.
 type Authority struct {
-	// Certificate is its own.
+	// Certificate is the certificate of the authority.
 	Certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// NewAuthority returns an Authority that nobody trusts yet.
+// NewAuthority returns an Authority with a new certificate.
 func NewAuthority(t *testing.T) *Authority {
 	t.Helper()
 	a := &Authority{key: newKey(t)}
@@ -38,9 +38,8 @@ func NewAuthority(t *testing.T) *Authority {
 	return a
 }
 
-// Issue returns a folder as Crossplane mounts it into functions: tls.crt and
-// tls.key are for a server or client of that name, for so long, and ca.crt holds
-// the authorities that it trusts.
+// Issue returns a folder like the one that Crossplane mounts into functions: tls.crt and
+// tls.key for a server or client with a name, and ca.crt with the trusted authorities.
 func (a *Authority) Issue(t *testing.T, name string, lifetime time.Duration, trusts ...*Authority) string {
 	t.Helper()
 	key := newKey(t)

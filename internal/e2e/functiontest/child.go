@@ -1,6 +1,7 @@
 package functiontest
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -11,7 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
+	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
@@ -19,52 +24,50 @@ import (
 	"github.com/xfn-dev/xfn/function/grpc"
 )
 
-// A Behaviour is what a child process does in place of a well-behaved function.
-type Behaviour string
+// A Behavior is the behavior of a child process.
+type Behavior string
 
-// The behaviours of child processes.
+// The behaviors of child processes.
 const (
-	// Serves answers as Literal does, and ends when it is told to.
-	Serves Behaviour = "serves"
+	// Serves responds as Literal does, and exits on SIGTERM.
+	Serves Behavior = "serves"
 	// ServesTCP is Serves for a function that has no flag --network.
-	ServesTCP Behaviour = "serves-tcp"
+	ServesTCP Behavior = "serves-tcp"
 	// Crashes writes 30 numbered lines to stderr and exits with status 3.
-	Crashes Behaviour = "crashes"
+	Crashes Behavior = "crashes"
 	// Hangs never listens.
-	Hangs Behaviour = "hangs"
+	Hangs Behavior = "hangs"
 	// Babbles listens, and answers in HTTP/1.
-	Babbles Behaviour = "babbles"
+	Babbles Behavior = "babbles"
 	// DiesInCall writes a line to stderr and kills itself when it is called.
-	DiesInCall Behaviour = "dies-in-call"
+	DiesInCall Behavior = "dies-in-call"
 	// HangsInCall never answers a call.
-	HangsInCall Behaviour = "hangs-in-call"
+	HangsInCall Behavior = "hangs-in-call"
 	// Stays is Serves, but ignores SIGTERM.
-	Stays Behaviour = "stays"
+	Stays Behavior = "stays"
 	// Forks is Serves with a child process of its own, which Hangs.
-	Forks Behaviour = "forks"
+	Forks Behavior = "forks"
 )
 
-// childMark is the first argument of a program that is to be a child.
+// childMark is the first argument of a child.
 const childMark = "functiontest-child"
 
-// ChildArgs returns the arguments that make a program which calls RunChild
-// behave so. The child, and the child that it may have itself, connect to the
-// unix socket lifeline, write their process id and a newline to it, and keep
-// the connection for as long as they live; empty means none.
-func ChildArgs(b Behaviour, lifeline string) []string {
+// ChildArgs returns the arguments that make a program which calls RunChild a child with
+// a behavior. The child and its own child connect to the unix socket lifeline, write
+// their process id and a newline to it, and keep the connection open. Empty is no socket.
+func ChildArgs(b Behavior, lifeline string) []string {
 	return []string{childMark, string(b), lifeline}
 }
 
-// RunChild acts as a function in a child process, if args (those of the
-// program, without its name) are from ChildArgs and whatever a runtime adds to
-// them: it understands --insecure, --network and --address. Its results are
-// the status to exit with, and whether the program was a child at all. Call it
-// first thing in TestMain.
+// RunChild acts as a function in a child process if args, the arguments of the program,
+// begin with those of ChildArgs. A runtime may add --insecure, --network and --address.
+// It returns the exit status, and whether the program was a child. Call it at the
+// beginning of TestMain.
 func RunChild(ctx context.Context, args []string, stderr io.Writer) (exit int, isChild bool) {
 	if len(args) < len(ChildArgs("", "")) || args[0] != childMark {
 		return 0, false
 	}
-	c := child{behaviour: Behaviour(args[1]), lifeline: args[2], network: "tcp", stderr: stderr}
+	c := child{behavior: Behavior(args[1]), lifeline: args[2], network: "tcp", stderr: stderr}
 	if err := c.parse(args[3:]); err != nil {
 		return 2, true
 	}
@@ -76,7 +79,7 @@ func RunChild(ctx context.Context, args []string, stderr io.Writer) (exit int, i
 }
 
 type child struct {
-	behaviour        Behaviour
+	behavior         Behavior
 	lifeline         string
 	network, address string
 	stderr           io.Writer
@@ -87,7 +90,7 @@ func (c *child) parse(args []string) error {
 	flags.SetOutput(c.stderr)
 	flags.StringVar(&c.address, "address", ":9443", "where to listen")
 	flags.Bool("insecure", false, "serve plaintext")
-	if c.behaviour != ServesTCP {
+	if c.behavior != ServesTCP {
 		flags.StringVar(&c.network, "network", "tcp", "tcp or unix")
 	}
 	return flags.Parse(args)
@@ -104,7 +107,7 @@ func (c *child) run(ctx context.Context) error {
 		defer func() { _ = conn.Close() }()
 		fmt.Fprintln(conn, os.Getpid())
 	}
-	switch c.behaviour {
+	switch c.behavior {
 	case Crashes:
 		return c.crash()
 	case Hangs:
@@ -119,7 +122,7 @@ func (c *child) run(ctx context.Context) error {
 }
 
 func (c *child) untilTold(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.behaviour == Stays {
+	if c.behavior == Stays {
 		signal.Ignore(syscall.SIGTERM)
 		return signal.NotifyContext(ctx, os.Interrupt)
 	}
@@ -133,7 +136,6 @@ func (c *child) crash() error {
 	return errors.New("no heart to go on")
 }
 
-// fork starts a child that nobody waits for.
 func (c *child) fork() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -149,7 +151,7 @@ func (c *child) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.behaviour == Babbles {
+	if c.behavior == Babbles {
 		srv := &http.Server{Handler: http.NotFoundHandler()}
 		defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
 		return srv.Serve(lis)
@@ -158,7 +160,7 @@ func (c *child) listen(ctx context.Context) error {
 }
 
 func (c *child) answer(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	switch c.behaviour {
+	switch c.behavior {
 	case HangsInCall:
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -173,3 +175,66 @@ func (c *child) answer(ctx context.Context, name string, req *fnv1.RunFunctionRe
 		return literal(ctx, name, req)
 	}
 }
+
+// A Child is this test binary in another process.
+type Child struct {
+	cmd *exec.Cmd
+	in  io.Closer
+}
+
+// Start runs this test binary with additional environment variables, which tell its
+// TestMain what to do, and returns the first line of its output. Its standard input
+// stays open until Kill. The process is killed at the end of the test.
+func Start(t testing.TB, env ...string) (c *Child, line string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), env...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err = bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Errorf("the child said %q: %v", line, err)
+	}
+	return &Child{cmd, in}, strings.TrimSuffix(line, "\n")
+}
+
+// Kill kills the process and waits for it. It is an error if it has already exited.
+func (c *Child) Kill(t testing.TB) {
+	t.Helper()
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = c.in.Close()
+	var killed *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &killed) {
+		t.Errorf("the child was not killed: %v", err)
+	}
+}
+
+// BuildChild returns a static program for Linux that prints the variable SAY and calls
+// RunChild. The go command builds it once, from the module of the working directory.
+func BuildChild() ([]byte, error) { return built() }
+
+var built = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "child")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "child")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "github.com/xfn-dev/xfn/internal/e2e/functiontest/testdata/child")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building a function: %w: %s", err, out)
+	}
+	return os.ReadFile(file)
+})

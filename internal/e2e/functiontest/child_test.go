@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // start runs this test binary as a child that listens on a unix socket.
-func start(t *testing.T, b functiontest.Behaviour, lifeline string, flags ...string) (*exec.Cmd, *bytes.Buffer) {
+func start(t *testing.T, b functiontest.Behavior, lifeline string, flags ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.CommandContext(e2e.Context(t), os.Args[0], append(functiontest.ChildArgs(b, lifeline), flags...)...)
 	stderr := &bytes.Buffer{}
@@ -155,7 +155,7 @@ func TestChildForks(t *testing.T) {
 func TestChildInCall(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
-		behaviour functiontest.Behaviour
+		behaviour functiontest.Behavior
 		want      error
 	}{
 		"Dies":  {"the connection breaks", functiontest.DiesInCall, nil},
@@ -187,7 +187,7 @@ func TestChildInCall(t *testing.T) {
 func TestChildMisbehaves(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
-		behaviour functiontest.Behaviour
+		behaviour functiontest.Behavior
 		flags     []string
 		exit      int
 		stderr    string

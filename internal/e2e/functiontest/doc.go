@@ -1,4 +1,4 @@
-// Package functiontest holds functions to test with: one that answers exactly
-// what its input says, a recorder of calls, and a function that runs as a
-// child process and behaves as badly as a test wants.
+// Package functiontest has functions for tests: one that returns the response in its
+// input, and one that runs in a child process with a chosen behavior. It also compares
+// functions with recorded responses.
 package functiontest

@@ -16,11 +16,10 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// Golden holds a function to what a real one answered. Each folder in dir is a
-// case: request.yaml, response.json, and about.txt, which says why it is there.
-// Responses are compared as JSON, but for messages whose end is the wording of
-// one version of a library, which dir's LOOSE.txt names: of these the beginning
-// counts.
+// Golden compares a function with the recorded responses of a real one. Each folder in
+// dir is a case: request.yaml, response.json, and about.txt with its reason. Of messages
+// that dir's LOOSE.txt names, only the beginning is compared, because the rest is the
+// wording of one version of a library.
 func Golden(t *testing.T, dir string, r function.Runner) {
 	t.Helper()
 	loose := looseCases(t, dir)
@@ -79,8 +78,7 @@ func Request(t *testing.T, path string) *fnv1.RunFunctionRequest {
 	return req
 }
 
-// looseCases reads what LOOSE.txt says of cases: lines of a name, a tab and the
-// reason.
+// looseCases reads LOOSE.txt: lines of a case name, a tab and the reason.
 func looseCases(t *testing.T, dir string) map[string]string {
 	loose := map[string]string{}
 	for line := range strings.Lines(string(read(t, filepath.Join(dir, "LOOSE.txt")))) {
@@ -91,7 +89,7 @@ func looseCases(t *testing.T, dir string) map[string]string {
 	return loose
 }
 
-// loosen reduces the messages of a response's results to what counts.
+// loosen removes the parts of messages that are not compared.
 func loosen(rsp any, reason string) {
 	results, _ := rsp.(map[string]any)["results"].([]any)
 	for _, r := range results {
@@ -139,8 +137,8 @@ func decode(t *testing.T, b []byte) any {
 	return v
 }
 
-// LinkedFolder returns a copy of dir in which the named files, which hold where
-// they lead, are links: as git has them on systems without links.
+// LinkedFolder returns a copy of dir in which the named files, which contain the target
+// of a link as git writes it on systems without links, are links.
 func LinkedFolder(t *testing.T, dir string, links ...string) string {
 	t.Helper()
 	linked := t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// input is what a Literal function is given: one of these.
+// input is the input of a Literal function. One field is set.
 type input struct {
 	Response  json.RawMessage   `json:"response"`
 	Sequence  []json.RawMessage `json:"sequence"`
@@ -24,14 +24,13 @@ type input struct {
 	} `json:"grpcError"`
 }
 
-// Literal returns the function "function-literal" of the golden cases. It
-// answers exactly what its input holds, and echoes nothing of the request:
+// Literal returns the function "function-literal" of the golden cases. Its response
+// depends only on its input:
 //
 //   - response: that RunFunctionResponse, in protobuf's JSON form.
 //   - sequence: element N of a list of responses, where N is the number of
-//     keys in the request's required_resources and extra_resources; the last
-//     element if there are fewer.
-//   - grpcError: a call that fails with that code and message.
+//     keys in the request's required_resources and extra_resources, or the last.
+//   - grpcError: an error with that code and message.
 //
 // Any other input is an error.
 func Literal() function.Runner { return function.RunnerFunc(literal) }
@@ -50,7 +49,7 @@ func literal(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv
 		answer = in.Sequence[min(turn, n-1)]
 	}
 	if answer == nil {
-		return nil, fmt.Errorf("reading the input of function %q: it holds none of response, sequence, grpcError", name)
+		return nil, fmt.Errorf("reading the input of function %q: it has none of response, sequence, grpcError", name)
 	}
 	rsp := &fnv1.RunFunctionResponse{}
 	if err := protojson.Unmarshal(answer, rsp); err != nil {
@@ -59,8 +58,8 @@ func literal(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv
 	return rsp, nil
 }
 
-// keys counts the keys of a map field; going by its name leaves out of account
-// that extra_resources is deprecated.
+// keys counts the keys of a map field. It uses the name, because extra_resources is
+// deprecated.
 func keys(req *fnv1.RunFunctionRequest, field protoreflect.Name) int {
 	m := req.ProtoReflect()
 	return m.Get(m.Descriptor().Fields().ByName(field)).Map().Len()

@@ -111,7 +111,7 @@ func TestLiteral(t *testing.T) {
 		tag    string
 		err    string
 	}{
-		"Nothing":      {reason: "a test that forgets the input should be told", input: `{}`, err: `reading the input of function "f": it holds none of response, sequence, grpcError`},
+		"Nothing":      {reason: "a test that forgets the input should be told", input: `{}`, err: `reading the input of function "f": it has none of response, sequence, grpcError`},
 		"WrongType":    {reason: "an input of another shape is an error", input: `{"sequence": 1}`, err: `reading the input of function "f"`},
 		"WrongField":   {reason: "a misspelt response is an error, not an empty answer", input: `{"response": {"dessired": {}}}`, err: `reading the response in the input of function "f"`},
 		"SequenceZero": {reason: "no required resources means the first element", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, tag: "a"},

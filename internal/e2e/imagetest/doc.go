@@ -1,2 +1,2 @@
-// Package imagetest makes images and keys for tests.
+// Package imagetest creates images and keys for tests.
 package imagetest

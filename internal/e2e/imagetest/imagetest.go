@@ -3,6 +3,10 @@ package imagetest
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"maps"
 	"runtime"
@@ -15,15 +19,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// Layer returns an uncompressed layer with files that can be executed, by name.
+// Layer returns an uncompressed layer with executable files.
 func Layer(files map[string][]byte) (v1.Layer, error) {
 	content, err := Tar(files)
 	return static.NewLayer(content, types.OCIUncompressedLayer), err
 }
 
-// Tar returns what is in a Layer.
+// Tar returns the content of a Layer.
 func Tar(files map[string][]byte) ([]byte, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
@@ -37,7 +43,7 @@ func Tar(files map[string][]byte) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// Configured returns img for a platform, with a config.
+// Configured returns img with a platform and a config.
 func Configured(t testing.TB, img v1.Image, platform v1.Platform, config v1.Config) v1.Image {
 	t.Helper()
 	file, err := img.ConfigFile()
@@ -51,7 +57,7 @@ func Configured(t testing.TB, img v1.Image, platform v1.Platform, config v1.Conf
 	return img
 }
 
-// Image returns an OCI image of layers for Linux on this machine.
+// Image returns an OCI image of layers for Linux on the architecture of this machine.
 func Image(t testing.TB, config v1.Config, layers ...v1.Layer) v1.Image {
 	t.Helper()
 	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
@@ -61,8 +67,8 @@ func Image(t testing.TB, config v1.Config, layers ...v1.Layer) v1.Image {
 	return Configured(t, img, v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, config)
 }
 
-// Layout writes images and indexes (v1.Image and v1.ImageIndex) as an OCI image
-// layout, by the writer of go-containerregistry, and returns its directory.
+// Layout writes images and indexes (v1.Image and v1.ImageIndex) as an OCI image layout
+// and returns its directory.
 func Layout(t testing.TB, all ...any) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,4 +88,22 @@ func Layout(t testing.TB, all ...any) string {
 		}
 	}
 	return dir
+}
+
+// Key returns a new private key.
+func Key(t testing.TB) *signature.PrivateKey {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := signature.ParsePrivateKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }

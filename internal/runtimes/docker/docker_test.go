@@ -77,7 +77,7 @@ func TestFailingStart(t *testing.T) {
 	p := open(t)
 	cases := map[string]struct {
 		reason    string
-		behaviour functiontest.Behaviour
+		behaviour functiontest.Behavior
 		limit     time.Duration
 		want      string
 	}{

@@ -112,7 +112,7 @@ const (
 )
 
 // image loads a function with this behavior into the engine.
-func (p place) image(t testing.TB, b functiontest.Behaviour) string {
+func (p place) image(t testing.TB, b functiontest.Behavior) string {
 	t.Helper()
 	as := named + string(b)
 	if _, err := p.engine.ImageInspect(t.Context(), as); err == nil && loaded[as] {

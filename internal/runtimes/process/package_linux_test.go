@@ -37,7 +37,7 @@ func writeSelf(t *testing.T, args ...string) string {
 }
 
 // writeChild writes a folder with the source of a functiontest child.
-func writeChild(t *testing.T, b functiontest.Behaviour, l lifeline) string {
+func writeChild(t *testing.T, b functiontest.Behavior, l lifeline) string {
 	t.Helper()
 	return writeSelf(t, functiontest.ChildArgs(b, l.path)...)
 }
@@ -113,7 +113,7 @@ func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layers ...v1.
 var host = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 
 // behaving returns an image of the static function with this behavior.
-func behaving(t testing.TB, b functiontest.Behaviour) v1.Image {
+func behaving(t testing.TB, b functiontest.Behavior) v1.Image {
 	t.Helper()
 	return imageOf(t, host, v1.Config{Entrypoint: []string{"/function", string(b)}, User: "65532:65532"}, functionLayer(t))
 }

@@ -39,7 +39,7 @@ func assertReaped(t *testing.T, pid int) {
 }
 
 func TestSource(t *testing.T) {
-	for _, b := range []functiontest.Behaviour{functiontest.Serves, functiontest.ServesTCP} {
+	for _, b := range []functiontest.Behavior{functiontest.Serves, functiontest.ServesTCP} {
 		t.Run(string(b), func(t *testing.T) {
 			line, tmp := newLifeline(t), shortDir(t)
 			pkg := writeChild(t, b, line)
@@ -161,7 +161,7 @@ func TestBadFunctions(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason    string
-		behaviour functiontest.Behaviour
+		behaviour functiontest.Behavior
 		timeout   time.Duration
 		want      string
 	}{

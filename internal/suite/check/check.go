@@ -2,58 +2,60 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// A Failure is an expectation that was not met.
+// A Failure is an expectation that is not met.
 type Failure struct {
-	// Path leads to the expectation in its case: keys, and indices as "[0]".
+	// Path is the path of the expectation in its case: keys, and indices as "[0]".
 	Path []string
-	// Resource is the composed resource by its name in the Composition, and Field
-	// what of it is meant, or of the composite resource if there is no Resource.
+	// Resource is the name of the composed resource in the Composition, "" for the
+	// composite resource. Field is a field of it, or "".
 	Resource, Field string
-	// Step is the pipeline step that set the field, if one did.
+	// Step is the pipeline step that set the field, or "".
 	Step string
-	// Text says what is wrong, with resource, field and step.
+	// Text is the message, with resource, field and step.
 	Text string
-	// Diffs say how documents differ from a golden file.
+	// Diffs are the differences from a golden file.
 	Diffs []report.DocDiff
-	// Hint says what to do about it, if that is known.
+	// Hint is the next action, or "".
 	Hint hint.Hint
 }
 
-// A Checker knows what the checks of all cases share.
+// A Checker has the state that the checks of all cases share.
 type Checker struct {
 	// Expressions compiles the expressions of cases.
 	Expressions *Env
-	// Goldens reads, and where that is asked for writes, golden files.
+	// Goldens reads and updates golden files.
 	Goldens Goldens
-	// Validate returns what is wrong with objects, and with the Composition of
-	// the case, by the schemas that the case names. The names in ignore are kinds
-	// that are not judged.
+	// Validate validates objects, and the Composition of the case, by the schemas
+	// that the case names. It skips the kinds in ignore.
 	Validate func(ctx context.Context, schemas []spec.Source, objects []map[string]any, ignore []string) ([]Fault, error)
 }
 
-// Fault is something that a schema does not allow.
+// A Fault is a violation of a schema.
 type Fault struct {
 	// Object is the index of the object, or OfComposition.
 	Object int
-	// Field is what of it is meant, and Text what is wrong, with the field's name
-	// and, of a Composition, where that stands.
+	// Field is the path of the field. Text is the message, with the name of the
+	// field and, for a Composition, its position.
 	Field, Text string
 }
 
-// OfComposition is the Object of a Fault of the case's Composition.
+// OfComposition is the Object of a Fault in the Composition of the case.
 const OfComposition = -1
 
-// a run is the check of one case.
+// A run is the check of one case.
 type run struct {
 	Checker
 	ctx      context.Context
@@ -62,8 +64,8 @@ type run struct {
 	failures []Failure
 }
 
-// Check returns all expectations of a case that a subject does not meet. It
-// changes nothing but the golden files that are to be updated.
+// Check returns all expectations of a case that a subject does not meet. It updates
+// golden files.
 func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Failure {
 	s.index()
 	r := run{Checker: c, ctx: ctx, form: form, subject: s}
@@ -82,7 +84,7 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 	r.fields(fieldsOf{what: "connection details", object: s.Connection, path: []string{"expect", "connectionDetails"}, unset: true}, e.Connection)
 	r.valid(e.Valid)
 	for i, expr := range e.CEL {
-		r.holds(expr, nil, "", []string{"expect", "cel", fmt.Sprintf("[%d]", i)})
+		r.evaluate(expr, nil, "", []string{"expect", "cel", fmt.Sprintf("[%d]", i)})
 	}
 	r.golden(e.Golden)
 	return r.failures
@@ -90,24 +92,31 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 
 func (r *run) fail(f Failure) { r.failures = append(r.failures, f) }
 
-// failf adds a failure that is about no field.
 func (r *run) failf(path []string, format string, args ...any) {
 	r.fail(Failure{Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
-// failErr adds an error.
 func (r *run) failErr(path []string, err error) {
 	r.fail(Failure{Path: path, Text: err.Error(), Hint: hint.Of(err)})
+}
+
+// failResource adds a failure of a composed resource and names its step.
+func (r *run) failResource(path []string, name string, obj map[string]any, text string) {
+	step := ""
+	if obj != nil {
+		step = r.subject.step(reconciler.ResourceName(obj), "")
+	}
+	r.fail(Failure{Path: path, Resource: name, Step: step, Text: name + ": " + text + by(step)})
 }
 
 func (r *run) resource(name string, e spec.Resource) {
 	path := []string{"expect", "resources", name}
 	obj, err := r.subject.find(name)
-	_, isMissing := err.(*notThere)
+	_, isMissing := err.(*missingError)
 	switch {
 	case e.State == "absent":
 		if obj != nil || !isMissing {
-			r.fail(Failure{Path: path, Resource: name, Step: r.stepOf(obj), Text: fmt.Sprintf("%s: there is such a resource%s", name, by(r.stepOf(obj)))})
+			r.failResource(path, name, obj, "this resource exists")
 		}
 	case err != nil:
 		r.fail(Failure{Path: path, Resource: name, Text: err.Error()})
@@ -116,15 +125,7 @@ func (r *run) resource(name string, e spec.Resource) {
 	}
 }
 
-// stepOf is the step that composed an object.
-func (r *run) stepOf(obj map[string]any) string {
-	if obj == nil {
-		return ""
-	}
-	return r.subject.step(reconciler.ResourceName(obj), "")
-}
-
-// by names a step, if there is one.
+// by returns the end of a message that names a step, or "".
 func by(step string) string {
 	if step == "" {
 		return ""
@@ -132,8 +133,9 @@ func by(step string) string {
 	return fmt.Sprintf(" (set by step %s)", step)
 }
 
-// holds evaluates an expression, whose self may be a field's value.
-func (r *run) holds(expr string, self any, prefix string, path []string) {
+// evaluate adds a failure unless an expression is true. The variable self is a value of
+// a field.
+func (r *run) evaluate(expr string, self any, prefix string, path []string) {
 	values := maps.Clone(r.subject.values())
 	values["self"] = Plain(self)
 	switch ok, err := r.Expressions.Eval(r.ctx, expr, values); {
@@ -144,4 +146,69 @@ func (r *run) holds(expr string, self any, prefix string, path []string) {
 	case !ok:
 		r.failf(path, "CEL %s is false", expr)
 	}
+}
+
+// Goldens reads and writes golden files.
+type Goldens interface {
+	// Read returns the documents of a file. A missing file is fs.ErrNotExist.
+	Read(path string) ([]map[string]any, error)
+	// Update writes documents to a file if golden files are updated, and reports
+	// whether it did.
+	Update(path string, docs []map[string]any) (bool, error)
+}
+
+func (r *run) golden(g spec.Golden) {
+	path := []string{"expect", "golden"}
+	s := r.subject
+	if g.File != "" {
+		r.compare(path, g.File, append([]map[string]any{s.Document}, s.Composed...))
+	}
+	if g.XR != "" {
+		r.compare(append(path, "xr"), g.XR, []map[string]any{s.Document})
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Resources)) {
+		at := append(slices.Clone(path), "resources", name)
+		obj, err := s.find(name)
+		if err != nil {
+			r.failErr(at, err)
+			continue
+		}
+		r.compare(at, g.Resources[name], []map[string]any{obj})
+	}
+}
+
+func (r *run) compare(path []string, file string, got []map[string]any) {
+	want, err := r.Goldens.Read(file)
+	missing := errors.Is(err, fs.ErrNotExist)
+	diffs := report.Compare(want, got)
+	if err == nil && len(diffs) == 0 {
+		return
+	}
+	updated, updateErr := r.Goldens.Update(file, got)
+	switch {
+	case updateErr != nil:
+		r.failErr(path, updateErr)
+	case updated:
+	case missing:
+		r.fail(Failure{Path: path, Text: "there is no golden file " + file + " yet", Hint: "write it with " + hint.Update})
+	case err != nil:
+		r.fail(Failure{Path: path, Text: err.Error(), Hint: "replace it with " + hint.Update})
+	default:
+		r.fail(Failure{Path: path, Text: "the output differs from " + file, Diffs: r.blamed(diffs), Hint: "if the new output is correct, write it with " + hint.Update})
+	}
+}
+
+// blamed adds to differences the steps that set the fields.
+func (r *run) blamed(diffs []report.DocDiff) []report.DocDiff {
+	for i, d := range diffs {
+		if d.Resource == "" && d.Kind != fieldpath.Text(r.subject.XR, "kind") {
+			continue
+		}
+		for j, c := range d.Changes {
+			if c.Op != report.Removed {
+				diffs[i].Changes[j].Step = r.subject.step(d.Resource, c.Path)
+			}
+		}
+	}
+	return diffs
 }

@@ -85,8 +85,8 @@ func TestCheck(t *testing.T) {
 		},
 		"Equals":       {"a failure shows the wanted and the actual value", "{xr: {spec.size: 4}}", []string{"expect.xr.spec.size: composite resource: spec.size: want 4, got 3"}},
 		"Blame":        {"a failure names the step that set the field last", "{resources: {bolt: {spec.turns: 5}}}", []string{"expect.resources.bolt.spec.turns: bolt: spec.turns: want 5, got 4 (set by step tune)"}},
-		"BlameBelow":   {"values below a field are compared", "{resources: {bolt: {spec.owner: {length: 2}}}}", []string{`expect.resources.bolt.spec.owner: bolt: spec.owner: want a length of 2, got 1: {"name":"x"} (set by step make)`}},
-		"BlameStatus":  {"fields of the composite resource are compared", "{xr: {status.url: x}}", []string{`expect.xr.status.url: composite resource: status.url: want "x", got "https://x" (set by step make)`}},
+		"BlameBelow":   {"a failure names the step that set a field below", "{resources: {bolt: {spec.owner: {length: 2}}}}", []string{`expect.resources.bolt.spec.owner: bolt: spec.owner: want a length of 2, got 1: {"name":"x"} (set by step make)`}},
+		"BlameStatus":  {"a failure names the step that set a field of the composite resource", "{xr: {status.url: x}}", []string{`expect.xr.status.url: composite resource: status.url: want "x", got "https://x" (set by step make)`}},
 		"Object":       {"objects are compared by field", "{resources: {bolt: {spec.owner: {equals: {name: z, age: 1}}}}}", []string{`expect.resources.bolt.spec.owner: bolt: spec.owner: it differs: age 1 is missing, name: want "z", got "x" (set by step make)`}},
 		"List":         {"lists are compared by element", "{resources: {bolt: {spec.tags: [a, c, d]}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: it differs: [1]: want "c", got "b", [2] "d" is missing`}},
 		"Unlike":       {"values of different types are shown", "{resources: {bolt: {spec.tags: a}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: want "a", got ["a","b"]`}},
@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 		"In":           {"in lists the allowed values", "{xr: {spec.size: {in: [1, a]}}}", []string{`expect.xr.spec.size: composite resource: spec.size: want one of [1,"a"], got 3`}},
 		"Matches":      {"matches is a regular expression on a string", "{xr: {status.url: {matches: ^http:}}}", []string{`expect.xr.status.url: composite resource: status.url: want a match of ^http:, got "https://x" (set by step make)`}},
 		"MatchesList":  {"a list is not a string", "{resources: {bolt: {spec.tags: {matches: a}}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: want a text that matches a, got ["a","b"]`}},
-		"BadPattern":   {"an invalid regular expression is an error", "{xr: {status.url: {matches: '('}}}", []string{"expect.xr.status.url: composite resource: status.url: this is no regular expression: error parsing regexp: missing closing ): `(`"}},
+		"BadPattern":   {"an invalid regular expression is an error", "{xr: {status.url: {matches: '('}}}", []string{"expect.xr.status.url: composite resource: status.url: invalid regular expression: error parsing regexp: missing closing ): `(`"}},
 		"Length":       {"length counts characters, elements or keys", "{xr: {status.url: {length: 3}, spec.size: {length: 1}}}", []string{"expect.xr.spec.size: composite resource: spec.size: want a length of 1, but 3 has none", `expect.xr.status.url: composite resource: status.url: want a length of 3, got 9: "https://x" (set by step make)`}},
 		"Absent":       {"absent fails for a field that exists", "{xr: {spec.size: {absent: true}}}", []string{"expect.xr.spec.size: composite resource: spec.size: want no such field, got 3"}},
 		"ExistsNot":    {"absent and exists: false are the same", "{xr: {spec.size: {exists: false}}}", []string{"expect.xr.spec.size: composite resource: spec.size: want no such field, got 3"}},
@@ -110,19 +110,19 @@ func TestCheck(t *testing.T) {
 		"CEL":          {"a CEL expression can be false", "{resources: {bolt: {spec.turns: {cel: self > 9}}}, cel: xr.spec.size == 4}", []string{"expect.resources.bolt.spec.turns: bolt: spec.turns: CEL self > 9 is false of 4 (set by step tune)", "expect.cel[0]: CEL xr.spec.size == 4 is false"}},
 		"CELError":     {"a CEL expression can fail or not compile", "{cel: [\"size(resources) == 3 && results.exists(r, r.step == 'ready')\", xr.spec.nope == 1, xr..]}", []string{"expect.cel[1]: CEL xr.spec.nope == 1: no such key: nope", "expect.cel[2]: CEL xr..: it does not compile: Syntax error: no viable alternative at input '..' at column 4"}},
 		"Resource":     {"a missing resource is reported", "{resources: {blot: {}, anything: present, Bolt: {}}}", []string{"expect.resources.Bolt: there are 2 resources of kind Bolt: name one of bolt, rivet", `expect.resources.anything: there is no resource "anything", only bolt, nut, rivet`, `expect.resources.blot: there is no resource "blot": is it "bolt"?`}},
-		"AbsentThere":  {"a resource that must be absent is reported", "{resources: {nut: absent, Bolt: absent}}", []string{"expect.resources.Bolt: Bolt: there is such a resource", "expect.resources.nut: nut: there is such a resource (set by step make)"}},
+		"AbsentThere":  {"a resource that must be absent is reported", "{resources: {nut: absent, Bolt: absent}}", []string{"expect.resources.Bolt: Bolt: this resource exists", "expect.resources.nut: nut: this resource exists (set by step make)"}},
 		"Only":         {"only reports resources that are not listed", "{only: [bolt, Nut, rivets]}", []string{`expect.only[2]: there is no resource "rivets": is it "rivet"?`, "expect.only: rivet: this resource (Bolt/alpha-rivet) is unexpected"}},
 		"OnlyNone":     {"an empty only reports every resource", "{only: []}", []string{"expect.only: bolt: this resource (Bolt/alpha-bolt) is unexpected (set by step make)", "expect.only: nut: this resource (Nut/alpha-nut) is unexpected (set by step make)", "expect.only: rivet: this resource (Bolt/alpha-rivet) is unexpected"}},
 		"Count":        {"count compares numbers of resources", "{count: {total: 3, Bolt: 2, parts.gold.test/v1/Nut: 1, Screw: 0}}", nil},
 		"CountOther":   {"a wrong number of resources is reported", "{count: {total: 1, Nut: 2}}", []string{"expect.count.Nut: want 2 resources of kind Nut, got 1: there are bolt (Bolt), nut (Nut), rivet (Bolt)", "expect.count.total: want 1 resource in total, got 3: there are bolt (Bolt), nut (Nut), rivet (Bolt)"}},
 		"Results":      {"results can be matched", "{results: [{severity: Warning, message: is small, step: make, reason: {equals: Small}}, {message: {matches: '^do'}}, {severity: Warning, step: ready, absent: true}]}", nil},
-		"ResultsOther": {"a missing result is reported", "{results: [{severity: Warning, message: big}, {message: done, absent: true}, {message: {matches: '('}}]}", []string{`expect.results[0]: there is no result of severity Warning, with a message that contains "big"; there are: Warning of step make: "size 3 is small"; Normal of step ready: "done"`, `expect.results[1]: want no result with a message that contains "done", got Normal of step ready: "done"`, "expect.results[2]: \"(\" is no regular expression: error parsing regexp: missing closing ): `(`"}},
-		"Conditions":   {"conditions", "{conditions: {Ready: {status: False, reason: Creating, message: {contains: nut}}, Synced: True}}", nil},
-		"ConditionsNo": {"that are otherwise", "{conditions: {Ready: True, Redy: True, Synced: {reason: x, message: {matches: '('}}}}", []string{"expect.conditions.Ready: condition Ready: want status True, got False (Creating: Unready resources: nut)", "expect.conditions.Redy: condition Redy: there is none: the composite resource has Ready, Synced: is it Ready?", `expect.conditions.Synced: condition Synced: want a reason that contains "x", got ""`, "expect.conditions.Synced: condition Synced: \"(\" is no regular expression: error parsing regexp: missing closing ): `(`"}},
-		"Ready":        {"readiness", "{ready: {xr: false, resources: [bolt, rivet], unready: nut}}", nil},
-		"ReadyNot":     {"readiness that differs is reported", "{ready: {xr: true, after: 3, resources: [nut, x], unready: bolt}}", []string{"expect.ready: the composite resource is not ready (Creating: Unready resources: nut); resources that are not ready: nut", "expect.ready: the composite resource is not ready after 3 passes (Creating: Unready resources: nut); resources that are not ready: nut", "expect.ready.resources[0]: nut: functions do not call this resource ready", `expect.ready.resources[1]: there is no resource "x", only bolt, nut, rivet`, "expect.ready.unready[0]: bolt: functions do call this resource ready"}},
-		"Passes":       {"passes", "{passes: 3}", nil},
-		"PassesMore":   {"more passes than expected are reported", "{passes: 2}", []string{"expect.passes: want nothing to change after 2 passes, but that takes 3"}},
+		"ResultsOther": {"a missing result is reported", "{results: [{severity: Warning, message: big}, {message: done, absent: true}, {message: {matches: '('}}]}", []string{`expect.results[0]: there is no result of severity Warning, with a message that contains "big"; there are: Warning of step make: "size 3 is small"; Normal of step ready: "done"`, `expect.results[1]: want no result with a message that contains "done", got Normal of step ready: "done"`, "expect.results[2]: invalid regular expression \"(\": error parsing regexp: missing closing ): `(`"}},
+		"Conditions":   {"expectations of conditions can be met", "{conditions: {Ready: {status: False, reason: Creating, message: {contains: nut}}, Synced: True}}", nil},
+		"ConditionsNo": {"conditions that differ are reported", "{conditions: {Ready: True, Redy: True, Synced: {reason: x, message: {matches: '('}}}}", []string{"expect.conditions.Ready: condition Ready: want status True, got False (Creating: Unready resources: nut)", "expect.conditions.Redy: condition Redy does not exist: the composite resource has Ready, Synced: is it Ready?", `expect.conditions.Synced: condition Synced: want a reason that contains "x", got ""`, "expect.conditions.Synced: condition Synced: invalid regular expression \"(\": error parsing regexp: missing closing ): `(`"}},
+		"Ready":        {"expectations of readiness can be met", "{ready: {xr: false, resources: [bolt, rivet], unready: nut}}", nil},
+		"ReadyNot":     {"readiness that differs is reported", "{ready: {xr: true, after: 3, resources: [nut, x], unready: bolt}}", []string{"expect.ready: the composite resource is not ready (Creating: Unready resources: nut); resources that are not ready: nut", "expect.ready: the composite resource is not ready after 3 passes (Creating: Unready resources: nut); resources that are not ready: nut", "expect.ready.resources[0]: nut: functions do not report this resource as ready", `expect.ready.resources[1]: there is no resource "x", only bolt, nut, rivet`, "expect.ready.unready[0]: bolt: functions report this resource as ready"}},
+		"Passes":       {"an expected number of passes can be met", "{passes: 3}", nil},
+		"PassesMore":   {"more passes than expected are reported", "{passes: 2}", []string{"expect.passes: want no changes after 2 passes, but 3 were needed"}},
 		"Context":      {"context and connection details are compared", "{context: {'[example.org/env].zone': c}, connectionDetails: {usr: x}}", []string{`expect.context[example.org/env].zone: context: [example.org/env].zone: want "c", got "b"`, "expect.connectionDetails.usr: connection details: usr: there is no such field: connection details has user: is it user?"}},
 	}
 	for name, tc := range cases {
@@ -185,7 +185,7 @@ func TestGolden(t *testing.T) {
 		texts = append(texts, failure.Text+" | "+failure.Hint.Spell(nil))
 	}
 	want := []string{
-		"what is rendered is not what xr holds | if the new result is right, write it with option update",
+		"the output differs from xr | if the new output is correct, write it with option update",
 		"there is no golden file bolt yet | write it with option update",
 		"broken:1: did not find expected node content | replace it with option update",
 		`there is no resource "nuts": is it "nut"? | `,
@@ -255,7 +255,7 @@ func TestNothingComposed(t *testing.T) {
 	}
 	want := []string{
 		`there is no resource "a": nothing is composed`, "want 1 resource in total, got 0: nothing is composed",
-		"there is no result of step x: functions reported nothing", "the composite resource is not ready", "after 4 passes it still changes",
+		"there is no result of step x: functions returned no results", "the composite resource is not ready", "after 4 passes, resources still change",
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// CostLimit is how much an evaluation may cost, in CEL's units: what
-	// Kubernetes allows a rule of a CRD.
+	// CostLimit is the maximum cost of an evaluation in CEL's units: the limit of
+	// Kubernetes for a rule of a CRD.
 	CostLimit = 1_000_000
-	// checks is after how many steps of a loop an evaluation looks whether it
-	// is still wanted.
-	checks = 1000
+	// checkInterval is the number of loop iterations between checks of the context.
+	checkInterval = 1000
 )
 
-// Variables are the names that expressions know.
+// Variables are the variables of expressions.
 var Variables = []string{"self", "xr", "resources", "results", "context"}
 
 // An Env compiles expressions, each once. It is safe for concurrent use. The zero
@@ -33,10 +32,9 @@ type Env struct {
 	programs proc.Memo[string, cel.Program]
 }
 
-// Eval returns whether an expression is true of values, by the names of
-// Variables. It is an error if it does not compile, is no condition, fails, or
-// costs more than CostLimit. Whole numbers have to be int64 for CEL to take them
-// for such: Plain sees to that.
+// Eval evaluates a condition with the values of Variables. It is an error if the
+// expression does not compile, does not return a bool, fails, or exceeds CostLimit.
+// Whole numbers must be int64, as Plain returns them.
 func (e *Env) Eval(ctx context.Context, expression string, values map[string]any) (bool, error) {
 	program, err := e.programs.Do(expression, func() (cel.Program, error) { return e.program(expression) })
 	if err != nil {
@@ -51,18 +49,18 @@ func (e *Env) Eval(ctx context.Context, expression string, values map[string]any
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case err != nil && strings.Contains(err.Error(), "cost limit exceeded"):
-		return false, errors.New("it costs too much, as an expression does that never ends")
+		return false, errors.New("it exceeds the cost limit")
 	case err != nil:
 		return false, err
 	}
 	is, ok := out.Value().(bool)
 	if !ok {
-		return false, fmt.Errorf("it is no condition, but gives a value of type %s", out.Type().TypeName())
+		return false, fmt.Errorf("it must return a bool, got %s", out.Type().TypeName())
 	}
 	return is, nil
 }
 
-// newEnv returns the environment, which takes milliseconds.
+// newEnv returns the CEL environment of Kubernetes with Variables.
 func newEnv() (*cel.Env, error) {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	options := make([]cel.EnvOption, 0, len(Variables))
@@ -86,20 +84,20 @@ func (e *Env) program(expression string) (cel.Program, error) {
 		return nil, fmt.Errorf("it does not compile: %s", firstLine(err.Error()))
 	}
 	if t := ast.OutputType(); !t.IsAssignableType(cel.BoolType) {
-		return nil, fmt.Errorf("it is no condition, but gives a value of type %s", t)
+		return nil, fmt.Errorf("it must return a bool, got %s", t)
 	}
 	program, err := env.Program(ast,
 		cel.CostLimit(CostLimit),
 		cel.CostTracking(&library.CostEstimator{}),
-		cel.InterruptCheckFrequency(checks))
+		cel.InterruptCheckFrequency(checkInterval))
 	if err != nil {
 		return nil, fmt.Errorf("it does not compile: %w", err)
 	}
 	return program, nil
 }
 
-// firstLine returns what CEL says first, without the picture of the expression,
-// and with the column in place of its "ERROR: <input>:1:5: ".
+// firstLine returns the first line of CEL's error, with the column instead of its
+// "ERROR: <input>:1:5: ".
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	rest, ok := strings.CutPrefix(line, "ERROR: <input>:")
@@ -111,8 +109,7 @@ func firstLine(text string) string {
 	return fmt.Sprintf("%s at column %s", message, column)
 }
 
-// Plain returns a copy of a value in which numbers without a fraction are int64,
-// as they are written.
+// Plain returns a copy of a value in which numbers without a fraction are int64.
 func Plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -69,7 +69,6 @@ func (f field) check(m spec.Matcher) {
 	}
 }
 
-// absent checks a matcher against a field that does not exist.
 func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 	if m.Absent != nil && *m.Absent || m.Exists != nil && !*m.Exists {
 		return
@@ -92,7 +91,7 @@ func (f field) nearby(p fieldpath.Path) string {
 		}
 		switch at := at.(type) {
 		case map[string]any:
-			return among(around, segment.Key, keysOf(at))
+			return among(around, segment.Key, slices.Sorted(maps.Keys(at)))
 		case []any:
 			return fmt.Sprintf(": %s has %s", around, report.Count(len(at), "element"))
 		default:
@@ -103,13 +102,14 @@ func (f field) nearby(p fieldpath.Path) string {
 }
 
 func among(around, key string, names []string) string {
-	if near := hint.Nearest(key, names); near != "" {
-		return fmt.Sprintf(": %s has %s: is it %s?", around, list(names), near)
-	}
 	if len(names) == 0 {
 		return fmt.Sprintf(": %s is empty", around)
 	}
-	return fmt.Sprintf(": %s has %s", around, list(names))
+	text := fmt.Sprintf(": %s has %s", around, list(names))
+	if near := hint.Nearest(key, names); near != "" {
+		text += ": is it " + near + "?"
+	}
+	return text
 }
 
 // wrong adds a failure of the field and names the step that set it.
@@ -146,7 +146,7 @@ func (f field) match(v any, m spec.Matcher) {
 	}
 	if m.CEL != nil {
 		before := len(f.failures)
-		f.holds(*m.CEL, v, fmt.Sprintf("%s: %s: ", f.of.what, f.text), f.path)
+		f.evaluate(*m.CEL, v, fmt.Sprintf("%s: %s: ", f.of.what, f.text), f.path)
 		for i := range f.failures[before:] {
 			f.blame(&f.failures[before+i])
 		}
@@ -246,7 +246,7 @@ func (f field) length(want int, v any) {
 func (f field) matches(expr string, v any) {
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		f.failf(f.path, "%s: %s: this is no regular expression: %v", f.of.what, f.text, err)
+		f.failf(f.path, "%s: %s: invalid regular expression: %v", f.of.what, f.text, err)
 		return
 	}
 	text, ok := v.(string)

@@ -13,8 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// only checks that there are no other resources than those of a list, if there
-// is one.
+// only checks that there are no other resources than those of a list, if it is not nil.
 func (r *run) only(names []string) {
 	if names == nil {
 		return
@@ -32,12 +31,10 @@ func (r *run) only(names []string) {
 		if allowed[kindAndName(obj)+reconciler.ResourceName(obj)] {
 			continue
 		}
-		step := r.stepOf(obj)
-		r.fail(Failure{Path: []string{"expect", "only"}, Resource: reconciler.ResourceName(obj), Step: step, Text: fmt.Sprintf("%s: this resource (%s) is unexpected%s", reconciler.ResourceName(obj), kindAndName(obj), by(step))})
+		r.failResource([]string{"expect", "only"}, reconciler.ResourceName(obj), obj, fmt.Sprintf("this resource (%s) is unexpected", kindAndName(obj)))
 	}
 }
 
-// count checks how many resources there are.
 func (r *run) count(want map[string]int) {
 	kinds := map[string]int{"total": len(r.subject.Composed)}
 	for _, obj := range r.subject.Composed {
@@ -56,7 +53,6 @@ func (r *run) count(want map[string]int) {
 	}
 }
 
-// present says which resources there are.
 func (r *run) present() string {
 	if len(r.subject.Composed) == 0 {
 		return ": nothing is composed"
@@ -68,13 +64,12 @@ func (r *run) present() string {
 	return ": there are " + list(all)
 }
 
-// results checks what functions reported.
 func (r *run) results(want []spec.Result) {
 	for i, w := range want {
 		path := []string{"expect", "results", fmt.Sprintf("[%d]", i)}
 		var found []Reported
 		for _, got := range r.subject.Results {
-			ok, err := fits(w, got)
+			ok, err := matches(w, got)
 			if err != nil {
 				r.failErr(path, err)
 				return
@@ -92,7 +87,7 @@ func (r *run) results(want []spec.Result) {
 	}
 }
 
-func fits(w spec.Result, got Reported) (bool, error) {
+func matches(w spec.Result, got Reported) (bool, error) {
 	if w.Severity != "" && w.Severity != got.Severity || w.Step != "" && w.Step != got.Step {
 		return false, nil
 	}
@@ -103,7 +98,7 @@ func fits(w spec.Result, got Reported) (bool, error) {
 	return Match(w.Reason, got.Reason)
 }
 
-// wanted puts in words which result is meant.
+// wanted describes an expected result.
 func wanted(w spec.Result) string {
 	var words []string
 	add := func(format, v string) {
@@ -125,11 +120,10 @@ func said(r Reported) string {
 	return fmt.Sprintf("%s of step %s: %s", r.Severity, r.Step, show(r.Message))
 }
 
-// reported says which results there are.
 func (r *run) reported() string {
 	const most = 5
 	if len(r.subject.Results) == 0 {
-		return ": functions reported nothing"
+		return ": functions returned no results"
 	}
 	var all []string
 	for _, got := range r.subject.Results {
@@ -141,8 +135,7 @@ func (r *run) reported() string {
 	return "; there are: " + strings.Join(all, "; ")
 }
 
-// Match reports whether a text is as expected; nil expects nothing. An invalid
-// regular expression is an error.
+// Match reports whether a text is as expected. Nil matches any text.
 func Match(want *spec.Text, got string) (bool, error) {
 	if want == nil {
 		return true, nil
@@ -150,7 +143,7 @@ func Match(want *spec.Text, got string) (bool, error) {
 	if want.Matches != nil {
 		re, err := regexp.Compile(*want.Matches)
 		if err != nil {
-			return false, fmt.Errorf("%q is no regular expression: %w", *want.Matches, err)
+			return false, fmt.Errorf("invalid regular expression %q: %w", *want.Matches, err)
 		}
 		if !re.MatchString(got) {
 			return false, nil
@@ -159,18 +152,15 @@ func Match(want *spec.Text, got string) (bool, error) {
 	return (want.Contains == nil || strings.Contains(got, *want.Contains)) && (want.Equals == nil || *want.Equals == got), nil
 }
 
-// Words puts in words what is expected of a text: "contains …".
+// Words describes an expected text: "contains …".
 func Words(want *spec.Text) string {
 	if want == nil {
 		return ""
 	}
 	var words []string
-	for _, w := range []struct {
-		verb string
-		text *string
-	}{{"contains", want.Contains}, {"equals", want.Equals}, {"matches", want.Matches}} {
-		if w.text != nil {
-			words = append(words, w.verb+" "+show(*w.text))
+	for i, text := range []*string{want.Contains, want.Equals, want.Matches} {
+		if text != nil {
+			words = append(words, []string{"contains ", "equals ", "matches "}[i]+show(*text))
 		}
 	}
 	return strings.Join(words, " and ")
@@ -195,7 +185,7 @@ func (r *run) conditions(want map[string]spec.Condition) {
 		path, w := []string{"expect", "conditions", name}, want[name]
 		c, ok := got[name]
 		if !ok {
-			r.failf(path, "condition %s: there is none%s", name, among("the composite resource", name, slices.Sorted(maps.Keys(got))))
+			r.failf(path, "condition %s does not exist%s", name, among("the composite resource", name, slices.Sorted(maps.Keys(got))))
 			continue
 		}
 		if w.Status != "" && string(w.Status) != fieldpath.Text(c, "status") {
@@ -215,7 +205,6 @@ func (r *run) conditionText(path []string, name, key string, want *spec.Text, c 
 	}
 }
 
-// because says why a condition is as it is.
 func because(c map[string]any) string {
 	why := fieldpath.Text(c, "reason")
 	if m := fieldpath.Text(c, "message"); m != "" {
@@ -231,8 +220,12 @@ func (r *run) ready(want spec.Ready) {
 	c := r.subject.conditionsOf()[reconciler.TypeReady]
 	isReady := fieldpath.Text(c, "status") == "True"
 	path := []string{"expect", "ready"}
+	readyOrNot := "ready"
+	if !isReady {
+		readyOrNot = "not ready"
+	}
 	if want.XR != nil && *want.XR != isReady {
-		r.failf(path, "the composite resource is %sready%s%s", not(isReady), because(c), r.unready())
+		r.failf(path, "the composite resource is %s%s%s", readyOrNot, because(c), r.unready())
 	}
 	since := r.subject.ReadySince
 	switch {
@@ -246,21 +239,9 @@ func (r *run) ready(want spec.Ready) {
 	r.readiness("unready", want.Unready, false)
 }
 
-func not(is bool) string {
-	if is {
-		return ""
-	}
-	return "not "
-}
-
-// unready names the resources that nobody calls ready.
+// unready lists the resources that functions do not report as ready.
 func (r *run) unready() string {
-	var names []string
-	for _, name := range r.subject.names {
-		if !r.subject.Ready[name] {
-			names = append(names, name)
-		}
-	}
+	names := slices.DeleteFunc(slices.Clone(r.subject.names), func(name string) bool { return r.subject.Ready[name] })
 	if len(names) == 0 {
 		return ""
 	}
@@ -268,6 +249,10 @@ func (r *run) unready() string {
 }
 
 func (r *run) readiness(key string, names []string, want bool) {
+	verb := "report"
+	if want {
+		verb = "do not report"
+	}
 	for i, name := range names {
 		path := []string{"expect", "ready", key, fmt.Sprintf("[%d]", i)}
 		obj, err := r.subject.find(name)
@@ -275,12 +260,11 @@ func (r *run) readiness(key string, names []string, want bool) {
 		case err != nil:
 			r.failErr(path, err)
 		case r.subject.Ready[reconciler.ResourceName(obj)] != want:
-			r.fail(Failure{Path: path, Resource: reconciler.ResourceName(obj), Text: fmt.Sprintf("%s: functions do %scall this resource ready", name, not(!want))})
+			r.fail(Failure{Path: path, Resource: reconciler.ResourceName(obj), Text: fmt.Sprintf("%s: functions %s this resource as ready", name, verb)})
 		}
 	}
 }
 
-// passes says how many.
 func passes(n int) string {
 	if n == 1 {
 		return "1 pass"
@@ -294,14 +278,14 @@ func (r *run) passes(want *int) {
 	}
 	switch s := r.subject; {
 	case !s.Settled:
-		r.failf([]string{"expect", "passes"}, "after %s it still changes", passes(s.Passes))
+		r.failf([]string{"expect", "passes"}, "after %s, resources still change", passes(s.Passes))
 	case s.Passes > *want:
-		r.failf([]string{"expect", "passes"}, "want nothing to change after %s, but that takes %d", passes(*want), s.Passes)
+		r.failf([]string{"expect", "passes"}, "want no changes after %s, but %d were needed", passes(*want), s.Passes)
 	}
 }
 
-// valid checks objects against the schemas of the case. A faulty Composition is
-// not what a case means that wants something not to fit: it has no say there.
+// valid checks objects against the schemas of the case. If invalid objects are
+// expected, faults of the Composition are ignored.
 func (r *run) valid(want spec.Valid) {
 	if want.All == nil {
 		return
@@ -313,7 +297,7 @@ func (r *run) valid(want spec.Valid) {
 	case err != nil:
 		r.failErr(path, err)
 	case !*want.All && !slices.ContainsFunc(faults, func(f Fault) bool { return f.Object != OfComposition }):
-		r.failf(path, "want something that does not fit its schema, but all does")
+		r.failf(path, "want an invalid object, but all are valid")
 	case *want.All:
 		for _, fault := range faults {
 			if fault.Object == OfComposition {

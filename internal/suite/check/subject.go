@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,24 +13,25 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
-// A Subject is what a render made.
+// A Subject is the output of a render.
 type Subject struct {
-	// Document is the composite resource as `xfn render` prints it, XR the same
-	// with everything that it had. Composed are the composed resources.
+	// Document is the composite resource as `xfn render` prints it. XR has all of its
+	// fields. Composed are the composed resources.
 	Document, XR map[string]any
 	Composed     []map[string]any
-	// Results are what functions reported.
+	// Results are the results of functions.
 	Results []Reported
-	// Ready says of composed resources, by name, whether functions called them
-	// ready.
+	// Ready has the composed resources, by name, that functions reported as ready.
 	Ready map[string]bool
-	// Context is what functions left, and Connection the connection details.
+	// Context is the context after the last function. Connection has the connection
+	// details.
 	Context, Connection map[string]any
-	// Passes is how many were made, and Settled that the last changed nothing.
-	// ReadySince is the pass from which on the composite resource was ready, or 0.
+	// Passes is the number of passes. Settled is true if the last one changed
+	// nothing. ReadySince is the first pass from which the composite resource was
+	// ready, or 0.
 	Passes, ReadySince int
 	Settled            bool
-	// Trace returns what each step did. It is called at most once.
+	// Trace returns the trace of the render. It is called at most once.
 	Trace func() report.Trace
 
 	origins func() []report.Origin
@@ -46,7 +46,7 @@ type Reported struct {
 	report.Result
 }
 
-// index prepares a subject for being asked.
+// index prepares a subject for lookups.
 func (s *Subject) index() {
 	s.byName = make(map[string]map[string]any, len(s.Composed))
 	for _, obj := range s.Composed {
@@ -63,7 +63,7 @@ func (s *Subject) index() {
 	s.values = sync.OnceValue(s.plain)
 }
 
-// plain returns the values that expressions see.
+// plain returns the variables of expressions.
 func (s *Subject) plain() map[string]any {
 	resources := make(map[string]any, len(s.byName))
 	for name, obj := range s.byName {
@@ -80,8 +80,8 @@ func kindAndName(obj map[string]any) string {
 	return fieldpath.Text(obj, "kind") + "/" + fieldpath.Text(obj, "metadata", "name")
 }
 
-// find returns the composed resource that a name stands for: one of that name in
-// the Composition, or of that Kind/name, or the only one of that kind.
+// find returns the composed resource with a name in the Composition, with a Kind/name,
+// or the only one of a kind.
 func (s *Subject) find(name string) (map[string]any, error) {
 	if obj, ok := s.byName[name]; ok {
 		return obj, nil
@@ -105,24 +105,24 @@ func (s *Subject) find(name string) (map[string]any, error) {
 	}
 }
 
-// notThere says that a resource is missing.
-type notThere struct{ text string }
+// A missingError says that a resource does not exist.
+type missingError struct{ text string }
 
-func (e *notThere) Error() string { return e.text }
+func (e *missingError) Error() string { return e.text }
 
-// missing says what there is in place of a resource that is not there.
+// missing returns an error that names similar or all resources.
 func (s *Subject) missing(name string) error {
-	if len(s.Composed) == 0 {
-		return &notThere{fmt.Sprintf("there is no resource %q: nothing is composed", name)}
-	}
 	known := slices.Clone(s.names)
 	for _, obj := range s.Composed {
 		known = append(known, kindAndName(obj), fieldpath.Text(obj, "kind"))
 	}
-	if near := hint.Nearest(name, known); near != "" {
-		return &notThere{fmt.Sprintf("there is no resource %q: is it %q?", name, near)}
+	text := ", only " + list(s.names)
+	if len(s.Composed) == 0 {
+		text = ": nothing is composed"
+	} else if near := hint.Nearest(name, known); near != "" {
+		text = fmt.Sprintf(": is it %q?", near)
 	}
-	return &notThere{fmt.Sprintf("there is no resource %q, only %s", name, list(s.names))}
+	return &missingError{fmt.Sprintf("there is no resource %q%s", name, text)}
 }
 
 func namesOf(objs []map[string]any) []string {
@@ -133,7 +133,7 @@ func namesOf(objs []map[string]any) []string {
 	return names
 }
 
-// list puts names in words, of many the first ones.
+// list joins names, at most the first twelve.
 func list(names []string) string {
 	const most = 12
 	names = slices.Sorted(slices.Values(names))
@@ -143,11 +143,8 @@ func list(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// keysOf is what an object has.
-func keysOf(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
-
-// step returns the pipeline step that set a field of a resource last, or what is
-// below it, or what is around it; that of the XR is named "". It is "" if no step did.
+// step returns the pipeline step that last set a field, a field below it, or one that
+// contains it, or "". The resource of the XR is "".
 func (s *Subject) step(resource, path string) string {
 	var around report.Origin
 	for _, o := range s.origins() {

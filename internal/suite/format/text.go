@@ -12,13 +12,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// A Text writes outcomes for people, as they come: cases that fail with what is
-// wrong, a line for each suite, and one for all.
+// A Text writes outcomes as text: the failures of each case, a line for each suite, and
+// a line for all.
 type Text struct {
-	// W is written to.
+	// W is the destination.
 	W io.Writer
-	// Color adds colors, Verbose tells of cases that pass, and Quiet tells
-	// nothing of suites that do.
+	// Color adds colors. Verbose prints cases that pass or are skipped, and Quiet
+	// omits suites that pass.
 	Color, Verbose, Quiet bool
 	// Spell names the options of hints.
 	Spell hint.Speller
@@ -45,8 +45,7 @@ func (t *tally) add(o suite.Outcome) {
 	}
 }
 
-// Add writes what is to be told of an outcome. Outcomes of one suite have to
-// come one after another.
+// Add writes an outcome. Outcomes of a suite must be consecutive.
 func (t *Text) Add(o suite.Outcome) error {
 	if o.Suite != t.suite {
 		if err := t.endSuite(); err != nil {
@@ -95,17 +94,17 @@ func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 	return nil
 }
 
-// columns is how wide a text may be, where its words are not longer.
+// columns is the maximum width of lines, unless a word is longer.
 const columns = 80
 
-// message writes words below a case, wrapped, all lines but the first indented
+// message writes a wrapped text below a case. Lines after the first are indented
 // further.
 func (t *Text) message(b *bytes.Buffer, text string) {
 	left := "    "
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		width := columns - 8
 		if strings.HasPrefix(paragraph, " ") {
-			width = len(paragraph) // it has a form of its own
+			width = len(paragraph) // It is already formatted.
 		}
 		for _, l := range report.Wrap(report.Printable(paragraph), width) {
 			t.line(b, "", left+l)
@@ -130,8 +129,8 @@ func indent(b *bytes.Buffer, text string) {
 	}
 }
 
-// line writes a line, in which nothing of a stranger's text is a control
-// character, or a command to GitHub Actions, whose commands begin with "::".
+// line writes a line. It escapes control characters of external texts, and "::" at the
+// start, which begins a command of GitHub Actions.
 func (t *Text) line(b *bytes.Buffer, color report.Color, text string) {
 	text = report.Printable(text)
 	if trimmed := strings.TrimLeft(text, " "); strings.HasPrefix(trimmed, "::") {
@@ -150,12 +149,17 @@ func (t *Text) endSuite() error {
 	if one.cases == 0 || one.failed == 0 && t.Quiet {
 		return nil
 	}
-	var b bytes.Buffer
+	return t.summary(one, fmt.Sprintf("%-4s %s", one.verdict(), t.suite))
+}
+
+// summary writes a line with the counts of outcomes.
+func (t *Text) summary(of tally, text string) error {
 	color := report.Green
-	if one.failed > 0 {
+	if of.failed > 0 {
 		color = report.Red
 	}
-	t.line(&b, color, fmt.Sprintf("%-4s %s %s", one.verdict(), t.suite, one.counts()))
+	var b bytes.Buffer
+	t.line(&b, color, text+" "+of.counts())
 	_, err := t.W.Write(b.Bytes())
 	return err
 }
@@ -167,7 +171,7 @@ func (t tally) verdict() string {
 	return "ok"
 }
 
-// counts is "(3 cases, 1 failed, 0.01s)".
+// counts returns "(3 cases, 1 failed, 0.01s)".
 func (t tally) counts() string {
 	parts := []string{report.Count(t.cases, "case")}
 	if t.failed > 0 {
@@ -179,22 +183,13 @@ func (t tally) counts() string {
 	return "(" + strings.Join(append(parts, seconds(t.took)), ", ") + ")"
 }
 
-// End writes the lines that come last: those of the last suite, and of all. The
-// whole run took that long.
+// End writes the lines of the last suite and of all. Took is the duration of the run.
 func (t *Text) End(took time.Duration) error {
 	if err := t.endSuite(); err != nil {
 		return err
 	}
-	all := t.all
-	all.took = took
-	color := report.Green
-	if all.failed > 0 {
-		color = report.Red
-	}
-	var b bytes.Buffer
-	t.line(&b, color, all.verdict()+" "+all.counts())
-	_, err := t.W.Write(b.Bytes())
-	return err
+	t.all.took = took
+	return t.summary(t.all, t.all.verdict())
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
@@ -206,6 +201,6 @@ func Failures(o suite.Outcome, spell hint.Speller) (string, error) {
 	if err := t.failed(&b, o); err != nil {
 		return "", err
 	}
-	_, rest, _ := strings.Cut(b.String(), "\n") // the case is named elsewhere
+	_, rest, _ := strings.Cut(b.String(), "\n") // without the name of the case
 	return strings.TrimPrefix(strings.ReplaceAll("\n"+rest, "\n    ", "\n"), "\n"), nil
 }

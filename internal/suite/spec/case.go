@@ -70,7 +70,6 @@ func (c *Case) DefaultXR() (XR, bool, error) {
 	return xr, true, nil
 }
 
-// merged returns the fields of a case merged with the defaults.
 func merged(defaults, own map[string]any) map[string]any {
 	all := maps.Clone(defaults)
 	if all == nil {
@@ -149,7 +148,8 @@ func (c *Case) errorAt(path []string, err error) error {
 func (c *Case) at(path []string) string {
 	path = c.original(path)
 	own := "cases[" + strconv.Itoa(c.index) + "]"
-	if depth(c.suite.defaults, path) > depth(c.raw, path) {
+	_, inDefaults := walk(c.suite.defaults, path)
+	if _, inCase := walk(c.raw, path); inDefaults > inCase {
 		own = "defaults"
 	}
 	return manifest.JoinPath(append([]string{own}, path...))
@@ -166,23 +166,16 @@ func (c *Case) original(path []string) []string {
 	return out
 }
 
-// depth returns how many segments of path exist in v.
-func depth(v any, path []string) int {
+// walk returns the value at path in v, or nil, and the number of segments that exist.
+func walk(v any, path []string) (value any, depth int) {
 	for i, key := range path {
 		next, ok := get(v, key)
 		if !ok {
-			return i
+			return nil, i
 		}
 		v = next
 	}
-	return len(path)
-}
-
-func lookup(v any, path []string) any {
-	for _, key := range path {
-		v, _ = get(v, key)
-	}
-	return v
+	return v, len(path)
 }
 
 func get(v any, key string) (any, bool) {

@@ -74,7 +74,8 @@ func Parse(doc manifest.Document) (*Suite, error) {
 // isVariable reports whether the value at path is a string with a variable,
 // whose type is known only when a row is inserted.
 func (s *Suite) isVariable(obj map[string]any, path []string) bool {
-	text, ok := lookup(obj, path).(string)
+	value, _ := walk(obj, path)
+	text, ok := value.(string)
 	return ok && hasVariable(text)
 }
 
@@ -87,7 +88,6 @@ func (s *Suite) checkDefaults() error {
 	return nil
 }
 
-// fault returns a decoding error with its line.
 func (s *Suite) fault(f manifest.DecodeFault) error { return s.errorAt(f.Path, f) }
 
 func (s *Suite) errorAt(path []string, err error) error {
@@ -145,7 +145,6 @@ func (s *Suite) rows(i int, raw any, obj map[string]any) []*Case {
 	return []*Case{one}
 }
 
-// expand returns a case for each row of a table.
 func (c *Case) expand(table []any) []*Case {
 	all := make([]*Case, len(table))
 	for n, row := range table {

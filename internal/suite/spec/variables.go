@@ -97,7 +97,6 @@ func (c *Case) substitute(s string) (any, error) {
 	return out, failed
 }
 
-// value returns the value of a variable.
 func (c *Case) value(name string) (any, error) {
 	if !c.hasRow {
 		return nil, fmt.Errorf("%s is used in a case without a table (each)", name)

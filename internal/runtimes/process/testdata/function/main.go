@@ -15,7 +15,7 @@ func main() {
 	if len(args) > 1 && strings.HasPrefix(args[1], "/") {
 		args = append(args[:1], args[2:]...) // "behaviour /script flags…"
 	}
-	args = append(functiontest.ChildArgs(functiontest.Behaviour(args[0]), ""), args[1:]...)
+	args = append(functiontest.ChildArgs(functiontest.Behavior(args[0]), ""), args[1:]...)
 	exit, _ := functiontest.RunChild(context.Background(), args, os.Stderr)
 	os.Exit(exit)
 }

@@ -1,4 +1,4 @@
-package deps
+package deps_test
 
 import (
 	"errors"
@@ -110,7 +110,7 @@ func (c *checker) folder(folder string) error {
 
 	room, ok := roomOf(folder, c.rooms)
 	if !ok {
-		c.fault(files[names[0]].Package, "folder %s lies in no room: add it to internal/e2e/deps/rooms.go", folder)
+		c.fault(files[names[0]].Package, "folder %s lies in no room: add it to internal/e2e/deps/rooms_test.go", folder)
 		return nil
 	}
 	for _, name := range names {

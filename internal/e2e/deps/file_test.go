@@ -1,4 +1,4 @@
-package deps
+package deps_test
 
 import (
 	"go/ast"

@@ -1,4 +1,4 @@
-package functiontest
+package session_test
 
 import (
 	"bufio"
@@ -16,27 +16,27 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// A Replayer is a function.Runner that answers from recorded calls, in their
+// A replayer is a function.Runner that answers from recorded calls, in their
 // order, and refuses calls that were not recorded.
-type Replayer struct {
+type replayer struct {
 	mu    sync.Mutex
-	calls []recorded
+	calls []recordedCall
 }
 
-// recorded is a line of a recording: what function was sent what, and what it
+// recordedCall is a line of a recording: what function was sent what, and what it
 // answered. Messages are in protobuf's JSON form.
-type recorded struct {
+type recordedCall struct {
 	Function string          `json:"function"`
 	Request  json.RawMessage `json:"request"`
 	Response json.RawMessage `json:"response"`
 	Error    json.RawMessage `json:"error"`
 }
 
-// Replay returns a Replayer of the calls that r holds, one JSON object a line.
+// newReplayer returns a replayer of the calls that r holds, one JSON object a line.
 // A call must be for the recorded function and, but for what intercept.Mask
 // hides, equal the recorded request.
-func Replay(r io.Reader) (*Replayer, error) {
-	p := &Replayer{}
+func newReplayer(r io.Reader) (*replayer, error) {
+	p := &replayer{}
 	lines := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
@@ -46,7 +46,7 @@ func Replay(r io.Reader) (*Replayer, error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("reading recorded call %d: %w", n, err)
 		}
-		var c recorded
+		var c recordedCall
 		if err := json.Unmarshal(line, &c); err != nil {
 			return nil, fmt.Errorf("reading recorded call %d: %w", n, err)
 		}
@@ -56,7 +56,7 @@ func Replay(r io.Reader) (*Replayer, error) {
 
 // RunFunction answers with the next recorded response, whose tag becomes that
 // of the request.
-func (p *Replayer) RunFunction(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+func (p *replayer) RunFunction(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.calls) == 0 {
@@ -83,8 +83,8 @@ func (p *Replayer) RunFunction(_ context.Context, name string, req *fnv1.RunFunc
 	return rsp, nil
 }
 
-// Left returns how many recorded calls were not made.
-func (p *Replayer) Left() int {
+// left returns how many recorded calls were not made.
+func (p *replayer) left() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.calls)

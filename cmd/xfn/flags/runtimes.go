@@ -1,0 +1,130 @@
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/development"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/runtimes/process"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// Runtimes are the flags for running functions.
+type Runtimes struct {
+	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or a folder with a Go main package. Repeatable."`
+	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
+	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
+	Builtin               map[string]string `mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
+	Crosscheck            bool              `help:"Run each package that has a builtin beside it, and fail if the responses differ."`
+	Templates             []string          `sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, in addition to this one. Repeatable."`
+	MaxMessageSize        int               `default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
+	FunctionResponseCache string            `placeholder:"DIR" help:"Cache responses of functions in DIR for their TTL."`
+	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
+	Offline               bool              `help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
+	FunctionAnnotations   map[string]string `short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable."`
+	recordingFlags
+	Cache
+	Registries
+	Lock
+}
+
+// Config returns the config of a session, without the functions file.
+func (f Runtimes) Config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
+	if err := f.Load(); err != nil {
+		return session.Config{}, err
+	}
+	config, err := f.config(term, program)
+	if err != nil {
+		return config, &terminal.UsageError{Err: err}
+	}
+	return config, nil
+}
+
+func (f Runtimes) config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
+	if err := cmp.Or(terminal.Positive("--xfn-cache-max-ttl", f.XfnCacheMaxTTL), terminal.CheckMessageSize(f.MaxMessageSize)); err != nil {
+		return session.Config{}, err
+	}
+	if _, ok := f.Package[""]; ok {
+		return session.Config{}, errors.New("reading --package: expected NAME=PATH, but the name is empty")
+	}
+	runtime, err := session.ParseRuntime(f.Runtime)
+	if err != nil {
+		return session.Config{}, fmt.Errorf("reading --runtime or XFN_RUNTIME: %w", err)
+	}
+	builtins := builtin.Policy{Mode: f.Builtins, Repositories: f.Builtin}
+	if err := builtins.Check(); err != nil {
+		return session.Config{}, fmt.Errorf("reading --builtin: %w", err)
+	}
+	config := session.Config{
+		Reader:         manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin},
+		Packages:       f.Package,
+		Annotations:    f.FunctionAnnotations,
+		Cache:          f.FunctionResponseCache,
+		CacheMaxTTL:    f.XfnCacheMaxTTL,
+		Now:            time.Now,
+		Runtime:        runtime,
+		Builtins:       builtins,
+		BuiltinOptions: builtin.Options{Templates: f.Templates, Progress: term.Progress},
+		Crosscheck:     f.Crosscheck,
+		Progress:       term.Progress,
+	}
+	if err := f.apply(&config); err != nil {
+		return session.Config{}, err
+	}
+	err = f.start(&config, term, program)
+	return config, err
+}
+
+// start adds the runtimes of this machine to the config of a session.
+func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program terminal.Program) error {
+	options := local.Options{TempDir: os.TempDir(), MaxMessageSize: f.MaxMessageSize << 20, Progress: term.Progress}
+	if term.Verbose {
+		options.Output = func(function, line string) { term.Note(function + " says: " + line) }
+	}
+	processes := process.Process{Options: options, Env: process.Environment(os.Environ()), GoEnv: os.Environ()}
+	dir, err := f.Path()
+	if err != nil {
+		return err
+	}
+	client := f.Client(program)
+	config.Runtimes = map[session.Runtime]runtimes.Runtime{
+		session.Process: processes,
+		session.Docker: docker.New(docker.Config{
+			Environment: dockerengine.FromEnviron(os.Environ()),
+			UserAgent:   program.UserAgent(),
+			Dir:         dir,
+			Registry:    f.Registry,
+			Remote:      client,
+			Offline:     f.Offline,
+			Pin:         f.Pin(),
+			Options:     options,
+		}),
+		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
+	}
+	config.Dependencies = Versions{Lock: f.Lock, Parse: f.Reference, Remote: client, Offline: f.Offline, Cache: dir}
+	config.Locked = f.Locked
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	pulling := image.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
+	sandboxes := sandbox.Sandbox{Cache: dir, Registry: f.Registry, Pull: pulling, Options: options}
+	processes.Packages = sandbox.Confined{Sandbox: sandboxes}
+	config.Runtimes[session.Process], config.Runtimes[session.Sandbox] = processes, sandboxes
+	config.Containers = sandbox.Containers{Cache: dir, Registry: f.Registry, Pull: pulling, Files: true, Progress: term.Progress}
+	return nil
+}

@@ -1,0 +1,138 @@
+package terminal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+// Format is the flag for the format of the output.
+type Format struct {
+	Format string `enum:"text,json,yaml" default:"text" help:"Print ${enum}."`
+}
+
+// Print writes a value to w as JSON or YAML, or calls text.
+func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) (err error) {
+	switch f.Format {
+	case "json":
+		err = WriteJSON(w, value)
+	case "yaml":
+		var raw []byte
+		if raw, err = yaml.Marshal(value); err == nil {
+			_, err = w.Write(raw)
+		}
+	default:
+		err = text(w)
+	}
+	if err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
+}
+
+// WriteJSON writes a value as indented JSON.
+func WriteJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(value)
+}
+
+// Size formats a number of bytes: "1.5 MiB".
+func Size(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, units := float64(n)/(1<<10), []string{"KiB", "MiB", "GiB", "TiB"}
+	unit := 0
+	for value >= 1<<10 && unit < len(units)-1 {
+		value /= 1 << 10
+		unit++
+	}
+	return fmt.Sprintf("%.1f %s", value, units[unit])
+}
+
+// Count is a number of things: "1 image", "2 images".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// ShortDigest returns the first 12 digits of a digest, with its algorithm.
+func ShortDigest(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
+
+// closeTimeout limits cleaning up, so that Ctrl-C always ends a command.
+const closeTimeout = 10 * time.Second
+
+// Close calls stop with a context that ends closeTimeout from now, even if ctx is
+// done, and joins its error to err.
+func Close(ctx context.Context, stop func(context.Context) error, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	if stopErr := stop(ctx); stopErr != nil {
+		return errors.Join(err, stopErr)
+	}
+	return err
+}
+
+// Cause adds the cause of ctx to err if the end of ctx caused err.
+func Cause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
+		return fmt.Errorf("%w; %w", err, cause)
+	}
+	return err
+}
+
+// WithTimeout returns a copy of ctx that ends after d. Its cause names --timeout.
+func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, hint.Wrap(fmt.Errorf("timed out after %s", d), "raise the limit with --timeout"))
+}
+
+// A Program identifies this program.
+type Program struct {
+	// Name is the name by which it was called: xfn, or crossplane for a link.
+	Name string
+	// Version is the version of the build, such as "v0.1.0".
+	Version string
+	// Detail shows events for --verbose. It may be nil.
+	Detail progress.Func
+}
+
+// UserAgent returns the name of the program for servers.
+func (p Program) UserAgent() string { return "xfn/" + p.Version }
+
+// A UsageError is a misuse of a command that its grammar cannot detect.
+type UsageError struct{ Err error }
+
+// Error returns the text of the cause.
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Positive returns an error unless the duration of a flag is positive.
+func Positive(flag string, d time.Duration) error {
+	if d <= 0 {
+		return fmt.Errorf("%s must be positive, got %s", flag, d)
+	}
+	return nil
+}
+
+// CheckMessageSize returns an error unless a --max-message-size in MiB is positive
+// and below the 2 GiB of a gRPC message.
+func CheckMessageSize(mib int) error {
+	if mib <= 0 || mib >= 2048 {
+		return fmt.Errorf("--max-message-size must be between 1 and 2047 MiB, got %d", mib)
+	}
+	return nil
+}
