@@ -226,7 +226,7 @@ func TestGoesOn(t *testing.T) {
 			must(t, f.Close())
 		}, int64(len(pkg.bytes)) - 5<<18},
 		"Rubbish": {"a file that is not an archive is ignored", func(t *testing.T, left string) { must(t, os.WriteFile(left, []byte("rubbish"), 0o600)) }, int64(len(pkg.bytes))},
-		"Longer":  {"an empty file is ignored", func(t *testing.T, left string) { must(t, os.Truncate(left, 100<<20)) }, int64(len(pkg.bytes))},
+		"Longer":  {"a file that is too long is ignored", func(t *testing.T, left string) { must(t, os.Truncate(left, 100<<20)) }, int64(len(pkg.bytes))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

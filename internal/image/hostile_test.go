@@ -89,7 +89,7 @@ func TestHostile(t *testing.T) {
 		"OtherSize":    {"a wrong descriptor of a child is an error", []raw{child, lying}, "is negative", 0},
 		"EmptyIndex":   {"an empty index is an error", []raw{indexOf(child, 0)}, "it contains no image", 0},
 		"LargeItself":  {"the size of a manifest is limited", []raw{imageOf(1, 0, `,"x":"`+strings.Repeat("x", 4<<20)+`"`)}, "more than 4 MiB", 0},
-		"NotAManifest": {"an empty manifest is an error", []raw{{`{"layers":1}`, types.OCIManifestSchema1}}, "reading a manifest", 0},
+		"NotAManifest": {"an invalid manifest is an error", []raw{{`{"layers":1}`, types.OCIManifestSchema1}}, "reading a manifest", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
