@@ -46,8 +46,8 @@ func TestTry(t *testing.T) {
 	}{
 		"Readers":      {"shared locks are compatible", fsx.SharedLock, fsx.SharedLock, true},
 		"Writer":       {"exclusive locks are incompatible", fsx.ExclusiveLock, fsx.ExclusiveLock, false},
-		"ReaderFirst":  {"an exclusive lock waits for a shared lock", fsx.SharedLock, fsx.ExclusiveLock, false},
-		"WriterBefore": {"a shared lock waits for an exclusive lock", fsx.ExclusiveLock, fsx.SharedLock, false},
+		"ReaderFirst":  {"an exclusive lock is incompatible with a shared lock", fsx.SharedLock, fsx.ExclusiveLock, false},
+		"WriterBefore": {"a shared lock is incompatible with an exclusive lock", fsx.ExclusiveLock, fsx.SharedLock, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -120,7 +120,7 @@ func TestRoundTrip(t *testing.T) {
 			data := write(t, tc.a)
 			f := open(t, file(t, data))
 			if f.Docker {
-				t.Error("a written file is an OCI layout")
+				t.Error("a written file was read as a Docker archive")
 			}
 			if got, want := digest(t, f.Artifact), digest(t, tc.a); got != want {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, want)
