@@ -14,15 +14,12 @@ const maxLinks = 40
 
 // Write calls write with a temporary file in path's directory. If write returns
 // nil, the file is synced, given mode perm whatever the umask, and renamed to
-// path. Otherwise it is removed and path does not change. If path is a symbolic
-// link, its target is replaced or created.
+// path, or to its target if it is a symbolic link. Otherwise it is removed.
+// Devices and pipes are opened and written directly.
 //
-// A path that is not a regular file, such as a device or a pipe, is opened and
-// written directly.
-//
-// If the process is killed, path does not change, and a file ".xfn-*.tmp" may
-// remain beside it until Create is called for the directory. On Windows Write
-// fails if any process has path open.
+// If the process is killed, a file ".xfn-*.tmp" may remain beside path until
+// Create is called for the directory. On Windows Write fails if any process has
+// path open.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

@@ -13,8 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// The test binary is its own child: with this variable set it writes half of a
-// file, says so, and waits to be killed.
+// The test binary runs itself as a child that writes half of a file, prints a
+// line, and waits to be killed.
 const childEnv = "ATOMICFILE_TEST_CHILD"
 
 func TestWrite(t *testing.T) {
@@ -26,7 +26,7 @@ func TestWrite(t *testing.T) {
 		want   string
 		err    error
 	}{
-		"New":         {"a new file has what was written", "", text("new"), "new", nil},
+		"New":         {"a new file has the written content", "", text("new"), "new", nil},
 		"Replace":     {"an old file is replaced", "old", text("new"), "new", nil},
 		"Failed":      {"a failed write leaves the old file", "old", func(w io.Writer) error { _ = text("half")(w); return broken }, "old", broken},
 		"FailedFirst": {"a failed write leaves no new file", "", func(io.Writer) error { return broken }, "", broken},
@@ -63,7 +63,7 @@ func TestModeIsThatAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.Mode().Perm() != 0o666 {
-		t.Errorf("got %v: the umask must not count", info.Mode())
+		t.Errorf("got %v, want the mode whatever the umask", info.Mode())
 	}
 }
 

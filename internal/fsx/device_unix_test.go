@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// What is written to a pipe reaches its reader, and the pipe stays.
+// A pipe is written directly and is kept.
 func TestPipe(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
@@ -26,7 +26,7 @@ func TestPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, link} {
-		// Open for both, the pipe never makes anyone wait.
+		// Opened for both, the pipe does not block.
 		reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 )
 
 // An AtomicFile is a temporary file that Commit renames, or that Close removes.
-// Errors omit its name, which the caller did not choose. Writes must not be
-// concurrent; reads may be, also with a write.
+// Errors omit its name. Writes must not be concurrent; reads may be, also with
+// a write.
 type AtomicFile struct {
 	f         *os.File
 	started   int64 // up to where the disk has been told to write
@@ -32,12 +32,12 @@ var _ interface {
 	io.Closer
 } = (*AtomicFile)(nil)
 
-// writeback is the number of bytes after which the system is told to write to
+// writeback is the number of bytes after which the system starts to write to
 // the disk.
 const writeback = 16 << 20
 
-// named matches the names of temporary files and of files that Resume creates.
-// It matches no names of other programs.
+// named matches temporary files and files of Resume, and no files of other
+// programs.
 var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.xfn-[a-z2-7]{26}\.(tmp|part)$`) })
 
 // IsTemporary reports whether a name, without its directory, is that of a
@@ -45,9 +45,8 @@ var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\
 func IsTemporary(name string) bool { return named().MatchString(name) }
 
 // Create creates a temporary file in a directory. Callers must close it. It
-// removes files there that a killed process left behind, except on Windows,
-// where a locked file cannot be renamed. Files of running processes are kept,
-// and files for Resume for a day.
+// removes files there that a killed process left, except on Windows, where a
+// locked file cannot be renamed. Files for Resume are kept for a day.
 func Create(dir string) (*AtomicFile, error) {
 	sweep(dir)
 	f, err := create(dir)
@@ -58,7 +57,7 @@ func Create(dir string) (*AtomicFile, error) {
 }
 
 // create creates and locks a file. It repeats if another process removes the
-// file between the two.
+// file before it is locked.
 func create(dir string) (*AtomicFile, error) {
 	for {
 		path := filepath.Join(dir, ".xfn-"+strings.ToLower(rand.Text())+".tmp")
@@ -128,9 +127,8 @@ func (f *AtomicFile) ReadAt(p []byte, off int64) (int, error) {
 func (f *AtomicFile) Truncate(size int64) error { return Cause(f.f.Truncate(size)) }
 
 // Commit syncs the file, gives it mode perm whatever the umask, and renames it
-// to path in the same file system, which it replaces. If path is a symbolic
-// link, its target is replaced, as for Write. The file can be read until it is
-// closed, except on Windows.
+// to path, or to its target if it is a symbolic link. The file can be read
+// until it is closed, except on Windows.
 func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 	if err := f.f.Chmod(perm); err != nil {
 		return fmt.Errorf("setting the mode of %q: %w", path, Cause(err))
@@ -156,7 +154,7 @@ func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 }
 
 // Close closes the file, and removes it unless it was committed. It may be
-// called again.
+// repeated.
 func (f *AtomicFile) Close() error {
 	if f.closed {
 		return nil

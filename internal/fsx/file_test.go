@@ -21,7 +21,7 @@ func create(t *testing.T, dir string) *fsx.AtomicFile {
 	return f
 }
 
-// A file whose name is known last is whole under that name, or not there.
+// A file whose name is known last is complete or absent.
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
@@ -66,7 +66,7 @@ func TestCreateAndClose(t *testing.T) {
 	}
 }
 
-// A target that cannot be replaced costs the new file, and nothing else.
+// If the target cannot be replaced, only the new file is removed.
 func TestCommitFails(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "taken", "full"), 0o755); err != nil {
@@ -98,8 +98,8 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// What a killed process leaves is removed by the next that begins a file there.
-// What a live one writes stays, and so does what only looks like it.
+// The next Create in a directory removes the files of killed processes, and no
+// others.
 func TestCreateAfterKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("temporary files are not locked there")

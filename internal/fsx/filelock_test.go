@@ -13,11 +13,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// lockVar names the file that this program locks, when it is run as another
-// process.
+// lockVar names the file that the child process locks.
 const lockVar = "XFN_TEST_HOLD"
 
-// holdLock locks a file, says so, and waits for the end of its stdin.
+// holdLock locks a file, prints a line, and waits for the end of its stdin.
 func holdLock(path string) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
@@ -45,10 +44,10 @@ func TestTry(t *testing.T) {
 		first, second fsx.LockMode
 		want          bool
 	}{
-		"Readers":      {"any number may read", fsx.SharedLock, fsx.SharedLock, true},
-		"Writer":       {"who writes is alone", fsx.ExclusiveLock, fsx.ExclusiveLock, false},
-		"ReaderFirst":  {"nobody writes what another reads", fsx.SharedLock, fsx.ExclusiveLock, false},
-		"WriterBefore": {"nobody reads what another writes", fsx.ExclusiveLock, fsx.SharedLock, false},
+		"Readers":      {"shared locks are compatible", fsx.SharedLock, fsx.SharedLock, true},
+		"Writer":       {"exclusive locks are incompatible", fsx.ExclusiveLock, fsx.ExclusiveLock, false},
+		"ReaderFirst":  {"an exclusive lock is incompatible with a shared lock", fsx.SharedLock, fsx.ExclusiveLock, false},
+		"WriterBefore": {"a shared lock is incompatible with an exclusive lock", fsx.ExclusiveLock, fsx.SharedLock, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +77,7 @@ func TestTryClosed(t *testing.T) {
 	}
 }
 
-// A killed process leaves no lock.
+// The lock of a killed process is released.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f := open(t, path)

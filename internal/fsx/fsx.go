@@ -6,9 +6,8 @@ import (
 	"os"
 )
 
-// Cause returns the innermost error without the operation and the paths, for
-// callers that name the path themselves. It returns an error without a path
-// unchanged.
+// Cause returns the innermost error of a path, without the operation and the
+// path. Other errors are returned unchanged.
 func Cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -48,9 +47,9 @@ func IsAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// RemoveAll removes a file in dir, or a directory and its contents, even if its
-// permissions prevent that. A missing file is not an error. It does not follow
-// links.
+// RemoveAll removes a file, or a directory and its contents, even if its
+// permissions prevent that. It does not follow links. A missing file is not an
+// error.
 func RemoveAll(dir *os.Root, name string) error {
 	err := dir.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

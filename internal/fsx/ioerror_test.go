@@ -18,11 +18,11 @@ func TestCause(t *testing.T) {
 		err    error
 		want   error
 	}{
-		"Path":    {"the path and the operation go", &fs.PathError{Op: "open", Path: "p", Err: other}, other},
-		"Link":    {"those of a link go, too", &os.LinkError{Op: "rename", Old: "a", New: "b", Err: other}, other},
-		"Wrapped": {"so does what is around them", fmt.Errorf("reading: %w", &fs.PathError{Op: "open", Path: "p", Err: other}), other},
-		"Other":   {"another error stays", other, other},
-		"Nil":     {"no error stays none", nil, nil},
+		"Path":    {"the path and the operation are removed", &fs.PathError{Op: "open", Path: "p", Err: other}, other},
+		"Link":    {"the paths of a link are removed", &os.LinkError{Op: "rename", Old: "a", New: "b", Err: other}, other},
+		"Wrapped": {"texts around the path are removed", fmt.Errorf("reading: %w", &fs.PathError{Op: "open", Path: "p", Err: other}), other},
+		"Other":   {"another error is unchanged", other, other},
+		"Nil":     {"nil is unchanged", nil, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// TestMain plays the child processes of the tests, which name the role by an
-// environment variable.
+// TestMain runs the child processes of the tests, selected by an environment
+// variable.
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(childEnv) != "":
@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// writeHalf writes half of a file, says so, and waits for the end of its input.
+// writeHalf writes half of a file, prints a line, and waits for the end of its
+// input.
 func writeHalf(path string) {
 	_ = fsx.Write(path, 0o644, func(w io.Writer) error {
 		if _, err := io.WriteString(w, "half"); err != nil {

@@ -14,14 +14,14 @@ func TestAll(t *testing.T) {
 		reason string
 		make   func(dir, outside string) error // something called "it" in dir
 	}{
-		"Nothing": {"what is not there is gone", func(string, string) error { return nil }},
-		"File":    {"a file", func(dir, _ string) error { return os.WriteFile(filepath.Join(dir, "it"), nil, 0o400) }},
-		"Link":    {"a link, and not what it leads to", func(dir, outside string) error { return os.Symlink(outside, filepath.Join(dir, "it")) }},
-		"Tree": {"all that a directory has", func(dir, outside string) error {
+		"Nothing": {"a missing file is not an error", func(string, string) error { return nil }},
+		"File":    {"a file is removed", func(dir, _ string) error { return os.WriteFile(filepath.Join(dir, "it"), nil, 0o400) }},
+		"Link":    {"a link is removed, and its target is kept", func(dir, outside string) error { return os.Symlink(outside, filepath.Join(dir, "it")) }},
+		"Tree": {"a directory is removed with its content", func(dir, outside string) error {
 			return errors.Join(os.MkdirAll(filepath.Join(dir, "it/a/b"), 0o700), os.Symlink(outside, filepath.Join(dir, "it/a/link")),
 				os.WriteFile(filepath.Join(dir, "it/a/b/file"), nil, 0o400))
 		}},
-		"Closed": {"what keeps its owner out", func(dir, _ string) error {
+		"Closed": {"a directory without permissions is removed", func(dir, _ string) error {
 			return errors.Join(os.MkdirAll(filepath.Join(dir, "it/closed/inner"), 0o700), os.Chmod(filepath.Join(dir, "it/closed"), 0),
 				os.Chmod(filepath.Join(dir, "it"), 0o300))
 		}},

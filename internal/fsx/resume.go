@@ -18,10 +18,10 @@ const (
 	kept = 24 * time.Hour
 )
 
-// Resume is like Create for a file that can be finished later. It returns the
-// file with this key that Keep or a killed process has left, with its
-// unverified contents. The file is new and empty if there is none, if another
-// process is writing it, and always on Windows.
+// Resume is Create for a file that can be finished later. It returns the file
+// with this key and unverified contents that Keep or a killed process left. The
+// file is empty if there is none, if another process is writing it, and always
+// on Windows.
 func Resume(dir, key string) (*AtomicFile, error) {
 	sweep(dir)
 	f, err := resume(filepath.Join(dir, nameOf(key)))
@@ -34,7 +34,6 @@ func Resume(dir, key string) (*AtomicFile, error) {
 	return f, nil
 }
 
-// nameOf returns the name of the file with this key.
 func nameOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return ".xfn-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:26] + resumable
@@ -86,9 +85,8 @@ func (f *AtomicFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Keep closes a file that was not committed, and keeps it for Resume for a day.
-// It returns false for a file that was not created by Resume with its key,
-// which it removes.
+// Keep closes a file of Resume that was not committed, and keeps it for a day.
+// It removes any other file and returns false.
 func (f *AtomicFile) Keep() (bool, error) {
 	if !f.resumable || f.closed || f.committed {
 		return false, f.Close()

@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// begun makes a file with a key, of some content.
+// begun creates a file with a key and content.
 func begun(t *testing.T, dir, key, content string) *fsx.AtomicFile {
 	t.Helper()
 	f, err := fsx.Resume(dir, key)
@@ -31,7 +31,7 @@ func keep(t *testing.T, f *fsx.AtomicFile) {
 	}
 }
 
-// sizeOf is how much is there of a file with a key.
+// sizeOf returns the size of a file with a key.
 func sizeOf(t *testing.T, dir, key string) int64 {
 	t.Helper()
 	f, err := fsx.Resume(dir, key)
@@ -67,22 +67,22 @@ func TestResume(t *testing.T) {
 		key     string
 		want    int64
 	}{
-		"Kept":    {"what was kept is there again", func(*testing.T, string) {}, "a", 5},
+		"Kept":    {"a kept file is resumed", func(*testing.T, string) {}, "a", 5},
 		"Other":   {"another key has another file", func(*testing.T, string) {}, "b", 0},
-		"Created": {"who creates a file leaves it", func(t *testing.T, dir string) { created(t, dir) }, "a", 5},
-		"Old": {"but for one that nobody resumes", func(t *testing.T, dir string) {
+		"Created": {"Create keeps a fresh file", func(t *testing.T, dir string) { created(t, dir) }, "a", 5},
+		"Old": {"Create removes an old file", func(t *testing.T, dir string) {
 			long := time.Now().Add(-25 * time.Hour)
 			if err := os.Chtimes(only(t, dir), long, long); err != nil {
 				t.Fatal(err)
 			}
 			created(t, dir)
 		}, "a", 0},
-		"Writable": {"one that others may write to is not trusted", func(t *testing.T, dir string) {
+		"Writable": {"a file that others may write is not resumed", func(t *testing.T, dir string) {
 			if err := os.Chmod(only(t, dir), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}, "a", 0},
-		"Link": {"nor is a link to something else", func(t *testing.T, dir string) {
+		"Link": {"a link is not resumed", func(t *testing.T, dir string) {
 			path, other := only(t, dir), filepath.Join(t.TempDir(), "other")
 			if err := os.Rename(path, other); err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "a", 0},
-		"HardLink": {"nor is one with another name", func(t *testing.T, dir string) {
+		"HardLink": {"a file with another name is not resumed", func(t *testing.T, dir string) {
 			if err := os.Link(only(t, dir), filepath.Join(t.TempDir(), "other")); err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func created(t *testing.T, dir string) {
 	}
 }
 
-// Two at once have a file each; the second one's is not kept.
+// Of two concurrent files with one key, the second is not kept.
 func TestResumeTwice(t *testing.T) {
 	dir := t.TempDir()
 	first := begun(t, dir, "a", "first")
@@ -143,7 +143,7 @@ func TestResumeTwice(t *testing.T) {
 	}
 }
 
-// What is not kept is gone.
+// A file that is not kept is removed.
 func TestResumeClosed(t *testing.T) {
 	dir := t.TempDir()
 	if err := begun(t, dir, "a", "x").Close(); err != nil {

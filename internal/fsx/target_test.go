@@ -10,15 +10,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// A link to nothing, as deployments prepare them: what it leads to is made.
+// The target of a dangling link is created.
 func TestDanglingLink(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		links  map[string]string
 	}{
-		"Beside":    {"a name is relative to the link", map[string]string{"link": "real/file"}},
-		"Chain":     {"links may lead to links", map[string]string{"link": "real/next", "real/next": "file"}},
-		"Directory": {"a link to a directory stands on the way, and .. is seen from behind it", map[string]string{"link": "away/../file", "away": "real/sub"}},
+		"Beside":    {"a target is relative to the link", map[string]string{"link": "real/file"}},
+		"Chain":     {"links to links are followed", map[string]string{"link": "real/next", "real/next": "file"}},
+		"Directory": {".. is resolved after a link to a directory", map[string]string{"link": "away/../file", "away": "real/sub"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestLinkLoop(t *testing.T) {
 	}
 }
 
-// Any name that a file can have will do: its temporary file has one, too.
+// A file may have a name of the maximum length.
 func TestLongName(t *testing.T) {
 	for _, name := range []string{strings.Repeat("x", 250), strings.Repeat("ü", 120)} {
 		path := filepath.Join(t.TempDir(), name)
@@ -67,13 +67,13 @@ func TestLongName(t *testing.T) {
 	}
 }
 
-// Nobody asked for the temporary file: errors are about the one that was.
+// Errors name the target, not the temporary file.
 func TestErrorsNameTheTarget(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "file"), "")
 	cases := map[string]struct{ reason, path string }{
 		"NoDirectory": {"the directory must exist", filepath.Join(dir, "absent", "a.xpkg")},
-		"File":        {"a file is no directory", filepath.Join(dir, "file", "a.xpkg")},
+		"File":        {"a file is not a directory", filepath.Join(dir, "file", "a.xpkg")},
 		"Directory":   {"a directory is not replaced", dir},
 	}
 	for name, tc := range cases {

@@ -12,15 +12,13 @@ import (
 	"sync"
 )
 
-// prefix is the prefix of names.
 const prefix = "xfn-"
 
 // tempDirName matches the names of temporary directories, and no names of other
 // programs.
 var tempDirName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + prefix + "[a-z2-7]{26}$") })
 
-// locks is true if directories can be locked. Windows only locks files, and a
-// killed process leaves them behind.
+// locks is true if directories can be locked. Windows only locks files.
 const locks = runtime.GOOS != "windows"
 
 // A TempDir is a directory that only its owner can enter. No other process
@@ -34,8 +32,7 @@ type TempDir struct {
 }
 
 // MakeTempDir creates a directory in parent, which Close also closes. It
-// removes directories of MakeTempDir that no process uses anymore, and ignores
-// errors of that.
+// removes unused directories of MakeTempDir, and ignores errors of that.
 func MakeTempDir(parent *os.Root) (*TempDir, error) {
 	if locks {
 		sweepTempDirs(parent)

@@ -14,11 +14,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// tempDirVar names the folder in which this program makes a directory, when it is
-// run as another process.
+// tempDirVar names the folder in which the child process creates a directory.
 const tempDirVar = "XFN_TEST_HOLD_DIR"
 
-// holdTempDir makes a directory, says which, and waits for the end of its stdin.
+// holdTempDir creates a directory, prints its name, and waits for the end of
+// its stdin.
 func holdTempDir(parent string) {
 	root, err := os.OpenRoot(parent)
 	if err == nil {
@@ -83,7 +83,8 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// What a killed process leaves is removed by the next; nothing else is.
+// The next MakeTempDir removes the directories of killed processes, and no
+// others.
 func TestInAfterKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("directories cannot be locked here")

@@ -62,8 +62,8 @@ func (keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
 	return &authn.Basic{Username: "gold", Password: "s3cret"}, nil
 }
 
-// Whatever a registry and a network do, a pull ends with the right file, or says
-// why not and leaves the old one; and the next one is right.
+// Whatever a registry and a network do, a pull writes the right file, or
+// returns an error and keeps the old file. The next pull succeeds.
 func TestChaos(t *testing.T) {
 	pkg, inner := newLarge(t), remotetest.Handler()
 	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
@@ -73,7 +73,7 @@ func TestChaos(t *testing.T) {
 	})
 }
 
-// chaos pulls through a proxy that does harm, and checks what came of it.
+// chaos pulls through a faulty proxy, and checks the result.
 func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string]int, error) {
 	t.Helper()
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,7 @@ func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string
 		checkClear(t, pullErr)
 	}
 	holds(t, path, want)
-	// What a pull has left is of use, or does no harm.
+	// The files of a failed pull are used by the next one, or ignored.
 	_, err := image.File(t.Context(), parse(t, remotetest.Serve(t, inner)), path, image.Options{})
 	must(t, err)
 	holds(t, path, pkg.bytes)
@@ -117,8 +117,8 @@ func checkClear(t *testing.T, err error) {
 	}
 }
 
-// holds makes sure that a file has this content, and that nothing is beside it but
-// what may be continued.
+// holds checks that a file has this content, and that only resumable files are
+// beside it.
 func holds(t *testing.T, path string, want []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)
@@ -169,8 +169,7 @@ func (c *countWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// stopping pulls from a registry that sends so many bytes of a layer, and then
-// does what stop does.
+// stopping pulls from a registry that calls stop after n bytes of a layer.
 func stopping(t *testing.T, ctx context.Context, inner http.Handler, layer v1.Layer, n int64, stop func(), path string) error {
 	t.Helper()
 	digest := digestOf(t, layer).String()
@@ -201,7 +200,7 @@ func (s *stopWriter) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// What an earlier pull has left is not fetched again, whatever became of it since.
+// An interrupted pull is resumed, unless its file was changed.
 func TestGoesOn(t *testing.T) {
 	needsKeeping(t)
 	pkg := newLarge(t)
@@ -214,20 +213,20 @@ func TestGoesOn(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(t *testing.T, left string)
-		// most is how much of the layers is fetched at most.
+		// most limits the fetched bytes of layers.
 		most int64
 	}{
-		"Whole":   {"what was there is used to the byte", func(*testing.T, string) {}, size - half + 4<<10},
-		"Shorter": {"or as much as there is", func(t *testing.T, left string) { must(t, os.Truncate(left, 2<<20)) }, int64(len(pkg.bytes)) - 2<<20 + 4<<10},
-		"Spoilt": {"what is wrong is fetched again, and what follows", func(t *testing.T, left string) {
+		"Whole":   {"all downloaded bytes are used", func(*testing.T, string) {}, size - half + 4<<10},
+		"Shorter": {"a truncated file is resumed where it ends", func(t *testing.T, left string) { must(t, os.Truncate(left, 2<<20)) }, int64(len(pkg.bytes)) - 2<<20 + 4<<10},
+		"Spoilt": {"a wrong blob is fetched again, with all that follow", func(t *testing.T, left string) {
 			f, err := os.OpenFile(left, os.O_RDWR, 0)
 			must(t, err)
 			_, err = f.WriteAt([]byte("spoilt"), 2<<20)
 			must(t, err)
 			must(t, f.Close())
 		}, int64(len(pkg.bytes)) - 5<<18},
-		"Rubbish": {"what is no package is no use", func(t *testing.T, left string) { must(t, os.WriteFile(left, []byte("rubbish"), 0o600)) }, int64(len(pkg.bytes))},
-		"Longer":  {"nor harm", func(t *testing.T, left string) { must(t, os.Truncate(left, 100<<20)) }, int64(len(pkg.bytes))},
+		"Rubbish": {"a file that is not an archive is ignored", func(t *testing.T, left string) { must(t, os.WriteFile(left, []byte("rubbish"), 0o600)) }, int64(len(pkg.bytes))},
+		"Longer":  {"a file that is too long is ignored", func(t *testing.T, left string) { must(t, os.Truncate(left, 100<<20)) }, int64(len(pkg.bytes))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +257,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// Ctrl-C keeps what has arrived, too.
+// An interrupt keeps the downloaded bytes.
 func TestInterrupted(t *testing.T) {
 	needsKeeping(t)
 	pkg, inner := newLarge(t), remotetest.Handler()
@@ -281,7 +280,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A layer that is wrong once is fetched again; one that always is, is not kept.
+// A layer that is corrupted once is fetched again. A layer that is always
+// corrupted is not kept.
 func TestFlippedLayer(t *testing.T) {
 	pkg := newLarge(t)
 	layers, err := pkg.image.Layers()

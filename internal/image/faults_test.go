@@ -19,7 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// A registry that fails, or lies.
+// Errors and lies of a registry.
 func TestImageErrors(t *testing.T) {
 	img := imageFor(t, "linux/amd64")
 	layers, err := img.Layers()
@@ -44,14 +44,14 @@ func TestImageErrors(t *testing.T) {
 		fault  func(inner http.Handler) http.HandlerFunc
 		err    string
 	}{
-		"CutOnce":   {"a connection that is cut in the middle of a layer is no error", ofLayer, 1, cut, ""},
-		"CutAlways": {"unless it always is", ofLayer, 99, cut, "closed the connection early"},
-		"Busy":      {"a registry that is busy is asked again", ofLayer, 2, status(503), ""},
-		"Flipped":   {"a layer with a wrong digest", ofLayer, 99, flipped, "other content than its digest says"},
-		"Longer":    {"a layer that does not end", ofLayer, 99, longer, "longer than the"},
-		"Gone":      {"a layer that is not there", ofLayer, 99, status(404), "lacks a blob"},
-		"Denied":    {"a manifest that nobody may see", ofManifest, 99, status(403), "does not permit"},
-		"Reset":     {"a network that goes down", ofManifest, 99, reset, "registry"},
+		"CutOnce":   {"a connection that breaks once is resumed", ofLayer, 1, cut, ""},
+		"CutAlways": {"a connection that always breaks is an error", ofLayer, 99, cut, "closed the connection early"},
+		"Busy":      {"a busy registry is asked again", ofLayer, 2, status(503), ""},
+		"Flipped":   {"a layer with a wrong digest is an error", ofLayer, 99, flipped, "other content than its digest says"},
+		"Longer":    {"a layer that does not end is an error", ofLayer, 99, longer, "longer than the"},
+		"Gone":      {"a missing layer is an error", ofLayer, 99, status(404), "lacks a blob"},
+		"Denied":    {"a manifest without permission is an error", ofManifest, 99, status(403), "does not permit"},
+		"Reset":     {"a failing network is an error", ofManifest, 99, reset, "registry"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func (n noLength) WriteHeader(code int) {
 	n.ResponseWriter.WriteHeader(code)
 }
 
-// A pull that fails leaves the image that the tag was.
+// A failed pull keeps the previous image of a tag.
 func TestFailedPullKeepsTheOld(t *testing.T) {
 	inner := remotetest.Handler()
 	var broken atomic.Bool
@@ -111,7 +111,7 @@ func TestFailedPullKeepsTheOld(t *testing.T) {
 	same(t, got, old)
 }
 
-// only is a keychain of one key.
+// only is a keychain with one key.
 type only struct{ authn.Authenticator }
 
 func (o only) Resolve(authn.Resource) (authn.Authenticator, error) { return o, nil }
@@ -147,8 +147,8 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// A layer that was damaged in the cache is not read to its end, and is fetched
-// again after that.
+// Reading a layer that was damaged in the cache is an error. The next pull
+// fetches it again.
 func TestDamagedLayer(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	img := imageFor(t, "linux/amd64")
@@ -174,7 +174,7 @@ func TestDamagedLayer(t *testing.T) {
 	got, err = s.Image(t.Context(), r, quick())
 	must(t, err)
 	same(t, got, img)
-	// Metadata is read each time.
+	// Metadata is verified each time.
 	must(t, os.WriteFile(blobFile(dir, digestOf(t, img)), bytes.Repeat([]byte("x"), 100), 0o600))
 	if _, err := s.Image(t.Context(), r, offline()); !errors.As(err, new(*image.MissingError)) {
 		t.Errorf("a damaged manifest: got %v", err)
@@ -183,7 +183,7 @@ func TestDamagedLayer(t *testing.T) {
 	must(t, err)
 }
 
-// What came before a connection was cut is not sent again.
+// The bytes before a broken connection are not fetched again.
 func TestResume(t *testing.T) {
 	inner := remotetest.Handler()
 	img := imageFor(t, "linux/amd64")

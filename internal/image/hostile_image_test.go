@@ -12,11 +12,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// file is where a blob of these bytes lies.
+// file returns the path of a blob with these bytes.
 func (r raw) file() string { return strings.Replace(r.digest(), ":", "/", 1) }
 
-// serveRaw serves blobs and manifests by their digests, whatever they are, and
-// the last one as each tag.
+// serveRaw serves any blobs and manifests by digest, and the last one as each
+// tag.
 func serveRaw(t *testing.T, blobs ...raw) string {
 	t.Helper()
 	return remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func serveRaw(t *testing.T, blobs ...raw) string {
 	}))
 }
 
-// edited is an image of one layer whose manifest was changed.
+// edited returns an image of one layer with a changed manifest.
 func edited(t *testing.T, change func(m, config, layer map[string]any)) []raw {
 	t.Helper()
 	config := raw{text: `{"os":"linux","architecture":"amd64","rootfs":{"type":"layers","diff_ids":["` + zeros + `"]}}`}
@@ -50,7 +50,7 @@ func edited(t *testing.T, change func(m, config, layer map[string]any)) []raw {
 	return []raw{config, {string(text), img.mediaType}}
 }
 
-// What a registry says that an image is, is checked before it is used.
+// The manifest and config of an image are validated before they are used.
 func TestHostileImage(t *testing.T) {
 	deep := []raw{small()}
 	for range 6 {
@@ -70,26 +70,26 @@ func TestHostileImage(t *testing.T) {
 		serve  []raw
 		err    string
 	}{
-		"Both":       {"an image that is an index, too", edited(t, func(m, _, _ object) { m["manifests"] = []any{} }), "an image and an index at once"},
-		"Artifact":   {"a signature, which is stored like an image", edited(t, func(_, c, _ object) { c["mediaType"] = "text/sig" }), `it is not an image, but "text/sig"`},
-		"NoType":     {"something else", alone(`{"mediaType":"text/plain"}`), `neither an image nor an index, but "text/plain"`},
-		"WrongType":  {"an image that calls itself an index", edited(t, func(m, _, _ object) { m["mediaType"] = types.OCIImageIndex }), "neither an image nor an index"},
-		"NoJSON":     {"no JSON", alone("<html>"), "not valid JSON"},
-		"Negative":   {"a layer of less than nothing", edited(t, func(_, _, l object) { l["size"] = -1 }), "impossible size of -1"},
-		"Huge":       {"a layer that fills any disk", edited(t, func(_, _, l object) { l["size"] = 1 << 50 }), "impossible size"},
-		"HugeSum":    {"layers that do so together", []raw{heavy}, "larger than 16 GiB"},
-		"Many":       {"many layers", []raw{imageOf(2, 10_001, "")}, "more than 10000"},
-		"Config":     {"a config of 2 GiB", []raw{imageOf(2<<30, 0, "")}, "larger than 63 MiB"},
-		"NoSize":     {"a config of unknown size", []raw{imageOf(-1, 0, "")}, "impossible size of -1"},
-		"NoConfig":   {"a config that is no JSON", edited(t, func(_, c, _ object) { c["size"], c["digest"] = 0, raw{}.digest() }), "its config is not valid"},
-		"DiffIDs":    {"a config of other layers", edited(t, func(m, _, _ object) { m["layers"] = []any{} }), "its config is of 1 layers, and its manifest of 0"},
-		"Sum":        {"a digest that is no SHA-256 sum", edited(t, func(_, _, l object) { l["digest"] = "sha512:" + strings.Repeat("0", 128) }), "not a SHA-256 sum"},
-		"NoDigest":   {"no digest", edited(t, func(_, _, l object) { delete(l, "digest") }), "not a SHA-256 sum"},
-		"Deep":       {"indexes in indexes", deep, "nested more than 4 deep"},
-		"LargeChild": {"a manifest that an index says is large", child("9999"), "more than the limit"},
-		"LyingChild": {"a manifest whose size is wrong", child("1"), "and should have 1"},
-		"Empty":      {"an index of nothing", []raw{indexOf(small(), 0)}, "it has no image for linux/amd64"},
-		"Itself":     {"a manifest that is too large", []raw{imageOf(1, 0, `,"x":"`+strings.Repeat("x", 4<<20)+`"`)}, "more than 4 MiB"},
+		"Both":       {"an image that is also an index is an error", edited(t, func(m, _, _ object) { m["manifests"] = []any{} }), "an image and an index at once"},
+		"Artifact":   {"a signature is not an image", edited(t, func(_, c, _ object) { c["mediaType"] = "text/sig" }), `it is not an image, but "text/sig"`},
+		"NoType":     {"another media type is an error", alone(`{"mediaType":"text/plain"}`), `neither an image nor an index, but "text/plain"`},
+		"WrongType":  {"an image with the media type of an index is an error", edited(t, func(m, _, _ object) { m["mediaType"] = types.OCIImageIndex }), "neither an image nor an index"},
+		"NoJSON":     {"a manifest must be JSON", alone("<html>"), "not valid JSON"},
+		"Negative":   {"a negative size of a layer is an error", edited(t, func(_, _, l object) { l["size"] = -1 }), "impossible size of -1"},
+		"Huge":       {"the size of a layer is limited", edited(t, func(_, _, l object) { l["size"] = 1 << 50 }), "impossible size"},
+		"HugeSum":    {"the total size of layers is limited", []raw{heavy}, "larger than 16 GiB"},
+		"Many":       {"the number of layers is limited", []raw{imageOf(2, 10_001, "")}, "more than 10000"},
+		"Config":     {"the size of a config is limited", []raw{imageOf(2<<30, 0, "")}, "larger than 63 MiB"},
+		"NoSize":     {"an unknown size of a config is an error", []raw{imageOf(-1, 0, "")}, "impossible size of -1"},
+		"NoConfig":   {"an empty config is an error", edited(t, func(_, c, _ object) { c["size"], c["digest"] = 0, raw{}.digest() }), "its config is not valid"},
+		"DiffIDs":    {"a config must list the layers", edited(t, func(m, _, _ object) { m["layers"] = []any{} }), "its config is of 1 layers, and its manifest of 0"},
+		"Sum":        {"only SHA-256 is supported", edited(t, func(_, _, l object) { l["digest"] = "sha512:" + strings.Repeat("0", 128) }), "not a SHA-256 sum"},
+		"NoDigest":   {"a missing digest is an error", edited(t, func(_, _, l object) { delete(l, "digest") }), "not a SHA-256 sum"},
+		"Deep":       {"the nesting of indexes is limited", deep, "nested more than 4 deep"},
+		"LargeChild": {"the size of a manifest in an index is limited", child("9999"), "more than the limit"},
+		"LyingChild": {"a wrong size of a manifest is an error", child("1"), "and should have 1"},
+		"Empty":      {"an empty index has no platforms", []raw{indexOf(small(), 0)}, "it has no image for linux/amd64"},
+		"Itself":     {"the size of a manifest is limited", []raw{imageOf(1, 0, `,"x":"`+strings.Repeat("x", 4<<20)+`"`)}, "more than 4 MiB"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

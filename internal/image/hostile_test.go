@@ -43,21 +43,21 @@ func imageOf(config int64, layers int, padding string) raw {
 	return raw{fmt.Sprintf(configOf, config, list, padding), types.OCIManifestSchema1}
 }
 
-// small is an image whose config, "{}", is in its manifest.
+// small returns an image whose config, "{}", is embedded in its manifest.
 func small() raw {
 	img := imageOf(2, 0, "")
 	img.text = strings.Replace(img.text, zeros, raw{text: "{}"}.digest()+`","data":"e30=`, 1)
 	return img
 }
 
-// indexOf lists a child several times.
+// indexOf returns an index that lists a child several times.
 func indexOf(child raw, times int) raw {
 	desc := fmt.Sprintf(`{"mediaType":%q,"size":%d,"digest":%q}`, child.mediaType, len(child.text), child.digest())
 	list := strings.TrimSuffix(strings.Repeat(desc+",", times), ",")
 	return raw{fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"manifests":[%s]}`, types.OCIImageIndex, list), types.OCIImageIndex}
 }
 
-// What a registry says that a package needs is bounded before it is fetched.
+// The parts of a package are limited before they are fetched.
 func TestHostile(t *testing.T) {
 	large := imageOf(100<<20, 0, "")
 	big := raw{text: "{}" + strings.Repeat(" ", 40<<20)}
@@ -81,15 +81,15 @@ func TestHostile(t *testing.T) {
 		blobs     int64
 	}{
 		"Config":       {"a config of 2 GiB", []raw{imageOf(2<<30, 0, "")}, "larger than 63 MiB", 0},
-		"UnknownSize":  {"a size of -1 means any size to the library", []raw{imageOf(-1, 0, "")}, "impossible size of -1", 0},
+		"UnknownSize":  {"a size of -1 is an error, because it has no limit in the library", []raw{imageOf(-1, 0, "")}, "impossible size of -1", 0},
 		"ChildConfig":  {"a config of an index's image", []raw{large, indexOf(large, 1)}, "larger than 63 MiB", 0},
-		"Together":     {"configs that are too large only together", []raw{heavy, twin, both}, "larger than 63 MiB", 1},
-		"Layers":       {"many layers", []raw{imageOf(1, 10_001, "")}, "more than 10000 manifests, configs and layers", 0},
-		"Deep":         {"indexes in indexes", deep, "nested more than 4 deep", 0},
-		"OtherSize":    {"a child's descriptor that lies", []raw{child, lying}, "is negative", 0},
-		"EmptyIndex":   {"an index of nothing", []raw{indexOf(child, 0)}, "it contains no image", 0},
-		"LargeItself":  {"one manifest", []raw{imageOf(1, 0, `,"x":"`+strings.Repeat("x", 4<<20)+`"`)}, "more than 4 MiB", 0},
-		"NotAManifest": {"a manifest of nothing", []raw{{`{"layers":1}`, types.OCIManifestSchema1}}, "reading a manifest", 0},
+		"Together":     {"the total size of configs is limited", []raw{heavy, twin, both}, "larger than 63 MiB", 1},
+		"Layers":       {"the number of layers is limited", []raw{imageOf(1, 10_001, "")}, "more than 10000 manifests, configs and layers", 0},
+		"Deep":         {"the nesting of indexes is limited", deep, "nested more than 4 deep", 0},
+		"OtherSize":    {"a wrong descriptor of a child is an error", []raw{child, lying}, "is negative", 0},
+		"EmptyIndex":   {"an empty index is an error", []raw{indexOf(child, 0)}, "it contains no image", 0},
+		"LargeItself":  {"the size of a manifest is limited", []raw{imageOf(1, 0, `,"x":"`+strings.Repeat("x", 4<<20)+`"`)}, "more than 4 MiB", 0},
+		"NotAManifest": {"an invalid manifest is an error", []raw{{`{"layers":1}`, types.OCIManifestSchema1}}, "reading a manifest", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// What is no package is not written: nothing could open the file.
+// An image that is not a package is not written.
 func TestNoPackage(t *testing.T) {
 	img, err := random.Image(100, 1)
 	must(t, err)

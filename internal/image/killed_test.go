@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// fileChild pulls a file, and says when it has 2 MiB of it.
+// fileChild pulls a file, and prints a line after 2 MiB.
 func fileChild(args string) error {
 	path, reference, _ := strings.Cut(args, " ")
 	ref, err := remote.ParseReference(reference, "")
@@ -35,7 +35,7 @@ func fileChild(args string) error {
 	return err
 }
 
-// A process that is killed leaves the old file, and to the next one what it had.
+// A killed process keeps the old file, and the next pull resumes its download.
 func TestKilled(t *testing.T) {
 	needsKeeping(t)
 	pkg, inner := newLarge(t), remotetest.Handler()

@@ -27,7 +27,7 @@ func local(t testing.TB, path, platform string) (v1.Image, error) {
 	return l.Image, nil
 }
 
-// An image is the same from a folder, a package file and docker save.
+// A folder, a package file and docker save return the same image.
 func TestOpenLocal(t *testing.T) {
 	idx := indexFor(t, "linux/amd64", "linux/arm64")
 	m, err := idx.IndexManifest()
@@ -49,7 +49,7 @@ func TestOpenLocal(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 			continue
 		}
-		if what != "docker save" { // It has no manifest of its own.
+		if what != "docker save" { // A Docker archive has no manifest of its own.
 			same(t, img, arm)
 		}
 		got, err := img.ConfigName()
@@ -109,8 +109,7 @@ func TestOpenLocalErrors(t *testing.T) {
 	}
 }
 
-// Whatever a folder holds, opening it ends, and gives no image whose layers
-// cannot be found.
+// Opening any folder ends, and all layers of a returned image exist.
 func FuzzLayout(f *testing.F) {
 	f.Add([]byte(imageOf(2, 1, "").text), []byte("{}"))
 	f.Add([]byte(indexOf(small(), 1).text), []byte(small().text))

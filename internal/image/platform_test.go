@@ -24,18 +24,18 @@ func TestPlatforms(t *testing.T) {
 		got    string
 		err    string
 	}{
-		"Exact":        {reason: "the platform that is asked for", there: []string{"linux/amd64", "linux/arm64"}, want: "linux/arm64", got: "linux/arm64"},
-		"First":        {reason: "the first of equals", there: []string{"windows/amd64", "linux/amd64"}, want: "linux/amd64", got: "linux/amd64"},
-		"UsualVariant": {reason: "arm64 is always v8", there: []string{"linux/arm64/v8"}, want: "linux/arm64", got: "linux/arm64/v8"},
-		"NoVariant":    {reason: "an image for arm64 serves arm64/v8", there: []string{"linux/arm64"}, want: "linux/arm64/v8", got: "linux/arm64"},
-		"Highest":      {reason: "the highest variant that runs", there: []string{"linux/arm/v5", "linux/arm/v7", "linux/arm/v6"}, want: "linux/arm", got: "linux/arm/v7"},
-		"NotHigher":    {reason: "a variant that does not run is not chosen", there: []string{"linux/arm/v5", "linux/arm/v7"}, want: "linux/arm/v6", got: "linux/arm/v5"},
-		"Newer":        {reason: "a newer processor than this one", there: []string{"linux/amd64/v3"}, want: "linux/amd64", err: "it has no image for linux/amd64, only for linux/amd64/v3"},
-		"Odd":          {reason: "variants that do not compare must be equal", there: []string{"linux/mips/soft", "linux/mips/hard"}, want: "linux/mips/hard", got: "linux/mips/hard"},
-		"OddOther":     {reason: "variants that do not compare and differ do not run", there: []string{"linux/mips/soft", "linux/mips/x"}, want: "linux/mips/hard", err: "only for linux/mips/soft, linux/mips/x"},
-		"None":         {reason: "all that there is is named", there: []string{"linux/amd64", "windows/amd64"}, want: "linux/s390x", err: "it has no image for linux/s390x, only for linux/amd64, windows/amd64"},
-		"System":       {reason: "a system is not another", there: []string{"windows/amd64"}, want: "linux/amd64", err: "only for windows/amd64"},
-		"Attestation":  {reason: "attestations are no images", there: []string{"unknown/unknown", "linux/amd64"}, want: "linux/amd64", got: "linux/amd64"},
+		"Exact":        {reason: "the requested platform is chosen", there: []string{"linux/amd64", "linux/arm64"}, want: "linux/arm64", got: "linux/arm64"},
+		"First":        {reason: "the first of equal platforms is chosen", there: []string{"windows/amd64", "linux/amd64"}, want: "linux/amd64", got: "linux/amd64"},
+		"UsualVariant": {reason: "arm64 is v8", there: []string{"linux/arm64/v8"}, want: "linux/arm64", got: "linux/arm64/v8"},
+		"NoVariant":    {reason: "an image for arm64 runs on arm64/v8", there: []string{"linux/arm64"}, want: "linux/arm64/v8", got: "linux/arm64"},
+		"Highest":      {reason: "the highest compatible variant is chosen", there: []string{"linux/arm/v5", "linux/arm/v7", "linux/arm/v6"}, want: "linux/arm", got: "linux/arm/v7"},
+		"NotHigher":    {reason: "an incompatible variant is not chosen", there: []string{"linux/arm/v5", "linux/arm/v7"}, want: "linux/arm/v6", got: "linux/arm/v5"},
+		"Newer":        {reason: "an image for a newer processor is an error", there: []string{"linux/amd64/v3"}, want: "linux/amd64", err: "it has no image for linux/amd64, only for linux/amd64/v3"},
+		"Odd":          {reason: "variants without an order must be equal", there: []string{"linux/mips/soft", "linux/mips/hard"}, want: "linux/mips/hard", got: "linux/mips/hard"},
+		"OddOther":     {reason: "different variants without an order are incompatible", there: []string{"linux/mips/soft", "linux/mips/x"}, want: "linux/mips/hard", err: "only for linux/mips/soft, linux/mips/x"},
+		"None":         {reason: "the error names all platforms", there: []string{"linux/amd64", "windows/amd64"}, want: "linux/s390x", err: "it has no image for linux/s390x, only for linux/amd64, windows/amd64"},
+		"System":       {reason: "another system is an error", there: []string{"windows/amd64"}, want: "linux/amd64", err: "only for windows/amd64"},
+		"Attestation":  {reason: "attestations are ignored", there: []string{"unknown/unknown", "linux/amd64"}, want: "linux/amd64", got: "linux/amd64"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,8 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// An index need not tell platforms, and may hold indexes and what is no image.
+// Platforms are read from configs if an index does not have them. Nested
+// indexes and other artifacts are allowed.
 func TestPlatformsOfConfigs(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	want := imageFor(t, "linux/arm64")
@@ -80,7 +81,7 @@ func TestPlatformsOfConfigs(t *testing.T) {
 	}
 }
 
-// One image alone is checked, too, unless it has no platform.
+// A single image must have the platform, or none.
 func TestPlatformOfAnImage(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	must(t, ggcr.Write(tag, imageFor(t, "linux/s390x")))

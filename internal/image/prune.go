@@ -20,13 +20,13 @@ import (
 // A Ref is a reference in a cache.
 type Ref struct {
 	// Reference is its full name, and Digest what it was Resolved to.
-	Reference, Digest string
-	Resolved          time.Time
+	Reference string `json:"name"`
+	Digest    string `json:"digest"`
+	// Bytes is the total size of its blobs in the cache. References may share blobs.
+	Bytes    int64     `json:"bytes"`
+	Resolved time.Time `json:"resolved"`
 	// Used is the time of its last use.
-	Used time.Time
-	// Bytes is the total size of its blobs in the cache. References may
-	// share blobs.
-	Bytes int64
+	Used time.Time `json:"used"`
 }
 
 // An Info describes the content of a cache.
@@ -57,7 +57,7 @@ func (s *Store) Info(ctx context.Context) (Info, error) {
 func (r Ref) compare(other Ref) int { return cmp.Compare(r.Reference, other.Reference) }
 
 func (s *Store) ref(ctx context.Context, k kept) Ref {
-	r := Ref{Reference: k.Reference, Digest: k.Digest.String(), Resolved: k.Resolved, Used: k.used}
+	r := Ref{Reference: k.Reference, Digest: k.Digest.String(), Resolved: k.Resolved, Used: k.used.UTC()}
 	for h := range s.reach(ctx, k.Digest) {
 		if size, err := s.blobs.Size(h); err == nil {
 			r.Bytes += size
@@ -70,7 +70,7 @@ func (s *Store) ref(ctx context.Context, k kept) Ref {
 // cache, including its own.
 func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 	seen := map[v1.Hash]bool{top: true}
-	read := func(h v1.Hash) ([]byte, error) { return s.blobs.Reader.Read(h, oci.MaxManifest) }
+	read := func(h v1.Hash) ([]byte, error) { return s.blobs.Peek(h, oci.MaxManifest) }
 	raw, err := read(top)
 	if err != nil {
 		return seen

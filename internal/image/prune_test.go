@@ -30,9 +30,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// The test binary is its own child: with this variable set to "DIR REFERENCE"
-// it pulls an image, says when bytes came and when all did, and waits for the
-// end of its input.
+// The test binary runs itself as a child with this variable set to "DIR
+// REFERENCE". The child pulls an image, prints lines when the first and the
+// last bytes arrive, and waits for the end of its input.
 const childEnv = "PULL_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -74,7 +74,7 @@ func child(args string) error {
 	return errors.Join(err, s.Close())
 }
 
-// A puller is another process.
+// A puller is a child process.
 type puller struct {
 	cmd *exec.Cmd
 	in  io.Closer
@@ -96,7 +96,7 @@ func start(t *testing.T, dir string, ref name.Reference) puller {
 	return puller{cmd, in, bufio.NewScanner(out)}
 }
 
-// says waits until the process says something.
+// says waits until the process prints a line.
 func (p puller) says(t *testing.T, what string) {
 	t.Helper()
 	for p.out.Scan() {
@@ -129,8 +129,8 @@ func names(refs []image.Ref) string {
 	return strings.Join(all, " ")
 }
 
-// two is a cache with two images that share no blob, which nobody holds, and
-// the requests for them. The first was last used an hour ago.
+// two creates a cache with two unused images that share no blob, and returns
+// their requests. The first was last used an hour ago.
 func two(t *testing.T, dir string) []image.Request {
 	t.Helper()
 	host := remotetest.Serve(t, remotetest.Handler())
@@ -167,7 +167,7 @@ func TestInfo(t *testing.T) {
 	two(t, dir)
 	info, err := openStore(t, dir).Info(t.Context())
 	must(t, err)
-	// An index, a manifest, a config and two layers each.
+	// Each image has an index, a manifest, a config and two layers.
 	if names(info.Refs) != "a:v1 b:v1" || info.Blobs != 10 || info.Leftovers != 0 || info.Refs[0].Bytes+info.Refs[1].Bytes != info.Bytes {
 		t.Errorf("got %+v", info)
 	}
@@ -190,12 +190,12 @@ func TestPrune(t *testing.T) {
 		gone   string
 		blobs  int
 	}{
-		"Nothing":   {"what has a name is needed", image.Old{}, false, "", 0},
-		"Old":       {"what was not used for long goes", ago(time.Minute), false, "a:v1", 5},
-		"NotSoOld":  {"but not what was", ago(2 * time.Hour), false, "", 0},
-		"All":       {"all may go", image.Old{All: true}, false, "a:v1 b:v1", 10},
-		"InUse":     {"but not what a process uses", image.Old{All: true}, true, "b:v1", 5},
-		"UsedAgain": {"and what is used is not old", ago(time.Minute), true, "", 0},
+		"Nothing":   {"blobs of references are kept", image.Old{}, false, "", 0},
+		"Old":       {"an old reference is removed", ago(time.Minute), false, "a:v1", 5},
+		"NotSoOld":  {"a recently used reference is kept", ago(2 * time.Hour), false, "", 0},
+		"All":       {"all references are removed", image.Old{All: true}, false, "a:v1 b:v1", 10},
+		"InUse":     {"images of a running process are kept", image.Old{All: true}, true, "b:v1", 5},
+		"UsedAgain": {"a used reference is not old", ago(time.Minute), true, "", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -223,8 +223,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// Blobs that no name needs any more go without being asked for, and so do
-// broken records, but nothing that is not the cache's.
+// Blobs without references and broken records are always removed. Other files
+// are kept.
 func TestPruneLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
@@ -263,8 +263,8 @@ func TestPruneLeftovers(t *testing.T) {
 	must(t, err)
 }
 
-// Processes that pull the same at once end well, and prune nothing of each
-// other's. The registry is xfn's own.
+// Concurrent processes pull the same image, and prune nothing that another one
+// needs. The registry is that of xfn.
 func TestProcesses(t *testing.T) {
 	h, err := registry.Open(t.TempDir())
 	must(t, err)
@@ -296,7 +296,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// A pull that is killed in the middle of a layer leaves nothing that counts.
+// A killed pull leaves no incomplete blob, and the next one resumes it.
 func TestKilledPull(t *testing.T) {
 	inner := remotetest.Handler()
 	img, err := random.Image(1<<16, 1)

@@ -28,7 +28,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// packages writes .xpkg files: one image, and an index of two.
+// packages writes .xpkg files of one image and of an index of two images.
 func packages(t *testing.T) map[string]string {
 	t.Helper()
 	var named []xpkg.Target
@@ -75,7 +75,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// The same file comes back, by tag and by digest.
+// A pulled file has the pushed bytes, by tag and by digest.
 func TestFile(t *testing.T) {
 	for name, file := range packages(t) {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func pulled(t *testing.T, ref name.Reference, digest v1.Hash) []byte {
 	return b
 }
 
-// A tag that moves meanwhile does not change what was pulled.
+// A tag that moves during a pull does not change the pulled artifact.
 func TestArtifactStays(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.Handler())
 	files := packages(t)
@@ -147,14 +147,14 @@ func TestErrors(t *testing.T) {
 		fault  func(inner http.Handler) http.HandlerFunc
 		err    string
 	}{
-		"FlippedBlob":     {"a blob is checked against its digest", blob, flipped, "sha256"},
-		"FlippedManifest": {"so is a manifest of an index", manifest, flipped, "sha256"},
-		"Cut":             {"a blob that ends early is no blob", blob, cut, "closed the connection early"},
-		"Gone":            {"a blob that is not there", blob, status(404), `lacks a blob of "gold/package:v1.0.0"`},
-		"Down":            {"a registry that goes down", blob, status(503), "answered 503"},
-		"Reset":           {"a network that goes down", blob, reset, "registry"},
-		"ResetManifest":   {"or went down before", manifest, reset, "registry"},
-		"Forbidden":       {"a permission that is missing", blob, status(403), "does not permit"},
+		"FlippedBlob":     {"the digest of a blob is verified", blob, flipped, "sha256"},
+		"FlippedManifest": {"the digest of a manifest is verified", manifest, flipped, "sha256"},
+		"Cut":             {"a truncated blob is an error", blob, cut, "closed the connection early"},
+		"Gone":            {"a missing blob is an error", blob, status(404), `lacks a blob of "gold/package:v1.0.0"`},
+		"Down":            {"a failing registry is an error", blob, status(503), "answered 503"},
+		"Reset":           {"a failing network is an error", blob, reset, "registry"},
+		"ResetManifest":   {"an unreachable registry is an error", manifest, reset, "registry"},
+		"Forbidden":       {"a missing permission is an error", blob, status(403), "does not permit"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// flipped answers as inner does, with one bit changed.
+// flipped responds like inner, with one changed bit.
 func flipped(inner http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a := httptest.NewRecorder()
@@ -188,7 +188,7 @@ func flipped(inner http.Handler) http.HandlerFunc {
 	}
 }
 
-// cut answers with half of what inner does.
+// cut responds with half of the content of inner.
 func cut(inner http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a := httptest.NewRecorder()
@@ -229,7 +229,7 @@ func TestNoImage(t *testing.T) {
 	}
 }
 
-// What another tool pushed has its own media types, and keeps them.
+// The media types of other tools are kept.
 func TestDockerTypes(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	img, err := random.Image(100, 1)
@@ -242,7 +242,7 @@ func TestDockerTypes(t *testing.T) {
 	}
 }
 
-// Cancelling ends a download that stalls, and leaves no file.
+// Canceling ends a stalled download and leaves no file.
 func TestCancelled(t *testing.T) {
 	inner := remotetest.Handler()
 	send(t, remotetest.Serve(t, inner), packages(t)["Image"])

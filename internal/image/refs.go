@@ -9,8 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"sync"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -54,11 +53,7 @@ func readRecord(path string) (rec record, err error) {
 		return rec, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	raw, err := io.ReadAll(io.LimitReader(f, maxRecord))
-	if err != nil {
-		return rec, err
-	}
-	return rec, json.Unmarshal(raw, &rec)
+	return rec, json.NewDecoder(io.LimitReader(f, maxRecord)).Decode(&rec)
 }
 
 // save writes a record atomically.
@@ -83,8 +78,6 @@ type kept struct {
 	used time.Time
 }
 
-var recordFile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.json$`) })
-
 // all returns the records sorted by file, and the files that are broken or
 // unfinished.
 func (r refs) all() (records []kept, broken []string, err error) {
@@ -102,7 +95,9 @@ func (r refs) all() (records []kept, broken []string, err error) {
 			return nil, nil, fsx.Cause(err)
 		}
 		rec, err := readRecord(path)
-		switch isRecord := recordFile().MatchString(e.Name()); {
+		sum, isJSON := strings.CutSuffix(e.Name(), ".json")
+		_, notSum := v1.NewHash("sha256:" + sum)
+		switch isRecord := isJSON && notSum == nil; {
 		case fsx.IsTemporary(e.Name()), isRecord && (err != nil || r.file(rec.Reference) != path):
 			broken = append(broken, path)
 		case isRecord:

@@ -20,7 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// A reference is resolved by the registry, and offline by what was pulled.
+// A reference is resolved by the registry, and offline by the cache.
 func TestResolve(t *testing.T) {
 	g := &gate{Handler: remotetest.Handler()}
 	host := remotetest.Serve(t, g)
@@ -69,8 +69,8 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// What is pinned is pulled by its digest, from the cache if it is there, whatever
-// the policy, and what cannot be pinned is not pulled at all.
+// A pinned reference is pulled by its digest, from the cache if possible,
+// whatever the policy. A reference that cannot be pinned is not pulled.
 func TestPin(t *testing.T) {
 	g := &gate{Handler: remotetest.Handler()}
 	tag := parse(t, remotetest.Serve(t, g))
@@ -143,7 +143,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// Pages of tags are read to their end, but not for ever.
+// All pages of tags are read, up to a limit.
 func TestTagsPages(t *testing.T) {
 	var pages int
 	page := func(w http.ResponseWriter, r *http.Request, tags string) {
@@ -158,9 +158,9 @@ func TestTagsPages(t *testing.T) {
 		want   int
 		err    string
 	}{
-		"Endless": {"a list that never ends is none", func(w http.ResponseWriter, r *http.Request) { page(w, r, many) }, 0, "there are more than 100000"},
-		"Empty":   {"a page without tags is the last", func(w http.ResponseWriter, r *http.Request) { page(w, r, map[bool]string{true: many}[pages < 2]) }, 2000, ""},
-		"Refused": {"a registry may not list", remotetest.Status(http.StatusForbidden), 0, "does not permit this"},
+		"Endless": {"an endless list is an error", func(w http.ResponseWriter, r *http.Request) { page(w, r, many) }, 0, "there are more than 100000"},
+		"Empty":   {"an empty page is the last", func(w http.ResponseWriter, r *http.Request) { page(w, r, map[bool]string{true: many}[pages < 2]) }, 2000, ""},
+		"Refused": {"a missing permission is an error", remotetest.Status(http.StatusForbidden), 0, "does not permit this"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func openStore(t testing.TB, dir string) *image.Store {
 	return s
 }
 
-// imageFor makes an image of two random layers for a platform.
+// imageFor returns an image of two random layers for a platform.
 func imageFor(t testing.TB, platform string) v1.Image {
 	t.Helper()
 	img, err := random.Image(1<<16, 2)
@@ -62,7 +62,7 @@ func parsePlatform(t testing.TB, s string) v1.Platform {
 	return *p
 }
 
-// indexFor makes an index of an image for each platform.
+// indexFor returns an index of an image for each platform.
 func indexFor(t testing.TB, platforms ...string) v1.ImageIndex {
 	t.Helper()
 	idx := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
@@ -80,7 +80,7 @@ func digestOf(t testing.TB, d interface{ Digest() (v1.Hash, error) }) v1.Hash {
 	return h
 }
 
-// same makes sure that got is want, all of it readable.
+// same checks that got equals want and is readable.
 func same(t testing.TB, got, want v1.Image) {
 	t.Helper()
 	must(t, validate.Image(got))
@@ -89,7 +89,7 @@ func same(t testing.TB, got, want v1.Image) {
 	}
 }
 
-// quick options do not wait long before they try again.
+// quick returns options with short retries.
 func quick() image.Options {
 	return image.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}
 }
@@ -116,7 +116,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.Handler.ServeHTTP(w, r)
 }
 
-// An image comes from the registry once, and from the cache after that.
+// An image is fetched once, and then read from the cache.
 func TestImage(t *testing.T) {
 	g := &gate{Handler: remotetest.Handler()}
 	tag := parse(t, remotetest.Serve(t, g))
@@ -170,7 +170,7 @@ func mustRef(t testing.TB, s string) name.Reference {
 	return ref
 }
 
-// What was pulled by tag is there by digest, too, and is kept for it.
+// The image of a tag can be read by its digest.
 func TestDigestOfATag(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	img := imageFor(t, "linux/amd64")
@@ -186,7 +186,7 @@ func TestDigestOfATag(t *testing.T) {
 	}
 }
 
-// A tag means what it meant when it was pulled, until somebody asks.
+// A cached tag keeps its digest until the registry is asked.
 func TestTagMoves(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	before, after := imageFor(t, "linux/amd64"), imageFor(t, "linux/amd64")
@@ -205,7 +205,7 @@ func TestTagMoves(t *testing.T) {
 	}
 }
 
-// A tag that is cached for another platform may have got this one since.
+// The registry is asked for a platform that a cached tag does not have.
 func TestTagGetsAPlatform(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	must(t, ggcr.Push(tag, indexFor(t, "linux/amd64")))
@@ -220,7 +220,7 @@ func TestTagGetsAPlatform(t *testing.T) {
 	must(t, err)
 }
 
-// Everything that would be fetched is named at once, and nothing is fetched.
+// A MissingError names all missing images, and nothing is fetched.
 func TestMissing(t *testing.T) {
 	g := &gate{Handler: remotetest.Handler()}
 	host := remotetest.Serve(t, g)
@@ -269,14 +269,15 @@ func TestMissing(t *testing.T) {
 	if n := g.asked.Load() - asked; n != 0 {
 		t.Errorf("the registry was asked %d times", n)
 	}
-	// What is missing of an image is fetched by digest: its tag stays.
+	// Missing blobs are fetched by digest: the tag is not resolved again.
 	_, err = openStore(t, dir).Image(t.Context(), requests[2], quick())
 	must(t, err)
 }
 
 func blobFile(dir string, h v1.Hash) string { return filepath.Join(dir, "blobs", "sha256", h.Hex) }
 
-// What images share is fetched once, and progress is of all together.
+// Shared blobs are fetched once, and progress is reported for all images
+// together.
 func TestShared(t *testing.T) {
 	var mu sync.Mutex
 	gets := map[string]int{}

@@ -43,7 +43,7 @@ func value[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// own is the registry of xfn registry serve.
+// own returns the registry of xfn registry serve.
 func own(t *testing.T) http.Handler {
 	t.Helper()
 	h := value[*registry.Registry](t)(registry.Open(t.TempDir()))
@@ -51,7 +51,7 @@ func own(t *testing.T) http.Handler {
 	return h
 }
 
-// randomImage is a random image of two layers for a platform.
+// randomImage returns a random image of two layers for a platform.
 func randomImage(t *testing.T, architecture string) v1.Image {
 	t.Helper()
 	img := mutate.MediaType(value[v1.Image](t)(random.Image(3000, 2)), types.OCIManifestSchema1)
@@ -92,7 +92,7 @@ func layersOf(t *testing.T, img v1.Image) (all []string) {
 	return all
 }
 
-// What is there is counted and read, each digest once.
+// All digests are counted and read once.
 func TestArtifact(t *testing.T) {
 	a, b := randomImage(t, "amd64"), randomImage(t, "arm64")
 	shared := value[v1.Image](t)(mutate.AppendLayers(b, value[[]v1.Layer](t)(a.Layers())...))
@@ -151,8 +151,7 @@ func TestArtifact(t *testing.T) {
 	}
 }
 
-// Errors are one sentence, and of a package that is not signed nothing but its
-// manifest is read.
+// Errors are one sentence. Only the manifest of an unsigned package is read.
 func TestNotSigned(t *testing.T) {
 	mine, yours := imagetest.Key(t), imagetest.Key(t)
 	other := randomImage(t, "arm64")
@@ -221,7 +220,7 @@ func digestAt(t *testing.T, ref name.Reference) v1.Hash {
 	return value[*v1.Descriptor](t)(ggcr.Head(ref)).Digest
 }
 
-// blobsOf returns the digests that hang on the image at ref, if there is one.
+// blobsOf returns the digests below the image at ref, if it exists.
 func blobsOf(t *testing.T, ref name.Tag) (all []string) {
 	t.Helper()
 	img, err := ggcr.Image(ref)
@@ -242,8 +241,7 @@ func store(t *testing.T, at name.Tag, s signature.Signature) {
 	check(t, ggcr.Write(at, value[v1.Image](t)(signature.Append(nil, s))))
 }
 
-// A signed manifest does not help against a registry that lies about what it
-// names: each of its blobs, and each manifest below the top, is put to the test.
+// Each blob and manifest below a signed manifest is verified.
 func TestLies(t *testing.T) {
 	img := randomImage(t, "amd64")
 	child := value[v1.Hash](t)(img.Digest())
@@ -274,7 +272,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// changed is h, but for the content of one digest.
+// changed returns h with changed content of one digest.
 func changed(h http.Handler, digest v1.Hash, change func([]byte) []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, digest.String()) {
@@ -291,8 +289,8 @@ func changed(h http.Handler, digest v1.Hash, change func([]byte) []byte) http.Ha
 	})
 }
 
-// A stream that breaks off is taken up where it broke, or from the start where the
-// registry has no parts, and a part that is wrong is read once more.
+// A broken stream is resumed, or restarted if the registry has no ranges. A
+// wrong range is read again.
 func TestBroken(t *testing.T) {
 	img := randomImage(t, "amd64")
 	layer := value[*v1.Manifest](t)(img.Manifest()).Layers[0]
@@ -303,11 +301,11 @@ func TestBroken(t *testing.T) {
 		junk   bool
 		err    string
 	}{
-		"Resumed":  {"one break, and the rest", true, 1, false, ""},
-		"Again":    {"one break, and all of it", false, 1, false, ""},
-		"Twice":    {"two breaks", true, 2, false, ""},
-		"Restored": {"half of it was another's, and is read again", true, 1, true, ""},
-		"Always":   {"it never comes to an end", true, 100, false, "the connection early"},
+		"Resumed":  {"one break is resumed", true, 1, false, ""},
+		"Again":    {"one break is restarted without ranges", false, 1, false, ""},
+		"Twice":    {"two breaks are resumed", true, 2, false, ""},
+		"Restored": {"a wrong range is read again", true, 1, true, ""},
+		"Always":   {"a stream that always breaks is an error", true, 100, false, "the connection early"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -351,7 +349,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// How often a broken stream is taken up is for the caller to say.
+// The caller limits the number of retries.
 func TestPatience(t *testing.T) {
 	key, inner := imagetest.Key(t), own(t)
 	img := randomImage(t, "amd64")
@@ -375,8 +373,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// Layers that registries must not have are told, and not taken from where a
-// manifest points.
+// Layers that registries need not store are listed, and not fetched from their
+// URLs.
 func TestElsewhere(t *testing.T) {
 	visited := remotetest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a URL of the manifest is visited") }))
 	foreign := static.NewLayer([]byte("a licence forbids it"), types.OCIRestrictedLayer)
@@ -389,8 +387,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// A digest as a reference is what is signed, and so is a copy in another
-// repository whose signatures were copied too.
+// A digest can be verified, as can a copy in another repository with its
+// signatures.
 func TestCopied(t *testing.T) {
 	ref, key := parse(t, remotetest.Serve(t, own(t))), imagetest.Key(t)
 	pushed := publish(t, ref, randomImage(t, "amd64"), key)

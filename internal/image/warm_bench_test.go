@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// A warm image costs the same however large it is.
+// The time for a warm image does not depend on its size.
 func BenchmarkWarm(b *testing.B) {
 	tag := parse(b, remotetest.Serve(b, remotetest.Handler()))
 	if err := ggcr.Push(tag, indexFor(b, "linux/amd64", "linux/arm64")); err != nil {

@@ -24,13 +24,12 @@ const (
 
 	searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-	// certificates is the path where Go programs and most others look
-	// first.
+	// certificates is the path where Go and most programs look first.
 	certificates = "etc/ssl/certs/ca-certificates.crt"
 )
 
-// minimal returns, for each platform, an image of one layer with the files that
-// a static program needs.
+// minimal returns an image with the files that a static program needs, for each
+// platform.
 func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image, error) {
 	l, err := s.draft.Compress(func(w io.Writer) error { return writeTar(w, baseFiles()) })
 	if err != nil {
@@ -61,7 +60,6 @@ type file struct {
 	data []byte
 }
 
-// baseFiles returns the files that a static program needs.
 func baseFiles() []file {
 	return []file{
 		{"etc/", 0o755, nil},
@@ -75,8 +73,8 @@ func baseFiles() []file {
 }
 
 // roots returns the root certificates of Mozilla's trust store in PEM, from a
-// Go module and not from this machine. Roots that are trusted with constraints
-// are omitted, because PEM cannot express them.
+// Go module. Roots with constraints are omitted, because PEM cannot express
+// them.
 func roots() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {

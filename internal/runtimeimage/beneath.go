@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// folders are the directories of an image, by path. A directory that is not
-// there is owned by root and readable by all.
+// folders are the directories of an image, by path. Others are owned by root
+// and readable by all.
 type folders map[string]folder
 
 // A folder has the attributes of a directory in an image.

@@ -15,17 +15,15 @@ import (
 )
 
 // DefaultWorkdir is the default directory of a function in an image. Common
-// base images do not have it, so it hides no files.
+// base images do not have it.
 const DefaultWorkdir = "/function"
 
 // A Dir is a directory with a function that needs no compilation, and the
 // settings of its images.
 type Dir struct {
-	// Path is the path of the directory.
 	Path string
-	// Base are the base images. Images for systems other than Linux are
-	// skipped. FromDir takes ownership: it closes them, or the returned
-	// Images do.
+	// Base are the base images. Only those for Linux are used. FromDir
+	// takes ownership: it closes them, or the returned Images do.
 	Base *Images
 	// Workdir is the absolute path of the directory's content in the image,
 	// and the working directory of the function. Empty means
@@ -43,23 +41,21 @@ type Dir struct {
 
 // FromDir adds a directory as one layer to each base image. Its files are owned
 // by root, readable by all, executable by all if executable by their owner, and
-// have no times. Symbolic links are kept. The function listens on port 9443 and
-// runs as a user other than root. The images depend only on the base, the
-// directory's content and opts.Created. The caller must close them. Directories
-// of the base keep their attributes and content; a link or file in their place
-// is an error, as is a program for another processor. Errors name the
-// directory.
-func FromDir(ctx context.Context, d Dir, opts Options) (_ *Images, err error) {
-	s, err := newSpool(opts)
-	if err != nil {
-		return nil, errors.Join(err, d.Base.Close())
-	}
-	s.keep(d.Base)
-	all, err := s.fromDir(ctx, d, opts)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("making a runtime image of %q: %w", d.Path, err), s.Close())
-	}
-	return all, nil
+// have no times. Symbolic links are kept. Directories of the base keep their
+// attributes and content; a link or file in their place is an error, as is a
+// program for another processor.
+//
+// The function listens on port 9443 and does not run as root. The images depend
+// only on the base, the content and opts.Created. The caller must close them.
+// Errors name the directory.
+func FromDir(ctx context.Context, d Dir, opts Options) (*Images, error) {
+	return create(d.Base, opts, func(s *spool) (*Images, error) {
+		all, err := s.fromDir(ctx, d, opts)
+		if err != nil {
+			return nil, fmt.Errorf("making a runtime image of %q: %w", d.Path, err)
+		}
+		return all, nil
+	})
 }
 
 func (s *spool) fromDir(ctx context.Context, d Dir, opts Options) (*Images, error) {
@@ -96,13 +92,12 @@ func (s *spool) fromDir(ctx context.Context, d Dir, opts Options) (*Images, erro
 	return all, nil
 }
 
-// A mounter adds one directory to images.
 type mounter struct {
 	Dir
 	tree  *tree
 	spool *spool
 	opts  Options
-	// layers are the layers made so far, by the directories of their base
+	// layers are the created layers, by the directories of their base
 	// images.
 	layers map[string]archive.Layer
 }
@@ -140,9 +135,8 @@ func (m *mounter) layer(ctx context.Context, beneath folders) (archive.Layer, er
 	return l, err
 }
 
-// fits returns an error if no program among the files runs on a platform.
-// Packages may contain programs for several platforms. It must be called after
-// the files are written.
+// fits returns an error if all programs among the written files are for other
+// platforms.
 func (t *tree) fits(p v1.Platform) error {
 	if len(t.programs) == 0 || t.programs[p.Architecture] != "" || t.programs[older[p.Architecture]] != "" {
 		return nil

@@ -25,8 +25,7 @@ type settings struct {
 }
 
 // extend adds a layer to a base image. It keeps the base's config, including
-// unknown fields, except the command, its arguments, and a user who is root,
-// because the control plane runs functions as another user.
+// unknown fields, except the command, its arguments, and the user root.
 func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (v1.Image, error) {
 	p, err := oci.PartsOf(base)
 	if err != nil {
@@ -54,7 +53,7 @@ func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (
 	return oci.Assemble(raw, descs, append(slices.Clone(p.Layers), layer.Layer)...)
 }
 
-// apply changes the settings of a container in a config (OCI image spec, "Image
+// apply changes the config of a container (OCI image spec, "Image
 // Configuration").
 func (s settings) apply(config map[string]any) {
 	config["Entrypoint"] = s.entrypoint

@@ -21,34 +21,31 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Options say how runtime images are made. The zero value works, but for the
-// Env that compiling needs.
+// Options are options for runtime images. Only FromSource needs one, Env.
 type Options struct {
-	// Created is the creation time that images made here have. The zero value
-	// is the Unix epoch.
+	// Created is the creation time of new images. The zero value is the
+	// Unix epoch.
 	Created time.Time
-	// Platforms are those whose images are wanted of a place that holds several,
-	// one for each, in their order. Without any, all are. Layers of others are not
-	// read, where the place has them each by itself. FromSource and FromDir have
-	// platforms of their own.
+	// Platforms selects one image for each platform of a source with
+	// several images, in order. Empty selects all. Other layers are not
+	// read if they are stored separately. FromSource and FromDir ignore it.
 	Platforms []v1.Platform
 	// Env is the environment of the Go compiler, as "KEY=value".
 	Env []string
-	// TempDir is where programs are compiled to. Empty is the system's directory
-	// for temporary files.
+	// TempDir is the directory for compiled programs. Empty is the system's
+	// directory.
 	TempDir string
-	// Beside is the directory that the file which the images will be written to
-	// is in. Their layers are kept there, and if they come in the order of the
-	// manifests, they stay there: see Images.WriteFile. Empty is TempDir.
+	// Beside is the directory of the file that the images will be written
+	// to. If layers are read in the order of the manifests,
+	// Images.WriteFile does not copy them. Empty is TempDir.
 	Beside string
-	// Pin is image.Options.Pin, for images of registries. It may be nil.
+	// Pin is image.Options.Pin, for images of registries.
 	Pin func(name.Reference) (name.Reference, error)
-	// Progress hears of the stages, and of bytes. It may be nil.
+	// Progress receives stages and bytes.
 	Progress progress.Func
 }
 
-// Images are runtime images, one per platform, and the temporary files that
-// they are read from. The zero value is no images.
+// Images are runtime images, one per platform, and their temporary files.
 type Images struct {
 	// All are the images, in the order of their source.
 	All []v1.Image
@@ -56,7 +53,7 @@ type Images struct {
 	spool *spool
 }
 
-// Close removes the temporary files. The images cannot be read after it.
+// Close removes the temporary files. The images cannot be read afterwards.
 func (i *Images) Close() error {
 	if i == nil || i.spool == nil {
 		return nil
@@ -64,8 +61,8 @@ func (i *Images) Close() error {
 	return i.spool.Close()
 }
 
-// WriteFile writes a package as xpkg.WriteFile does: a package that embeds the
-// images, or some of them, most cheaply. It may be called more than once.
+// WriteFile writes a package as xpkg.WriteFile does. It copies no layers if the
+// package embeds the images. It may be repeated.
 func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, report progress.Func) error {
 	if i.spool == nil {
 		return archive.WriteFiles(ctx, report, archive.Target{Path: path, Artifact: a})
@@ -85,8 +82,7 @@ type spool struct {
 	open []io.Closer
 }
 
-// newSpool makes a spool. What killed processes have left in its places is
-// removed.
+// newSpool creates a spool. It removes files that killed processes left.
 func newSpool(opts Options) (*spool, error) {
 	parent := cmp.Or(opts.TempDir, os.TempDir())
 	root, err := os.OpenRoot(parent)
@@ -106,14 +102,22 @@ func newSpool(opts Options) (*spool, error) {
 	return s, nil
 }
 
-// read makes a spool and returns the images that fill reads into it from what has
-// that name.
+// read returns the images that fill reads from the source with this name.
 func read(name string, opts Options, fill func(*spool) (*Images, error)) (*Images, error) {
+	return create(nil, opts, func(s *spool) (*Images, error) {
+		opts.Progress.Step("reading " + name)
+		return fill(s)
+	})
+}
+
+// create returns the images that fill creates in a new spool. It takes
+// ownership of base, which may be nil.
+func create(base *Images, opts Options, fill func(*spool) (*Images, error)) (*Images, error) {
 	s, err := newSpool(opts)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, base.Close())
 	}
-	opts.Progress.Step("reading " + name)
+	s.keep(base)
 	all, err := fill(s)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -128,7 +132,7 @@ func (s *spool) keep(c io.Closer) {
 	s.open = append(s.open, c)
 }
 
-// Close closes all files and removes the temporary ones, the latest first.
+// Close closes all files, the latest first, and removes the temporary ones.
 func (s *spool) Close() error {
 	var errs []error
 	for _, c := range slices.Backward(s.open) {

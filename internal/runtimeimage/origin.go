@@ -14,9 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// FromLayout returns the image in a directory that is an OCI image layout, the
-// images of its index, or where its index.json lists several, all of those.
-// Layers are as in FromTarball. Errors name the directory.
+// FromLayout returns the images of an OCI image layout in a directory, or of
+// all its indexes. Layers are as in FromTarball. Errors name the directory.
 func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err error) {
 	f, err := archive.OpenFolder(dir)
 	if err != nil {
@@ -34,8 +33,8 @@ func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err e
 	return all, nil
 }
 
-// FromRemote returns the image at a reference, or the images of an index. Layers
-// are as in FromTarball. Errors name the reference.
+// FromRemote returns the image at a reference, or the images of an index.
+// Layers are as in FromTarball. Errors name the reference.
 func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, opts Options) (*Images, error) {
 	all, err := read(ref.Name(), opts, func(s *spool) (*Images, error) {
 		a, err := image.Artifact(ctx, ref, image.Options{Remote: client, Pin: opts.Pin})
@@ -54,9 +53,9 @@ func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, 
 	return all, nil
 }
 
-// FromEngine returns the image that an engine has by a name or an id: the one
-// that FromTarball returns of a file of docker save. It is taken out as a stream,
-// and its layers are compressed as they come. Errors name the image.
+// FromEngine returns the image with a name or id in an engine, as FromTarball
+// does for a file of docker save. It compresses layers while it receives them.
+// Errors name the image.
 func FromEngine(ctx context.Context, engine *dockerengine.Engine, image string, opts Options) (*Images, error) {
 	all, err := read(image, opts, func(s *spool) (*Images, error) { return s.fromEngine(ctx, engine, image) })
 	if err != nil {
@@ -65,7 +64,7 @@ func FromEngine(ctx context.Context, engine *dockerengine.Engine, image string, 
 	return all, nil
 }
 
-// errEnough stops an engine whose image is refused.
+// errEnough stops an engine after an error.
 var errEnough = errors.New("no more is needed")
 
 func (s *spool) fromEngine(ctx context.Context, engine *dockerengine.Engine, image string) (*Images, error) {

@@ -12,10 +12,9 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// only returns one image for each wanted platform, in order. An image for
-// another compatible variant of the processor is used if there is no exact one.
-// If none are wanted, it returns all. A platform without an image, or with
-// several, is an error.
+// only returns one image for each wanted platform, in order, or all if none are
+// wanted. It prefers an exact variant of the processor over a compatible one. A
+// platform without an image, or with several, is an error.
 func only(all []v1.Image, wanted []v1.Platform) ([]v1.Image, error) {
 	if len(wanted) == 0 {
 		return all, nil

@@ -22,7 +22,6 @@ const program = "function"
 
 // A Source is a Go main package, and the settings of its images.
 type Source struct {
-	// Dir is the package's directory.
 	Dir string
 	// Platforms are the Linux platforms to compile for. At least one is
 	// required.
@@ -41,32 +40,27 @@ type Source struct {
 
 // FromSource compiles a Go main package for each platform, concurrently, and
 // adds it to a base as /function: the entry point, which listens on port 9443
-// and runs as a user other than root. Without a base, the images depend only on
-// the source, the Go toolchain, the flags and opts.Created. The caller must
-// close them.
-func FromSource(ctx context.Context, src Source, opts Options) (_ *Images, err error) {
-	s, err := newSpool(opts)
-	if err != nil {
-		return nil, errors.Join(err, src.Base.Close())
-	}
-	s.keep(src.Base)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}()
-	if err := checkPlatforms(src.Platforms); err != nil {
+// and does not run as root. Without a base, the images depend only on the
+// source, the Go toolchain, the flags and opts.Created. The caller must close
+// them.
+func FromSource(ctx context.Context, src Source, opts Options) (*Images, error) {
+	return create(src.Base, opts, func(s *spool) (*Images, error) {
+		return (&compiler{src, opts, s}).images(ctx)
+	})
+}
+
+func (c *compiler) images(ctx context.Context) (*Images, error) {
+	if err := checkPlatforms(c.Platforms); err != nil {
 		return nil, err
 	}
-	c := &compiler{Source: src, opts: opts, spool: s}
 	bases, programs, err := c.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := &Images{spool: s}
+	all := &Images{spool: c.spool}
 	for i, base := range bases {
-		img, err := extend(base, opts.Created, programs[i], settings{
-			entrypoint: []string{"/" + program}, labels: src.Labels,
+		img, err := extend(base, c.opts.Created, programs[i], settings{
+			entrypoint: []string{"/" + program}, labels: c.Labels,
 		})
 		if err != nil {
 			return nil, err
@@ -100,8 +94,7 @@ type compiler struct {
 	spool *spool
 }
 
-// run prepares the parts of each platform's image, with as much concurrency as
-// there are cores.
+// run prepares the parts of each platform's image concurrently.
 func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []archive.Layer, err error) {
 	programs = make([]archive.Layer, len(c.Platforms))
 	g, ctx := errgroup.WithContext(ctx)
@@ -120,7 +113,6 @@ func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []archiv
 	return bases, programs, err
 }
 
-// bases returns the base image of each platform.
 func (c *compiler) bases() ([]v1.Image, error) {
 	if c.Base == nil {
 		return c.spool.minimal(c.Platforms, c.opts.Created)
@@ -151,7 +143,6 @@ func (c *compiler) compile(ctx context.Context, p v1.Platform, n int) (archive.L
 	return l, errors.Join(err, os.Remove(out))
 }
 
-// writeProgram writes a tar with the program at path.
 func writeProgram(w io.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -19,11 +19,10 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// FromTarball returns the image in a tar file that docker save wrote, or the
-// images of an OCI layout in a tar. The file may be compressed with gzip or zstd,
-// and may be a pipe. Layers that are compressed stay as they are; the others are
-// compressed, in one pass. Errors name the file. It may be replaced once the
-// images are here.
+// FromTarball returns the image in a file of docker save, or the images of an
+// OCI layout in a tar. The file may be compressed with gzip or zstd, and may be
+// a pipe. It compresses uncompressed layers in one pass and copies the others.
+// Errors name the file, which is not needed afterwards.
 func FromTarball(ctx context.Context, file string, opts Options) (*Images, error) {
 	return read(file, opts, func(s *spool) (*Images, error) { return s.fromTarball(ctx, file) })
 }
@@ -50,7 +49,7 @@ func (s *spool) fromTarball(ctx context.Context, file string) (all *Images, err 
 	return all, nil
 }
 
-// isStream tells whether a file can only be read from its start to its end.
+// isStream reports whether a file can be read only once, from start to end.
 func isStream(file string) (_ bool, err error) {
 	if info, err := os.Stat(file); err != nil || info.IsDir() || !info.Mode().IsRegular() {
 		return err == nil && !info.IsDir(), fsx.Cause(err)
@@ -85,8 +84,8 @@ func (s *spool) fromStream(ctx context.Context, file string) (_ *Images, err err
 	return s.imagesOf(ctx, read.Artifact)
 }
 
-// imagesIn returns the images of an archive. That of a Docker archive has no
-// manifest before its layers are read: it gets one of what was read.
+// imagesIn returns the images of an archive. A Docker archive gets a manifest
+// of the layers that were read.
 func (s *spool) imagesIn(ctx context.Context, f *archive.File) (*Images, error) {
 	img, ok := f.Artifact.(v1.Image)
 	if !ok || !f.Docker {
@@ -102,7 +101,8 @@ func (s *spool) imagesIn(ctx context.Context, f *archive.File) (*Images, error) 
 	return s.copyLayers(ctx, p)
 }
 
-// unhashedParts takes an image apart whose layers have no digest yet.
+// unhashedParts returns the parts of an image whose layers have no known
+// digests.
 func unhashedParts(img v1.Image) (p oci.Parts, err error) {
 	if p.Config, err = img.RawConfigFile(); err != nil {
 		return p, fmt.Errorf("reading its config: %w", err)
@@ -123,8 +123,8 @@ func unhashedParts(img v1.Image) (p oci.Parts, err error) {
 	return p, nil
 }
 
-// imagesOf returns the images of an artifact that are wanted. Their layers are
-// read now.
+// imagesOf reads the images of an artifact for the wanted platforms, with their
+// layers.
 func (s *spool) imagesOf(ctx context.Context, a xpkg.Artifact) (*Images, error) {
 	found, err := xpkg.Images(a)
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *spool) imagesOf(ctx context.Context, a xpkg.Artifact) (*Images, error) 
 	return s.copyLayers(ctx, parts...)
 }
 
-// copyLayers copies the layers of images into the spool, in the order of their
+// copyLayers copies the layers of images into the spool, in the order of the
 // manifests.
 func (s *spool) copyLayers(ctx context.Context, images ...oci.Parts) (*Images, error) {
 	if len(images) == 0 {
@@ -198,7 +198,7 @@ func (c *copier) image(ctx context.Context, p oci.Parts) (v1.Image, error) {
 	return oci.Assemble(p.Config, descs, layers...)
 }
 
-// compress adds a layer that is an uncompressed tar: its digest is its diff ID.
+// compress adds an uncompressed tar, whose digest is its diff ID.
 func (c *copier) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (archive.Layer, error) {
 	want, err := l.DiffID()
 	if err != nil {

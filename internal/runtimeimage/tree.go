@@ -21,14 +21,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// The limits of a directory are those of an image that a sandbox unpacks.
+// The limits of a directory are those of an image in a sandbox.
 const (
 	maxFiles = 1 << 18
 	maxBytes = 8 << 30
 )
 
-// deleted is the prefix of files that mark other files as deleted in a layer
-// (OCI image spec, "Whiteouts").
+// deleted is the prefix of whiteout files (OCI image spec, "Whiteouts").
 const deleted = ".wh."
 
 // A tree is a directory that becomes a layer.
@@ -49,8 +48,8 @@ type node struct {
 	link string
 }
 
-// readTree lists the content of a directory, which is at the path at in an
-// image. It follows no links, except for the directory itself.
+// readTree lists the content of a directory, whose path in an image is at. It
+// follows no links, except for the directory itself.
 func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -70,7 +69,6 @@ func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 	return t, nil
 }
 
-// Close closes the directory.
 func (t *tree) Close() error { return t.root.Close() }
 
 func (t *tree) list(ctx context.Context) error {

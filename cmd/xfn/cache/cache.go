@@ -62,20 +62,11 @@ type content struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 	// Leftovers is the number of unfinished files.
-	Leftovers     int     `json:"leftovers"`
-	LeftoverBytes int64   `json:"leftoverBytes"`
-	Entries       []entry `json:"entries"`
+	Leftovers     int         `json:"leftovers"`
+	LeftoverBytes int64       `json:"leftoverBytes"`
+	Entries       []image.Ref `json:"entries"`
 	// noun is what Files counts. Empty means files.
 	noun string
-}
-
-// An entry is a named item of a store.
-type entry struct {
-	Name     string    `json:"name"`
-	Digest   string    `json:"digest"`
-	Bytes    int64     `json:"bytes"`
-	Resolved time.Time `json:"resolved"`
-	Used     time.Time `json:"used"`
 }
 
 // contents calls of for each store.
@@ -109,10 +100,7 @@ func images(dir string, do func(*image.Store) (image.Info, error)) (c content, e
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	info, err := do(s)
-	c = content{Files: info.Blobs, Bytes: info.Bytes, Leftovers: info.Leftovers, LeftoverBytes: info.LeftoverBytes, Entries: []entry{}}
-	for _, r := range info.Refs {
-		c.Entries = append(c.Entries, entry{r.Reference, r.Digest, r.Bytes, r.Resolved, r.Used.UTC()})
-	}
+	c = content{Files: info.Blobs, Bytes: info.Bytes, Leftovers: info.Leftovers, LeftoverBytes: info.LeftoverBytes, Entries: append([]image.Ref{}, info.Refs...)}
 	return c, err
 }
 
@@ -133,5 +121,5 @@ func rootsPrune(ctx context.Context, dir string, o old) (content, error) {
 }
 
 func roots(u rootfs.Usage) content {
-	return content{Files: u.Roots, Bytes: u.Bytes, Entries: []entry{}, noun: "unpacked image"}
+	return content{Files: u.Roots, Bytes: u.Bytes, Entries: []image.Ref{}, noun: "unpacked image"}
 }

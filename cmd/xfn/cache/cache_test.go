@@ -24,8 +24,8 @@ const (
 	file = "e8e953f2e780e90c5807df7f44a4a40a8f5cefa1b5d6a57d02cdb2a6896959d4"
 )
 
-// cached makes a cache with one reference, last used some time ago, and a blob
-// of a size.
+// cached creates a cache with one reference, last used some time ago, and a
+// blob of this size.
 func cached(t *testing.T, ago time.Duration, size int64) flags.Cache {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,11 +67,11 @@ func TestInfo(t *testing.T) {
 		size   int64
 		want   string
 	}{
-		"Now":     {"what was used just now", 0, 0, "0 B now"},
-		"Minutes": {"minutes ago", 90 * time.Second, 1023, "1023 B 1m"},
-		"Hours":   {"hours ago", 47 * time.Hour, 1536, "1.5 KiB 47h"},
-		"Days":    {"days ago", 50 * time.Hour, 5 << 20, "5.0 MiB 2d"},
-		"Large":   {"a large one", 0, 3 << 30, "3.0 GiB now"},
+		"Now":     {"a use within a minute is now", 0, 0, "0 B now"},
+		"Minutes": {"minutes are rounded down", 90 * time.Second, 1023, "1023 B 1m"},
+		"Hours":   {"two days are shown in hours", 47 * time.Hour, 1536, "1.5 KiB 47h"},
+		"Days":    {"longer times are shown in days", 50 * time.Hour, 5 << 20, "5.0 MiB 2d"},
+		"Large":   {"a large size is shown in GiB", 0, 3 << 30, "3.0 GiB now"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -94,12 +94,12 @@ func TestOlderThan(t *testing.T) {
 	}{
 		"Hours":    {reason: "hours", than: "12h", gone: true},
 		"Days":     {reason: "days", than: "3d", gone: true},
-		"Younger":  {reason: "what is younger stays", than: "5d"},
-		"Century":  {reason: "a very long time does not become a short one", than: "4000000000d"},
-		"None":     {reason: "an age of zero would select everything, and is refused", than: "0s", err: true},
-		"Negative": {reason: "a negative age is refused", than: "-1h", err: true},
-		"Word":     {reason: "a unit without a number is refused", than: "d", err: true},
-		"Empty":    {reason: "an empty age is refused", err: true},
+		"Younger":  {reason: "a younger reference is kept", than: "5d"},
+		"Century":  {reason: "a very long time does not overflow", than: "4000000000d"},
+		"None":     {reason: "an age of zero is an error", than: "0s", err: true},
+		"Negative": {reason: "a negative age is an error", than: "-1h", err: true},
+		"Word":     {reason: "a unit without a number is an error", than: "d", err: true},
+		"Empty":    {reason: "an empty age is an error", err: true},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

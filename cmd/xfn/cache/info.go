@@ -59,7 +59,7 @@ func list(w io.Writer, dir string, all []content, now time.Time) error {
 	head := "\nNAME\tDIGEST\tSIZE\tUSED\n"
 	for _, c := range all {
 		for _, e := range c.Entries {
-			fmt.Fprintf(tw, "%s%s\t%s\t%s\t%s\n", head, e.Name, terminal.ShortDigest(e.Digest), terminal.Size(e.Bytes), age(now.Sub(e.Used)))
+			fmt.Fprintf(tw, "%s%s\t%s\t%s\t%s\n", head, e.Reference, terminal.ShortDigest(e.Digest), terminal.Size(e.Bytes), age(now.Sub(e.Used)))
 			head = ""
 		}
 	}

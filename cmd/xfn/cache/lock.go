@@ -318,10 +318,6 @@ func (c *LockCmd) print(term *terminal.Terminal, changes lock.Changes) error {
 }
 
 func write(w io.Writer, lines []string) error {
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := io.WriteString(w, strings.Join(append(lines, ""), "\n"))
+	return err
 }

@@ -65,7 +65,7 @@ func (c *PruneCmd) printRemoved(w io.Writer, all []content) error {
 	}
 	for _, content := range all {
 		for _, e := range content.Entries {
-			if _, err := fmt.Fprintf(w, "%s %s\n", did, e.Name); err != nil {
+			if _, err := fmt.Fprintf(w, "%s %s\n", did, e.Reference); err != nil {
 				return err
 			}
 		}

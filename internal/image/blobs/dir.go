@@ -29,8 +29,8 @@ const (
 // A Dir is a directory of blobs: blobs/sha256 has complete blobs, partial has
 // blobs that are being fetched, and uses has locks.
 type Dir struct {
-	Reader
-	path string
+	path  string
+	blobs fs.FS
 }
 
 // Open opens the Dir at path, and creates it if it does not exist.
@@ -40,7 +40,7 @@ func Open(path string) (*Dir, error) {
 			return nil, fmt.Errorf("opening cache %q: %w", path, fsx.Cause(err))
 		}
 	}
-	return &Dir{NewReader(os.DirFS(filepath.Join(path, blobsFolder))), path}, nil
+	return &Dir{path, os.DirFS(filepath.Join(path, blobsFolder, sumFolder))}, nil
 }
 
 func (d *Dir) file(h v1.Hash) string { return filepath.Join(d.path, blobsFolder, sumFolder, h.Hex) }
@@ -53,23 +53,70 @@ func (d *Dir) Has(h v1.Hash, size int64) bool {
 	return err == nil && there == size
 }
 
-// Read is Reader.Read, but removes a damaged blob and returns fs.ErrNotExist.
+// Size returns the size of a blob. A missing blob is fs.ErrNotExist.
+func (d *Dir) Size(h v1.Hash) (int64, error) {
+	if h.Algorithm != sumFolder {
+		return 0, fmt.Errorf("digest %q is not a SHA-256 sum", h)
+	}
+	info, err := fs.Stat(d.blobs, h.Hex)
+	if err != nil {
+		return 0, fmt.Errorf("finding blob %s: %w", h, fsx.Cause(err))
+	}
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("finding blob %s: it is not a regular file", h)
+	}
+	return info.Size(), nil
+}
+
+// Read returns a blob of at most limit bytes, and verifies its digest. It removes a
+// damaged blob and returns fs.ErrNotExist.
 func (d *Dir) Read(h v1.Hash, limit int64) ([]byte, error) {
-	data, err := d.Reader.Read(h, limit)
+	data, err := d.Peek(h, limit)
 	if err != nil && d.mend(h) {
 		return nil, fmt.Errorf("reading blob %s: it was damaged: %w", h, fs.ErrNotExist)
 	}
 	return data, err
 }
 
-// Open is Reader.Open, but its reader removes a damaged blob, which can then be
-// fetched again.
+// Peek is Read that does not remove a damaged blob.
+func (d *Dir) Peek(h v1.Hash, limit int64) ([]byte, error) {
+	size, err := d.Size(h)
+	if err != nil {
+		return nil, err
+	}
+	if size > limit {
+		return nil, fmt.Errorf("reading blob %s: it has %d bytes, more than the limit of %d", h, size, limit)
+	}
+	rc, err := d.open(h, size)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(rc)
+	if err := errors.Join(err, rc.Close()); err != nil {
+		return nil, fmt.Errorf("reading blob %s: %w", h, fsx.Cause(err))
+	}
+	return data, nil
+}
+
+// Open returns a reader of a blob that verifies its size and, at the end, its digest. It
+// removes a damaged blob, which can then be fetched again.
 func (d *Dir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
-	rc, err := d.Reader.Open(h, size)
+	rc, err := d.open(h, size)
 	if err != nil {
 		return nil, err
 	}
 	return &mender{rc, d, h}, nil
+}
+
+func (d *Dir) open(h v1.Hash, size int64) (io.ReadCloser, error) {
+	if _, err := d.Size(h); err != nil {
+		return nil, err
+	}
+	f, err := d.blobs.Open(h.Hex)
+	if err != nil {
+		return nil, fmt.Errorf("opening blob %s: %w", h, fsx.Cause(err))
+	}
+	return oci.Verify(f, h, size)
 }
 
 type mender struct {
@@ -108,68 +155,4 @@ func (d *Dir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
 	}
 	defer func() { err = errors.Join(err, use.Close()) }()
 	return fsx.WriteFile(d.file(h), fileMode, data)
-}
-
-// A Reader reads blobs at sha256/HEX in a folder, as in an OCI image layout
-// (image-spec, image-layout.md, "Blobs").
-type Reader struct{ folder fs.FS }
-
-// NewReader returns a Reader of a folder.
-func NewReader(folder fs.FS) Reader { return Reader{folder} }
-
-// Size returns the size of a blob. A missing blob is fs.ErrNotExist.
-func (r Reader) Size(h v1.Hash) (int64, error) {
-	name, err := nameOf(h)
-	if err != nil {
-		return 0, err
-	}
-	info, err := fs.Stat(r.folder, name)
-	if err != nil {
-		return 0, fmt.Errorf("finding blob %s: %w", h, fsx.Cause(err))
-	}
-	if !info.Mode().IsRegular() {
-		return 0, fmt.Errorf("finding blob %s: it is not a regular file", h)
-	}
-	return info.Size(), nil
-}
-
-// Read returns a blob of at most limit bytes, and verifies its digest.
-func (r Reader) Read(h v1.Hash, limit int64) (_ []byte, err error) {
-	size, err := r.Size(h)
-	if err != nil {
-		return nil, err
-	}
-	if size > limit {
-		return nil, fmt.Errorf("reading blob %s: it has %d bytes, more than the limit of %d", h, size, limit)
-	}
-	rc, err := r.Open(h, size)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rc.Close()) }()
-	data, err := io.ReadAll(rc)
-	if err != nil {
-		return nil, fmt.Errorf("reading blob %s: %w", h, fsx.Cause(err))
-	}
-	return data, nil
-}
-
-// Open returns a reader of a blob that verifies its size and, at the end, its
-// digest.
-func (r Reader) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
-	if _, err := r.Size(h); err != nil {
-		return nil, err
-	}
-	f, err := r.folder.Open("sha256/" + h.Hex)
-	if err != nil {
-		return nil, fmt.Errorf("opening blob %s: %w", h, fsx.Cause(err))
-	}
-	return oci.Verify(f, h, size)
-}
-
-func nameOf(h v1.Hash) (string, error) {
-	if h.Algorithm != "sha256" {
-		return "", fmt.Errorf("digest %q is not a SHA-256 sum", h)
-	}
-	return "sha256/" + h.Hex, nil
 }

@@ -24,8 +24,8 @@ type Opener func(ctx context.Context, from int64) io.ReadCloser
 // be resumed. It does not wait for other processes that fetch the same blob. It
 // calls moved with each change of the number of stored bytes.
 func (d *Dir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, moved func(bytes int64)) (err error) {
-	if _, err := nameOf(desc.Digest); err != nil {
-		return err
+	if desc.Digest.Algorithm != sumFolder {
+		return fmt.Errorf("digest %q is not a SHA-256 sum", desc.Digest)
 	}
 	p, err := d.claim(ctx, desc)
 	if err != nil {
@@ -107,7 +107,10 @@ func (p *partial) Write(b []byte) (int, error) {
 	p.sum.Write(b[:n])
 	p.size += int64(n)
 	p.moved(int64(n))
-	return n, fsx.Cause(err)
+	if err != nil {
+		return n, fmt.Errorf("writing blob %s to the cache: %w", p.desc.Digest, fsx.Cause(err))
+	}
+	return n, nil
 }
 
 // reset empties the file.
@@ -152,25 +155,8 @@ func (p *partial) fill(ctx context.Context, open Opener) error {
 func (p *partial) receive(ctx context.Context, open Opener) (err error) {
 	stream := open(ctx, p.size)
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	src := &source{in: oci.Reader(ctx, stream)}
-	if _, err = io.Copy(p, src); err != nil && src.err == nil {
-		return fmt.Errorf("writing blob %s to the cache: %w", p.desc.Digest, err)
-	}
+	_, err = io.Copy(p, oci.Reader(ctx, stream))
 	return err
-}
-
-// A source records an error of reading, to distinguish it from one of writing.
-type source struct {
-	in  io.Reader
-	err error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.in.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
 }
 
 // publish renames the complete file to its blob's name. Another process may

@@ -5,9 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -49,7 +47,10 @@ func (d *Dir) Sweep(keep map[v1.Hash]bool, dry bool) (Usage, error) {
 	})
 }
 
-var digits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
+func isSum(name string) bool {
+	_, err := v1.NewHash(sumFolder + ":" + name)
+	return err == nil
+}
 
 // each calls match for every file of the directory, and counts those for which
 // it returns true.
@@ -60,7 +61,7 @@ func (d *Dir) each(match func(path string) (bool, error)) (u Usage, err error) {
 			return u, fsx.Cause(err)
 		}
 		for _, e := range entries {
-			blob := folder != partsFolder && digits().MatchString(e.Name())
+			blob := folder != partsFolder && isSum(e.Name())
 			if !e.Type().IsRegular() || !blob && !isLeftover(folder, e.Name()) {
 				continue
 			}
@@ -92,7 +93,7 @@ func (d *Dir) each(match func(path string) (bool, error)) (u Usage, err error) {
 func isLeftover(folder, name string) bool {
 	if folder == partsFolder {
 		sum, _, _ := strings.Cut(name, ".")
-		return digits().MatchString(sum)
+		return isSum(sum)
 	}
 	return fsx.IsTemporary(name)
 }

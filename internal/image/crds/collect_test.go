@@ -19,12 +19,12 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// meta is package metadata that depends on packages.
+// meta returns package metadata with dependencies.
 func meta(kind string, dependsOn ...string) string {
 	return "{apiVersion: meta.pkg.crossplane.io/v1, kind: " + kind + ", metadata: {name: a}, spec: {dependsOn: [" + strings.Join(dependsOn, ", ") + "]}}"
 }
 
-// crd is a CRD of a plural name.
+// crd returns a CRD with a plural name.
 func crd(plural string) string {
 	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ` + plural + `.example.org}, spec: {group: example.org, scope: Cluster, names: {kind: A, plural: ` + plural + `}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
 }
@@ -60,7 +60,7 @@ func TestCollect(t *testing.T) {
 	give(t, host, "acme/provider:v1.1.0", meta("Provider", `{provider: acme/family, version: "*"}`), crd("news"))
 	give(t, host, "acme/provider:v1.2.0-rc.1", meta("Provider"), crd("candidates"))
 	give(t, host, "acme/provider:edge", meta("Provider"), crd("edges"))
-	// Two Configurations that need each other.
+	// Two Configurations depend on each other.
 	give(t, host, "acme/conf:v1.0.0", meta("Configuration", `{configuration: acme/ring, version: v1.0.0}`, `{provider: acme/provider, version: ">=v1.0.0"}`))
 	give(t, host, "acme/ring:v1.0.0", meta("Configuration", `{configuration: acme/conf, version: v1.0.0}`))
 	cases := map[string]struct {
@@ -70,17 +70,17 @@ func TestCollect(t *testing.T) {
 		want   []string
 		err    string
 	}{
-		"Constraint":    {"the highest version that is no candidate", "", meta("Function", `{provider: acme/provider, version: ">=v1.0.0"}`), []string{"news.example.org"}, ""},
-		"Exact":         {"a version is a tag", "", meta("Function", `{provider: acme/provider, version: v1.0.0}`), []string{"olds.example.org"}, ""},
-		"Ring":          {"Configurations are followed, each once", "", "{apiVersion: pkg.crossplane.io/v1, kind: Configuration, spec: {package: acme/conf:v1.0.0}}", []string{"news.example.org"}, ""},
-		"All":           {"the dependencies of Providers, too", crds.FollowAll, "{apiVersion: pkg.crossplane.io/v1, kind: Configuration, spec: {package: acme/conf:v1.0.0}}", []string{"families.example.org", "news.example.org"}, ""},
-		"None":          {"nothing but what is named", crds.FollowNone, "{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: acme/provider:v1.1.0}}\n---\n" + meta("Function", `{provider: acme/family, version: v1.0.0}`), []string{"news.example.org"}, ""},
-		"Others":        {"what is of no interest is passed over", "", "{apiVersion: v1, kind: Secret}", nil, ""},
-		"NoVersion":     {"no tag fits", "", meta("Function", `{provider: acme/provider, version: ">=v9"}`), nil, "none of its 4 tags is >=v9"},
-		"NoConstraint":  {"a version that is none", "", meta("Function", `{provider: acme/provider, version: newest}`), nil, `reading the version "newest"`},
-		"NotThere":      {"no such package", "", meta("Function", `{provider: acme/none, version: v1.0.0}`), nil, "acme/none"},
-		"NoDefinition":  {"a CRD that names nothing", "", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", nil, "file.yaml:1: the group is missing"},
-		"NothingDigest": {"a digest is a version", "", meta("Function", `{provider: acme/provider, version: "sha256:`+strings.Repeat("0", 64)+`"}`), nil, "acme/provider@sha256:0000"},
+		"Constraint":    {"the highest version without a prerelease is used", "", meta("Function", `{provider: acme/provider, version: ">=v1.0.0"}`), []string{"news.example.org"}, ""},
+		"Exact":         {"a version may be a tag", "", meta("Function", `{provider: acme/provider, version: v1.0.0}`), []string{"olds.example.org"}, ""},
+		"Ring":          {"Configurations are followed once", "", "{apiVersion: pkg.crossplane.io/v1, kind: Configuration, spec: {package: acme/conf:v1.0.0}}", []string{"news.example.org"}, ""},
+		"All":           {"the dependencies of Providers are followed", crds.FollowAll, "{apiVersion: pkg.crossplane.io/v1, kind: Configuration, spec: {package: acme/conf:v1.0.0}}", []string{"families.example.org", "news.example.org"}, ""},
+		"None":          {"only named packages are read", crds.FollowNone, "{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: acme/provider:v1.1.0}}\n---\n" + meta("Function", `{provider: acme/family, version: v1.0.0}`), []string{"news.example.org"}, ""},
+		"Others":        {"other objects are ignored", "", "{apiVersion: v1, kind: Secret}", nil, ""},
+		"NoVersion":     {"a constraint without a matching tag is an error", "", meta("Function", `{provider: acme/provider, version: ">=v9"}`), nil, "none of its 4 tags is >=v9"},
+		"NoConstraint":  {"an invalid version is an error", "", meta("Function", `{provider: acme/provider, version: newest}`), nil, `reading the version "newest"`},
+		"NotThere":      {"a missing package is an error", "", meta("Function", `{provider: acme/none, version: v1.0.0}`), nil, "acme/none"},
+		"NoDefinition":  {"a CRD without a group is an error", "", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", nil, "file.yaml:1: the group is missing"},
+		"NothingDigest": {"a version may be a digest", "", meta("Function", `{provider: acme/provider, version: "sha256:`+strings.Repeat("0", 64)+`"}`), nil, "acme/provider@sha256:0000"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// The first of two CRDs of one name counts, and the user is told if they differ.
+// The first of two CRDs with one name is used. If they differ, the user is
+// warned.
 func TestCollectTwice(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.yaml": crd("as"), "b.yml": crd("as"), "sub/c.yaml": strings.Replace(crd("as"), "kind: A", "kind: B", 1), "d.json": crd("no"), "e.txt": crd("no")} {
@@ -142,7 +143,7 @@ func TestCollectStdin(t *testing.T) {
 	}
 }
 
-// Offline nothing is asked of a registry, and a source that is in one is an error.
+// Offline no registry is asked, and a source in a registry is an error.
 func TestCollectOffline(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("a.yaml", []byte(crd("as")+"\n---\n{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: registry.example.org/a/b:v1}}"), 0o600); err != nil {
@@ -157,7 +158,7 @@ func TestCollectOffline(t *testing.T) {
 	}
 }
 
-// What cannot be read is told, and the rest counts, if somebody listens.
+// Errors are passed to Faulty, and the rest is collected.
 func TestCollectFaulty(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crd("as") + "\n---\na: b: c\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n---\n" + crd("bs"))}
 	var told []string

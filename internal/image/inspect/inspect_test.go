@@ -37,7 +37,7 @@ spec:
   - {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: example.org/b, version: ">=v1"}
 `
 
-// packageOf builds a package of files, over runtimes.
+// packageOf builds a package of files on runtimes.
 func packageOf(t *testing.T, files map[string]string, runtimes ...v1.Image) xpkg.Artifact {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
@@ -57,7 +57,7 @@ func packageOf(t *testing.T, files map[string]string, runtimes ...v1.Image) xpkg
 	return a
 }
 
-// runtimeFor is a runtime image for a platform, with a layer of its own.
+// runtimeFor returns a runtime image for a platform, with its own layer.
 func runtimeFor(t *testing.T, platform string) v1.Image {
 	t.Helper()
 	img, err := random.Image(4096, 1)
@@ -81,7 +81,7 @@ func runtimeFor(t *testing.T, platform string) v1.Image {
 	return img
 }
 
-// tarOf is the tar of a file.
+// tarOf returns a tar with one file.
 func tarOf(t *testing.T, name, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -98,8 +98,7 @@ func tarOf(t *testing.T, name, text string) []byte {
 	return b.Bytes()
 }
 
-// layered is an image of layers that hold package.yaml, with these marks as
-// annotations.
+// layered returns an image of layers with package.yaml and these marks.
 func layered(t *testing.T, yaml string, marks ...string) v1.Image {
 	t.Helper()
 	img := empty.Image
@@ -143,8 +142,8 @@ func TestArtifact(t *testing.T) {
 	if len(d.Images) != 2 || len(d.Notes) != 0 || d.Images[0].PackageDigest != d.Package.Digest {
 		t.Errorf("got %d images, notes %q", len(d.Images), d.Notes)
 	}
-	// The size is that of what a registry keeps, in which the package's own layers
-	// are there once.
+	// The size is that in a registry, which stores the package's own layers
+	// once.
 	shared := d.Images[0].Layers[1].Size + d.Images[0].Layers[2].Size
 	index, _ := a.Size()
 	if want := index + d.Images[0].Size + d.Images[1].Size - shared; d.Size != want {
@@ -152,8 +151,7 @@ func TestArtifact(t *testing.T) {
 	}
 }
 
-// Of a package in a registry the layers of the runtime are not fetched, and
-// package.yaml once.
+// The layers of the runtime are not fetched, and package.yaml is fetched once.
 func TestArtifactFetchesNoMore(t *testing.T) {
 	var mu sync.Mutex
 	var blobs []string
@@ -229,13 +227,13 @@ func TestArtifactNotes(t *testing.T) {
 		name   string // of the package, or "" for none
 		note   string
 	}{
-		"TwoBases":      {"the first base layer counts", layered(t, metadata, "base", "base"), false, "fn", "has 2 base layers"},
-		"Labelled":      {"tools lose annotations, and keep labels", label(layered(t, metadata, "")), false, "fn", "only the labels of its config"},
-		"Unmarked":      {"an image in a registry is not fetched to look for it", layered(t, metadata, ""), false, "", ""},
-		"UnmarkedFile":  {"a file is searched, as the control plane does", layered(t, metadata, ""), true, "fn", ""},
-		"Plain":         {"a plain image is no error", runtimeFor(t, "linux/amd64"), true, "", ""},
-		"Differ":        {"the control plane reads that of linux/amd64", index(on(layered(t, other, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/amd64")), false, "fn", "do not hold the same package.yaml"},
-		"NotForControl": {"an index that no control plane can use", index(on(layered(t, metadata, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/arm")), false, "fn", "no image is for linux/amd64"},
+		"TwoBases":      {"the first of several base layers is used", layered(t, metadata, "base", "base"), false, "fn", "has 2 base layers"},
+		"Labelled":      {"a label marks the base layer if the annotation is lost", label(layered(t, metadata, "")), false, "fn", "only the labels of its config"},
+		"Unmarked":      {"an image in a registry is not searched", layered(t, metadata, ""), false, "", ""},
+		"UnmarkedFile":  {"a file is searched, as by the control plane", layered(t, metadata, ""), true, "fn", ""},
+		"Plain":         {"a plain image is not an error", runtimeFor(t, "linux/amd64"), true, "", ""},
+		"Differ":        {"the package.yaml of linux/amd64 is used", index(on(layered(t, other, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/amd64")), false, "fn", "do not hold the same package.yaml"},
+		"NotForControl": {"an index without linux/amd64 has a note", index(on(layered(t, metadata, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/arm")), false, "fn", "no image is for linux/amd64"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -350,13 +348,13 @@ func TestCompare(t *testing.T) {
 		breaking bool
 		want     []string
 	}{
-		"Same":               {"the same package", packageOf(t, files), false, nil},
-		"Step":               {"elements are told apart by their names", with("c.yaml", strings.Replace(composition, "{step: one,", "{step: zero, functionRef: {name: g}}, {step: one,", 1)), false, []string{"changed Composition a: added spec.pipeline[zero]"}},
-		"CompositionRemoved": {"XRs may name it", with("c.yaml", ""), true, []string{"removed Composition a:"}},
-		"CompositionAdded":   {"nobody names it", with("d.yaml", strings.Replace(composition, "name: a}", "name: b}", 1)), false, []string{"added Composition b:"}},
-		"FieldRemoved":       {"XRs have it", with("x.yaml", strings.Replace(xrd, "a: {type: string}", "", 1)), true, []string{"changed CompositeResourceDefinition as.example.org: changed spec.versions[v1].schema.openAPIV3Schema"}},
-		"Dependency":         {"dependencies are told apart by their names", with("crossplane.yaml", strings.Replace(meta, "version: v1}", "version: v2}", 1)), false, []string{"changed spec.dependsOn[example.org/a].version"}},
-		"Constraint":         {"who has an older Crossplane sees it", with("crossplane.yaml", strings.Replace(meta, "v2.0.0", "v2.1.0", 1)), false, []string{"changed spec.crossplane.version"}},
+		"Same":               {"equal packages do not differ", packageOf(t, files), false, nil},
+		"Step":               {"elements of lists are identified by name", with("c.yaml", strings.Replace(composition, "{step: one,", "{step: zero, functionRef: {name: g}}, {step: one,", 1)), false, []string{"changed Composition a: added spec.pipeline[zero]"}},
+		"CompositionRemoved": {"a removed Composition is breaking", with("c.yaml", ""), true, []string{"removed Composition a:"}},
+		"CompositionAdded":   {"an added Composition is not breaking", with("d.yaml", strings.Replace(composition, "name: a}", "name: b}", 1)), false, []string{"added Composition b:"}},
+		"FieldRemoved":       {"an incompatible schema is breaking", with("x.yaml", strings.Replace(xrd, "a: {type: string}", "", 1)), true, []string{"changed CompositeResourceDefinition as.example.org: changed spec.versions[v1].schema.openAPIV3Schema"}},
+		"Dependency":         {"dependencies are identified by package", with("crossplane.yaml", strings.Replace(meta, "version: v1}", "version: v2}", 1)), false, []string{"changed spec.dependsOn[example.org/a].version"}},
+		"Constraint":         {"another Crossplane version is a change", with("crossplane.yaml", strings.Replace(meta, "v2.0.0", "v2.1.0", 1)), false, []string{"changed spec.crossplane.version"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -403,8 +401,7 @@ func TestCompareImages(t *testing.T) {
 	}
 }
 
-// Whatever a stranger's package.yaml holds is described or refused, and does not
-// differ from itself.
+// Any package.yaml is described or an error, and does not differ from itself.
 func FuzzPackageYAML(f *testing.F) {
 	f.Add([]byte(metadata))
 	f.Add([]byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: 3\nmetadata: []\nspec: {dependsOn: [1, {provider: {}}], capabilities: {}}\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [1]}}\n"))

@@ -23,13 +23,13 @@ func TestFunctions(t *testing.T) {
 		want         []lock.Dependency
 		err          string
 	}{
-		"None":      {"nothing has to be needed", head, nil, ""},
-		"OldForm":   {"metadata names a Function by its own field", head + "spec:\n  dependsOn:\n  - function: a/f\n    version: v1\n", []lock.Dependency{{"a/f", "v1", "p", 5}}, ""},
-		"NewForm":   {"or by apiVersion, kind and package", head + "spec:\n  dependsOn:\n  - {apiVersion: pkg.crossplane.io/v1, kind: Function, package: a/f, version: v1}\n", []lock.Dependency{{"a/f", "v1", "p", 5}}, ""},
-		"Others":    {"other packages are no functions", head + "spec:\n  dependsOn:\n  - {provider: a/p, version: v1}\n  - {configuration: a/c, version: v1}\n  - {function: a/f, version: v1}\n", []lock.Dependency{{"a/f", "v1", "p", 7}}, ""},
-		"NoList":    {"what is no list says nothing", head + "spec:\n  dependsOn: {a: b}\n", nil, "p:4: spec.dependsOn has to be a list"},
-		"NoObject":  {"nor does what is no object", head + "spec:\n  dependsOn:\n  - a/f\n", nil, "p:4: an entry of spec.dependsOn is not an object"},
-		"NoPackage": {"a version alone means nothing", head + "spec:\n  dependsOn:\n  - version: v1\n", nil, "p:5: spec.dependsOn[0] names no package"},
+		"None":      {"dependencies are optional", head, nil, ""},
+		"OldForm":   {"a Function may have its own field", head + "spec:\n  dependsOn:\n  - function: a/f\n    version: v1\n", []lock.Dependency{{"a/f", "v1", "p", 5}}, ""},
+		"NewForm":   {"a Function may have apiVersion, kind and package", head + "spec:\n  dependsOn:\n  - {apiVersion: pkg.crossplane.io/v1, kind: Function, package: a/f, version: v1}\n", []lock.Dependency{{"a/f", "v1", "p", 5}}, ""},
+		"Others":    {"other packages are ignored", head + "spec:\n  dependsOn:\n  - {provider: a/p, version: v1}\n  - {configuration: a/c, version: v1}\n  - {function: a/f, version: v1}\n", []lock.Dependency{{"a/f", "v1", "p", 7}}, ""},
+		"NoList":    {"dependsOn must be a list", head + "spec:\n  dependsOn: {a: b}\n", nil, "p:4: spec.dependsOn has to be a list"},
+		"NoObject":  {"an entry must be an object", head + "spec:\n  dependsOn:\n  - a/f\n", nil, "p:4: an entry of spec.dependsOn is not an object"},
+		"NoPackage": {"an entry must name a package", head + "spec:\n  dependsOn:\n  - version: v1\n", nil, "p:5: spec.dependsOn[0] names no package"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,15 +69,15 @@ func TestDependencyNamed(t *testing.T) {
 		name   string
 		want   string
 	}{
-		"ObjectName":  {"a cluster names the object after the repository", of("registry.example.org/acme/f", "registry.example.org/other/f"), "acme-f", "registry.example.org/acme/f"},
-		"LastPart":    {"people name it after that's last part", of("registry.example.org/acme/f", "registry.example.org/acme/g"), "f", "registry.example.org/acme/f"},
-		"ObjectFirst": {"the cluster's name counts first", of("registry.example.org/acme/a-f", "registry.example.org/a/f"), "a-f", "registry.example.org/a/f"},
-		"Ambiguous":   {"of two with one last part nobody knows which", of("registry.example.org/acme/f", "registry.example.org/other/f"), "f", ""},
-		"SameObject":  {"nor of two that a cluster would give one name", of("one.example.org/acme/f", "two.example.org/acme/f"), "acme-f", ""},
+		"ObjectName":  {"the object has the name of the repository's path", of("registry.example.org/acme/f", "registry.example.org/other/f"), "acme-f", "registry.example.org/acme/f"},
+		"LastPart":    {"the last part of the repository is a name", of("registry.example.org/acme/f", "registry.example.org/acme/g"), "f", "registry.example.org/acme/f"},
+		"ObjectFirst": {"the name of the object has priority", of("registry.example.org/acme/a-f", "registry.example.org/a/f"), "a-f", "registry.example.org/a/f"},
+		"Ambiguous":   {"two repositories with one last part are ambiguous", of("registry.example.org/acme/f", "registry.example.org/other/f"), "f", ""},
+		"SameObject":  {"two repositories with one object name are ambiguous", of("one.example.org/acme/f", "two.example.org/acme/f"), "acme-f", ""},
 		"Dots":        {"dots become dashes", of("registry.example.org/acme/f.x"), "acme-f-x", "registry.example.org/acme/f.x"},
-		"NoRegistry":  {"a registry may come from elsewhere", of("f"), "f", "f"},
-		"NotThere":    {"another is another", of("registry.example.org/acme/f"), "g", ""},
-		"NoReference": {"what is no reference has no name", of("a b"), "", ""},
+		"NoRegistry":  {"the registry is ignored", of("f"), "f", "f"},
+		"NotThere":    {"another name has no dependency", of("registry.example.org/acme/f"), "g", ""},
+		"NoReference": {"an invalid reference has no name", of("a b"), "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestDependencyNamed(t *testing.T) {
 	}
 }
 
-// tags are those of the one repository that there is.
+// tags are the tags of the only repository.
 type tags struct {
 	all    []string
 	listed *int
@@ -119,18 +119,18 @@ func TestResolve(t *testing.T) {
 		want, err       string
 		lists           int
 	}{
-		"Highest":        {"the highest version, not the last word", ">=v1.0.0", many, ":1.10.0", "", 1},
-		"Caret":          {"constraints are those of Masterminds", "^v1.2.0, <v1.9.0", many, ":v1.2.0", "", 1},
-		"Prerelease":     {"a prerelease counts where the constraint names one", ">=v2.0.0-0", many, ":v2.0.0-rc.1", "", 1},
-		"NoPrerelease":   {"and nowhere else", ">=v2.0.0", many, "", "none of its 8 tags is >=v2.0.0", 1},
-		"Exact":          {"an exact version is a tag, and nothing is listed", "v1.2.0", many, ":v1.2.0", "", 0},
-		"ExactOtherwise": {"a tag may say the same version otherwise", "v1.10.0", many, ":1.10.0", "", 1},
-		"SameVersion":    {"of two tags of one version the full one", "1.0.0", many, ":v1.0.0", "", 1},
-		"Digest":         {"a digest is a version", digest, nil, "@" + digest, "", 0},
-		"Build":          {"build metadata is in no tag", "v1.2.0+build", many, ":v1.2.0", "", 1},
-		"NoVersion":      {"a reference needs a tag", "", many, "", "has no tag", 0},
-		"NoConstraint":   {"latest is no constraint", "latest", many, "", `reading the version "latest" of "acme/f": it is neither a constraint nor a digest`, 0},
-		"NoTags":         {"there may be none", ">=v1", nil, "", "none of its 0 tags is >=v1", 1},
+		"Highest":        {"the highest version is used, not the last tag", ">=v1.0.0", many, ":1.10.0", "", 1},
+		"Caret":          {"constraints have the syntax of Masterminds", "^v1.2.0, <v1.9.0", many, ":v1.2.0", "", 1},
+		"Prerelease":     {"a prerelease is used if the constraint names one", ">=v2.0.0-0", many, ":v2.0.0-rc.1", "", 1},
+		"NoPrerelease":   {"other constraints ignore prereleases", ">=v2.0.0", many, "", "none of its 8 tags is >=v2.0.0", 1},
+		"Exact":          {"an exact version is a tag, without a list", "v1.2.0", many, ":v1.2.0", "", 0},
+		"ExactOtherwise": {"a tag may spell the version differently", "v1.10.0", many, ":1.10.0", "", 1},
+		"SameVersion":    {"the full tag of one version is used", "1.0.0", many, ":v1.0.0", "", 1},
+		"Digest":         {"a version may be a digest", digest, nil, "@" + digest, "", 0},
+		"Build":          {"build metadata cannot be in a tag", "v1.2.0+build", many, ":v1.2.0", "", 1},
+		"NoVersion":      {"a reference must have a tag", "", many, "", "has no tag", 0},
+		"NoConstraint":   {"latest is not a constraint", "latest", many, "", `reading the version "latest" of "acme/f": it is neither a constraint nor a digest`, 0},
+		"NoTags":         {"a repository may have no tags", ">=v1", nil, "", "none of its 0 tags is >=v1", 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -59,11 +59,8 @@ func (i Image) key() key {
 	return key{i.repository().Name(), i.Constraint}
 }
 
-// ref returns the parsed Reference, which was validated.
-func (i Image) ref() (name.Reference, error) { return remote.ParseReference(i.Reference, "") }
-
 func (i Image) repository() name.Repository {
-	ref, err := i.ref()
+	ref, err := remote.ParseReference(i.Reference, "")
 	if err != nil {
 		return name.Repository{}
 	}
@@ -81,24 +78,21 @@ func (i Image) compare(other Image) int {
 	return cmp.Or(cmp.Compare(i.Reference, other.Reference), cmp.Compare(i.Constraint, other.Constraint))
 }
 
-func (l *Lock) images() []Image { return slices.Concat(l.Functions, l.BaseImages) }
-
 // Pin returns the locked digest of ref. A locked digest is returned unchanged.
 // Errors name ref in one sentence.
 func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
-	for _, i := range l.images() {
-		_, isDigest := ref.(name.Digest)
-		same := i.Reference == ref.Name() || isDigest && i.repository().Name() == ref.Context().Name() && i.Digest == ref.Identifier()
-		if same {
+	_, isDigest := ref.(name.Digest)
+	but := ""
+	for _, i := range slices.Concat(l.Functions, l.BaseImages) {
+		mayDiffer := isDigest && i.repository().Name() == ref.Context().Name()
+		switch {
+		case i.Reference == ref.Name(), mayDiffer && i.Digest == ref.Identifier():
 			return ref.Context().Digest(i.Digest), nil
+		case mayDiffer && but == "":
+			but = fmt.Sprintf("which has %s of it", i.Digest)
 		}
 	}
-	for _, i := range l.images() {
-		if _, ok := ref.(name.Digest); ok && i.repository().Name() == ref.Context().Name() {
-			return nil, l.refuse(ref.Name(), fmt.Sprintf("which has %s of it", i.Digest))
-		}
-	}
-	return nil, l.refuse(ref.Name(), "")
+	return nil, l.refuse(ref.Name(), but)
 }
 
 // Reference returns the locked version of a dependency, as the full name of its
@@ -108,17 +102,16 @@ func (l *Lock) Reference(d Dependency, parse func(string) (name.Reference, error
 	if err != nil {
 		return "", d.At(err)
 	}
+	but := ""
 	for _, i := range l.Functions {
-		if i.key() == w {
+		switch {
+		case i.key() == w:
 			return i.Reference, nil
+		case i.Constraint != "" && i.repository().Name() == w.name && but == "":
+			but = fmt.Sprintf("which has %s for %s", i.Reference, i.Constraint)
 		}
 	}
-	for _, i := range l.Functions {
-		if i.Constraint != "" && i.repository().Name() == w.name {
-			return "", d.At(l.refuse(d.Package+" "+d.Version, fmt.Sprintf("which has %s for %s", i.Reference, i.Constraint)))
-		}
-	}
-	return "", d.At(l.refuse(d.Package+" "+d.Version, ""))
+	return "", d.At(l.refuse(d.Package+" "+d.Version, but))
 }
 
 func (l *Lock) refuse(what, but string) error {

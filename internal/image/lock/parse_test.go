@@ -17,7 +17,7 @@ import (
 
 const (
 	head = "apiVersion: xfn.dev/v1alpha1\nkind: Lock\n"
-	// These are the digests of nothing that there is.
+	// Digests of no content.
 	one = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 	two = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
 )
@@ -32,33 +32,33 @@ func TestParse(t *testing.T) {
 	cases := map[string]struct {
 		reason, text, err string
 	}{
-		"OtherVersion":     {"what a later version says cannot be known", "apiVersion: xfn.dev/v2\nkind: Lock\n", "l:1: expected a Lock of xfn.dev/v1alpha1, got kind Lock of xfn.dev/v2"},
-		"OtherKind":        {"another object is no lock", "kind: Function\napiVersion: xfn.dev/v1alpha1\n", "expected a Lock"},
-		"Nothing":          {"an empty file locks nothing", "# nothing\n", "l: the file holds no YAML document"},
-		"Two":              {"of two documents nobody knows which counts", head + "---\n" + head, "l:4: a lock file contains one document"},
-		"List":             {"a list is no lock", "- a\n", "l:1: expected an object, got a list"},
-		"NoYAML":           {"a file may be broken", head + "functions: [\n", "l:3: "},
-		"TwiceInOne":       {"a key may be there twice", head + "functions: []\nfunctions: []\n", "l:4: key \"functions\" already set in map"},
-		"UnknownField":     {"what is not known may matter", head + "images: []\n", "l:3: images: there is no such field"},
-		"UnknownEntry":     {"also in an entry", head + "functions:\n- reference: " + ref + "\n  digest: '" + one + "'\n  size: 1\n", "l:6: functions[0].size: there is no such field"},
-		"NoList":           {"functions are several", head + "functions: {a: b}\n", "l:3: functions: expected a list, got an object"},
-		"NoObject":         {"an entry has fields", head + "functions:\n- a\n", "l:4: functions[0]: expected an object, got a string"},
-		"NoReference":      {"without a reference nothing is locked", head + "functions:\n- digest: '" + one + "'\n", "l:4: functions[0]: reference is missing"},
-		"NumberAsDigest":   {"a digest is a text", head + "functions:\n- reference: " + ref + "\n  digest: 12\n", "l:5: functions[0].digest: expected a string, got a number"},
+		"OtherVersion":     {"another version of the format is an error", "apiVersion: xfn.dev/v2\nkind: Lock\n", "l:1: expected a Lock of xfn.dev/v1alpha1, got kind Lock of xfn.dev/v2"},
+		"OtherKind":        {"another kind is an error", "kind: Function\napiVersion: xfn.dev/v1alpha1\n", "expected a Lock"},
+		"Nothing":          {"an empty file is an error", "# nothing\n", "l: the file holds no YAML document"},
+		"Two":              {"two documents are an error", head + "---\n" + head, "l:4: a lock file contains one document"},
+		"List":             {"a list is an error", "- a\n", "l:1: expected an object, got a list"},
+		"NoYAML":           {"invalid YAML is an error", head + "functions: [\n", "l:3: "},
+		"TwiceInOne":       {"a repeated key is an error", head + "functions: []\nfunctions: []\n", "l:4: key \"functions\" already set in map"},
+		"UnknownField":     {"an unknown field is an error", head + "images: []\n", "l:3: images: there is no such field"},
+		"UnknownEntry":     {"an unknown field of an entry is an error", head + "functions:\n- reference: " + ref + "\n  digest: '" + one + "'\n  size: 1\n", "l:6: functions[0].size: there is no such field"},
+		"NoList":           {"functions must be a list", head + "functions: {a: b}\n", "l:3: functions: expected a list, got an object"},
+		"NoObject":         {"an entry must be an object", head + "functions:\n- a\n", "l:4: functions[0]: expected an object, got a string"},
+		"NoReference":      {"a reference is required", head + "functions:\n- digest: '" + one + "'\n", "l:4: functions[0]: reference is missing"},
+		"NumberAsDigest":   {"a digest must be a string", head + "functions:\n- reference: " + ref + "\n  digest: 12\n", "l:5: functions[0].digest: expected a string, got a number"},
 		"NoDigest":         {"a digest has 64 digits", head + "functions:\n- reference: " + ref + "\n  digest: sha256:12\n", `l:5: "sha256:12" is not a digest`},
-		"NoRegistry":       {"a name without a registry means another elsewhere", head + "functions:\n" + entry("acme/f:v1", one), `l:4: "acme/f:v1" is not a full reference`},
-		"NoTag":            {"a repository is many images", head + "baseImages:\n" + entry("registry.example.org/acme/f", one), `is not a full reference`},
-		"TagAndDigest":     {"one of the two is enough", head + "functions:\n" + entry("registry.example.org/acme/f:v1@"+one, one), `is not a full reference`},
-		"Credentials":      {"no secret belongs here, nor in an error", head + "functions:\n" + entry("u:secret@registry.example.org/acme/f:v1", one), `is not a full reference`},
-		"OtherDigest":      {"a digest is its own", head + "functions:\n" + entry("registry.example.org/acme/f@"+two, one), "l:4: " + one + " is not the digest of "},
-		"NotAllowed":       {"an entry edited by hand may contradict itself", head + "functions:\n" + entry(ref, one, ", constraint: '>=v2'"), "l:4: the constraint >=v2 does not allow " + ref},
-		"NoConstraint":     {"so may one with a constraint that is none", head + "functions:\n" + entry(ref, one, ", constraint: newest"), "l:4: the constraint newest does not allow " + ref},
-		"ConstraintDigest": {"a digest is allowed by itself", head + "functions:\n" + entry("registry.example.org/acme/f@"+one, one, ", constraint: '>=v1'"), "l:4: the constraint >=v1 does not allow "},
-		"Duplicate":        {"of two entries nobody knows which counts", head + "functions:\n" + good + good, "l:5: " + ref + " is locked twice"},
-		"DuplicateRange":   {"two for one constraint are no better", head + "functions:\n" + entry(ref, one, ", constraint: '>=v1'") + entry("registry.example.org/acme/f:v1.3.0", one, ", constraint: '>=v1'"), "l:5: registry.example.org/acme/f >=v1 is locked twice"},
-		"TwoDigests":       {"a reference means one digest", head + "functions:\n" + good + "baseImages:\n" + entry(ref, two), "l:6: " + ref + " is locked with two digests"},
-		"Conflict":         {"git leaves its marks", head + "functions:\n<<<<<<< HEAD\n" + good + "=======\n>>>>>>> a\n", "l:4: it holds an unresolved merge conflict of git"},
-		"Files":            {"files are names", head + "files: [1]\n", "l:3: files[0]: expected a string, got a number"},
+		"NoRegistry":       {"a reference must have a registry", head + "functions:\n" + entry("acme/f:v1", one), `l:4: "acme/f:v1" is not a full reference`},
+		"NoTag":            {"a reference must have a tag or digest", head + "baseImages:\n" + entry("registry.example.org/acme/f", one), `is not a full reference`},
+		"TagAndDigest":     {"a reference must not have a tag and a digest", head + "functions:\n" + entry("registry.example.org/acme/f:v1@"+one, one), `is not a full reference`},
+		"Credentials":      {"credentials are an error that does not show them", head + "functions:\n" + entry("u:secret@registry.example.org/acme/f:v1", one), `is not a full reference`},
+		"OtherDigest":      {"the digests of an entry must be equal", head + "functions:\n" + entry("registry.example.org/acme/f@"+two, one), "l:4: " + one + " is not the digest of "},
+		"NotAllowed":       {"a constraint must allow the reference", head + "functions:\n" + entry(ref, one, ", constraint: '>=v2'"), "l:4: the constraint >=v2 does not allow " + ref},
+		"NoConstraint":     {"an invalid constraint is an error", head + "functions:\n" + entry(ref, one, ", constraint: newest"), "l:4: the constraint newest does not allow " + ref},
+		"ConstraintDigest": {"a digest must be its own constraint", head + "functions:\n" + entry("registry.example.org/acme/f@"+one, one, ", constraint: '>=v1'"), "l:4: the constraint >=v1 does not allow "},
+		"Duplicate":        {"a repeated reference is an error", head + "functions:\n" + good + good, "l:5: " + ref + " is locked twice"},
+		"DuplicateRange":   {"a repeated constraint is an error", head + "functions:\n" + entry(ref, one, ", constraint: '>=v1'") + entry("registry.example.org/acme/f:v1.3.0", one, ", constraint: '>=v1'"), "l:5: registry.example.org/acme/f >=v1 is locked twice"},
+		"TwoDigests":       {"two digests of one reference are an error", head + "functions:\n" + good + "baseImages:\n" + entry(ref, two), "l:6: " + ref + " is locked with two digests"},
+		"Conflict":         {"a merge conflict is an error with a hint", head + "functions:\n<<<<<<< HEAD\n" + good + "=======\n>>>>>>> a\n", "l:4: it holds an unresolved merge conflict of git"},
+		"Files":            {"a file name must be a string", head + "files: [1]\n", "l:3: files[0]: expected a string, got a number"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// full is a lock with one of each kind of entry, in no order.
+// full returns a lock with each kind of entry, unsorted.
 func full() *lock.Lock {
 	return &lock.Lock{
 		Path:  "l",
@@ -124,7 +124,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Whatever is read is written as what is read again, in the same bytes.
+// A parsed lock is encoded and parsed to the same bytes.
 func FuzzParse(f *testing.F) {
 	text, err := full().Encode()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// A world is a registry, and files that name what is in it.
+// A world is a registry, and files that refer to its images.
 type world struct {
 	host   string
 	asked  atomic.Int64
@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// push moves a tag to an image that is new.
+// push moves a tag to a new image.
 func (w *world) push(t *testing.T, tag string) {
 	t.Helper()
 	img, err := random.Image(16, 1)
@@ -77,7 +77,7 @@ func (w *world) sources() lock.Sources {
 	return lock.Sources{Reader: manifest.Reader{FS: w.fsys}, Parse: w.parse, ImageAnnotation: "image"}
 }
 
-// wants collects from a file with that text, and base images.
+// wants collects the wants of a file and base images.
 func (w *world) wants(t *testing.T, text string, bases ...string) []lock.Want {
 	t.Helper()
 	if err := afero.WriteFile(w.fsys, "file.yaml", []byte(text), 0o600); err != nil {
@@ -116,7 +116,7 @@ func metadata(pkg, version string) string {
 	return "---\napiVersion: meta.pkg.crossplane.io/v1beta1\nkind: Function\nspec:\n  dependsOn:\n  - {function: '" + pkg + "', version: '" + version + "'}\n"
 }
 
-// said is a lock as "reference constraint digest" lines, without the host.
+// said returns a lock as "reference constraint digest" lines, without the host.
 func (w *world) said(l *lock.Lock) []string {
 	lines := []string{}
 	for _, list := range [][]lock.Image{l.Functions, l.BaseImages} {
@@ -127,7 +127,7 @@ func (w *world) said(l *lock.Lock) []string {
 	return lines
 }
 
-// What is locked stays until it is asked for again or nobody wants it.
+// Locked images are kept until they are updated or no longer wanted.
 func TestLock(t *testing.T) {
 	w := newWorld(t)
 	for _, tag := range []string{"acme/f:v1.0.0", "acme/f:v1.1.0", "acme/g:v1", "base:v1"} {
@@ -160,13 +160,13 @@ func TestLock(t *testing.T) {
 		want         []string
 		asks         bool
 	}{
-		"Same":     {"nothing is asked for", text, []string{"base:v1", "acme/g:v1"}, nil, want, false},
-		"Unused":   {"what nobody names goes", function("acme/g:v1"), nil, nil, want[:1], false},
-		"Missing":  {"what is new comes, the rest stays", function("acme/h:v1") + function("acme/g:v1"), nil, nil, []string{want[0], "acme/h:v1 " + now["acme/h:v1"]}, true},
-		"Changed":  {"another constraint is another wish", metadata("acme/f", ">=v1.0.0, <v1.1.0"), nil, nil, []string{"acme/f:v1.0.0 >=v1.0.0, <v1.1.0 " + was["acme/f:v1.0.0"]}, true},
-		"Again":    {"all is asked for again", metadata("acme/f", ">=v1.0.0"), []string{"base:v1"}, func(lock.Image) bool { return true }, []string{"acme/f:v1.2.0 >=v1.0.0 " + now["acme/f:v1.2.0"], "base:v1 " + now["base:v1"]}, true},
-		"Named":    {"or what is named", function("acme/g:v1"), []string{"base:v1"}, func(i lock.Image) bool { return i.Named("base") }, []string{want[0], "base:v1 " + now["base:v1"]}, true},
-		"OneImage": {"one reference means one digest, also where it was locked before", function("acme/f:v1.1.0") + metadata("acme/f", "v1.1.0"), nil, nil, []string{"acme/f:v1.1.0 " + now["acme/f:v1.1.0"], "acme/f:v1.1.0 v1.1.0 " + now["acme/f:v1.1.0"]}, true},
+		"Same":     {"nothing is resolved again", text, []string{"base:v1", "acme/g:v1"}, nil, want, false},
+		"Unused":   {"unwanted images are removed", function("acme/g:v1"), nil, nil, want[:1], false},
+		"Missing":  {"new images are added, and others are kept", function("acme/h:v1") + function("acme/g:v1"), nil, nil, []string{want[0], "acme/h:v1 " + now["acme/h:v1"]}, true},
+		"Changed":  {"another constraint is another image", metadata("acme/f", ">=v1.0.0, <v1.1.0"), nil, nil, []string{"acme/f:v1.0.0 >=v1.0.0, <v1.1.0 " + was["acme/f:v1.0.0"]}, true},
+		"Again":    {"all images are resolved again", metadata("acme/f", ">=v1.0.0"), []string{"base:v1"}, func(lock.Image) bool { return true }, []string{"acme/f:v1.2.0 >=v1.0.0 " + now["acme/f:v1.2.0"], "base:v1 " + now["base:v1"]}, true},
+		"Named":    {"a named image is resolved again", function("acme/g:v1"), []string{"base:v1"}, func(i lock.Image) bool { return i.Named("base") }, []string{want[0], "base:v1 " + now["base:v1"]}, true},
+		"OneImage": {"a reference has one digest, also where it was locked before", function("acme/f:v1.1.0") + metadata("acme/f", "v1.1.0"), nil, nil, []string{"acme/f:v1.1.0 " + now["acme/f:v1.1.0"], "acme/f:v1.1.0 v1.1.0 " + now["acme/f:v1.1.0"]}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -197,10 +197,10 @@ func TestLockFails(t *testing.T) {
 	w := newWorld(t)
 	w.push(t, "acme/f:v1.0.0")
 	for name, tc := range map[string]struct{ reason, text, want string }{
-		"Vanished": {"a tag may be there no more", "# a comment\n" + function("acme/f:v2.0.0"), `/acme/f:v2.0.0": file.yaml:6: pulling "`},
-		"NoFit":    {"no version may fit", metadata("acme/f", ">=v2"), `/acme/f >=v2": file.yaml:6: finding a version of "acme/f": none of its 1 tags is >=v2`},
-		"NoSuch":   {"nor may there be such a repository", metadata("acme/z", ">=v2"), `/acme/z >=v2": file.yaml:6: listing the tags of "`},
-		"NoRange":  {"a version may be none", metadata("acme/f", "newest"), `file.yaml:6: reading the version "newest"`},
+		"Vanished": {"a missing tag is an error", "# a comment\n" + function("acme/f:v2.0.0"), `/acme/f:v2.0.0": file.yaml:6: pulling "`},
+		"NoFit":    {"a constraint without a matching tag is an error", metadata("acme/f", ">=v2"), `/acme/f >=v2": file.yaml:6: finding a version of "acme/f": none of its 1 tags is >=v2`},
+		"NoSuch":   {"a missing repository is an error", metadata("acme/z", ">=v2"), `/acme/z >=v2": file.yaml:6: listing the tags of "`},
+		"NoRange":  {"an invalid version is an error", metadata("acme/f", "newest"), `file.yaml:6: reading the version "newest"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.resolve(t, (&lock.Lock{}).Plan(w.wants(t, tc.text), nil))
@@ -227,18 +227,18 @@ func TestCollect(t *testing.T) {
 		}
 	}
 	cases := map[string]struct{ reason, path, want, err string }{
-		"Folder":     {"a folder is its YAML files", "functions", "acme/a:v1, acme/b:v1", ""},
-		"Root":       {"a package root is its metadata", "root", "acme/d >=v1", ""},
-		"Annotation": {"another image may run in place of a file", "annotated.yaml", "acme/x:v1", ""},
-		"Nothing":    {"a file with nothing to lock is the wrong file", "nothing.yaml", "", "nothing.yaml: it contains no Function and no package metadata"},
-		"Provider":   {"no render runs a Provider", "provider.yaml", "", "it contains no Function"},
-		"Odd":        {"a package is a text", "odd.yaml", "", "odd.yaml:5: spec.package has to be the reference or path of a package"},
-		"Empty":      {"and says something", "empty.yaml", "", "empty.yaml:5: spec.package has to be"},
-		"NoTag":      {"a repository is no image", "bad.yaml", "", "bad.yaml:5: parsing reference \"acme/a\": it has no tag"},
-		"Broken":     {"the line of what is broken is told", "broken.yaml", "", "broken.yaml:1"},
-		"NoPackage":  {"a dependency may name nothing", "wrong.yaml", "", "wrong.yaml:6: spec.dependsOn[0] names no package"},
-		"NoName":     {"or what is no name", "bad-package.yaml", "", "bad-package.yaml:6: parsing reference"},
-		"Absent":     {"a file may not be there", "absent.yaml", "", `reading "absent.yaml": `},
+		"Folder":     {"a folder means its YAML files", "functions", "acme/a:v1, acme/b:v1", ""},
+		"Root":       {"a package root means its metadata", "root", "acme/d >=v1", ""},
+		"Annotation": {"the image of the annotation is locked for a file", "annotated.yaml", "acme/x:v1", ""},
+		"Nothing":    {"a file with nothing to lock is an error", "nothing.yaml", "", "nothing.yaml: it contains no Function and no package metadata"},
+		"Provider":   {"Providers are not locked", "provider.yaml", "", "it contains no Function"},
+		"Odd":        {"a package must be a string", "odd.yaml", "", "odd.yaml:5: spec.package has to be the reference or path of a package"},
+		"Empty":      {"a package must not be empty", "empty.yaml", "", "empty.yaml:5: spec.package has to be"},
+		"NoTag":      {"a repository without a tag is an error", "bad.yaml", "", "bad.yaml:5: parsing reference \"acme/a\": it has no tag"},
+		"Broken":     {"an error has its line", "broken.yaml", "", "broken.yaml:1"},
+		"NoPackage":  {"a dependency must name a package", "wrong.yaml", "", "wrong.yaml:6: spec.dependsOn[0] names no package"},
+		"NoName":     {"a dependency must be a valid name", "bad-package.yaml", "", "bad-package.yaml:6: parsing reference"},
+		"Absent":     {"a missing file is an error", "absent.yaml", "", `reading "absent.yaml": `},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -264,13 +264,13 @@ func TestPin(t *testing.T) {
 	l := full()
 	const f = "registry.example.org/acme/f"
 	cases := map[string]struct{ reason, ref, want, err string }{
-		"Tag":         {"a tag is its digest", f + ":v1.2.0", f + "@" + one, ""},
-		"Base":        {"so is that of a base image", "registry.example.org:5000/python:3.12", "registry.example.org:5000/python@" + one, ""},
-		"Digest":      {"a digest is one that is locked", f + "@" + one, f + "@" + one, ""},
-		"Both":        {"of a tag and a digest the digest counts", f + ":v7@" + one, f + "@" + one, ""},
-		"OtherTag":    {"another tag is not", f + ":v1.3.0", "", `"` + f + `:v1.3.0" is not in the lock file "l"`},
-		"OtherDigest": {"nor is another digest", f + "@" + two, "", `"` + f + "@" + two + `" is not in the lock file "l", which has ` + one + " of it"},
-		"OtherRepo":   {"nor one that is locked elsewhere", "registry.example.org/acme/z@" + one, "", "is not in the lock file"},
+		"Tag":         {"a tag is replaced by its digest", f + ":v1.2.0", f + "@" + one, ""},
+		"Base":        {"the tag of a base image is replaced by its digest", "registry.example.org:5000/python:3.12", "registry.example.org:5000/python@" + one, ""},
+		"Digest":      {"a locked digest is unchanged", f + "@" + one, f + "@" + one, ""},
+		"Both":        {"the digest of a tag and a digest is used", f + ":v7@" + one, f + "@" + one, ""},
+		"OtherTag":    {"another tag is an error", f + ":v1.3.0", "", `"` + f + `:v1.3.0" is not in the lock file "l"`},
+		"OtherDigest": {"another digest is an error", f + "@" + two, "", `"` + f + "@" + two + `" is not in the lock file "l", which has ` + one + " of it"},
+		"OtherRepo":   {"a digest of another repository is an error", "registry.example.org/acme/z@" + one, "", "is not in the lock file"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -295,12 +295,12 @@ func TestPin(t *testing.T) {
 func TestReference(t *testing.T) {
 	const g = "acme/g"
 	cases := map[string]struct{ reason, pkg, version, want, err string }{
-		"Constraint": {"a constraint is the version that was locked", "acme/f", ">=v1.0.0, <v2", "acme/f:v1.2.0", ""},
-		"Whole":      {"a whole reference is itself", "acme/f:v1.2.0", "", "acme/f:v1.2.0", ""},
-		"Digest":     {"a digest, too", g, two, "acme/g@" + two, ""},
-		"Other":      {"another constraint may mean another version", "acme/f", ">=v1.0.0", "", `p:3: "acme/f >=v1.0.0" is not in the lock file "l", which has registry.example.org/acme/f:v1.2.0 for >=v1.0.0, <v2`},
-		"Unlocked":   {"what is not locked has no version", "acme/z", "v1", "", `p:3: "acme/z v1" is not in the lock file "l"`},
-		"NoName":     {"what is no name is none", "a b", "v1", "", "p:3: parsing reference"},
+		"Constraint": {"a constraint is replaced by the locked version", "acme/f", ">=v1.0.0, <v2", "acme/f:v1.2.0", ""},
+		"Whole":      {"a reference is unchanged", "acme/f:v1.2.0", "", "acme/f:v1.2.0", ""},
+		"Digest":     {"a digest is unchanged", g, two, "acme/g@" + two, ""},
+		"Other":      {"another constraint is an error", "acme/f", ">=v1.0.0", "", `p:3: "acme/f >=v1.0.0" is not in the lock file "l", which has registry.example.org/acme/f:v1.2.0 for >=v1.0.0, <v2`},
+		"Unlocked":   {"an unlocked package is an error", "acme/z", "v1", "", `p:3: "acme/z v1" is not in the lock file "l"`},
+		"NoName":     {"an invalid name is an error", "a b", "v1", "", "p:3: parsing reference"},
 	}
 	for what, tc := range cases {
 		t.Run(what, func(t *testing.T) {

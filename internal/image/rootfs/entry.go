@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// apply applies an entry of a layer to the tree.
 func (t *tree) apply(h *tar.Header, content io.Reader) error {
 	if size := max(len(h.Name), len(h.Linkname)); size > t.limits.PathBytes {
 		return fmt.Errorf("an entry has a path of %d bytes, more than the limit of %d", size, t.limits.PathBytes)
@@ -35,7 +34,7 @@ func (t *tree) apply(h *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// inside returns the name of an entry as a clean path relative to the root.
+// inside returns the name of an entry relative to the root.
 func inside(name string) (string, error) {
 	clean := path.Clean(strings.TrimLeft(name, "/"))
 	if clean == ".." || strings.HasPrefix(clean, "../") {
@@ -101,7 +100,6 @@ func describe(h *tar.Header) description {
 	return d
 }
 
-// describe sets the metadata of a file or directory.
 func (t *tree) describe(name string, d description) error {
 	if err := t.own(name, d); err != nil {
 		return err
@@ -112,7 +110,6 @@ func (t *tree) describe(name string, d description) error {
 	return t.here().Chtimes(name, d.mtime, d.mtime)
 }
 
-// own sets the owner of a file, link or directory.
 func (t *tree) own(name string, d description) error {
 	if t.owner == nil {
 		return nil
@@ -207,7 +204,7 @@ func (t *tree) putFile(name string, d description, size int64, content io.Reader
 var zeros [64 << 10]byte
 
 // fill writes a file. Blocks of zeros become holes, so that a sparse file needs
-// no more disk space than its data, whatever its size is.
+// little disk space.
 func (t *tree) fill(f *os.File, size int64, content io.Reader) error {
 	hole := false
 	for left := size; left > 0; {
@@ -270,8 +267,7 @@ func (t *tree) whiteout(dir, name string) error {
 	return t.remove(hidden, keep)
 }
 
-// remove removes a name from the current directory, except for what keep
-// contains.
+// remove removes a name from the current directory, except the content of keep.
 func (t *tree) remove(name string, keep made) error {
 	below, kept := keep[name]
 	if !kept {
@@ -290,8 +286,7 @@ func (t *tree) remove(name string, keep made) error {
 	return errors.Join(t.clear(below), t.leave())
 }
 
-// clear removes the content of the current directory, except for what keep
-// contains.
+// clear removes the content of the current directory, except that of keep.
 func (t *tree) clear(keep made) error {
 	names, err := fsx.ReadNames(t.here())
 	for _, n := range names {

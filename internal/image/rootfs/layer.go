@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// layer applies a layer to the tree. left is the number of bytes of layers that
-// may still be read.
+// layer applies a layer to the tree. It decrements left by the bytes of the
+// layer.
 func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int64) (err error) {
 	plain, err := oci.Plain(ctx, l, left)
 	if err != nil {

@@ -20,8 +20,7 @@ func openDir(path string) (*os.File, error) {
 }
 
 // isOwn returns an error if another user created the directory or may write to
-// it, because its content may not be what its name says. Users may share a
-// cache.
+// it, because its content may be forged. Users may share a cache.
 func isOwn(entry *os.File) error {
 	info, err := entry.Stat()
 	if err != nil {
@@ -34,15 +33,15 @@ func isOwn(entry *os.File) error {
 	return nil
 }
 
-// mayNotRun reports whether the file system of an open file forbids to execute
+// mayNotRun reports whether the file system of a file forbids to execute
 // programs.
 func mayNotRun(f *os.File) bool {
 	var stat unix.Statfs_t
 	return unix.Fstatfs(int(f.Fd()), &stat) == nil && stat.Flags&unix.ST_NOEXEC != 0
 }
 
-// syncFiles writes the file system of dir to disk. One call for all files is
-// faster: one call for each would take longer than unpacking.
+// syncFiles syncs the file system of dir. Syncing each file would take longer
+// than unpacking.
 func syncFiles(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// errSystem is the reason why this system cannot unpack images. Only Linux can
-// run such roots, and other file systems lack some of their features.
+// errSystem is the reason why this system cannot unpack images: only Linux runs
+// them.
 var errSystem = errors.New("unpacking root file systems of images needs Linux")
 
 func openDir(path string) (*os.File, error) { return os.Open(path) }

@@ -14,10 +14,9 @@ import (
 
 // Usage is the disk space that a store, or a part of it, uses.
 type Usage struct {
-	// Roots is the number of roots.
 	Roots int
-	// Bytes is the total size of their files, and of files that killed
-	// processes left.
+	// Bytes is the size of all files, including those that killed processes
+	// left.
 	Bytes int64
 }
 
@@ -30,9 +29,9 @@ func Used(ctx context.Context, dir string) (Usage, error) {
 	return u, nil
 }
 
-// Prune removes from the store in dir the roots whose last use was before a
-// time, and files that killed processes left. It returns their usage. Roots in
-// use stay. With dry set it removes nothing.
+// Prune removes the roots in dir that were last used before a time, and files
+// that killed processes left. It returns their usage. Used roots are kept. With
+// dry set it removes nothing.
 func Prune(ctx context.Context, dir string, before time.Time, dry bool) (Usage, error) {
 	u, err := each(ctx, dir, func(e entry) (bool, error) { return e.prune(before, dry) })
 	if err != nil {
@@ -64,8 +63,8 @@ func (e entry) prune(before time.Time, dry bool) (removed bool, err error) {
 	return true, e.discard()
 }
 
-// sweep removes what killed processes left in a folder of entries. It ignores
-// errors, because other roots do not need this; Prune returns them.
+// sweep removes what killed processes left. It ignores errors; Prune returns
+// them.
 func sweep(folder string) {
 	entries, _ := entriesIn(folder)
 	for _, e := range entries {

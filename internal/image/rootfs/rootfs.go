@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,16 +19,14 @@ type Options struct {
 	// Dir is the directory of the store. Unpack creates it if it does not
 	// exist.
 	Dir string
-	// Owner is the owner of the files. If it is nil, the caller owns all of
-	// them.
+	// Owner is the owner of the files. Nil means the caller.
 	Owner *Owner
 	Limits
-	// Progress receives how many stored bytes of the layers have been read.
+	// Progress receives the number of stored bytes that were read.
 	Progress progress.Func
 }
 
-// idRange is the number of ids of an Owner. Ids of the image outside of the
-// range become nobody.
+// Ids of the image outside of the range become nobody.
 const (
 	idRange = 1 << 16
 	nobody  = idRange - 2
@@ -38,53 +37,41 @@ const (
 // caller needs CAP_CHOWN and CAP_FOWNER.
 type Owner struct{ UID, GID int }
 
-// of returns the ids on the host for ids of the image.
 func (o Owner) of(uid, gid int) (int, int) {
-	return o.UID + withinRange(uid), o.GID + withinRange(gid)
-}
-
-func withinRange(id int) int {
-	if id < 0 || id >= idRange {
-		return nobody
+	if uid < 0 || uid >= idRange {
+		uid = nobody
 	}
-	return id
+	if gid < 0 || gid >= idRange {
+		gid = nobody
+	}
+	return o.UID + uid, o.GID + gid
 }
 
 // Limits restrict what an image may use. Zero means the default.
 type Limits struct {
-	// Bytes limits the total size of the files, and of the layers as they
-	// are read. The default is 8 GiB.
+	// Bytes limits the size of the files and of the layers. The default is
+	// 8 GiB.
 	Bytes int64
-	// Entries limits the number of entries in all layers, including
-	// directories without an entry. The default is 262144.
+	// Entries limits the entries in all layers and implicit directories.
+	// The default is 262144.
 	Entries int
-	// PathBytes limits the length of an entry's name and of a link's
-	// target. The default is 4096.
+	// PathBytes limits the length of a name or link target. The default is
+	// 4096.
 	PathBytes int
 	// Depth limits the number of nested directories. The default is 64.
 	Depth int
 }
 
 func (l Limits) orDefaults() Limits {
-	set(&l.Bytes, 8<<30)
-	set(&l.Entries, 1<<18)
-	set(&l.PathBytes, 4096)
-	set(&l.Depth, 64)
-	return l
+	return Limits{cmp.Or(l.Bytes, 8<<30), cmp.Or(l.Entries, 1<<18), cmp.Or(l.PathBytes, 4096), cmp.Or(l.Depth, 64)}
 }
 
-func set[T int | int64](n *T, def T) {
-	if *n == 0 {
-		*n = def
-	}
-}
-
-// A Root is an unpacked root file system. Other processes may use it at the
-// same time, so it must not be written to.
+// A Root is an unpacked root file system. Other processes may use it, so it
+// must not be written to.
 type Root struct {
-	// Path is the directory of the root. Only its owner can enter the
-	// parent directory, so that other users of the host cannot access files
-	// that the image permits everyone to write.
+	// Path is the directory of the root. Other users of the host cannot
+	// enter its parent directory, because the image may permit everyone to
+	// write files.
 	Path string
 	// Config is the image's configuration for running it.
 	Config v1.Config
@@ -95,18 +82,18 @@ type Root struct {
 // Release ends the use of the root. Prune may remove it afterwards.
 func (r *Root) Release() error { return r.lease.Close() }
 
-// Unpack returns the root file system of img. The caller must call Release.
-// Unpack reads only the image's config if the store has the root already.
-// Concurrent calls for one root, from any process, wait for the first of them.
-// After an error no part of the root is left.
+// Unpack returns the root file system of img. The caller must call Release. If
+// the store has the root, Unpack reads only the image's config. Concurrent
+// calls, from any process, unpack once. After an error no part of the root is
+// left.
 //
 // Layers are applied in order (OCI image spec, "Image Layer Filesystem
-// Changeset"), and must match the DiffIDs of the config. Modes and modification
+// Changeset") and must match the DiffIDs of the config. Modes and modification
 // times of files and directories are kept; Python needs the times to use its
 // compiled files. Setuid and setgid bits, extended attributes, device nodes and
-// pipes are not kept: processes that share a root could communicate through a
-// pipe. A link is never followed out of the root. The parent directory of an
-// entry may be a link only if the link leads to a directory of the image.
+// pipes, through which processes could communicate, are not kept. Links are
+// never followed out of the root. The parent directory of an entry may be a
+// link only to a directory of the image.
 func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	if errSystem != nil {
 		return nil, fmt.Errorf("unpacking the image: %w", errSystem)
@@ -126,7 +113,6 @@ func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	return &Root{Path: e.root(), Config: config.Config, lease: lease}, nil
 }
 
-// unpack unpacks an image into an empty directory.
 func unpack(ctx context.Context, img v1.Image, diffIDs []v1.Hash, dir *os.Root, o Options) error {
 	layers, err := img.Layers()
 	if err != nil {

@@ -17,18 +17,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// Names in a store.
 const (
 	rootsFolder = "roots/sha256"
 	rootName    = "rootfs"
 	partialName = "partial"
 )
 
-// format is part of the digest of an entry. A new format hides roots that older
-// versions unpacked differently.
+// format is part of the digest of an entry. A new format hides roots of older
+// versions.
 const format = "xfn root file system 2"
 
-// poll is the time between attempts to lock an entry.
 const poll = 5 * time.Millisecond
 
 // An entry is the directory of one root in a store.
@@ -37,8 +35,7 @@ type entry struct {
 	owner *Owner
 }
 
-// entryOf returns the entry for the root of the layers with these DiffIDs, in
-// order.
+// entryOf returns the entry of the root of these layers.
 func entryOf(store string, diffIDs []v1.Hash, owner *Owner) entry {
 	sum := sha256.New()
 	fmt.Fprintln(sum, format)
@@ -53,7 +50,6 @@ func entryOf(store string, diffIDs []v1.Hash, owner *Owner) entry {
 
 func (e entry) root() string { return filepath.Join(e.dir, rootName) }
 
-// whole reports whether the entry has a complete root.
 func (e entry) whole() (bool, error) {
 	_, err := os.Lstat(e.root())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,8 +59,8 @@ func (e entry) whole() (bool, error) {
 }
 
 // get returns a lease of the root; closing it releases the root. If the root
-// does not exist, fill creates it. While another process creates it, get waits.
-// It does not wait for other leases, which may last as long as a function runs.
+// does not exist, fill creates it, or get waits for the process that does. It
+// does not wait for leases, which may last as long as a function runs.
 func (e entry) get(ctx context.Context, fill func(*os.Root) error) (*os.File, error) {
 	for {
 		lease, err := e.use()
@@ -122,8 +118,7 @@ func (e entry) create(fill func(*os.Root) error) (err error) {
 	return nil
 }
 
-// build creates the root. The caller must have locked the entry, as for
-// discard.
+// build creates the root in a locked entry.
 func (e entry) build(fill func(*os.Root) error) (err error) {
 	dir, err := os.OpenRoot(e.dir)
 	if err != nil {
@@ -152,8 +147,8 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 	return fsx.Cause(dir.Rename(partialName, rootName))
 }
 
-// discard removes the entry. It first renames the root, so that an incomplete
-// root never has the name of a complete one.
+// discard removes a locked entry. It first renames the root, so that an
+// incomplete root never has the name of a complete one.
 func (e entry) discard() error {
 	dir, err := os.OpenRoot(e.dir)
 	if err == nil {
@@ -171,7 +166,6 @@ func (e entry) discard() error {
 	return nil
 }
 
-// errLocked says that another process has locked the entry.
 var errLocked = errors.New("another process uses it")
 
 // lock creates the entry's directory if it does not exist, and locks it until
@@ -204,7 +198,7 @@ func (e entry) lock(mode fsx.LockMode) (*os.File, error) {
 	}
 }
 
-// makeDir creates the entry's directory. Only its owner can enter it.
+// makeDir creates the entry's directory, which only its owner can enter.
 func (e entry) makeDir() error {
 	if err := os.MkdirAll(filepath.Dir(e.dir), 0o755); err != nil {
 		return err

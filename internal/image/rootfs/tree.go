@@ -14,20 +14,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// maxLinks limits the path elements of links in an entry's path. Each link
-// counts as one more.
+// maxLinks limits the links in an entry's path, and the elements of their
+// targets.
 const maxLinks = 256
 
-// A tree is a root file system while it is unpacked. It keeps a trail of open
+// A tree is a root file system that is being unpacked. It keeps a trail of open
 // directories from the root to the current one. A name is looked up only in the
-// last directory of the trail, one element at a time. So no link is followed
-// except by enter.
+// last directory, one element at a time, so that only enter follows links.
 type tree struct {
 	trail  []step
 	owner  *Owner
 	limits Limits
-	// entries and content are the totals of the layers so far. content is
-	// in bytes and includes the holes of sparse files.
+	// entries and content are totals of the layers. content is in bytes,
+	// with holes.
 	entries int
 	content int64
 	// made has the paths that the current layer has created.
@@ -35,18 +34,16 @@ type tree struct {
 	buffer [len(zeros)]byte
 }
 
-// A step is an open directory of a trail.
 type step struct {
 	name string
 	dir  *os.Root
-	// mode and mtime are set when the directory is left. Writing to the
-	// directory may need another mode, and changes the time.
+	// mode and mtime are set when the directory is left, because writing
+	// may need another mode and changes the time.
 	mode   fs.FileMode
 	mtime  time.Time
 	opened bool
 }
 
-// newTree returns the tree for an empty directory.
 func newTree(root *os.Root, owner *Owner, limits Limits) (*tree, error) {
 	t := &tree{trail: []step{{dir: root}}, owner: owner, limits: limits}
 	return t, t.describeRoot(undescribed)
@@ -131,7 +128,7 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 	}
 }
 
-// pushNew creates and enters a directory that has no entry.
+// pushNew creates and enters a directory without an entry.
 func (t *tree) pushNew(name string) error {
 	if err := t.count(1, 0); err != nil {
 		return err
@@ -145,7 +142,6 @@ func (t *tree) pushNew(name string) error {
 	return t.push(name, undescribed.mode, undescribed.mtime)
 }
 
-// push enters a directory.
 func (t *tree) push(name string, mode fs.FileMode, mtime time.Time) error {
 	if len(t.trail) > t.limits.Depth {
 		return fmt.Errorf("more than %d directories are nested", t.limits.Depth)
@@ -164,7 +160,6 @@ func (t *tree) push(name string, mode fs.FileMode, mtime time.Time) error {
 	return nil
 }
 
-// leave goes to the parent directory.
 func (t *tree) leave() error {
 	last := t.trail[len(t.trail)-1]
 	t.trail = t.trail[:len(t.trail)-1]
@@ -180,8 +175,7 @@ func (t *tree) leaveTo(open int) error {
 	return err
 }
 
-// settle sets the final time and mode of a directory. The mode is last, because
-// it may deny access.
+// settle sets the final time and mode of a directory. The mode may deny access.
 func (s step) settle() error {
 	if err := s.dir.Chtimes(".", s.mtime, s.mtime); err != nil || !s.opened {
 		return err
@@ -202,8 +196,8 @@ func (t *tree) count(entries int, size int64) error {
 	return nil
 }
 
-// replace calls create in the current directory. If the name exists, replace
-// removes it first.
+// replace calls create in the current directory. It first removes an existing
+// file.
 func (t *tree) replace(name string, create func() error) error {
 	err := create()
 	if !errors.Is(err, fs.ErrExist) {
@@ -221,12 +215,10 @@ func split(name string) []string {
 	return slices.DeleteFunc(parts, func(p string) bool { return p == "" || p == "." })
 }
 
-// A made is a directory in which a layer has created something. It has a key
-// for each name that the layer created, and for each parent directory of such a
-// name.
+// A made is a directory in which a layer has created names. It has a key for
+// each name, and for each parent directory of a name.
 type made map[string]made
 
-// add records a path.
 func (m made) add(parts []string) {
 	for _, p := range parts {
 		if m[p] == nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-// image returns an image of random layers, the first of which is there twice.
+// image returns an image of random layers. Its first layer occurs twice.
 func image(t testing.TB, os, arch string) v1.Image {
 	t.Helper()
 	img, err := random.Image(3000, 2)
@@ -102,7 +102,8 @@ func digest(t testing.TB, a oci.Artifact) v1.Hash {
 	return h
 }
 
-// What is written is read back as the same artifact, and gives the same file.
+// A written file is read as the same artifact, and written again as the same
+// file.
 func TestRoundTrip(t *testing.T) {
 	amd64, arm64 := image(t, "linux", "amd64"), image(t, "linux", "arm64")
 	cases := map[string]struct {
@@ -110,8 +111,8 @@ func TestRoundTrip(t *testing.T) {
 		a      oci.Artifact
 	}{
 		"Image":  {"one platform is an image", amd64},
-		"Index":  {"several are an index", index(t, arm64, amd64)},
-		"Nested": {"an index may hold an index", mutate.AppendManifests(index(t, amd64), mutate.IndexAddendum{Add: index(t, arm64)})},
+		"Index":  {"several platforms are an index", index(t, arm64, amd64)},
+		"Nested": {"an index may be nested", mutate.AppendManifests(index(t, amd64), mutate.IndexAddendum{Add: index(t, arm64)})},
 		"Empty":  {"an index may be empty", index(t)},
 	}
 	for name, tc := range cases {
@@ -119,7 +120,7 @@ func TestRoundTrip(t *testing.T) {
 			data := write(t, tc.a)
 			f := open(t, file(t, data))
 			if f.Docker {
-				t.Error("what we write is an OCI layout")
+				t.Error("a written file was read as a Docker archive")
 			}
 			if got, want := digest(t, f.Artifact), digest(t, tc.a); got != want {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, want)
@@ -154,9 +155,9 @@ func TestOthersRead(t *testing.T) {
 		a      oci.Artifact
 		docker v1.Image
 	}{
-		"Image":      {"an image is the one in both", arm64, arm64},
-		"Index":      {"Docker gets linux/amd64 of several", index(t, arm64, amd64), amd64},
-		"NotCurrent": {"or else the first", index(t, arm64, image(t, "linux", "s390x")), arm64},
+		"Image":      {"an image is the same in both formats", arm64, arm64},
+		"Index":      {"Docker gets the image for linux/amd64", index(t, arm64, amd64), amd64},
+		"NotCurrent": {"Docker gets the first image if none is for linux/amd64", index(t, arm64, image(t, "linux", "s390x")), arm64},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -240,8 +241,8 @@ func untar(t *testing.T, path string) string {
 	return dir
 }
 
-// Metadata comes last, each blob is there once, and nothing of this machine
-// is in the headers.
+// Metadata is last, each blob occurs once, and headers do not depend on this
+// machine.
 func TestLayoutOfFile(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	m, err := img.Manifest()
@@ -288,7 +289,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 		want   string
 	}{
 		"Missing":   {"the file must exist", filepath.Join(dir, "gone"), "no such file"},
-		"Directory": {"a directory is no tar", dir, "not a regular file"},
+		"Directory": {"a directory is not a tar", dir, "not a regular file"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -308,7 +309,7 @@ func TestOpenStops(t *testing.T) {
 	}
 }
 
-// Cut anywhere, a file is refused or, if only its padding is missing, whole.
+// A truncated file is an error, unless only its padding is missing.
 func TestOpenTruncated(t *testing.T) {
 	data := write(t, image(t, "linux", "amd64"))
 	for n := 0; n < len(data); n += 97 {
@@ -323,8 +324,8 @@ func TestOpenTruncated(t *testing.T) {
 	}
 }
 
-// A bit that changed is found, on opening or on reading, unless it makes the
-// file another: oci-layout and index.json, of a block each, have no digest.
+// A changed bit is an error when the file is opened or read, except in
+// oci-layout and index.json, which have no digest.
 func TestChangedBits(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	data := write(t, img)

@@ -18,8 +18,8 @@ import (
 
 const configType = "application/vnd.oci.image.config.v1+json"
 
-// Docker's engines write layouts beside their own manifest.json since version
-// 25, whole or not.
+// Docker's engines write layouts since version 25, complete or not, beside
+// manifest.json.
 func TestOpenDockerSave(t *testing.T) {
 	layer := string(tarOf(t, member{name: "a", text: "b"}))
 	config := `{"os":"linux","architecture":"amd64","rootfs":{"type":"layers","diff_ids":["sha256:` + sha(layer) + `"]}}`
@@ -39,9 +39,9 @@ func TestOpenDockerSave(t *testing.T) {
 		docker  bool
 	}{
 		"TwoTags":    {"one image may have two names", layoutOf(tagged(whole, "v1")+","+tagged(whole, "latest"), docker, blob(whole)), false},
-		"ByID":       {"an image without a name is in no index", []member{marker, {name: "index.json", text: `{"schemaVersion":2,"manifests":null}`}, docker}, true},
-		"Engine25":   {"that engine forgot the layers", layoutOf(desc(manifestType, bare), docker, blob(bare)), true},
-		"Containerd": {"one platform of the index is there", layoutOf(desc(indexType, partly), docker, blob(partly), blob(whole)), true},
+		"ByID":       {"an image without a name is not in the index", []member{marker, {name: "index.json", text: `{"schemaVersion":2,"manifests":null}`}, docker}, true},
+		"Engine25":   {"this engine omits the layers", layoutOf(desc(manifestType, bare), docker, blob(bare)), true},
+		"Containerd": {"one platform of the index is present", layoutOf(desc(indexType, partly), docker, blob(partly), blob(whole)), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -78,8 +78,8 @@ func assertLayers(t *testing.T, img v1.Image, want ...string) {
 	}
 }
 
-// A layout that was changed is not passed over for what stands beside it, nor
-// is one of several images.
+// A layout with a wrong digest or several images is an error, not a Docker
+// archive.
 func TestOpenRefusesTheRest(t *testing.T) {
 	config := `{"rootfs":{"type":"layers","diff_ids":[]}}`
 	manifest := `{"schemaVersion":2,"config":` + desc(configType, config) + `,"layers":[]}`
@@ -92,10 +92,10 @@ func TestOpenRefusesTheRest(t *testing.T) {
 		members []member
 		want    string
 	}{
-		"Changed":   {"a wrong digest is no gap", layoutOf(desc(manifestType, other), docker, member{name: blob(other).name, text: manifest + "\n"}), "has the digest"},
-		"Several":   {"which of two to take is not ours to guess", layoutOf(good+","+desc(manifestType, other), docker, blob(manifest), blob(other)), "lists 2 images"},
-		"SeveralID": {"nor is it without an index", layoutOf("", two), "manifest.json lists 2 images"},
-		"NoBlobs":   {"the file may be cut off", layoutOf(good, docker), "it has no blobs"},
+		"Changed":   {"a wrong digest is an error", layoutOf(desc(manifestType, other), docker, member{name: blob(other).name, text: manifest + "\n"}), "has the digest"},
+		"Several":   {"several images in the index are an error", layoutOf(good+","+desc(manifestType, other), docker, blob(manifest), blob(other)), "lists 2 images"},
+		"SeveralID": {"several images in manifest.json are an error", layoutOf("", two), "manifest.json lists 2 images"},
+		"NoBlobs":   {"a truncated file is an error", layoutOf(good, docker), "it has no blobs"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestOpenRefusesTheRest(t *testing.T) {
 	}
 }
 
-// A signature or the like may stand in an index, and stays in it.
+// An index keeps signatures and other artifacts.
 func TestRoundTripOfOtherArtifacts(t *testing.T) {
 	config, content := "{}", "signed"
 	signature := `{"schemaVersion":2,"artifactType":"application/vnd.example","config":` + desc("application/vnd.oci.empty.v1+json", config) + `,"layers":[` + desc("application/vnd.example.signature", content) + `]}`
@@ -138,7 +138,7 @@ func TestRoundTripOfOtherArtifacts(t *testing.T) {
 
 var errRead = errors.New("the layer was read")
 
-// A hugeLayer says that it has 8 GiB, and no more than that.
+// A hugeLayer has a size of 8 GiB but no content.
 type hugeLayer struct{ v1.Layer }
 
 func (hugeLayer) Digest() (v1.Hash, error) {
@@ -149,7 +149,7 @@ func (hugeLayer) MediaType() (types.MediaType, error)  { return types.OCILayer, 
 func (hugeLayer) Compressed() (io.ReadCloser, error)   { return nil, errRead }
 func (hugeLayer) Uncompressed() (io.ReadCloser, error) { return nil, errRead }
 
-// The plain tar format holds files of less than 8 GiB.
+// USTAR has no files of 8 GiB or more.
 func TestWriteHugeLayer(t *testing.T) {
 	d, err := partial.Descriptor(hugeLayer{})
 	if err != nil {

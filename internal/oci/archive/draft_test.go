@@ -28,7 +28,7 @@ func draft(t testing.TB) (*archive.Draft, *os.File) {
 	return archive.NewDraft(f), f
 }
 
-// compressed adds a layer that holds a file of so many bytes.
+// compressed adds a layer with a file of this size.
 func compressed(t testing.TB, d *archive.Draft, name string, size int) v1.Layer {
 	t.Helper()
 	data := tarOf(t, member{name: name, text: string(make([]byte, size))})
@@ -42,7 +42,7 @@ func compressed(t testing.TB, d *archive.Draft, name string, size int) v1.Layer 
 	return l
 }
 
-// imageOf returns an image of layers, of which the last is a package's own.
+// imageOf returns an image whose last layer is a package's own.
 func imageOf(t testing.TB, arch string, own v1.Layer, layers ...v1.Layer) v1.Image {
 	t.Helper()
 	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
@@ -63,35 +63,35 @@ func imageOf(t testing.TB, arch string, own v1.Layer, layers ...v1.Layer) v1.Ima
 	return img
 }
 
-// A draft becomes the very file that Write writes, without copying, if layers
-// came in its order; a file that is read back and written again is the same.
+// A draft becomes the file that Write writes, without copying, if its layers
+// are in order. A file that is read and written again is unchanged.
 func TestDraftIsWhatWriteWrites(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		// add adds layers to a draft and returns what is to be written.
+		// add adds layers to a draft and returns the artifact to write.
 		add  func(d *archive.Draft, own v1.Layer) oci.Artifact
 		want bool
 	}{
 		"One": {"an image", func(d *archive.Draft, own v1.Layer) oci.Artifact {
 			return imageOf(t, "amd64", own, compressed(t, d, "a", 3<<20), compressed(t, d, "b", 10))
 		}, true},
-		"Nothing": {"no layer was added yet", func(_ *archive.Draft, own v1.Layer) oci.Artifact { return imageOf(t, "amd64", own) }, true},
-		"Several": {"own layers come after those of all images", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+		"Nothing": {"an empty draft is complete", func(_ *archive.Draft, own v1.Layer) oci.Artifact { return imageOf(t, "amd64", own) }, true},
+		"Several": {"own layers are after the layers of all images", func(d *archive.Draft, own v1.Layer) oci.Artifact {
 			a := imageOf(t, "amd64", own, compressed(t, d, "a", 10))
 			return index(t, a, imageOf(t, "arm64", own, compressed(t, d, "b", 20)))
 		}, true},
-		"Shared": {"a layer of two images is there once", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+		"Shared": {"a layer of two images is stored once", func(d *archive.Draft, own v1.Layer) oci.Artifact {
 			base, a := compressed(t, d, "base", 10), compressed(t, d, "a", 10)
 			return index(t, imageOf(t, "amd64", own, base, a), imageOf(t, "arm64", own, base, compressed(t, d, "b", 20)))
 		}, true},
-		"Twice": {"so is one that is twice in an image, or was made twice", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+		"Twice": {"a repeated layer is stored once", func(d *archive.Draft, own v1.Layer) oci.Artifact {
 			return imageOf(t, "amd64", own, compressed(t, d, "a", 10), compressed(t, d, "b", 4<<20), compressed(t, d, "a", 10), compressed(t, d, "b", 4<<20))
 		}, true},
-		"Order": {"layers came in another order", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+		"Order": {"layers in another order are not kept", func(d *archive.Draft, own v1.Layer) oci.Artifact {
 			b := compressed(t, d, "b", 20)
 			return imageOf(t, "amd64", own, compressed(t, d, "a", 10), b)
 		}, false},
-		"Orphan": {"a layer is in no image", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+		"Orphan": {"a layer of no image is not kept", func(d *archive.Draft, own v1.Layer) oci.Artifact {
 			a := compressed(t, d, "a", 10)
 			compressed(t, d, "b", 20)
 			return imageOf(t, "amd64", own, a)
@@ -142,8 +142,7 @@ func sizeOf(t *testing.T, f *os.File) int64 {
 	return info.Size()
 }
 
-// A layer that could not be made leaves nothing, not even where the next one's
-// padding is.
+// A failed layer leaves nothing, not even in the padding of the next layer.
 func TestDraftAfterFailure(t *testing.T) {
 	d, f := draft(t)
 	broken := errors.New("broken")
@@ -164,7 +163,7 @@ func TestDraftAfterFailure(t *testing.T) {
 	}
 }
 
-// A copied layer is checked on the way, or told what it is.
+// A copied layer is verified, or its digest is computed.
 func TestDraftCopy(t *testing.T) {
 	const text = "stored"
 	digest := v1.Hash{Algorithm: "sha256", Hex: sha(text)}
@@ -174,9 +173,9 @@ func TestDraftCopy(t *testing.T) {
 		digest v1.Hash
 		fails  bool
 	}{
-		"Known":   {"a digest may be right", digest, false},
-		"Lie":     {"or wrong", lie, true},
-		"Unknown": {"or not be there", v1.Hash{}, false},
+		"Known":   {"a right digest is accepted", digest, false},
+		"Lie":     {"a wrong digest is an error", lie, true},
+		"Unknown": {"a missing digest is computed", v1.Hash{}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

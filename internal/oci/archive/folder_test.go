@@ -38,10 +38,10 @@ func TestOpenFolder(t *testing.T) {
 		dir    string
 		want   oci.Artifact
 	}{
-		"Image":  {"one image is that image", imagetest.Layout(t, amd64), amd64},
+		"Image":  {"one image is opened", imagetest.Layout(t, amd64), amd64},
 		"Twice":  {"two names of one image are one image", imagetest.Layout(t, amd64, amd64), amd64},
-		"Index":  {"an index is that index", imagetest.Layout(t, both), both},
-		"Nested": {"an index may lie in an index", imagetest.Layout(t, index(t, amd64), arm64), nil},
+		"Index":  {"an index is opened", imagetest.Layout(t, both), both},
+		"Nested": {"a nested index is opened", imagetest.Layout(t, index(t, amd64), arm64), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 }
 
-// Several images, as buildx leaves them, are an index of them all.
+// Several images, as buildx writes them, are an index.
 func TestOpenFolderOfSeveral(t *testing.T) {
 	images := []v1.Image{image(t, "linux", "amd64"), image(t, "linux", "arm64")}
 	a, err := openFolder(t, imagetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context())
@@ -103,12 +103,12 @@ func TestOpenFolderRefuses(t *testing.T) {
 		spoil  func(dir string) error
 		want   string
 	}{
-		"NoMarker":  {"any folder can be named", func(dir string) error { return os.Remove(filepath.Join(dir, "oci-layout")) }, "it has no oci-layout"},
-		"NoIndex":   {"a layout has an index", func(dir string) error { return os.Remove(filepath.Join(dir, "index.json")) }, "it has no index.json"},
-		"HugeIndex": {"an index is bounded", func(dir string) error { return os.Truncate(filepath.Join(dir, "index.json"), 1<<40) }, "larger than"},
-		"NoBlob":    {"a blob that is not there is named", func(dir string) error { return os.Remove(filepath.Join(dir, layer)) }, m.Layers[0].Digest.String() + " is missing"},
-		"Short":     {"a blob may be cut off", func(dir string) error { return os.Truncate(filepath.Join(dir, layer), 10) }, "has 10 bytes, and should have"},
-		"Digest": {"a manifest must not lie", func(dir string) error {
+		"NoMarker":  {"a folder without oci-layout is an error", func(dir string) error { return os.Remove(filepath.Join(dir, "oci-layout")) }, "it has no oci-layout"},
+		"NoIndex":   {"a layout without an index is an error", func(dir string) error { return os.Remove(filepath.Join(dir, "index.json")) }, "it has no index.json"},
+		"HugeIndex": {"the size of an index is limited", func(dir string) error { return os.Truncate(filepath.Join(dir, "index.json"), 1<<40) }, "larger than"},
+		"NoBlob":    {"a missing blob is named", func(dir string) error { return os.Remove(filepath.Join(dir, layer)) }, m.Layers[0].Digest.String() + " is missing"},
+		"Short":     {"a truncated blob is an error", func(dir string) error { return os.Truncate(filepath.Join(dir, layer), 10) }, "has 10 bytes, and should have"},
+		"Digest": {"a manifest with a wrong digest is an error", func(dir string) error {
 			data, err := os.ReadFile(filepath.Join(dir, manifest))
 			if err != nil {
 				return err
@@ -116,20 +116,20 @@ func TestOpenFolderRefuses(t *testing.T) {
 			data[len(data)-1] = ' '
 			return os.WriteFile(filepath.Join(dir, manifest), data, 0o600)
 		}, "has the digest"},
-		"Folder": {"a folder is no blob", func(dir string) error {
+		"Folder": {"a folder in place of a blob is an error", func(dir string) error {
 			if err := os.Remove(filepath.Join(dir, layer)); err != nil {
 				return err
 			}
 			return os.Mkdir(filepath.Join(dir, layer), 0o700)
 		}, "not a regular file"},
-		"Link": {"no link leads out", func(dir string) error {
+		"Link": {"a link out of the folder is not followed", func(dir string) error {
 			outside := filepath.Join(t.TempDir(), "blob")
 			if err := os.Rename(filepath.Join(dir, layer), outside); err != nil {
 				return err
 			}
 			return os.Symlink(outside, filepath.Join(dir, layer))
 		}, "escapes"},
-		"LinkedFolder": {"nor does a folder", func(dir string) error {
+		"LinkedFolder": {"a linked folder outside is not read", func(dir string) error {
 			outside := filepath.Join(t.TempDir(), "blobs")
 			if err := os.Rename(filepath.Join(dir, "blobs"), outside); err != nil {
 				return err
@@ -155,7 +155,7 @@ func TestOpenFolderRefuses(t *testing.T) {
 	}
 }
 
-// A blob that changes after it was looked at is found out when it is read.
+// A blob that changes after it was opened is an error when it is read.
 func TestOpenFolderReadsLate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open directory cannot be changed there")

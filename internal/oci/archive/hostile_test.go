@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-// A member is an entry of a tar that a test makes by hand.
+// A member is an entry of a tar.
 type member struct {
 	name, text, link string
 	kind             byte
@@ -87,28 +87,28 @@ func TestOpenRefuses(t *testing.T) {
 		members []member
 		want    string
 	}{
-		"Nothing":        {"a tar of something else", []member{{name: "a", text: "b"}}, "it is no image"},
-		"NoIndex":        {"a layout has an index", []member{marker}, "it has no index.json"},
+		"Nothing":        {"a tar without an image is an error", []member{{name: "a", text: "b"}}, "it is no image"},
+		"NoIndex":        {"a layout must have an index", []member{marker}, "it has no index.json"},
 		"BadIndex":       {"the index must be JSON", []member{marker, {name: "index.json", text: "{"}}, "index.json is not valid"},
-		"NoImages":       {"an index may be empty", layoutOf(""), "lists no image"},
-		"Several":        {"which to take is not ours to guess", layoutOf(good + "," + lie), "lists 2 images"},
-		"MissingBlob":    {"a manifest must be there", layoutOf(good), "is missing"},
-		"WrongSize":      {"sizes must agree", layoutOf(strings.Replace(good, `"size":`, `"size":1`, 1), blob(config), blob(noLayers)), "and should have"},
-		"WrongDigest":    {"a digest must not lie", layoutOf(lie, member{name: "blobs/sha256/" + sha("other"), text: noLayers}), "has the digest"},
-		"OtherAlgorithm": {"only SHA-256 is checked", layoutOf(strings.Replace(good, "sha256:"+sha(noLayers), "sha512:"+strings.Repeat("0", 128), 1)), "is not a SHA-256 sum"},
+		"NoImages":       {"an empty index is an error", layoutOf(""), "lists no image"},
+		"Several":        {"several images are an error", layoutOf(good + "," + lie), "lists 2 images"},
+		"MissingBlob":    {"a missing manifest is an error", layoutOf(good), "is missing"},
+		"WrongSize":      {"a wrong size is an error", layoutOf(strings.Replace(good, `"size":`, `"size":1`, 1), blob(config), blob(noLayers)), "and should have"},
+		"WrongDigest":    {"a wrong digest is an error", layoutOf(lie, member{name: "blobs/sha256/" + sha("other"), text: noLayers}), "has the digest"},
+		"OtherAlgorithm": {"only SHA-256 is supported", layoutOf(strings.Replace(good, "sha256:"+sha(noLayers), "sha512:"+strings.Repeat("0", 128), 1)), "is not a SHA-256 sum"},
 		"OtherType":      {"neither image nor index", layoutOf(desc("text/plain", "x"), blob("x")), `"text/plain", which is neither`},
 		"BadManifest":    {"a manifest must be JSON", layoutOf(desc(manifestType, "x"), blob("x")), "is not valid"},
-		"LayerCount":     {"the config is of the layers", layoutOf(desc(manifestType, oneLayer), blob(config), blob(oneLayer)), "config is of 0 layers, and its manifest of 1"},
-		"Nesting":        {"indexes are not nested for ever", layoutOf(nested, nestedBlobs...), "nested more than"},
+		"LayerCount":     {"the config must list the layers", layoutOf(desc(manifestType, oneLayer), blob(config), blob(oneLayer)), "config is of 0 layers, and its manifest of 1"},
+		"Nesting":        {"the nesting of indexes is limited", layoutOf(nested, nestedBlobs...), "nested more than"},
 		"DockerJSON":     {"the manifest must be JSON", docker("{"), "not valid JSON"},
-		"DockerNone":     {"there must be an image", docker("[]"), "lists 0 images"},
-		"DockerConfig":   {"the config must be there", docker(`[{"Config":"c"}]`), "it has no c"},
-		"DockerLayer":    {"the layer must be there", docker(`[{"Config":"c","Layers":["l"]}]`, configOf(sha(layer))), "layer 1 (l): the file is missing"},
+		"DockerNone":     {"manifest.json must list an image", docker("[]"), "lists 0 images"},
+		"DockerConfig":   {"a missing config is an error", docker(`[{"Config":"c"}]`), "it has no c"},
+		"DockerLayer":    {"a missing layer is an error", docker(`[{"Config":"c","Layers":["l"]}]`, configOf(sha(layer))), "layer 1 (l): the file is missing"},
 		"DockerNotTar":   {"a layer must be a tar", docker(`[{"Config":"c","Layers":["l"]}]`, configOf(sha("x")), member{name: "l", text: strings.Repeat("x", 600)}), "not a tar"},
-		"DockerBadGzip":  {"a layer must be what it seems", docker(`[{"Config":"c","Layers":["l"]}]`, configOf(sha("x")), member{name: "l", text: "\x1f\x8bnot gzip at all"}), "not valid gzip"},
-		"DockerLinkLoop": {"links end", docker(`[{"Config":"c"}]`, member{name: "c", link: "c", kind: tar.TypeSymlink}), "it has no c"},
-		"DockerOutside":  {"a link that leads out leads nowhere", docker(`[{"Config":"c"}]`, member{name: "c", link: "../../etc/passwd", kind: tar.TypeSymlink}), "it has no c"},
-		"DockerDevice":   {"a device is no file", docker(`[{"Config":"c"}]`, member{name: "c", kind: tar.TypeFifo}), "it has no c"},
+		"DockerBadGzip":  {"a compressed layer must be valid", docker(`[{"Config":"c","Layers":["l"]}]`, configOf(sha("x")), member{name: "l", text: "\x1f\x8bnot gzip at all"}), "not valid gzip"},
+		"DockerLinkLoop": {"a loop of links is an error", docker(`[{"Config":"c"}]`, member{name: "c", link: "c", kind: tar.TypeSymlink}), "it has no c"},
+		"DockerOutside":  {"a link out of the archive is an error", docker(`[{"Config":"c"}]`, member{name: "c", link: "../../etc/passwd", kind: tar.TypeSymlink}), "it has no c"},
+		"DockerDevice":   {"a device is not a file", docker(`[{"Config":"c"}]`, member{name: "c", kind: tar.TypeFifo}), "it has no c"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -132,11 +132,11 @@ func TestOpenRefusesGarbage(t *testing.T) {
 		want   string
 		hint   bool
 	}{
-		"Empty":     {"a file may be empty", "", "the file is empty", false},
-		"Byte":      {"or nearly so", "x", "not a tar file", false},
-		"Text":      {"or a text", strings.Repeat("hello ", 1000), "not a tar file", false},
-		"Gzip":      {"or compressed, which can be helped", "\x1f\x8b\x08\x00", "compressed with gzip", true},
-		"Zstandard": {"or so", "\x28\xb5\x2f\xfd\x00", "compressed with zstd", true},
+		"Empty":     {"an empty file is an error", "", "the file is empty", false},
+		"Byte":      {"a very short file is an error", "x", "not a tar file", false},
+		"Text":      {"a text is not a tar", strings.Repeat("hello ", 1000), "not a tar file", false},
+		"Gzip":      {"a gzip file is an error with a hint", "\x1f\x8b\x08\x00", "compressed with gzip", true},
+		"Zstandard": {"a zstd file is an error with a hint", "\x28\xb5\x2f\xfd\x00", "compressed with zstd", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,8 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		defer file.Close()
-		// What opens can be written, or its layers lie.
+		// An archive that opens can be written, or its layers are
+		// wrong.
 		var once, twice bytes.Buffer
 		if archive.Write(t.Context(), &once, file.Artifact, "", nil) != nil {
 			return

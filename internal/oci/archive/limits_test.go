@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-// Nothing that a stranger writes makes us take more than we want to.
+// The memory for untrusted archives is limited.
 func TestOpenBounds(t *testing.T) {
 	many := make([]member, 20_001)
 	for i := range many {
@@ -36,9 +36,9 @@ func TestOpenBounds(t *testing.T) {
 		data   []byte
 		want   string
 	}{
-		"Entries":  {"the entries of a tar are kept in memory", tarOf(t, many...), "more than 20000 entries"},
-		"Metadata": {"so are manifests and configs", tarOf(t, layoutOf(desc(indexType, idx), append(blobs, blob(idx))...)...), "larger than 64 MiB"},
-		"Sparse":   {"a sparse file is not where it seems", sparse(t), "is sparse"},
+		"Entries":  {"the number of entries is limited", tarOf(t, many...), "more than 20000 entries"},
+		"Metadata": {"the size of manifests and configs is limited", tarOf(t, layoutOf(desc(indexType, idx), append(blobs, blob(idx))...)...), "larger than 64 MiB"},
+		"Sparse":   {"a sparse file is an error", sparse(t), "is sparse"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func oneDescriptor(layers []v1.Layer) (*v1.Descriptor, error) {
 	return partial.Descriptor(layers[0])
 }
 
-// A second file of one name wins, as it does for tar.
+// The last of several files with one name is used, as by tar.
 func TestOpenTakesTheLast(t *testing.T) {
 	docker := func(text string) member { return member{name: "manifest.json", text: text} }
 	config := member{name: "c", text: `{"rootfs":{"type":"layers","diff_ids":[]}}`}

@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-// Wherever writing stopped, what is there of each blob is where it will be.
+// In a partially written archive each blob is at its final offset.
 func TestReadPartial(t *testing.T) {
 	img, err := random.Image(3000, 3)
 	if err != nil {
@@ -50,7 +50,7 @@ func extent(b *io.SectionReader) (at, size int64) {
 	return at, size
 }
 
-// Whatever bytes there are, nothing is found outside of them.
+// No blob is outside of the file.
 func FuzzReadPartial(f *testing.F) {
 	img, err := random.Image(1000, 1)
 	if err != nil {

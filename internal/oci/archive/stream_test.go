@@ -41,7 +41,7 @@ func zstandard(t testing.TB, data []byte) []byte {
 	return zw.EncodeAll(data, nil)
 }
 
-// archives are of all the kinds that there are.
+// archives returns archives of all kinds.
 func archives(t testing.TB) map[string][]byte {
 	t.Helper()
 	layer, other := string(tarOf(t, member{name: "a", text: strings.Repeat("b", 5000)})), string(tarOf(t))
@@ -66,7 +66,7 @@ func archives(t testing.TB) map[string][]byte {
 	}
 }
 
-// What is read as a stream, compressed or not, is what is read from a file.
+// A stream, compressed or not, is read as the same artifact as a file.
 func TestReadIsOpen(t *testing.T) {
 	for name, data := range archives(t) {
 		want := open(t, file(t, data))
@@ -94,7 +94,7 @@ func TestReadIsOpen(t *testing.T) {
 	}
 }
 
-// Plain tars are compressed as they come; whoever wants them so finds them.
+// Plain tars are compressed while they are read, and can be found by diff ID.
 func TestReadCompresses(t *testing.T) {
 	d, _ := draft(t)
 	f, err := archive.Read(t.Context(), bytes.NewReader(archives(t)["Unordered"]), d)
@@ -138,23 +138,23 @@ func TestReadRefuses(t *testing.T) {
 		data   []byte
 		want   string
 	}{
-		"Empty":        {"a file may be empty", nil, "the file is empty"},
-		"Text":         {"a text is no tar", bytes.Repeat([]byte("hello\n"), 1000), "it is not a tar file"},
-		"NoImage":      {"a tar may be of anything", tarOf(t, member{name: "a", text: "b"}), "it is no image"},
-		"CutPlain":     {"a stream may break off", half(whole), "the tar file is cut off"},
-		"CutGzip":      {"so may a compressed one", half(zipped), "the tar file is cut off"},
-		"CutZstd":      {"of either kind", append(zstandard(t, half(whole)), half(zstandard(t, whole))...), "the tar file is cut off"},
-		"Checksum":     {"a file may be spoilt", broken, "checksum"},
-		"GzipOfText":   {"what is compressed may be no tar", gzipped(t, []byte("hello")), "it is not a tar file"},
-		"MissingLayer": {"a layer must be there", tarOf(t, docker, config(sha(layer))), "layer 1 (l): the file is missing"},
-		"MissingBlob":  {"in a layout too", tarOf(t, layoutOf(desc(manifestType, manifest), blob(manifest), blob(config(sha(layer)).text))...), "is missing"},
-		"DockerLie":    {"a layer's digest must not lie", tarOf(t, docker, config(sha("other")), member{name: "l", text: layer}), "and the config says"},
-		"LayoutLie":    {"in a layout either", inLayout(member{name: blob(layer).name, text: changed}), "has the digest"},
-		"ZippedLie":    {"nor that of a compressed one", tarOf(t, layoutOf(desc(manifestType, strings.Replace(manifest, sha(layer), sha("z"), 1)), blob(strings.Replace(manifest, sha(layer), sha("z"), 1)), blob(config(sha(layer)).text), member{name: "blobs/sha256/" + sha("z"), text: (string(gzipped(t, []byte(layer))) + strings.Repeat("x", 5000))[:len(layer)]})...), "has the digest"},
+		"Empty":        {"an empty stream is an error", nil, "the file is empty"},
+		"Text":         {"a text is not a tar", bytes.Repeat([]byte("hello\n"), 1000), "it is not a tar file"},
+		"NoImage":      {"a tar without an image is an error", tarOf(t, member{name: "a", text: "b"}), "it is no image"},
+		"CutPlain":     {"a truncated stream is an error", half(whole), "the tar file is cut off"},
+		"CutGzip":      {"a truncated gzip stream is an error", half(zipped), "the tar file is cut off"},
+		"CutZstd":      {"a truncated zstd stream is an error", append(zstandard(t, half(whole)), half(zstandard(t, whole))...), "the tar file is cut off"},
+		"Checksum":     {"a corrupted stream is an error", broken, "checksum"},
+		"GzipOfText":   {"compressed data must be a tar", gzipped(t, []byte("hello")), "it is not a tar file"},
+		"MissingLayer": {"a missing layer is an error", tarOf(t, docker, config(sha(layer))), "layer 1 (l): the file is missing"},
+		"MissingBlob":  {"a missing layer of a layout is an error", tarOf(t, layoutOf(desc(manifestType, manifest), blob(manifest), blob(config(sha(layer)).text))...), "is missing"},
+		"DockerLie":    {"a wrong digest of a layer is an error", tarOf(t, docker, config(sha("other")), member{name: "l", text: layer}), "and the config says"},
+		"LayoutLie":    {"a wrong digest in a layout is an error", inLayout(member{name: blob(layer).name, text: changed}), "has the digest"},
+		"ZippedLie":    {"a wrong digest of a compressed layer is an error", tarOf(t, layoutOf(desc(manifestType, strings.Replace(manifest, sha(layer), sha("z"), 1)), blob(strings.Replace(manifest, sha(layer), sha("z"), 1)), blob(config(sha(layer)).text), member{name: "blobs/sha256/" + sha("z"), text: (string(gzipped(t, []byte(layer))) + strings.Repeat("x", 5000))[:len(layer)]})...), "has the digest"},
 		"NotALayer":    {"a layer must be a tar", tarOf(t, docker, config(sha("x")), member{name: "l", text: strings.Repeat("x", 600)}), "not a tar"},
-		"TarManifest":  {"a manifest must not be one", tarOf(t, member{name: "manifest.json", text: layer}), "not valid JSON"},
-		"Sparse":       {"a sparse file is not where it seems", sparse(t), "is sparse"},
-		"Metadata":     {"what is kept in memory is bounded", tarOf(t, member{name: "a", text: strings.Repeat(" ", 40<<20)}, member{name: "b", text: strings.Repeat(" ", 40<<20)}), "larger than 64 MiB"},
+		"TarManifest":  {"a layer in place of a manifest is an error", tarOf(t, member{name: "manifest.json", text: layer}), "not valid JSON"},
+		"Sparse":       {"a sparse file is an error", sparse(t), "is sparse"},
+		"Metadata":     {"the memory for metadata is limited", tarOf(t, member{name: "a", text: strings.Repeat(" ", 40<<20)}, member{name: "b", text: strings.Repeat(" ", 40<<20)}), "larger than 64 MiB"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A few MiB that unpack to more than a GiB are not unpacked to their end.
+// A few MiB that unpack to more than a GiB are not read to their end.
 func TestReadBomb(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it unpacks a GiB")
@@ -202,7 +202,7 @@ func TestReadStops(t *testing.T) {
 	}
 }
 
-// What a stream's own reader says is what is told.
+// An error of the stream's reader is returned.
 func TestReadSaysWhatFailed(t *testing.T) {
 	data := archives(t)["Unordered"]
 	broken := errors.New("the engine went away")
@@ -215,8 +215,8 @@ func TestReadSaysWhatFailed(t *testing.T) {
 	}
 }
 
-// Whatever comes, a stream is refused, or what was read can be written, and
-// twice the same.
+// A stream is an error, or its artifact can be written, twice to the same
+// bytes.
 func FuzzRead(f *testing.F) {
 	for _, data := range archives(f) {
 		f.Add(data)

@@ -14,8 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-// saved returns a Docker archive of one layer, in which the config says that
-// the layer has some digest.
+// saved returns a Docker archive of one layer with this diff ID in its config.
 func saved(t *testing.T, layer, diffID string) string {
 	t.Helper()
 	config := fmt.Sprintf(`{"os":"linux","architecture":"amd64","rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}`, diffID)
@@ -49,8 +48,9 @@ func overwrite(t *testing.T, path, text string) {
 	}
 }
 
-// What an image is can be had without reading its layers: a start of a function
-// that is unpacked already must not grow with its image. What they are cannot.
+// The config and layers of an image are known without reading the layers, so
+// that the start of an unpacked function does not depend on its size. The
+// digest is computed from the layers.
 func TestUnhashed(t *testing.T) {
 	layer := string(tarOf(t, member{name: "a", text: "content"}))
 	img := imageIn(t, saved(t, layer, sha("another layer")))

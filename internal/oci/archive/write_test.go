@@ -41,7 +41,7 @@ func TestWriteStops(t *testing.T) {
 	}
 }
 
-// A layer that lies is not written.
+// A layer with a wrong digest is not written.
 func TestWriteChecksLayers(t *testing.T) {
 	good := image(t, "linux", "amd64")
 	layers, err := good.Layers()
@@ -84,7 +84,7 @@ func (l liar) Compressed() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(data)), rc.Close()
 }
 
-// A disk that fills up is an error, not a stump.
+// A full disk is an error, and leaves no partial file.
 func TestWriteSaysWhenFull(t *testing.T) {
 	full := errors.New("no space left on device")
 	img := image(t, "linux", "amd64")
