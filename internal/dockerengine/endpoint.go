@@ -1,6 +1,7 @@
 package dockerengine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -57,7 +58,7 @@ func (env Environment) named(host, from string) (Endpoint, error) {
 	}
 	e := Endpoint{Host: host, From: from}
 	if strings.HasPrefix(host, "tcp://") && (env.TLS || env.Verify || env.CertPath != "") {
-		e.TLS = tlsIn(env.certificates(), !env.Verify)
+		e.TLS = tlsIn(cmp.Or(env.CertPath, env.Config), !env.Verify)
 	}
 	return e, nil
 }
@@ -73,13 +74,6 @@ func checkHost(host string) error {
 		return fmt.Errorf("%q is not the address of an engine", host)
 	}
 	return nil
-}
-
-func (env Environment) certificates() string {
-	if env.CertPath != "" {
-		return env.CertPath
-	}
-	return env.Config
 }
 
 // tlsIn returns the TLS files that exist in a folder.
@@ -173,10 +167,8 @@ func FromEnviron(environ []string) Environment {
 	e := Environment{
 		Host: vars["DOCKER_HOST"], Context: vars["DOCKER_CONTEXT"], APIVersion: vars["DOCKER_API_VERSION"],
 		CertPath: vars["DOCKER_CERT_PATH"], TLS: vars["DOCKER_TLS"] != "", Verify: vars["DOCKER_TLS_VERIFY"] != "",
-		Config: vars["DOCKER_CONFIG"], Home: vars["HOME"], RuntimeDir: vars["XDG_RUNTIME_DIR"],
-	}
-	if e.Home == "" {
-		e.Home = vars["USERPROFILE"] // on Windows
+		Config: vars["DOCKER_CONFIG"], RuntimeDir: vars["XDG_RUNTIME_DIR"],
+		Home: cmp.Or(vars["HOME"], vars["USERPROFILE"]), // the latter on Windows
 	}
 	if e.Config == "" && e.Home != "" {
 		e.Config = filepath.Join(e.Home, ".docker")
