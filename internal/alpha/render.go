@@ -3,9 +3,11 @@ package alpha
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
@@ -46,4 +48,57 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 		}
 	}
 	return out, nil
+}
+
+// Output returns what a render prints. Its XR has the identity and the status
+// of the XR, without fields that functions returned; Full is the XR of the
+// store with that status. Composed resources are as they were applied, without
+// fields that only the store has. The last event is the reconciler's own.
+func (r *Result) Output() *reconciler.Output {
+	status := r.status()
+	full := r.stored.DeepCopy().Object
+	full["status"] = status
+	out := &reconciler.Output{Full: full, Composed: []map[string]any{}, ConnectionDetails: reconciler.ConnectionDetails(r.ConnectionDetails)}
+	out.XR = map[string]any{
+		"apiVersion": r.XR.GetAPIVersion(), "kind": r.XR.GetKind(),
+		"metadata": map[string]any{"name": r.XR.GetName()},
+		"status":   status,
+	}
+	for _, c := range r.Composed {
+		if c.Desired != nil {
+			out.Composed = append(out.Composed, c.Desired.Object)
+		}
+	}
+	events := r.Events
+	if !slices.ContainsFunc(events, func(e Event) bool { return e.Type == fnio.Warning }) {
+		events = slices.Concat(events, []Event{{fnio.Normal, "Successfully composed resources"}})
+	}
+	for _, e := range events {
+		out.Results = append(out.Results, map[string]any{
+			"apiVersion": reconciler.APIVersion,
+			"kind":       "Result",
+			"severity":   string(e.Type),
+			"reason":     "ComposeResources",
+			"message":    e.Message,
+		})
+	}
+	return out
+}
+
+// status returns the XR's status after the reconcile. The XR is ready if all
+// its resources are.
+func (r *Result) status() map[string]any {
+	status, _, _ := unstructured.NestedMap(r.XR.Object, "status")
+	if status == nil {
+		status = map[string]any{}
+	}
+	conditions := reconciler.ParseConditions(status["conditions"])
+	conditions.Set(reconciler.Condition{Type: reconciler.TypeSynced, Status: "True", Reason: "ReconcileSuccess"})
+	ready := reconciler.Condition{Type: reconciler.TypeReady, Status: "True", Reason: "Available"}
+	if slices.ContainsFunc(r.Composed, func(c Composed) bool { return !c.Ready }) {
+		ready.Status, ready.Reason = "False", "Creating"
+	}
+	conditions.Set(ready)
+	status["conditions"] = conditions.Value()
+	return status
 }

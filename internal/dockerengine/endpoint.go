@@ -1,6 +1,7 @@
 package dockerengine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -57,7 +58,7 @@ func (env Environment) named(host, from string) (Endpoint, error) {
 	}
 	e := Endpoint{Host: host, From: from}
 	if strings.HasPrefix(host, "tcp://") && (env.TLS || env.Verify || env.CertPath != "") {
-		e.TLS = tlsIn(env.certificates(), !env.Verify)
+		e.TLS = tlsIn(cmp.Or(env.CertPath, env.Config), !env.Verify)
 	}
 	return e, nil
 }
@@ -73,13 +74,6 @@ func checkHost(host string) error {
 		return fmt.Errorf("%q is not the address of an engine", host)
 	}
 	return nil
-}
-
-func (env Environment) certificates() string {
-	if env.CertPath != "" {
-		return env.CertPath
-	}
-	return env.Config
 }
 
 // tlsIn returns the TLS files that exist in a folder.
@@ -139,4 +133,45 @@ func (env Environment) sockets() []string {
 		paths = append(paths, filepath.Join(env.RuntimeDir, "podman", "podman.sock"))
 	}
 	return append(paths, "/run/podman/podman.sock")
+}
+
+// An Environment has the settings of a user's environment for engines. In the
+// zero value nothing is set.
+type Environment struct {
+	// Host is DOCKER_HOST: unix:///PATH, tcp://HOST:PORT, ssh://USER@HOST or
+	// npipe:////./pipe/NAME.
+	Host string
+	// Context is DOCKER_CONTEXT: the name of a context in Config. Host
+	// takes precedence.
+	Context string
+	// APIVersion is DOCKER_API_VERSION. If it is empty, the version is negotiated.
+	APIVersion string
+	// CertPath is DOCKER_CERT_PATH, a folder with ca.pem, cert.pem and key.pem.
+	CertPath string
+	// TLS and Verify report whether DOCKER_TLS and DOCKER_TLS_VERIFY are set.
+	TLS, Verify bool
+	// Config is the folder of the Docker configuration.
+	Config string
+	// Home and RuntimeDir are the user's home and XDG_RUNTIME_DIR. They
+	// contain the sockets of rootless engines.
+	Home, RuntimeDir string
+}
+
+// FromEnviron returns the settings of environment variables, each as "name=value".
+func FromEnviron(environ []string) Environment {
+	vars := map[string]string{}
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		vars[name] = value
+	}
+	e := Environment{
+		Host: vars["DOCKER_HOST"], Context: vars["DOCKER_CONTEXT"], APIVersion: vars["DOCKER_API_VERSION"],
+		CertPath: vars["DOCKER_CERT_PATH"], TLS: vars["DOCKER_TLS"] != "", Verify: vars["DOCKER_TLS_VERIFY"] != "",
+		Config: vars["DOCKER_CONFIG"], RuntimeDir: vars["XDG_RUNTIME_DIR"],
+		Home: cmp.Or(vars["HOME"], vars["USERPROFILE"]), // the latter on Windows
+	}
+	if e.Config == "" && e.Home != "" {
+		e.Config = filepath.Join(e.Home, ".docker")
+	}
+	return e
 }

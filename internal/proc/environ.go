@@ -9,7 +9,7 @@ import (
 )
 
 // Getenv returns the value of key in env, a list of KEY=VALUE, or "". The last
-// value counts, as in os/exec.
+// value applies, as in os/exec.
 func Getenv(env []string, key string) string {
 	value := ""
 	for _, kv := range env {
@@ -20,7 +20,8 @@ func Getenv(env []string, key string) string {
 	return value
 }
 
-// FoldKey returns the name of a variable as the system compares it.
+// FoldKey returns the name of a variable in the case in which the system
+// compares names.
 func FoldKey(key string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToUpper(key)

@@ -39,9 +39,9 @@ func TestLookPath(t *testing.T) {
 	}
 	t.Chdir(full)
 	for reason, env := range map[string][]string{
-		"a folder without it": list(empty),
-		"no folder":           nil,
-		"the current folder":  list(".", ""),
+		"a folder without the program is skipped": list(empty),
+		"without PATH no program is found":        nil,
+		"the working directory is not searched":   list(".", ""),
 	} {
 		if got, err := proc.LookPath("xfn-test-program", env); err == nil {
 			t.Errorf("%s: got %q", reason, got)

@@ -31,7 +31,7 @@ func TestMemo(t *testing.T) {
 	}
 	wg.Wait()
 	if _, err := square(-1); err == nil {
-		t.Error("an error got lost")
+		t.Error("the error was lost")
 	}
 	if n := computed.Load(); n != 2 {
 		t.Errorf("two keys were computed %d times", n)

@@ -91,7 +91,7 @@ func TestStream(t *testing.T) {
 		}
 		got++
 		if ahead := int(taken.Load()) - got; ahead > limit*16 {
-			t.Errorf("%d items were taken ahead", ahead)
+			t.Errorf("%d items were read ahead", ahead)
 		}
 		if got == last {
 			return enough

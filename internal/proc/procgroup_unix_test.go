@@ -14,7 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// The test binary runs itself as child and grandchild.
+// roleEnv selects the role of the test binary, which runs itself as child and
+// grandchild.
 const roleEnv = "PROCGROUP_TEST_ROLE"
 
 func TestMain(m *testing.M) {

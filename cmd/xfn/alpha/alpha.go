@@ -12,21 +12,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
-// Cmd is the group. Its commands and flags have the names and the defaults that
-// they had in the first xfn, but for the cache, which is that of all commands,
-// and the registry, for which there is no default.
+// Cmd is the command group. Its commands and flags are those of the first xfn, except
+// for the cache, which all commands share, and the registry, which has no default.
 type Cmd struct {
-	Debug    bool   `short:"d" help:"Print more of what happens, as --verbose does."`
-	Registry string `short:"r" env:"XFN_REGISTRY,REGISTRY" placeholder:"HOST" help:"The registry of images that name none."`
+	Debug    bool   `short:"d" help:"Print more details, as --verbose does."`
+	Registry string `short:"r" env:"XFN_REGISTRY,REGISTRY" placeholder:"HOST" help:"Registry of image names without a registry."`
 	flags.Access
 
 	Start StartCmd `cmd:"" default:"withargs" help:"Serve the runner that Crossplane v1.11 to v1.13 call. The default."`
-	Run   RunCmd   `cmd:"" help:"Run a function once: give it a FunctionIO, and print its answer."`
+	Run   RunCmd   `cmd:"" help:"Run a function once with a FunctionIO, and print its output."`
 }
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `The functions of Crossplane v1.11 to v1.13 are containers that read a FunctionIO from stdin and write one to stdout. Each call runs in a sandbox of its own, with no daemon and no root.
+	return `The functions of Crossplane v1.11 to v1.13 are containers that read a FunctionIO from stdin and write one to stdout. Each call runs in its own sandbox, without a daemon and without root.
 
 Examples:
 
@@ -35,26 +34,26 @@ Examples:
 `
 }
 
-// containerFlags say how containers run.
+// containerFlags configure containers.
 type containerFlags struct {
-	CacheDir   string `short:"c" env:"XFN_CACHE_DIR" placeholder:"DIR" help:"Where images are kept, and unpacked. Default: xfn in the user's directory for caches."`
-	MapRootUID int    `name:"map-root-uid" default:"100000" placeholder:"ID" help:"The first of the 65536 user ids of this machine that containers get, if xfn may give any away (as root may). Default: ${default}."`
-	MapRootGID int    `name:"map-root-gid" default:"100000" placeholder:"ID" help:"The same for groups. Default: ${default}."`
+	CacheDir   string `short:"c" env:"XFN_CACHE_DIR" placeholder:"DIR" help:"Directory of pulled and unpacked images. Default: xfn in the user's cache directory."`
+	MapRootUID int    `name:"map-root-uid" default:"100000" placeholder:"ID" help:"The first of 65536 user ids of this machine for containers, if xfn has the permission to assign ids (as root has). Default: ${default}."`
+	MapRootGID int    `name:"map-root-gid" default:"100000" placeholder:"ID" help:"The same for group ids. Default: ${default}."`
 }
 
-// maxMapRoot is the last id that 65535 more come after. The very last one means
-// nobody to the kernel.
+// maxMapRoot is the last id that 65535 valid ids follow. The highest number is
+// not a valid id for the kernel.
 const maxMapRoot = math.MaxUint32 - 1 - 65535
 
-// containers returns what runs containers. Its errors are those of flags, but
-// for systems that have none.
+// containers returns the runner of containers. It returns an error for invalid
+// flags, and on systems without sandboxes.
 func (c *Cmd) containers(f containerFlags, term *terminal.Terminal, program terminal.Program) (sandbox.Containers, error) {
 	if runtime.GOOS != "linux" {
 		return sandbox.Containers{}, fmt.Errorf("running containers on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 	}
 	for flag, id := range map[string]int{"--map-root-uid": f.MapRootUID, "--map-root-gid": f.MapRootGID} {
 		if id <= 0 || int64(id) > maxMapRoot {
-			return sandbox.Containers{}, &terminal.UsageError{Err: fmt.Errorf("reading %s: %d is no id that containers may begin with: they get 65536, and never this machine's root", flag, id)}
+			return sandbox.Containers{}, &terminal.UsageError{Err: fmt.Errorf("%s must be positive and at most %d, since containers get 65536 ids, got %d", flag, int64(maxMapRoot), id)}
 		}
 	}
 	dir, err := flags.Cache{CacheDir: f.CacheDir}.Path()

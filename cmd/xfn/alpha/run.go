@@ -15,17 +15,17 @@ import (
 // RunCmd runs one container.
 type RunCmd struct {
 	Image string `arg:"" help:"Reference of an image, or an .xpkg file or a folder with an OCI layout."`
-	File  string `arg:"" optional:"" default:"-" help:"FunctionIO, or - for stdin, which is the default."`
+	File  string `arg:"" optional:"" default:"-" help:"FunctionIO, or - for stdin. Default: ${default}."`
 
-	Timeout         time.Duration `default:"30s" help:"How long it may take, with getting the image. Default: ${default}."`
-	ImagePullPolicy string        `enum:"IfNotPresent,Always,Never" default:"IfNotPresent" placeholder:"POLICY" help:"When the image is fetched: ${enum}. Default: ${default}."`
-	NetworkPolicy   string        `enum:"Isolated,Runner" default:"Isolated" placeholder:"POLICY" help:"The function's network: Isolated is none, Runner this machine's. Default: ${default}."`
+	Timeout         time.Duration `default:"30s" help:"Timeout, including the pull of the image. Default: ${default}."`
+	ImagePullPolicy string        `enum:"IfNotPresent,Always,Never" default:"IfNotPresent" placeholder:"POLICY" help:"When to fetch the image: ${enum}. Default: ${default}."`
+	NetworkPolicy   string        `enum:"Isolated,Runner" default:"Isolated" placeholder:"POLICY" help:"Network of the function: Isolated has none, Runner is this machine's. Default: ${default}."`
 	containerFlags
 }
 
 // Help is shown by --help.
 func (RunCmd) Help() string {
-	return `What the function writes is printed as it is: nobody looks whether it is a FunctionIO. What it writes to stderr is printed if it fails, or with --debug.
+	return `The output of the function is printed without validation. Its stderr is printed if it fails, or with --debug.
 
 Examples:
 
@@ -34,16 +34,16 @@ Examples:
 `
 }
 
-// Run runs the container and prints what it answers.
+// Run runs the container and prints its output.
 func (c *RunCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, program terminal.Program) error {
 	if c.Timeout <= 0 {
-		return &terminal.UsageError{Err: fmt.Errorf("reading --timeout: %s is no time to run in", c.Timeout)}
+		return &terminal.UsageError{Err: fmt.Errorf("--timeout must be positive, got %s", c.Timeout)}
 	}
 	containers, err := group.containers(c.containerFlags, term, program)
 	if err != nil {
 		return err
 	}
-	containers.Files = true // They are the user's own.
+	containers.Files = true // the files are the user's own
 	input, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.Bytes(ctx, c.File)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (c *RunCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, p
 		return err
 	}
 	if _, err := term.Stdout.Write(output); err != nil {
-		return fmt.Errorf("printing the answer: %w", err)
+		return fmt.Errorf("printing the output: %w", err)
 	}
 	return nil
 }

@@ -20,33 +20,33 @@ import (
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// CallCmd calls a function.
+// CallCmd calls a function with one request.
 type CallCmd struct {
-	Function string `arg:"" name:"name|target" help:"Name of a builtin, of which function- may be left out, or where a function is served: HOST:PORT, unix:///PATH or any other target of gRPC."`
+	Function string `arg:"" name:"name|target" help:"Name of a builtin, where the prefix function- is optional, or the address of a served function: HOST:PORT, unix:///PATH or another gRPC target."`
 
 	File           string        `short:"f" required:"" placeholder:"FILE" help:"RunFunctionRequest in YAML or JSON, or - for stdin."`
 	Format         string        `enum:"yaml,json" default:"yaml" help:"Print ${enum}."`
-	Timeout        time.Duration `default:"1m" help:"How long the call may take."`
-	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"The largest answer of a target, in MiB."`
-	TLSCertsDir    string        `name:"tls-certs-dir" placeholder:"DIR" help:"Call a target by mutual TLS: a folder with tls.crt, tls.key, and ca.crt for the function's certificate. Default: plaintext."`
-	TLSServerName  string        `name:"tls-server-name" placeholder:"HOST" help:"The name that the function's certificate is for. Default: the target's host."`
+	Timeout        time.Duration `default:"1m" help:"Timeout of the call."`
+	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"Maximum size of a target's response, in MiB."`
+	TLSCertsDir    string        `name:"tls-certs-dir" placeholder:"DIR" help:"Call a target with mutual TLS: a folder with tls.crt, tls.key, and ca.crt for the function's certificate. Default: plaintext."`
+	TLSServerName  string        `name:"tls-server-name" placeholder:"HOST" help:"Host name in the function's certificate. Default: the target's host."`
 	builtinFlags
 }
 
 // Help is shown by --help.
 func (CallCmd) Help() string {
-	return `The request is a RunFunctionRequest in protobuf's JSON form, as YAML or JSON; a field that it does not have is an error. The response is printed in the same form, with its keys sorted.
+	return `The request is a RunFunctionRequest in the JSON mapping of protobuf, as YAML or JSON; an unknown field is an error. The response is printed in the same mapping, with sorted keys.
 
 Examples:
 
     xfn function call patch-and-transform -f request.yaml
     xfn function call localhost:9443 -f - --format json <request.json
 
-Exit codes: 0 answered, 1 failed, 2 used wrongly, 3 the function returned a fatal result, which is printed all the same.
+Exit codes: 0 success, 1 the call failed, 2 invalid usage, 3 the function returned a fatal result, which is printed as well.
 `
 }
 
-// Run calls and prints the response.
+// Run calls the function and prints the response.
 func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err := c.check(); err != nil {
 		return &terminal.UsageError{Err: err}
@@ -104,17 +104,17 @@ func leaving[T any](ctx context.Context, name string, step func() (T, error)) (T
 func (c *CallCmd) check() error {
 	switch {
 	case c.Timeout <= 0:
-		return fmt.Errorf("reading --timeout: %s is no time to wait for", c.Timeout)
+		return fmt.Errorf("--timeout must be positive, got %s", c.Timeout)
 	case c.TLSServerName != "" && c.TLSCertsDir == "":
-		return errors.New("--tls-server-name goes with --tls-certs-dir")
+		return errors.New("--tls-server-name requires --tls-certs-dir")
 	case c.TLSCertsDir != "" && !c.remote():
-		return fmt.Errorf("--tls-certs-dir goes with a target, but %q is none: that has a port or a scheme", c.Function)
+		return fmt.Errorf("--tls-certs-dir requires a target, but %q has neither a port nor a scheme", c.Function)
 	default:
 		return terminal.CheckMessageSize(c.MaxMessageSize)
 	}
 }
 
-// remote reports whether the function is a target. No name has a colon.
+// remote reports whether the function is a target. Names of builtins have no colon.
 func (c *CallCmd) remote() bool { return strings.Contains(c.Function, ":") }
 
 func (c *CallCmd) call(ctx context.Context, term *terminal.Terminal, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -123,7 +123,7 @@ func (c *CallCmd) call(ctx context.Context, term *terminal.Terminal, req *fnv1.R
 	}
 	b, err := find(c.Function)
 	if err != nil {
-		return nil, hint.Wrap(err, "a target has a port or a scheme, as localhost:9443")
+		return nil, hint.Wrap(err, "a target has a port or a scheme, such as localhost:9443")
 	}
 	return leaving(ctx, fmt.Sprintf("calling %q", b.Name), func() (*fnv1.RunFunctionResponse, error) {
 		return c.runner(b, term).RunFunction(ctx, b.Name, req)
@@ -143,14 +143,14 @@ func (c *CallCmd) callTarget(ctx context.Context, req *fnv1.RunFunctionRequest) 
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	if err := client.Connect(ctx); errors.Is(err, grpc.ErrSilent) && opts.Certificates == nil {
-		return nil, hint.Wrap(err, "if the function is served by TLS, name certificates by --tls-certs-dir")
+		return nil, hint.Wrap(err, "if the function is served with TLS, set certificates with --tls-certs-dir")
 	} else if err != nil {
 		return nil, err
 	}
 	return client.RunFunction(ctx, c.Function, req)
 }
 
-// encode returns a response in protobuf's JSON form, with its keys sorted.
+// encode returns a response in the JSON mapping of protobuf, with sorted keys.
 func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
 	j, err := protojson.Marshal(rsp)
 	if err != nil {
@@ -169,8 +169,7 @@ func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// fatal returns the first fatal result as an error, with what the builtin that
-// gave it has to say about it.
+// fatal returns the first fatal result as an error, with the advice of its builtin.
 func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse) error {
 	for _, r := range rsp.GetResults() {
 		if r.GetSeverity() != fnv1.Severity_SEVERITY_FATAL {
@@ -185,7 +184,7 @@ func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse) error {
 	return nil
 }
 
-// A fatalError is one that no pipeline step is about.
+// A fatalError is a fatal result outside of a pipeline.
 type fatalError struct{ cause engine.FatalError }
 
 func (e *fatalError) Error() string {

@@ -25,7 +25,7 @@ import (
 
 const request = "../../../testdata/golden/autoready/nothing/request.yaml"
 
-// call runs the command with defaults for what it leaves out.
+// call runs the command with defaults for fields that are not set.
 func call(t *testing.T, cmd function.CallCmd) (string, error) {
 	t.Helper()
 	if cmd.Timeout == 0 {
@@ -39,7 +39,8 @@ func call(t *testing.T, cmd function.CallCmd) (string, error) {
 	return out.String(), err
 }
 
-// A step that knows no context does not keep who waits for it.
+// TestLeaving checks that a step that ignores its context does not block the
+// caller.
 func TestLeaving(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	started, end := make(chan bool), make(chan bool)
@@ -68,9 +69,9 @@ func TestCallByTLS(t *testing.T) {
 	cases := map[string]struct {
 		reason, dir, name, want, hint string
 	}{
-		"Trusted": {"a certificate on both sides", client, "function-auto-ready", "", ""},
-		"Name":    {"a forwarded port is not what the certificate is for", client, "", "cannot validate certificate for 127.0.0.1", ""},
-		"Plain":   {"plaintext gets no answer", "", "", "nothing answered in gRPC", "if the function is served by TLS, name certificates by --tls-certs-dir"},
+		"Trusted": {"both sides present a certificate", client, "function-auto-ready", "", ""},
+		"Name":    {"a forwarded port is not the name in the certificate", client, "", "cannot validate certificate for 127.0.0.1", ""},
+		"Plain":   {"a server with TLS does not answer plaintext", "", "", "nothing answered in gRPC", "if the function is served with TLS, set certificates with --tls-certs-dir"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -120,20 +121,20 @@ func TestCallTakesTooLong(t *testing.T) {
 	}
 }
 
-// TestCallPrints is about values that JSON and YAML could make others of.
+// TestCallPrints checks values that JSON and YAML could change.
 func TestCallPrints(t *testing.T) {
 	cases := map[string]struct{ reason, value, yaml, json string }{
 		"Whole":   {"a whole number has no fraction", `1000000`, "v: 1000000", `"v": 1000000`},
-		"Large":   {"a large one is no exponent", `1000000000000000`, "v: 1000000000000000", `"v": 1000000000000000`},
-		"Huge":    {"unless it is a huge one", `1e21`, "v: 1e+21", `"v": 1e+21`},
-		"Small":   {"or a tiny one", `0.0000001`, "v: 1e-07", `"v": 1e-7`},
-		"Null":    {"a null stays", `null`, "v: null", `"v": null`},
+		"Large":   {"a large number has no exponent", `1000000000000000`, "v: 1000000000000000", `"v": 1000000000000000`},
+		"Huge":    {"a huge number has an exponent", `1e21`, "v: 1e+21", `"v": 1e+21`},
+		"Small":   {"a tiny number has an exponent", `0.0000001`, "v: 1e-07", `"v": 1e-7`},
+		"Null":    {"a null is kept", `null`, "v: null", `"v": null`},
 		"Boolean": {"a string that YAML 1.1 reads as a boolean is quoted", `"on"`, `v: "on"`, `"v": "on"`},
-		"Number":  {"so is one that it reads as a number", `"1e3"`, `v: "1e3"`, `"v": "1e3"`},
-		"HTML":    {"JSON is not for web pages", `"<a&b>"`, "v: <a&b>", `"v": "<a&b>"`},
-		"Unicode": {"text stays as it is", `"héé 日本"`, "v: héé 日本", `"v": "héé 日本"`},
-		"Empty":   {"empty objects and lists stay", `[{}, []]`, "v:\n  - {}\n  - []", `"v": [`},
-		"Lines":   {"lines are kept", `"a\nb\n"`, "v: |\n    a\n    b", `"v": "a\nb\n"`},
+		"Number":  {"a string that YAML reads as a number is quoted", `"1e3"`, `v: "1e3"`, `"v": "1e3"`},
+		"HTML":    {"JSON does not escape characters for web pages", `"<a&b>"`, "v: <a&b>", `"v": "<a&b>"`},
+		"Unicode": {"text is not changed", `"héé 日本"`, "v: héé 日本", `"v": "héé 日本"`},
+		"Empty":   {"empty objects and lists are kept", `[{}, []]`, "v:\n  - {}\n  - []", `"v": [`},
+		"Lines":   {"line breaks are kept", `"a\nb\n"`, "v: |\n    a\n    b", `"v": "a\nb\n"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -2,10 +2,10 @@ package function
 
 import "context"
 
-// ReadRequest is for tests of what files may hold.
+// ReadRequest exposes readRequest to tests.
 var ReadRequest = readRequest
 
-// Leaving is for tests of steps that know no context.
+// Leaving exposes leaving to tests.
 func Leaving(ctx context.Context, name string, step func() (int, error)) (int, error) {
 	return leaving(ctx, name, step)
 }

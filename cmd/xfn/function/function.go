@@ -6,10 +6,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 )
 
-// Cmd is the group.
+// Cmd is the command group.
 type Cmd struct {
-	List  ListCmd  `cmd:"" help:"List the functions that live in this binary."`
-	Serve ServeCmd `cmd:"" help:"Serve one of them over gRPC, as a function of its own."`
+	List  ListCmd  `cmd:"" help:"List the builtin functions."`
+	Serve ServeCmd `cmd:"" help:"Serve a builtin over gRPC."`
 	Call  CallCmd  `cmd:"" help:"Send one request to a function, and print its response."`
 }
 
@@ -21,7 +21,7 @@ func (Cmd) Help() string {
 `
 }
 
-// builtinFlags are for functions that live in this binary.
+// builtinFlags configure builtins.
 type builtinFlags struct {
 	Templates []string `sep:"none" placeholder:"DIR" help:"Let go-templating read templates below DIR, besides the working directory. Repeatable."`
 }
@@ -30,7 +30,7 @@ func (f builtinFlags) runner(b builtin.Builtin, term *terminal.Terminal) functio
 	return b.New(builtin.Options{Templates: f.Templates, Progress: term.Progress})
 }
 
-// find returns a builtin by what people call it.
+// find returns a builtin by its name, with or without the prefix function-.
 func find(name string) (builtin.Builtin, error) {
 	b, err := builtin.Find(name)
 	if err != nil {

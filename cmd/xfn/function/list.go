@@ -15,7 +15,7 @@ type ListCmd struct{ terminal.Format }
 
 // Help is shown by --help.
 func (ListCmd) Help() string {
-	return `MEASURED is the version of the real function that the builtin was compared with, answer by answer. ACCEPTED are the versions that it stands in for without a warning. INPUT is the kind of a pipeline step's input.
+	return `MEASURED is the version of the original function that the builtin was compared with. ACCEPTED are the versions that the builtin replaces without a warning. INPUT is the kind of a pipeline step's input.
 
 Example:
 
@@ -23,7 +23,7 @@ Example:
 `
 }
 
-// entry is a builtin as a machine reads it.
+// entry is a builtin in machine-readable output.
 type entry struct {
 	Name     string `json:"name"`
 	Measured string `json:"measured"`
@@ -36,7 +36,7 @@ type kind struct {
 	Kind       string `json:"kind"`
 }
 
-// Run prints the catalogue.
+// Run prints the list of builtins.
 func (c *ListCmd) Run(term *terminal.Terminal) error {
 	var entries []entry
 	for _, b := range builtin.All() {

@@ -16,8 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// readRequest reads a request in YAML or JSON. A field that requests do not have
-// is an error.
+// readRequest reads a request in YAML or JSON. An unknown field is an error.
 func readRequest(ctx context.Context, r manifest.Reader, path string) (*fnv1.RunFunctionRequest, error) {
 	doc, more, err := r.First(ctx, path)
 	if err != nil {

@@ -27,24 +27,24 @@ func TestReadRequest(t *testing.T) {
 		"Empty":    {"all fields are optional", "{}", ""},
 		"JSON":     {"JSON is YAML", `{"meta": {"tag": "a"}, "observed": {"composite": {"resource": {"a": [null, 1e3]}}}}`, ""},
 		"Pairs":    {"JSON has two escapes for one character beyond the first plane", `{"meta": {"tag": "\ud83d\ude00"}}`, ""},
-		"JSONBad":  {"what is wrong with JSON is at a line, too", "{\n\"meta\": {\n\"tog\": 1}}", `r.yaml:3: meta.tog: unknown field "tog"`},
-		"JSONSame": {"a key that stands there twice in JSON", `{"context": {"a": 1, "a": 2}}`, "r.yaml:1: "},
-		"Old":      {"both spellings of protobuf's JSON are taken", "required_resources: {a: {}}\nextraResources: {b: {}}", ""},
-		"Unknown":  {"a field that requests do not have", "meta:\n  tag: a\n  tog: b", `r.yaml:3: meta.tog: unknown field "tog"`},
-		"Top":      {"also at the top", "\n# x\nmete: {}", `r.yaml:3: mete: unknown field "mete"`},
-		"Case":     {"fields are not found by other capitals", "Meta: {}", `r.yaml:1: Meta: unknown field "Meta"`},
-		"Type":     {"a value of another type", "meta:\n  tag: [a]", `r.yaml:2: meta.tag: invalid value for string field tag: [`},
-		"List":     {"an element of a list", "requiredResources:\n  a:\n    items:\n    - {}\n    - resource: {}\n      redy: 1", `r.yaml:6: requiredResources.a.items[1].redy: unknown field "redy"`},
-		"Dots":     {"a key with dots", "observed:\n  resources:\n    a.b/c:\n      redy: 1", `r.yaml:4: observed.resources.a.b/c.redy: unknown field "redy"`},
-		"Wide":     {"characters of several bytes before it", "context: {a: ééééééé, b: 日本}\nmeta:\n  tog: 1", `r.yaml:3: meta.tog: unknown field "tog"`},
+		"JSONBad":  {"an error in JSON has a line", "{\n\"meta\": {\n\"tog\": 1}}", `r.yaml:3: meta.tog: unknown field "tog"`},
+		"JSONSame": {"a duplicate key in JSON is an error", `{"context": {"a": 1, "a": 2}}`, "r.yaml:1: "},
+		"Old":      {"both spellings of protobuf's JSON are accepted", "required_resources: {a: {}}\nextraResources: {b: {}}", ""},
+		"Unknown":  {"an unknown field is an error", "meta:\n  tag: a\n  tog: b", `r.yaml:3: meta.tog: unknown field "tog"`},
+		"Top":      {"an unknown field at the top is an error", "\n# x\nmete: {}", `r.yaml:3: mete: unknown field "mete"`},
+		"Case":     {"names of fields are case-sensitive", "Meta: {}", `r.yaml:1: Meta: unknown field "Meta"`},
+		"Type":     {"a value must have the type of its field", "meta:\n  tag: [a]", `r.yaml:2: meta.tag: invalid value for string field tag: [`},
+		"List":     {"an error in a list names the element", "requiredResources:\n  a:\n    items:\n    - {}\n    - resource: {}\n      redy: 1", `r.yaml:6: requiredResources.a.items[1].redy: unknown field "redy"`},
+		"Dots":     {"an error names a key with dots", "observed:\n  resources:\n    a.b/c:\n      redy: 1", `r.yaml:4: observed.resources.a.b/c.redy: unknown field "redy"`},
+		"Wide":     {"characters of several bytes before an error do not move its position", "context: {a: ééééééé, b: 日本}\nmeta:\n  tog: 1", `r.yaml:3: meta.tog: unknown field "tog"`},
 		"Bytes":    {"connection details are in base64", "observed:\n  composite:\n    connectionDetails:\n      a: ä", `r.yaml:4: observed.composite.connectionDetails.a: invalid value for bytes field value: "ä"`},
-		"Same":     {"both spellings of one field", "requiredResources: {}\nrequired_resources: {}", `r.yaml:2: required_resources: duplicate field "required_resources"`},
+		"Same":     {"two spellings of one field are a duplicate", "requiredResources: {}\nrequired_resources: {}", `r.yaml:2: required_resources: duplicate field "required_resources"`},
 		"NoObject": {"a request is an object", "- meta: {}", "r.yaml:1: unexpected token ["},
-		"NotYAML":  {"text that is no YAML", "meta: [", "r.yaml:1: "},
-		"Twice":    {"a key that stands there twice", "meta: {}\nmeta: {}", "r.yaml:2: "},
-		"Several":  {"one request at a time", "{}\n---\n{}", "r.yaml: it contains several documents, expected one request"},
-		"Nothing":  {"a file without any", "# nothing", "r.yaml: the file holds no YAML document"},
-		"Deep":     {"depth is bounded", "context: " + strings.Repeat(`{"a": `, 10_001) + "1" + strings.Repeat("}", 10_001), "r.yaml:1: "},
+		"NotYAML":  {"invalid YAML is an error", "meta: [", "r.yaml:1: "},
+		"Twice":    {"a duplicate key is an error", "meta: {}\nmeta: {}", "r.yaml:2: "},
+		"Several":  {"a file has one request", "{}\n---\n{}", "r.yaml: it contains several documents, expected one request"},
+		"Nothing":  {"a file without a request is an error", "# nothing", "r.yaml: the file holds no YAML document"},
+		"Deep":     {"the depth is limited", "context: " + strings.Repeat(`{"a": `, 10_001) + "1" + strings.Repeat("}", 10_001), "r.yaml:1: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestReadRequest(t *testing.T) {
 // breaks are the line breaks of YAML 1.1.
 var breaks = regexp.MustCompile("[\n\r\u0085\u2028\u2029]")
 
-// FuzzReadRequest holds faults to a place in the file.
+// FuzzReadRequest checks that each error has a position in the file.
 func FuzzReadRequest(f *testing.F) {
 	for _, text := range []string{"{}", "meta:\n  tog: b", `{"context": [1, {"a": "é"}]}`, "a: &a [*a]", "desired: {resources: {a: {ready: [}}}"} {
 		f.Add(text)
@@ -73,7 +73,7 @@ func FuzzReadRequest(f *testing.F) {
 		if err == nil {
 			return
 		}
-		// The library takes the end of a text for a line of its own.
+		// The library counts the end of a text as another line.
 		lines := 2 + len(breaks.FindAllString(text, -1))
 		if !errors.As(err, &fault) || fault.Path != "r.yaml" || fault.Line > lines || fault.Err.Error() == "" {
 			t.Errorf("got %v of %q", err, text)

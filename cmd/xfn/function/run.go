@@ -23,10 +23,10 @@ import (
 type RunCmd struct {
 	Image string `arg:"" help:"Reference of an image, or an .xpkg file or a folder with an OCI layout."`
 
-	Address        string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address to listen on, or unix:PATH; port 0 takes a free one. Default: ${default}."`
-	StartTimeout   time.Duration `default:"30s" help:"How long the function may take to answer at first, once it is unpacked. Default: ${default}."`
-	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"The largest answer of the function, in MiB."`
-	Offline        bool          `help:"Fetch nothing: what is not in the cache is an error."`
+	Address        string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address to listen on, or unix:PATH; with port 0 the system chooses one. Default: ${default}."`
+	StartTimeout   time.Duration `default:"30s" help:"Timeout of the function's start, after its image is unpacked. Default: ${default}."`
+	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"Maximum size of the function's response, in MiB."`
+	Offline        bool          `help:"Do not use the network: an image that is not in the cache is an error."`
 	flags.Cache
 	flags.Registries
 	flags.Lock
@@ -35,7 +35,7 @@ type RunCmd struct {
 
 // Help is shown by --help.
 func (RunCmd) Help() string {
-	return `The function runs in a sandbox, as it does for a render, and is served in plaintext to anybody who can connect, until Ctrl-C or until it ends by itself. The first line of output says where; what the function writes goes to stderr.
+	return `The function runs in a sandbox, as for a render, and is served in plaintext to every client that can connect, until Ctrl-C or until it ends by itself. The first line of output is the address; the function's output goes to stderr.
 
 Examples:
 
@@ -79,7 +79,7 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 
 func (c *RunCmd) check() error {
 	if c.StartTimeout <= 0 {
-		return fmt.Errorf("reading --start-timeout: %s is no time to start in", c.StartTimeout)
+		return fmt.Errorf("--start-timeout must be positive, got %s", c.StartTimeout)
 	}
 	if err := terminal.CheckMessageSize(c.MaxMessageSize); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (c *RunCmd) check() error {
 	return c.settings.check()
 }
 
-// sandbox returns what starts the function.
+// sandbox returns the runtime that starts the function.
 func (c *RunCmd) sandbox(term *terminal.Terminal, program terminal.Program) (sandbox.Sandbox, error) {
 	if runtime.GOOS != "linux" {
 		return sandbox.Sandbox{}, fmt.Errorf("running a function in a sandbox on %s: %w", runtime.GOOS, errors.ErrUnsupported)
@@ -108,7 +108,7 @@ func (c *RunCmd) sandbox(term *terminal.Terminal, program terminal.Program) (san
 	}, err
 }
 
-// announce says where the function is served: a script reads one line.
+// announce prints where the function is served, in one line that scripts can read.
 func announce(term *terminal.Terminal, target string, fn *runtimes.Instance) error {
 	term.Note(fn.Detail)
 	term.Note(fmt.Sprintf("to render with it, annotate its Function with render.crossplane.io/runtime: Development and %s: %s", development.TargetAnnotation, target))
@@ -118,7 +118,7 @@ func announce(term *terminal.Terminal, target string, fn *runtimes.Instance) err
 	return nil
 }
 
-// serve serves the function as long as it runs.
+// serve serves the function until it ends.
 func (c *RunCmd) serve(ctx context.Context, listener net.Listener, fn *runtimes.Instance) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// packageOf writes a package whose function behaves so.
+// packageOf writes a package whose function has this behavior.
 func packageOf(t *testing.T, b functiontest.Behavior) string {
 	t.Helper()
 	program, err := functiontest.BuildChild()
@@ -56,7 +56,7 @@ func packageOf(t *testing.T, b functiontest.Behavior) string {
 
 // A running command.
 type running struct {
-	target    string // empty if it did not come to serve
+	target    string // empty if the command did not serve
 	interrupt func()
 	ended     func() (stderr string, err error)
 }
@@ -115,7 +115,7 @@ func runCall(t *testing.T, target string) (*fnv1.RunFunctionResponse, error) {
 }
 
 func TestRun(t *testing.T) {
-	dir, err := os.MkdirTemp("", "r") // a socket's path has to be short
+	dir, err := os.MkdirTemp("", "r") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +123,8 @@ func TestRun(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	pkg := packageOf(t, functiontest.Serves)
 	cases := map[string]struct{ reason, address, want string }{
-		"Port":   {"a port of the loopback interface", "127.0.0.1:0", "127.0.0.1:"},
-		"Socket": {"or a socket", "unix:" + dir + "/s", "unix://" + dir + "/s"},
+		"Port":   {"the address may be a port of the loopback interface", "127.0.0.1:0", "127.0.0.1:"},
+		"Socket": {"the address may be a socket", "unix:" + dir + "/s", "unix://" + dir + "/s"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A function that ends is the end of the command, with its last words.
+// TestRunDies checks that the command ends when the function does, with its
+// last output.
 func TestRunDies(t *testing.T) {
 	cmd := function.RunCmd{Image: packageOf(t, functiontest.DiesInCall), Address: "127.0.0.1:0"}
 	cmd.Network = "Isolated"
@@ -185,10 +186,10 @@ func TestRunFails(t *testing.T) {
 		behaviour                functiontest.Behavior
 		want                     string
 	}{
-		"Crashes": {"it does not come to serve", "127.0.0.1:0", "Isolated", functiontest.Crashes, "it ended by itself (exit code 3); its last output:\n  line 12\n"},
-		"Babbles": {"it is no function", "127.0.0.1:0", "Isolated", functiontest.Babbles, "starting function "},
-		"Address": {"nobody can listen there", "nowhere:99999", "Isolated", functiontest.Serves, `listening on "nowhere:99999": `},
-		"Network": {"flags are checked first", "nowhere:99999", "Host", functiontest.Serves, `reading --network: unknown network "Host"`},
+		"Crashes": {"a function that ends before it serves is an error", "127.0.0.1:0", "Isolated", functiontest.Crashes, "it ended by itself (exit code 3); its last output:\n  line 12\n"},
+		"Babbles": {"a program that does not serve is an error", "127.0.0.1:0", "Isolated", functiontest.Babbles, "starting function "},
+		"Address": {"an invalid address is an error", "nowhere:99999", "Isolated", functiontest.Serves, `listening on "nowhere:99999": `},
+		"Network": {"flags are validated first", "nowhere:99999", "Host", functiontest.Serves, `reading --network: unknown network "Host"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

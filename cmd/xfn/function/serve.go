@@ -12,17 +12,17 @@ import (
 
 // ServeCmd serves a builtin.
 type ServeCmd struct {
-	Name string `arg:"" help:"Name of a builtin; function- may be left out."`
+	Name string `arg:"" help:"Name of a builtin; the prefix function- is optional."`
 
-	Address     string `default:":9443" placeholder:"HOST:PORT" help:"Address to listen on, or unix:///PATH; port 0 takes a free one. Default: ${default}."`
-	Insecure    bool   `help:"Serve anybody, in plaintext."`
-	TLSCertsDir string `name:"tls-certs-dir" env:"TLS_SERVER_CERTS_DIR" placeholder:"DIR" help:"Serve by mutual TLS: a folder with tls.crt, tls.key, and ca.crt for the clients' certificates."`
+	Address     string `default:":9443" placeholder:"HOST:PORT" help:"Address to listen on, or unix:///PATH; with port 0 the system chooses one. Default: ${default}."`
+	Insecure    bool   `help:"Serve every client, in plaintext."`
+	TLSCertsDir string `name:"tls-certs-dir" env:"TLS_SERVER_CERTS_DIR" placeholder:"DIR" help:"Serve with mutual TLS: a folder with tls.crt, tls.key, and ca.crt for the clients' certificates."`
 	builtinFlags
 }
 
 // Help is shown by --help.
 func (ServeCmd) Help() string {
-	return `It is a composition function like one in a Pod: it answers v1 and v1beta1, and the gRPC health protocol. Either --insecure or --tls-certs-dir is needed; --insecure beats the other. Ctrl-C stops it.
+	return `The builtin is served like a composition function in a Pod: with v1, v1beta1 and the gRPC health protocol. Either --insecure or --tls-certs-dir is required; --insecure takes precedence. Ctrl-C stops the server.
 
 Examples:
 
@@ -31,7 +31,7 @@ Examples:
 `
 }
 
-// Run serves until it is interrupted. A note says where.
+// Run serves until it is interrupted. A note has the address.
 func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	b, err := find(c.Name)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return grpc.Serve(ctx, listener, b.Name, c.runner(b, term), opts)
 }
 
-// options reads the certificates.
+// options loads the certificates.
 func (c *ServeCmd) options() (grpc.ServeOptions, error) {
 	if c.Insecure {
 		return grpc.ServeOptions{}, nil

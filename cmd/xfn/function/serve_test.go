@@ -20,7 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
-// served starts the command until the test ends, and returns the address of its
+// served starts the command until the test ends, and returns the address in its
 // note.
 func served(t *testing.T, cmd function.ServeCmd) string {
 	t.Helper()
@@ -60,8 +60,8 @@ func connect(t *testing.T, target string) runner.Runner {
 	return client
 }
 
-// TestGoldenOverGRPC holds builtins to the real functions' answers also where
-// they are served as these are.
+// TestGoldenOverGRPC compares the served builtins with the answers of the
+// original functions.
 func TestGoldenOverGRPC(t *testing.T) {
 	const golden = "../../../testdata/golden"
 	for name, cases := range map[string]string{
@@ -79,7 +79,7 @@ func TestGoldenOverGRPC(t *testing.T) {
 	}
 }
 
-// Steps of many composite resources call one function at the same time.
+// TestServeManyAtOnce checks that one function serves many concurrent calls.
 func TestServeManyAtOnce(t *testing.T) {
 	const cases = "../../../testdata/golden/autoready"
 	client := connect(t, served(t, function.ServeCmd{Name: "auto-ready", Address: "127.0.0.1:0", Insecure: true}))
@@ -107,16 +107,16 @@ func TestServeManyAtOnce(t *testing.T) {
 }
 
 func TestServeAddresses(t *testing.T) {
-	dir, err := os.MkdirTemp("", "fn") // a socket's path has to be short
+	dir, err := os.MkdirTemp("", "fn") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := "unix://" + filepath.Join(dir, "s")
 	cases := map[string]struct{ reason, address, want string }{
-		"Port":   {"a port that is taken for 0 is told", "127.0.0.1:0", "127.0.0.1:"},
-		"Socket": {"a socket is told as it was given", socket, socket},
-		"Any":    {"without a host it is every address of this machine", ":0", "[::]:"},
+		"Port":   {"the note has the port that replaces port 0", "127.0.0.1:0", "127.0.0.1:"},
+		"Socket": {"the note has the given path of a socket", socket, socket},
+		"Any":    {"an address without a host is every address of this machine", ":0", "[::]:"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -132,8 +132,8 @@ func TestServeAddresses(t *testing.T) {
 	}
 }
 
-// A socket that a killed process has left is no reason not to serve, but one
-// that somebody serves is, and so is a file.
+// TestServeOverDeadSocket checks that a socket of a killed process is replaced,
+// but neither a socket that is served nor a file.
 func TestServeOverDeadSocket(t *testing.T) {
 	dir := t.TempDir()
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})

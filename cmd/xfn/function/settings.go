@@ -11,19 +11,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
-// settings are how the function is confined: what annotations say for a render.
+// settings configure the function's sandbox. Annotations do so for a render.
 type settings struct {
-	Network         string        `enum:"Isolated,Runner" default:"Isolated" placeholder:"NETWORK" help:"The function's network: Isolated is its own loopback, Runner this machine's. Default: ${default}."`
-	Env             []string      `short:"e" sep:"none" placeholder:"KEY=VALUE" help:"Add to the image's environment. Repeatable."`
-	Memory          string        `placeholder:"QUANTITY" help:"How much memory it may use, as 512Mi. Default: 2Gi."`
-	CPU             string        `name:"cpu" placeholder:"QUANTITY" help:"How much of the processors it may use, as 500m. Default: no limit."`
-	Writable        bool          `help:"Let it write to its root file system, in memory."`
-	Timeout         time.Duration `placeholder:"DURATION" help:"How long a call may take. Default: as long as it wants."`
-	ImagePullPolicy string        `enum:"IfNotPresent,Always,Never" default:"IfNotPresent" placeholder:"POLICY" help:"When the image is fetched: ${enum}. Default: ${default}."`
+	Network         string        `enum:"Isolated,Runner" default:"Isolated" placeholder:"NETWORK" help:"Network of the function: Isolated has only its own loopback interface, Runner is this machine's. Default: ${default}."`
+	Env             []string      `short:"e" sep:"none" placeholder:"KEY=VALUE" help:"Add an environment variable to those of the image. Repeatable."`
+	Memory          string        `placeholder:"QUANTITY" help:"Memory limit, such as 512Mi. Default: 2Gi."`
+	CPU             string        `name:"cpu" placeholder:"QUANTITY" help:"CPU limit, such as 500m. Default: no limit."`
+	Writable        bool          `help:"Let the function write to its root file system, in memory."`
+	Timeout         time.Duration `placeholder:"DURATION" help:"Timeout of each call. Default: none."`
+	ImagePullPolicy string        `enum:"IfNotPresent,Always,Never" default:"IfNotPresent" placeholder:"POLICY" help:"When to fetch the image: ${enum}. Default: ${default}."`
 }
 
-// ownVariables are the annotations' names here.
-var ownVariables = map[string]string{
+// flagOf has the flag of each annotation.
+var flagOf = map[string]string{
 	sandbox.AnnotationNetwork:    "--network",
 	sandbox.AnnotationMemory:     "--memory",
 	sandbox.AnnotationCPU:        "--cpu",
@@ -32,8 +32,8 @@ var ownVariables = map[string]string{
 	sandbox.AnnotationPullPolicy: "--image-pull-policy",
 }
 
-// annotations returns the settings but for the environment, of which annotations
-// cannot say everything.
+// annotations returns the settings except the environment, whose values
+// annotations cannot fully express.
 func (s settings) annotations() map[string]string {
 	all := map[string]string{
 		sandbox.AnnotationNetwork:    s.Network,
@@ -52,7 +52,7 @@ func (s settings) annotations() map[string]string {
 	return all
 }
 
-// check returns what is wrong with the ownVariables.
+// check returns an error that names an invalid flag.
 func (s settings) check() error {
 	for _, pair := range s.Env {
 		if key, _, ok := strings.Cut(pair, "="); !ok || key == "" {
@@ -62,7 +62,7 @@ func (s settings) check() error {
 	err := sandbox.Check(s.annotations())
 	var wrong *local.AnnotationError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("reading %s: %w", ownVariables[wrong.Annotation], wrong.Err)
+		return fmt.Errorf("reading %s: %w", flagOf[wrong.Annotation], wrong.Err)
 	}
 	return err
 }

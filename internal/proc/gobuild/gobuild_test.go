@@ -70,16 +70,16 @@ func TestBuildIsRepeatable(t *testing.T) {
 		env    []string
 	}{
 		"Directory":   {"another directory gives the same bytes", nil},
-		"Flags":       {"GOFLAGS cannot bring in paths, symbols or stamps", []string{"GOFLAGS=-trimpath=false -buildvcs=true -ldflags=-X=main.a=b"}},
-		"Mode":        {"nor make it need a loader", []string{"GOFLAGS=-buildmode=pie"}},
-		"Shared":      {"nor shared libraries", []string{"GOFLAGS=-linkshared"}},
-		"Compiler":    {"nor take another compiler", []string{"GOFLAGS=-compiler=gccgo"}},
-		"Cover":       {"nor counters, which need a place to write to", []string{"GOFLAGS=-cover -covermode=atomic -coverpkg=./..."}},
-		"Race":        {"nor what needs cgo", []string{"GOFLAGS=-race"}},
-		"Msan":        {"nor what needs cgo", []string{"GOFLAGS=-msan"}},
-		"Asan":        {"nor what needs cgo", []string{"GOFLAGS=-asan"}},
-		"Target":      {"the target of the environment is not ours", []string{"GOOS=plan9", "GOARCH=386", "CGO_ENABLED=1"}},
-		"Environment": {"the CPU level of the environment is not in the platform's name", []string{"GOAMD64=v3"}},
+		"Flags":       {"GOFLAGS cannot add paths, symbols or stamps", []string{"GOFLAGS=-trimpath=false -buildvcs=true -ldflags=-X=main.a=b"}},
+		"Mode":        {"GOFLAGS cannot require a dynamic loader", []string{"GOFLAGS=-buildmode=pie"}},
+		"Shared":      {"GOFLAGS cannot link shared libraries", []string{"GOFLAGS=-linkshared"}},
+		"Compiler":    {"GOFLAGS cannot choose another compiler", []string{"GOFLAGS=-compiler=gccgo"}},
+		"Cover":       {"GOFLAGS cannot add coverage counters", []string{"GOFLAGS=-cover -covermode=atomic -coverpkg=./..."}},
+		"Race":        {"the race detector, which needs cgo, is off", []string{"GOFLAGS=-race"}},
+		"Msan":        {"the memory sanitizer, which needs cgo, is off", []string{"GOFLAGS=-msan"}},
+		"Asan":        {"the address sanitizer, which needs cgo, is off", []string{"GOFLAGS=-asan"}},
+		"Target":      {"the target of the environment is ignored", []string{"GOOS=plan9", "GOARCH=386", "CGO_ENABLED=1"}},
+		"Environment": {"the CPU level of the environment is ignored", []string{"GOAMD64=v3"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -99,10 +99,10 @@ func TestBuildTarget(t *testing.T) {
 		setting string
 		want    string
 	}{
-		"Amd64":  {"the least common level is the default", "amd64", "", elf.EM_X86_64, "GOAMD64", "v1"},
-		"Arm64":  {"v8 is OCI's word for Go's v8.0", "arm64", "v8", elf.EM_AARCH64, "GOARM64", "v8.0"},
-		"ArmV6":  {"a variant of arm reaches the compiler", "arm", "v6", elf.EM_ARM, "GOARM", "6"},
-		"ArmNil": {"arm without a variant is v7 in an image", "arm", "", elf.EM_ARM, "GOARM", "7"},
+		"Amd64":  {"the default is the lowest level", "amd64", "", elf.EM_X86_64, "GOAMD64", "v1"},
+		"Arm64":  {"the OCI variant v8 is Go's v8.0", "arm64", "v8", elf.EM_AARCH64, "GOARM64", "v8.0"},
+		"ArmV6":  {"the variant of arm is passed to the compiler", "arm", "v6", elf.EM_ARM, "GOARM", "6"},
+		"ArmNil": {"arm without a variant is v7", "arm", "", elf.EM_ARM, "GOARM", "7"},
 	}
 	dir := module(t, map[string]string{"main.go": program})
 	for name, tc := range cases {
@@ -160,14 +160,14 @@ func TestBuildRefuses(t *testing.T) {
 		want   []string
 		hint   bool
 	}{
-		"DoesNotCompile": {"the compiler's words are shown", map[string]string{"main.go": many}, nil, []string{"main.go:4:2: undefined: undefined", "linux/amd64"}, false},
-		"Library":        {"a library is no program", map[string]string{"lib.go": "package lib\n"}, nil, []string{"library"}, true},
-		"Nothing":        {"there must be Go files", nil, nil, []string{"no Go files in"}, true},
-		"MainsBelow":     {"main packages in sub-directories are not guessed at", map[string]string{"cmd/a/main.go": program, "cmd/b/main.go": program}, nil, []string{"no Go files in"}, true},
-		"TwoPackages":    {"a directory is one package", map[string]string{"a.go": program, "b.go": "package lib\n"}, nil, []string{"a.go", "b.go"}, false},
-		"NoModule":       {"a module is needed, in go's own words", map[string]string{"main.go": program, "go.mod": ""}, []string{"GO111MODULE=on", "GOFLAGS=-mod=mod"}, []string{"go.mod"}, false},
-		"DryRun":         {"flags that build nothing are found out", map[string]string{"main.go": program}, []string{"GOFLAGS=-n"}, []string{"left no program"}, false},
-		"NoGo":           {"go is looked for on the PATH given", map[string]string{"main.go": program}, []string{"PATH=" + t.TempDir()}, []string{"no go on PATH"}, true},
+		"DoesNotCompile": {"the output of the compiler is shown", map[string]string{"main.go": many}, nil, []string{"main.go:4:2: undefined: undefined", "linux/amd64"}, false},
+		"Library":        {"a library is not a program", map[string]string{"lib.go": "package lib\n"}, nil, []string{"library"}, true},
+		"Nothing":        {"a directory without Go files is an error", nil, nil, []string{"no Go files in"}, true},
+		"MainsBelow":     {"main packages in sub-directories are not searched", map[string]string{"cmd/a/main.go": program, "cmd/b/main.go": program}, nil, []string{"no Go files in"}, true},
+		"TwoPackages":    {"a directory has one package", map[string]string{"a.go": program, "b.go": "package lib\n"}, nil, []string{"a.go", "b.go"}, false},
+		"NoModule":       {"a missing module is reported in go's words", map[string]string{"main.go": program, "go.mod": ""}, []string{"GO111MODULE=on", "GOFLAGS=-mod=mod"}, []string{"go.mod"}, false},
+		"DryRun":         {"flags that build nothing are detected", map[string]string{"main.go": program}, []string{"GOFLAGS=-n"}, []string{"left no program"}, false},
+		"NoGo":           {"go is searched in the PATH of the options", map[string]string{"main.go": program}, []string{"PATH=" + t.TempDir()}, []string{"no go on PATH"}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,8 @@ func TestBuildRefusesMissingDirectory(t *testing.T) {
 	}
 }
 
-// A compiler that talks without end must not fill the memory or the screen.
+// TestBuildBoundsOutput checks that endless output of a compiler fills neither
+// the memory nor the screen.
 func TestBuildBoundsOutput(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for go is a shell script")
@@ -217,8 +218,9 @@ func TestBuildBoundsOutput(t *testing.T) {
 	}
 }
 
-// The stand-in for go starts a child, says so by making a pipe ready, and
-// waits: cancelling must end both, or Build would not return.
+// TestBuildStops checks that a cancellation ends go and its child processes.
+// The program that replaces go starts a child, opens a pipe when it is ready,
+// and waits.
 func TestBuildStops(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for go is a shell script")
@@ -261,7 +263,8 @@ func assertEmpty(t *testing.T, dir string) {
 	}
 }
 
-// Flags of the command line are obeyed, after ours.
+// TestBuildTakesFlags checks that the flags of the options apply after those of
+// Build.
 func TestBuildTakesFlags(t *testing.T) {
 	dir := module(t, map[string]string{
 		"main.go":  "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n",

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// assertGone waits until the process whose id is in file is gone. It hangs if
-// nothing killed the process. One that was killed may stay as a zombie until
-// init has taken notice of it.
+// assertGone waits until the process whose id is in file has ended. It hangs if
+// nothing killed the process. A killed process may stay as a zombie until init
+// reaps it.
 func assertGone(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)

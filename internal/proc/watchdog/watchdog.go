@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// interval is the time between two measurements. A loop that only allocates
-	// makes tens of MiB in it.
+	// interval is the time between two measurements. A loop that only
+	// allocates creates tens of MiB in it.
 	interval = 10 * time.Millisecond
-	// maxStacks bounds the stacks of all goroutines, in bytes. Go ends a process in
-	// which one stack would be larger than maxStack.
+	// maxStacks limits the stacks of all goroutines, in bytes. Go ends a
+	// process in which one stack would be larger than maxStack.
 	maxStacks = 768 << 20
 	maxStack  = 2_000_000_000
 )
 
-// A Watchdog measures the memory of the process, and records what the process is
-// doing. The zero value is ready to use. It is safe for concurrent use.
+// A Watchdog measures the memory of the process, and records the activities of
+// the process. The zero value is ready to use. It is safe for concurrent use.
 type Watchdog struct {
 	mu         sync.Mutex
 	activities []string // in the order in which they began
@@ -30,11 +30,11 @@ type Watchdog struct {
 
 // An ExceededError says that the process needs too much memory.
 type ExceededError struct {
-	// Activities are what the process was doing, such as `running pipeline step "a"`.
+	// Activities are the current activities, such as `running pipeline step "a"`.
 	Activities []string
 	// Stacks says that recursion exceeded the limit of all stacks.
 	Stacks bool
-	// Limit is what was exceeded, in bytes.
+	// Limit is the limit that was exceeded, in bytes.
 	Limit int64
 }
 
@@ -55,9 +55,9 @@ func (e *ExceededError) Error() string {
 	return text
 }
 
-// Start measures the memory until stop is called. It calls exceeded, once and in a
-// goroutine of its own, when live values and stacks take more than the limit. The limit
-// is asked for after the first interval, so that a short command does not pay for it.
+// Start measures the memory until stop is called. It calls exceeded once, in
+// its own goroutine, when live values and stacks exceed the limit. It calls
+// limit after the first interval, so that a short command does not pay for it.
 func (w *Watchdog) Start(limit func() int64, exceeded func(*ExceededError)) (stop func()) {
 	stopped := make(chan struct{})
 	go func() {
@@ -83,8 +83,8 @@ func (w *Watchdog) Start(limit func() int64, exceeded func(*ExceededError)) (sto
 	return sync.OnceFunc(func() { close(stopped) })
 }
 
-// prepare has the garbage collector keep memory below the limit where it can, so
-// that what exceeds it is in use, and lets stacks grow until they are measured.
+// prepare makes the garbage collector keep memory below the limit, so that memory above
+// the limit is in use. It lets stacks grow until they are measured.
 func prepare(limit int64) {
 	if soft := limit / 8 * 7; soft < debug.SetMemoryLimit(-1) {
 		debug.SetMemoryLimit(soft)
@@ -92,7 +92,7 @@ func prepare(limit int64) {
 	debug.SetMaxStack(maxStack)
 }
 
-// check measures the memory that is in use, and not what Go has mapped.
+// check measures the memory in use, and not the memory that Go has mapped.
 func check(limit int64) *ExceededError {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)
@@ -107,7 +107,7 @@ func check(limit int64) *ExceededError {
 	}
 }
 
-// running returns what the process is doing, the latest first and each once.
+// running returns the activities, the latest first and each once.
 func (w *Watchdog) running() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (w *Watchdog) enter(activity string) (leave func()) {
 
 type key struct{}
 
-// NewContext returns a context by which callees record what they are doing.
+// NewContext returns a context in which callees record their activities.
 func NewContext(ctx context.Context, w *Watchdog) context.Context {
 	return context.WithValue(ctx, key{}, w)
 }

@@ -66,7 +66,7 @@ func recurse(levels int, f func()) byte {
 	return frame[levels%7] + recurse(levels-1, f)
 }
 
-// TestGarbage makes much more than the limit, of which little is in use.
+// TestGarbage allocates much more than the limit, of which little is in use.
 func TestGarbage(t *testing.T) {
 	exceeded := start(t, &watchdog.Watchdog{})
 	var values []byte

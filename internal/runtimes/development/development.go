@@ -1,6 +1,7 @@
 package development
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -46,10 +47,7 @@ var _ runtimes.Runtime = Development{}
 // if no server listens there. Stopping the instance closes the connection; the
 // function keeps running.
 func (d Development) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
-	target := fn.Annotations[TargetAnnotation]
-	if target == "" {
-		target = DefaultTarget
-	}
+	target := cmp.Or(fn.Annotations[TargetAnnotation], DefaultTarget)
 	client, err := d.dial(target, fn.Annotations)
 	if err != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
@@ -76,10 +74,7 @@ func (d Development) dial(target string, annotations map[string]string) (_ *grpc
 }
 
 func (d Development) connect(ctx context.Context, client *grpc.Client) error {
-	timeout := d.ConnectTimeout
-	if timeout == 0 {
-		timeout = defaultConnectTimeout
-	}
+	timeout := cmp.Or(d.ConnectTimeout, defaultConnectTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no connection within %s", timeout))
 	defer cancel()
 	return client.Connect(ctx)

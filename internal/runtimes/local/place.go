@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -53,10 +54,7 @@ func PrivateDir(parent string) (Dir, error) {
 }
 
 func privateDir(parent string) (Dir, error) {
-	if parent == "" {
-		parent = os.TempDir()
-	}
-	parent, err := filepath.Abs(parent)
+	parent, err := filepath.Abs(cmp.Or(parent, os.TempDir()))
 	if err != nil {
 		return Dir{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -23,4 +24,13 @@ func Allowed(t testing.TB, err error) {
 		t.Fatalf("XFN_REQUIRE requires sandboxes: %v", err)
 	}
 	t.Skip(err)
+}
+
+// Supervise must be the first call of a TestMain whose test program can become
+// a supervisor. It ends a supervisor at once: after os.Exit the race detector
+// would wait a second for reports.
+func Supervise() {
+	if code, is := sandbox.Supervise(os.Args); is {
+		syscall.Exit(code)
+	}
 }
