@@ -16,25 +16,16 @@ import (
 // The error begins like that of the real functions, whose input types are in Go
 // packages v1beta1. The text after "json: " depends on the library.
 func Decode(input *structpb.Struct, into any) error {
-	kind := reflect.TypeOf(into).Elem().Name()
-	err := decode(input, into)
-	if err != nil {
-		return fmt.Errorf("cannot get function input *v1beta1.%s from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.%s: json: %s", kind, kind, strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
-}
-
-func decode(input *structpb.Struct, into any) error {
 	raw, err := input.MarshalJSON()
-	if err != nil {
-		return err
+	if err == nil {
+		var unknown []error
+		if unknown, err = kjson.UnmarshalStrict(raw, into, kjson.DisallowUnknownFields); err == nil && len(unknown) > 0 {
+			err = unknown[0]
+		}
 	}
-	unknown, err := kjson.UnmarshalStrict(raw, into, kjson.DisallowUnknownFields)
 	if err != nil {
-		return err
-	}
-	if len(unknown) > 0 {
-		return unknown[0]
+		kind := reflect.TypeOf(into).Elem().Name()
+		return fmt.Errorf("cannot get function input *v1beta1.%s from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.%s: json: %s", kind, kind, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }
