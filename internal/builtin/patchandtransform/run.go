@@ -96,9 +96,6 @@ func (r *run) patchEnvironment(ctx context.Context, p *patch.Patch) error {
 	return err
 }
 
-// errNoBase is the error of a template without a base and an earlier resource.
-var errNoBase = errors.New("has no base template, and was not produced by a previous Function in the pipeline")
-
 // compose composes a template's resource.
 func (r *run) compose(ctx context.Context, t *template) error {
 	if t.baseErr != nil {
@@ -108,7 +105,7 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	if t.base == nil {
 		earlier, ok := r.earlier(t.name)
 		if !ok {
-			return fmt.Errorf("composed resource %q %w", t.name, errNoBase)
+			return fmt.Errorf("composed resource %q has no base template, and was not produced by a previous Function in the pipeline", t.name)
 		}
 		made.fields = earlier
 	}
@@ -233,12 +230,16 @@ func (r *run) finish(secret map[string]*fnv1.Resource) error {
 	if err != nil {
 		return fmt.Errorf("cannot set desired composite resource: %w", err)
 	}
-	state := &fnv1.State{Composite: &fnv1.Resource{Resource: xr, ConnectionDetails: r.details}}
+	state := &fnv1.State{Composite: &fnv1.Resource{Resource: xr, ConnectionDetails: r.details}, Resources: sdk.Desired(r.req)}
 	if r.dropped {
 		state.Composite.Ready = fnv1.Ready_READY_FALSE
 	}
-	if state.Resources, err = r.resources(); err != nil {
-		return fmt.Errorf("cannot set desired composed resources: %w", err)
+	for name, c := range r.composed {
+		body, err := sdk.Struct(c.fields)
+		if err != nil {
+			return fmt.Errorf("cannot set desired composed resources: composed resource %q: %w", name, err)
+		}
+		state.Resources[name] = &fnv1.Resource{Resource: body, Ready: c.ready}
 	}
 	maps.Copy(state.Resources, secret)
 	env, err := sdk.Struct(r.environment.Fields)
@@ -248,16 +249,4 @@ func (r *run) finish(secret map[string]*fnv1.Resource) error {
 	r.rsp.Desired = state
 	r.rsp.Context = sdk.With(r.req.GetContext(), map[string]*structpb.Value{environmentKey: structpb.NewStructValue(env)})
 	return nil
-}
-
-func (r *run) resources() (map[string]*fnv1.Resource, error) {
-	resources := sdk.Desired(r.req)
-	for name, c := range r.composed {
-		body, err := sdk.Struct(c.fields)
-		if err != nil {
-			return nil, fmt.Errorf("composed resource %q: %w", name, err)
-		}
-		resources[name] = &fnv1.Resource{Resource: body, Ready: c.ready}
-	}
-	return resources, nil
 }
