@@ -99,19 +99,9 @@ var misfit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^cannot unmarshal (\w+)(?: [^ ]+)? into Go (?:struct field \w+\.([\w.]+)|value()) of type `)
 })
 
-// article returns a type of JSON value with its article.
-func article(kind string) string {
-	switch kind {
-	case "array":
-		return "a list"
-	case "object":
-		return "an object"
-	case "bool":
-		return "a boolean"
-	default:
-		return "a " + kind
-	}
-}
+// articles has the types of JSON values whose article is not "a", or that YAML
+// calls by another name.
+var articles = map[string]string{"array": "a list", "object": "an object", "bool": "a boolean"}
 
 var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
 
@@ -133,7 +123,7 @@ func (d Document) fault(err error) error {
 	case misfit().MatchString(text):
 		m := misfit().FindStringSubmatch(text)
 		field := m[2] + m[3]
-		return &Error{d.Path, d.Lines().Of(field), fmt.Errorf("%s cannot be %s", cmp.Or(field, "the document"), article(m[1]))}
+		return &Error{d.Path, d.Lines().Of(field), fmt.Errorf("%s cannot be %s", cmp.Or(field, "the document"), cmp.Or(articles[m[1]], "a "+m[1]))}
 	case strings.Contains(text, "invalid map key"), strings.Contains(text, "unsupported map key"):
 		line, text = d.oddKey(), "an object or a list stands where a key is expected"
 	}

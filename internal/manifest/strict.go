@@ -109,13 +109,16 @@ func (d *decoder) text(v any, into encoding.TextUnmarshaler, path []string) {
 }
 
 func (d *decoder) scalar(v any, into reflect.Value, path []string) {
+	want := "a whole number"
 	switch kind := into.Kind(); kind {
 	case reflect.String:
+		want = "a string"
 		if s, ok := v.(string); ok {
 			into.SetString(s)
 			return
 		}
 	case reflect.Bool:
+		want = "true or false"
 		if b, ok := v.(bool); ok {
 			into.SetBool(b)
 			return
@@ -138,7 +141,7 @@ func (d *decoder) scalar(v any, into reflect.Value, path []string) {
 			got += ": put it in quotes"
 		}
 	}
-	d.fault(path, "expected %s, got %s", expected(into.Type()), got)
+	d.fault(path, "expected %s, got %s", want, got)
 }
 
 // whole returns a number without a fraction.
@@ -257,16 +260,5 @@ func DescribeValue(v any) string {
 		return "a boolean"
 	default:
 		return "a number"
-	}
-}
-
-func expected(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	default:
-		return "a whole number"
 	}
 }

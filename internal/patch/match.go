@@ -7,22 +7,26 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A test reports whether a value matches a pattern.
-type test func(v any) (bool, error)
+// A test is a compiled pattern, or the error of compiling it.
+type test struct {
+	*spec.Pattern
+	matches func(string) (bool, error)
+	err     error
+}
 
 func matcher(m *spec.Match) TransformFunc {
 	tests := make([]test, len(m.Patterns))
 	for i := range m.Patterns {
-		tests[i] = testOf(&m.Patterns[i])
+		tests[i] = compilePattern(&m.Patterns[i])
 	}
 	return func(v any, _ *Budget) (any, error) {
 		for i, test := range tests {
-			fits, err := test(v)
+			fits, err := test.fits(v)
 			if err != nil {
 				return nil, fmt.Errorf("cannot match pattern at index %d: %w", i, err)
 			}
 			if fits {
-				return decoded(m.Patterns[i].Result)
+				return decoded(test.Result)
 			}
 		}
 		return fallback(m, v)
@@ -39,50 +43,35 @@ func fallback(m *spec.Match, v any) (any, error) {
 	return v, nil
 }
 
-func testOf(p *spec.Pattern) test {
-	switch p.Type {
-	case spec.MatchLiteral:
-		return literal(p.Literal)
-	case spec.MatchRegexp:
-		return expression(p.Regexp)
+func compilePattern(p *spec.Pattern) test {
+	t := test{Pattern: p}
+	switch {
+	case p.Type == spec.MatchLiteral && p.Literal != nil:
+		t.matches = func(s string) (bool, error) { return s == *p.Literal, nil }
+	case p.Type == spec.MatchRegexp && p.Regexp != nil:
+		expr, err := spec.CompilePattern(*p.Regexp)
+		if err != nil {
+			t.err = fmt.Errorf("cannot compile regexp: %w", err)
+		}
+		t.matches = expr.MatchString
+	case p.Type == spec.MatchLiteral, p.Type == spec.MatchRegexp:
+		t.err = fmt.Errorf("%s is required by type %s", p.Type, p.Type)
 	default:
-		return unfit(fmt.Errorf("unsupported pattern type '%s'", p.Type))
+		t.err = fmt.Errorf("unsupported pattern type '%s'", p.Type)
 	}
+	return t
 }
 
-func unfit(err error) test {
-	return func(any) (bool, error) { return false, err }
-}
-
-func literal(want *string) test {
-	if want == nil {
-		return unfit(errors.New("literal is required by type literal"))
-	}
-	return func(v any) (bool, error) {
-		s, ok := v.(string)
-		if !ok {
-			return false, fmt.Errorf("unsupported input type '%s'", typeName(v))
-		}
-		return s == *want, nil
-	}
-}
-
-func expression(text *string) test {
-	if text == nil {
-		return unfit(errors.New("regexp is required by type regexp"))
-	}
-	expr, err := spec.CompilePattern(*text)
-	if err != nil {
-		return unfit(fmt.Errorf("cannot compile regexp: %w", err))
-	}
-	return func(v any) (bool, error) {
-		s, ok := v.(string)
-		switch {
-		case v == nil:
-			return false, errors.New("unsupported input type 'null'")
-		case !ok:
-			return false, fmt.Errorf("unsupported input type '%s'", typeName(v))
-		}
-		return expr.MatchString(s)
+func (t test) fits(v any) (bool, error) {
+	s, ok := v.(string)
+	switch {
+	case t.err != nil:
+		return false, t.err
+	case ok:
+		return t.matches(s)
+	case v == nil && t.Type == spec.MatchRegexp:
+		return false, errors.New("unsupported input type 'null'")
+	default:
+		return false, fmt.Errorf("unsupported input type '%s'", typeName(v))
 	}
 }

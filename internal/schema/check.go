@@ -46,14 +46,11 @@ func (v version) check(ctx context.Context) []Fault {
 	return faults(append(errs, checkEach(v.at, v.structural, true)...))
 }
 
-// types are the types of JSON schemas. The empty type is valid in some places.
-var types = []string{"", "array", "boolean", "integer", "number", "object", "string"}
-
 // checkEach returns the errors in the types and CEL rules of a schema.
 func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
 	var errs field.ErrorList
-	if !slices.Contains(types, s.Type) {
-		errs = append(errs, field.NotSupported(at.Child("type"), s.Type, types[1:]))
+	if _, ok := typeNames[s.Type]; !ok && s.Type != "" {
+		errs = append(errs, field.NotSupported(at.Child("type"), s.Type, slices.Sorted(maps.Keys(typeNames))))
 	}
 	if len(s.XValidations) > 0 {
 		errs = append(errs, compile(at.Child("x-kubernetes-validations"), s, root)...)

@@ -14,6 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // Decode returns the errors of strict decoding: unknown fields, and values of
@@ -186,19 +187,13 @@ func kindOf(t reflect.Type) string {
 	return "an object"
 }
 
-// valueKind names what a value is.
+// valueKind returns the kind of a value with its article.
 func valueKind(v any) string {
-	switch v := v.(type) {
-	case string:
-		return "a string"
-	case bool:
-		return "a boolean"
-	case map[string]any:
-		return "an object"
-	case []any:
-		return "a list"
+	switch v.(type) {
 	case float64:
 		return "a number with a fraction"
+	case string, bool, map[string]any, []any:
+		return manifest.DescribeValue(v)
 	default:
 		return fmt.Sprintf("the number %v", v)
 	}

@@ -11,6 +11,8 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 // A Definition has the schemas of a kind.
@@ -109,4 +111,28 @@ func (v *version) setSchema(s *extv1.JSONSchemaProps) {
 		props, tree := v.props, v.structural
 		v.validators = sync.OnceValue(func() validators { return newValidators(props, tree) })
 	}
+}
+
+// Define returns the kinds that an object defines: of a CRD or MRD, or the XRs
+// and claims of an XRD. Other objects, and CRDs of v1beta1, define none.
+func Define(obj map[string]any) ([]*Definition, error) {
+	if !crd.Defines(obj) || obj["apiVersion"] == "apiextensions.k8s.io/v1beta1" {
+		return nil, nil
+	}
+	crds := []map[string]any{obj}
+	if crd.IsXRD(obj) {
+		var err error
+		if crds, err = crd.Generate(obj); err != nil {
+			return nil, err
+		}
+	}
+	defs := make([]*Definition, 0, len(crds))
+	for _, crd := range crds {
+		def, err := New(crd)
+		if err != nil {
+			return nil, err
+		}
+		defs = append(defs, def)
+	}
+	return defs, nil
 }

@@ -2,11 +2,16 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // A Fault is an error of the API server, or a field that it drops.
@@ -106,4 +111,24 @@ func inWords(err *field.Error) Fault {
 		f.Err = &field.Error{Type: err.Type, Field: f.Field, BadValue: field.OmitValueType{}, Detail: f.Text}
 	}
 	return f
+}
+
+// nearestTo returns a field that is similar to an unknown one beside it, or "".
+func nearestTo(unknown string, root *structural.Structural) string {
+	at := strings.LastIndexByte(unknown, '.')
+	parent, name := unknown[:max(at, 0)], unknown[at+1:]
+	n := Node{root, true}
+	for _, key := range strings.FieldsFunc(parent, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+		if n.schema != nil && n.schema.Items != nil {
+			n = n.Element()
+		} else {
+			n, _ = n.Field(key)
+		}
+	}
+	names := n.Named()
+	if n.schema != nil && (n.resource || n.schema.XEmbeddedResource) {
+		names = append(names, slices.Sorted(maps.Keys(kubernetes().Properties))...)
+	}
+	slices.Sort(names)
+	return hint.Nearest(name, names)
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -32,7 +33,7 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	if special, ok := names[gvk.GroupKind()]; ok {
 		name = special
 	}
-	return Kind{Namespaced: !clusterScoped()[gvk.GroupKind()], Name: name, fields: t}, true
+	return Kind{Namespaced: !slices.Contains(clusterScoped[gvk.Group], gvk.Kind), Name: name, fields: t}, true
 }
 
 // Fits reports whether every known field of an object has its type.
@@ -72,35 +73,23 @@ func cronJobName(name string, prefix bool) []string {
 	return validation.NameIsDNSSubdomain(name, prefix)
 }
 
-// clusterScoped are the kinds that are not in namespaces.
-var clusterScoped = sync.OnceValue(func() map[schema.GroupKind]bool {
-	return groupKinds(map[string][]string{
-		"":                             {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
-		"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"},
-		"apiextensions.k8s.io":         {"CustomResourceDefinition"},
-		"authentication.k8s.io":        {"SelfSubjectReview", "TokenReview"},
-		"certificates.k8s.io":          {"CertificateSigningRequest"},
-		"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
-		"networking.k8s.io":            {"IPAddress", "IngressClass", "ServiceCIDR"},
-		"node.k8s.io":                  {"RuntimeClass"},
-		"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
-		"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
-		"scheduling.k8s.io":            {"PriorityClass"},
-		"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
-		"apiextensions.crossplane.io":  {"CompositeResourceDefinition", "Composition", "CompositionRevision", "EnvironmentConfig", "ManagedResourceActivationPolicy", "ManagedResourceDefinition", "Usage"},
-		"ops.crossplane.io":            {"CronOperation", "Operation", "WatchOperation"},
-		"pkg.crossplane.io":            {"Configuration", "DeploymentRuntimeConfig", "Function", "FunctionRevision", "ImageConfig", "Lock", "Provider"},
-		"protection.crossplane.io":     {"ClusterUsage"},
-		"meta.pkg.crossplane.io":       {"Configuration", "Function", "Provider"},
-	})
-})
-
-func groupKinds(byGroup map[string][]string) map[schema.GroupKind]bool {
-	all := map[schema.GroupKind]bool{}
-	for group, kinds := range byGroup {
-		for _, kind := range kinds {
-			all[schema.GroupKind{Group: group, Kind: kind}] = true
-		}
-	}
-	return all
+// clusterScoped has the kinds without a namespace, by group.
+var clusterScoped = map[string][]string{
+	"":                             {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
+	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"},
+	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
+	"authentication.k8s.io":        {"SelfSubjectReview", "TokenReview"},
+	"certificates.k8s.io":          {"CertificateSigningRequest"},
+	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
+	"networking.k8s.io":            {"IPAddress", "IngressClass", "ServiceCIDR"},
+	"node.k8s.io":                  {"RuntimeClass"},
+	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
+	"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
+	"scheduling.k8s.io":            {"PriorityClass"},
+	"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
+	"apiextensions.crossplane.io":  {"CompositeResourceDefinition", "Composition", "CompositionRevision", "EnvironmentConfig", "ManagedResourceActivationPolicy", "ManagedResourceDefinition", "Usage"},
+	"ops.crossplane.io":            {"CronOperation", "Operation", "WatchOperation"},
+	"pkg.crossplane.io":            {"Configuration", "DeploymentRuntimeConfig", "Function", "FunctionRevision", "ImageConfig", "Lock", "Provider"},
+	"protection.crossplane.io":     {"ClusterUsage"},
+	"meta.pkg.crossplane.io":       {"Configuration", "Function", "Provider"},
 }

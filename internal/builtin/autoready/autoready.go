@@ -3,14 +3,18 @@ package autoready
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // Input is the function's input. All fields are optional.
@@ -60,4 +64,169 @@ func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFu
 		}
 	}
 	return rsp, nil
+}
+
+// ready reports whether an observed object passes the check for its kind, or
+// has the condition Ready.
+func ready(obj *structpb.Struct) bool {
+	check, ok := checks[kindOf(obj)]
+	return ok && check(obj) || sdk.ConditionStatus(obj, "Ready") == "True"
+}
+
+func kindOf(obj *structpb.Struct) kschema.GroupVersionKind {
+	return kschema.FromAPIVersionAndKind(at(obj, "apiVersion").GetStringValue(), at(obj, "kind").GetStringValue())
+}
+
+// checks are for the versions of Kubernetes kinds without a Ready condition.
+var checks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
+	{Version: "v1", Kind: "ConfigMap"}:      always,
+	{Version: "v1", Kind: "Namespace"}:      always,
+	{Version: "v1", Kind: "Secret"}:         always,
+	{Version: "v1", Kind: "ServiceAccount"}: always,
+
+	{Version: "v1", Kind: "Service"}:                             service,
+	{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}: balanced,
+	{Version: "v1", Kind: "PersistentVolumeClaim"}:               typed(claim),
+
+	{Version: "v1", Kind: "Pod"}:                        typed(pod),
+	{Group: "apps", Version: "v1", Kind: "Deployment"}:  deployment,
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"}: statefulSet,
+	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   daemonSet,
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:  typed(replicaSet),
+	{Group: "batch", Version: "v1", Kind: "Job"}:        typed(job),
+	{Group: "batch", Version: "v1", Kind: "CronJob"}:    typed(cronJob),
+
+	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: typed(autoscaler),
+}
+
+func always(*structpb.Struct) bool { return true }
+
+// typed limits a check to objects whose fields all have the types of their kind.
+func typed(check func(*structpb.Struct) bool) func(*structpb.Struct) bool {
+	return func(obj *structpb.Struct) bool {
+		kind, ok := schema.FindKind(kindOf(obj))
+		return ok && kind.Fits(obj.AsMap()) && check(obj)
+	}
+}
+
+func service(obj *structpb.Struct) bool {
+	return at(obj, "spec", "type").GetStringValue() != "LoadBalancer" || balanced(obj)
+}
+
+// balanced reports whether a load balancer has an address.
+func balanced(obj *structpb.Struct) bool {
+	return len(at(obj, "status", "loadBalancer", "ingress").GetListValue().GetValues()) > 0
+}
+
+func claim(obj *structpb.Struct) bool { return at(obj, "status", "phase").GetStringValue() == "Bound" }
+
+func pod(obj *structpb.Struct) bool {
+	switch at(obj, "status", "phase").GetStringValue() {
+	case "Succeeded":
+		return true
+	case "Running":
+		return at(obj, "spec", "restartPolicy").GetStringValue() == "Always" && hasCondition(obj, "Ready")
+	default:
+		return false
+	}
+}
+
+func replicaSet(obj *structpb.Struct) bool {
+	generation, _ := count(at(obj, "metadata", "generation"))
+	observed, _ := count(at(obj, "status", "observedGeneration"))
+	available, _ := count(at(obj, "status", "availableReplicas"))
+	return !hasCondition(obj, "ReplicaFailure") && observed >= generation && available >= replicas(obj)
+}
+
+func job(obj *structpb.Struct) bool {
+	return firstTrue(obj, "Failed", "Suspended", "Complete") == "Complete"
+}
+
+func cronJob(obj *structpb.Struct) bool {
+	if at(obj, "spec", "suspend").GetBoolValue() {
+		return true
+	}
+	scheduled, err := time.Parse(time.RFC3339, at(obj, "status", "lastScheduleTime").GetStringValue())
+	if err != nil {
+		return false
+	}
+	succeeded, err := time.Parse(time.RFC3339, at(obj, "status", "lastSuccessfulTime").GetStringValue())
+	active := at(obj, "status", "active").GetListValue().GetValues()
+	return len(active) > 0 || err == nil && !succeeded.Before(scheduled)
+}
+
+func autoscaler(obj *structpb.Struct) bool {
+	ready := []string{"ScalingActive", "ScalingLimited"}
+	degraded := []string{"FailedGetScale", "FailedUpdateScale", "FailedGetResourceMetric", "InvalidSelector"}
+	return slices.Contains(ready, firstTrue(obj, append(degraded, ready...)...))
+}
+
+func deployment(obj *structpb.Struct) bool {
+	return asMany(obj, replicas(obj), "updatedReplicas", "availableReplicas") && hasCondition(obj, "Available")
+}
+
+// hasCondition reports whether a condition of the type is true.
+func hasCondition(obj *structpb.Struct, conditionType string) bool {
+	return firstTrue(obj, conditionType) != ""
+}
+
+// firstTrue returns the type of the first true condition with one of the types, or "".
+func firstTrue(obj *structpb.Struct, types ...string) string {
+	for _, c := range at(obj, "status", "conditions").GetListValue().GetValues() {
+		condition := c.GetStructValue()
+		conditionType := at(condition, "type").GetStringValue()
+		if slices.Contains(types, conditionType) && at(condition, "status").GetStringValue() == "True" {
+			return conditionType
+		}
+	}
+	return ""
+}
+
+func statefulSet(obj *structpb.Struct) bool {
+	current, hasCurrent := at(obj, "status", "currentRevision").GetKind().(*structpb.Value_StringValue)
+	update, hasUpdate := at(obj, "status", "updateRevision").GetKind().(*structpb.Value_StringValue)
+	return asMany(obj, replicas(obj), "readyReplicas", "currentReplicas") &&
+		hasCurrent && hasUpdate && current.StringValue == update.StringValue
+}
+
+func daemonSet(obj *structpb.Struct) bool {
+	want, ok := count(at(obj, "status", "desiredNumberScheduled"))
+	return ok && asMany(obj, want, "numberReady", "updatedNumberScheduled", "numberAvailable")
+}
+
+// replicas returns the desired number of replicas.
+func replicas(obj *structpb.Struct) int64 {
+	if n, ok := count(at(obj, "spec", "replicas")); ok {
+		return n
+	}
+	return 1
+}
+
+// asMany reports whether these counts in a workload's status are equal to want.
+func asMany(obj *structpb.Struct, want int64, counts ...string) bool {
+	for _, field := range counts {
+		if n, ok := count(at(obj, "status", field)); !ok || n != want {
+			return false
+		}
+	}
+	return true
+}
+
+// count returns a number without its fraction.
+func count(v *structpb.Value) (int64, bool) {
+	n, ok := v.GetKind().(*structpb.Value_NumberValue)
+	if !ok {
+		return 0, false
+	}
+	return int64(n.NumberValue), true
+}
+
+// at returns the value at a path of keys, or nil.
+func at(obj *structpb.Struct, path ...string) *structpb.Value {
+	var v *structpb.Value
+	for _, key := range path {
+		v = obj.GetFields()[key]
+		obj = v.GetStructValue()
+	}
+	return v
 }

@@ -22,18 +22,28 @@ const includeFunction = "include"
 // functions returns the functions that function-go-templating adds to Sprig's.
 func (e *execution) functions() map[string]any {
 	return map[string]any{
-		includeFunction:                e.include,
-		"toYaml":                       toYAML,
-		"fromYaml":                     fromYAML,
-		"randomChoice":                 randomChoice,
-		"setResourceNameAnnotation":    setResourceNameAnnotation,
-		"getResourceCondition":         getResourceCondition,
-		"getCompositeResource":         getCompositeResource,
-		"getComposedResource":          getComposedResource,
-		"getComposedConnectionDetails": getComposedConnectionDetails,
-		"getExtraResources":            getExtraResources,
-		"getExtraResourcesFromContext": getExtraResourcesFromContext,
-		"getCredentialData":            getCredentialData,
+		includeFunction:             e.include,
+		"toYaml":                    toYAML,
+		"fromYaml":                  fromYAML,
+		"getResourceCondition":      getResourceCondition,
+		"getCredentialData":         getCredentialData,
+		"randomChoice":              func(choices ...string) string { return choices[rand.Intn(len(choices))] },
+		"setResourceNameAnnotation": func(name string) string { return nameAnnotation + ": " + name },
+		"getCompositeResource": func(data map[string]any) map[string]any {
+			return object(data, "observed.composite.resource")
+		},
+		"getComposedResource": func(data map[string]any, name string) map[string]any {
+			return object(data, "observed.resources["+name+"]resource")
+		},
+		"getComposedConnectionDetails": func(data map[string]any, name string) map[string]any {
+			return object(data, "observed.resources["+name+"]connectionDetails")
+		},
+		"getExtraResources": func(data map[string]any, key string) []any {
+			return list(data, "requiredResources["+key+"].items", "extraResources["+key+"].items")
+		},
+		"getExtraResourcesFromContext": func(data map[string]any, key string) []any {
+			return list(data, "context["+extraResourcesKey+"]["+key+"].items")
+		},
 	}
 }
 
@@ -63,10 +73,6 @@ func fromYAML(text string) (any, error) {
 	return v, err
 }
 
-func randomChoice(choices ...string) string { return choices[rand.Intn(len(choices))] }
-
-func setResourceNameAnnotation(name string) string { return nameAnnotation + ": " + name }
-
 // getResourceCondition returns a condition of a resource, or of an entry that
 // contains one. The status of a missing condition is Unknown.
 func getResourceCondition(conditionType string, of map[string]any) v2.Condition {
@@ -80,26 +86,6 @@ func getResourceCondition(conditionType string, of map[string]any) v2.Condition 
 	c := status.GetCondition(v2.ConditionType(conditionType))
 	c.LastTransitionTime.Time = c.LastTransitionTime.UTC()
 	return c
-}
-
-func getCompositeResource(data map[string]any) map[string]any {
-	return object(data, "observed.composite.resource")
-}
-
-func getComposedResource(data map[string]any, name string) map[string]any {
-	return object(data, "observed.resources["+name+"]resource")
-}
-
-func getComposedConnectionDetails(data map[string]any, name string) map[string]any {
-	return object(data, "observed.resources["+name+"]connectionDetails")
-}
-
-func getExtraResources(data map[string]any, key string) []any {
-	return list(data, "requiredResources["+key+"].items", "extraResources["+key+"].items")
-}
-
-func getExtraResourcesFromContext(data map[string]any, key string) []any {
-	return list(data, "context["+extraResourcesKey+"]["+key+"].items")
 }
 
 // object returns a copy of the object at a path, or nil.

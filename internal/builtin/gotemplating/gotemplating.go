@@ -1,6 +1,7 @@
 package gotemplating
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,9 @@ type Options struct {
 //
 // It then returns at once. The evaluation, which reads the request, ends at its
 // next loop, template or output, but not within the call of a function.
-func New(o Options) function.Runner { return &runner{folders: o.folders()} }
+func New(o Options) function.Runner {
+	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...)}
+}
 
 type runner struct {
 	folders  []string

@@ -74,15 +74,6 @@ func (e *environment) text(in *structpb.Struct) (string, error) {
 	return v.GetStringValue(), nil
 }
 
-// folders returns the folders that may be read, in search order.
-func (o Options) folders() []string {
-	dir := o.Dir
-	if dir == "" {
-		dir = "."
-	}
-	return append([]string{dir}, o.Templates...)
-}
-
 // files returns the text of the files in the first folder that contains them.
 func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
 	if f == nil || f.DirPath == "" {

@@ -36,12 +36,8 @@ type detail struct {
 	from patch.Path
 }
 
-func compileDetails(all []spec.ConnectionDetail) []detail {
-	compiled := make([]detail, len(all))
-	for i := range all {
-		compiled[i] = detail{&all[i], patch.ParseOptional(all[i].FromFieldPath)}
-	}
-	return compiled
+func compileDetail(d *spec.ConnectionDetail) detail {
+	return detail{d, patch.ParseOptional(d.FromFieldPath)}
 }
 
 // read returns the detail's value. ok is false if there is none.
@@ -71,12 +67,8 @@ type check struct {
 	at patch.Path
 }
 
-func compileChecks(all []spec.ReadinessCheck) []check {
-	compiled := make([]check, len(all))
-	for i := range all {
-		compiled[i] = check{&all[i], patch.ParseOptional(all[i].FieldPath)}
-	}
-	return compiled
+func compileCheck(c *spec.ReadinessCheck) check {
+	return check{c, patch.ParseOptional(c.FieldPath)}
 }
 
 // isReady reports whether all checks pass, or without checks the condition

@@ -64,10 +64,12 @@ func compile(in *structpb.Struct) (*program, error) {
 	return p, nil
 }
 
-func compilePatches(all []spec.Patch) []patch.Patch {
-	compiled := make([]patch.Patch, len(all))
+func compilePatches(all []spec.Patch) []patch.Patch { return compileAll(all, patch.Compile) }
+
+func compileAll[S, C any](all []S, compile func(*S) C) []C {
+	compiled := make([]C, len(all))
 	for i := range all {
-		compiled[i] = patch.Compile(&all[i])
+		compiled[i] = compile(&all[i])
 	}
 	return compiled
 }
@@ -76,7 +78,7 @@ func compilePatches(all []spec.Patch) []patch.Patch {
 // patches have the indexes of results. A template may have at most most
 // patches.
 func compileTemplate(t *spec.Template, sets map[string][]patch.Patch, most int) (template, error) {
-	compiled := template{name: t.Name, details: compileDetails(t.ConnectionDetails), checks: compileChecks(t.ReadinessChecks)}
+	compiled := template{name: t.Name, details: compileAll(t.ConnectionDetails, compileDetail), checks: compileAll(t.ReadinessChecks, compileCheck)}
 	compiled.base, compiled.baseErr = decodeBase(t)
 	compiled.patches = make([]patch.Patch, 0, len(t.Patches))
 	for i := range t.Patches {

@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -95,9 +96,6 @@ func (r *run) patchEnvironment(ctx context.Context, p *patch.Patch) error {
 	return err
 }
 
-// errNoBase is the error of a template without a base and an earlier resource.
-var errNoBase = errors.New("has no base template, and was not produced by a previous Function in the pipeline")
-
 // compose composes a template's resource.
 func (r *run) compose(ctx context.Context, t *template) error {
 	if t.baseErr != nil {
@@ -107,7 +105,7 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	if t.base == nil {
 		earlier, ok := r.earlier(t.name)
 		if !ok {
-			return fmt.Errorf("composed resource %q %w", t.name, errNoBase)
+			return fmt.Errorf("composed resource %q has no base template, and was not produced by a previous Function in the pipeline", t.name)
 		}
 		made.fields = earlier
 	}
@@ -223,4 +221,32 @@ func (r *run) ends(p *patch.Patch, target *patch.Object, o *observed) (from map[
 		return nil, to
 	}
 	return o.fields(), to
+}
+
+// finish writes the response. The desired state of earlier steps has no
+// connection details.
+func (r *run) finish(secret map[string]*fnv1.Resource) error {
+	xr, err := sdk.Struct(r.desired.Fields)
+	if err != nil {
+		return fmt.Errorf("cannot set desired composite resource: %w", err)
+	}
+	state := &fnv1.State{Composite: &fnv1.Resource{Resource: xr, ConnectionDetails: r.details}, Resources: sdk.Desired(r.req)}
+	if r.dropped {
+		state.Composite.Ready = fnv1.Ready_READY_FALSE
+	}
+	for name, c := range r.composed {
+		body, err := sdk.Struct(c.fields)
+		if err != nil {
+			return fmt.Errorf("cannot set desired composed resources: composed resource %q: %w", name, err)
+		}
+		state.Resources[name] = &fnv1.Resource{Resource: body, Ready: c.ready}
+	}
+	maps.Copy(state.Resources, secret)
+	env, err := sdk.Struct(r.environment.Fields)
+	if err != nil {
+		return fmt.Errorf("cannot set the environment: %w", err)
+	}
+	r.rsp.Desired = state
+	r.rsp.Context = sdk.With(r.req.GetContext(), map[string]*structpb.Value{environmentKey: structpb.NewStructValue(env)})
+	return nil
 }

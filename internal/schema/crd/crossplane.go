@@ -2,28 +2,26 @@ package crd
 
 // composite returns the composite resource of an XRD with a scope. Crossplane's
 // fields are below spec.crossplane, except for LegacyCluster.
-func composite(scope string) resource {
+func composite(scope string, xrdSpec object) resource {
 	legacy := scope == legacyCluster
 	r := resource{names: "names", category: "composite", scope: cluster, status: status(legacy)}
 	if scope == namespaced {
 		r.scope = namespaced
 	}
-	r.spec = func(xrdSpec object) object {
-		props := selection(xrdSpec.text("defaultCompositionUpdatePolicy"))
-		refs := texts("apiVersion", "kind", "name")
-		if scope != namespaced {
-			refs["namespace"] = str()
-		}
-		props["resourceRefs"] = map[string]any{
-			"type": "array", "items": objectOf(nil, refs, "apiVersion", "kind"),
-			"x-kubernetes-list-type": "atomic",
-		}
-		if !legacy {
-			return object{"crossplane": objectOf(nil, props)}
-		}
+	props := selection(xrdSpec.text("defaultCompositionUpdatePolicy"))
+	refs := texts("apiVersion", "kind", "name")
+	if scope != namespaced {
+		refs["namespace"] = str()
+	}
+	props["resourceRefs"] = map[string]any{
+		"type": "array", "items": objectOf(nil, refs, "apiVersion", "kind"),
+		"x-kubernetes-list-type": "atomic",
+	}
+	r.spec = object{"crossplane": objectOf(nil, props)}
+	if legacy {
+		r.spec = props
 		props["claimRef"] = objectOf(nil, texts("apiVersion", "kind", "namespace", "name"), "apiVersion", "kind", "namespace", "name")
 		props["writeConnectionSecretToRef"] = objectOf(nil, texts("name", "namespace"), "name", "namespace")
-		return props
 	}
 	at := ".spec.crossplane."
 	if legacy {
@@ -40,16 +38,13 @@ func composite(scope string) resource {
 }
 
 // claim returns the claim of an XRD.
-func claim() resource {
+func claim(xrdSpec object) resource {
+	props := selection("")
+	props["compositeDeletePolicy"] = withDefault(str("Background", "Foreground"), xrdSpec.text("defaultCompositeDeletePolicy"))
+	props["resourceRef"] = objectOf(nil, texts("apiVersion", "kind", "name"), "apiVersion", "kind", "name")
+	props["writeConnectionSecretToRef"] = objectOf(nil, texts("name"), "name")
 	return resource{
-		names: "claimNames", category: "claim", scope: namespaced, status: status(true),
-		spec: func(xrdSpec object) object {
-			props := selection("")
-			props["compositeDeletePolicy"] = withDefault(str("Background", "Foreground"), xrdSpec.text("defaultCompositeDeletePolicy"))
-			props["resourceRef"] = objectOf(nil, texts("apiVersion", "kind", "name"), "apiVersion", "kind", "name")
-			props["writeConnectionSecretToRef"] = objectOf(nil, texts("name"), "name")
-			return props
-		},
+		names: "claimNames", category: "claim", scope: namespaced, status: status(true), spec: props,
 		columns: []any{
 			column("SYNCED", ".status.conditions[?(@.type=='Synced')].status"),
 			column("READY", ".status.conditions[?(@.type=='Ready')].status"),

@@ -16,14 +16,14 @@ func Generate(xrd map[string]any) ([]map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	xr, err := generate(xrd, d, composite(d.Scope))
+	xr, err := generate(xrd, d, composite(d.Scope, object(xrd).object("spec")))
 	if err != nil || d.Claim == "" {
 		return []map[string]any{xr}, err
 	}
 	if d.Claim == d.Kind || d.claimPlural == d.Plural {
 		return nil, fmt.Errorf("claims must not have the kind or plural of composite resources, got %s", d.Claim)
 	}
-	claims, err := generate(xrd, d, claim())
+	claims, err := generate(xrd, d, claim(object(xrd).object("spec")))
 	return []map[string]any{xr, claims}, err
 }
 
@@ -33,8 +33,7 @@ type resource struct {
 	names, category string
 	scope           string
 	// spec and status are the fields that are added to those of the XRD.
-	spec   func(xrdSpec object) object
-	status object
+	spec, status object
 	// columns are the printer columns that are added to those of the XRD.
 	columns []any
 }
@@ -55,7 +54,7 @@ func generate(xrd map[string]any, d Definition, r resource) (map[string]any, err
 		if v.schema == nil {
 			return nil, fmt.Errorf("version %s has no schema", v.Name)
 		}
-		versions = append(versions, map[string]any(version(v, spec, r)))
+		versions = append(versions, map[string]any(version(v, r)))
 	}
 	out["versions"] = versions
 	meta := object{"name": names.text("plural") + "." + d.Group}
@@ -85,10 +84,10 @@ func merge(a, b object) object {
 }
 
 // version returns a version of the CRD.
-func version(v Version, spec object, r resource) object {
+func version(v Version, r resource) object {
 	out := object{
 		"name": v.Name, "served": v.Served, "storage": v.Storage,
-		"schema":                   map[string]any{"openAPIV3Schema": map[string]any(root(v.schema, spec, r))},
+		"schema":                   map[string]any{"openAPIV3Schema": map[string]any(root(v.schema, r))},
 		"additionalPrinterColumns": append(slices.Clone(v.raw.list("additionalPrinterColumns")), r.columns...),
 	}
 	subresources := map[string]any{"status": map[string]any{}}
@@ -111,7 +110,7 @@ const maxName = 63
 
 // root returns the schema of an object, with the parts of the XRD's schema that
 // Crossplane copies.
-func root(schema, xrdSpec object, r resource) object {
+func root(schema object, r resource) object {
 	props := schema.object("properties")
 	name := object{"type": "string", "maxLength": int64(maxName)}
 	given := props.object("metadata").object("properties").object("name")
@@ -122,7 +121,7 @@ func root(schema, xrdSpec object, r resource) object {
 	out := objectOf(nil, object{
 		"apiVersion": str(), "kind": str(),
 		"metadata": objectOf(nil, object{"name": map[string]any(name)}),
-		"spec":     section(spec, r.spec(xrdSpec), "description", "required", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations", "oneOf"),
+		"spec":     section(spec, r.spec, "description", "required", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations", "oneOf"),
 		"status":   section(status, r.status, "description", "required", "x-kubernetes-validations", "oneOf"),
 	}, "spec")
 	for _, key := range []string{"description", "x-kubernetes-validations"} {
