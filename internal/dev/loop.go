@@ -59,7 +59,7 @@ const coarse = 10 * time.Millisecond
 func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event) error) (err error) {
 	l := &loop{config: c, pool: NewPool(c.Now), runtimes: map[session.Runtime]runtimes.Runtime{}, seen: map[string]bool{}}
 	for name, r := range c.Session.Runtimes {
-		l.runtimes[name] = l.pool.Runtime(string(name), r, graceOf(name))
+		l.runtimes[name] = l.pool.Runtime(string(name), r)
 	}
 	defer func() { err = errors.Join(err, l.pool.Close(ctx)) }()
 	l.explicit = slices.Concat(c.Inputs.Paths(), c.Session.BuiltinOptions.Templates)
@@ -75,15 +75,6 @@ func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event
 		return err
 	}
 	return l.run(ctx, commands, show)
-}
-
-// graceOf returns the time that a function has to stop. A process is killed
-// after it; a container is abandoned.
-func graceOf(r session.Runtime) time.Duration {
-	if r == session.Docker {
-		return 10 * time.Second
-	}
-	return 500 * time.Millisecond
 }
 
 // A loop is the state shared by rounds.

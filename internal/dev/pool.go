@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,8 +41,7 @@ type Start struct {
 
 // A slot has the instance of one function.
 type slot struct {
-	fn    runtimes.Function
-	grace time.Duration
+	fn runtimes.Function
 	// starting is held by the caller that starts the function.
 	starting *semaphore.Weighted
 	// instance is nil if the function does not run.
@@ -59,16 +59,15 @@ func NewPool(now func() time.Time) *Pool {
 // Runtime returns a runtime that starts functions with r and keeps them in the
 // pool: stopping one of its instances has no effect. A function that runs already
 // is not started again, unless it has exited. The name identifies r among other
-// runtimes. Grace is the timeout for stopping a function.
-func (p *Pool) Runtime(name string, r runtimes.Runtime, grace time.Duration) runtimes.Runtime {
-	return pooled{p, name, r, grace}
+// runtimes.
+func (p *Pool) Runtime(name string, r runtimes.Runtime) runtimes.Runtime {
+	return pooled{p, name, r}
 }
 
 type pooled struct {
 	*Pool
-	name  string
-	next  runtimes.Runtime
-	grace time.Duration
+	name string
+	next runtimes.Runtime
 }
 
 var (
@@ -151,7 +150,7 @@ func (k pooled) enter(fn runtimes.Function) (*slot, error) {
 	key := k.key(fn)
 	s := k.kept[key]
 	if s == nil {
-		s = &slot{fn: fn, grace: k.grace, starting: semaphore.NewWeighted(1)}
+		s = &slot{fn: fn, starting: semaphore.NewWeighted(1)}
 		k.kept[key] = s
 	}
 	s.round = k.round
@@ -244,6 +243,10 @@ func (p *Pool) drop(ctx context.Context, which func(*slot) bool) {
 	}
 }
 
+// defaultGrace is the time in which a function has to stop, if its runtime does not
+// say otherwise. A process is killed after it.
+const defaultGrace = 500 * time.Millisecond
+
 // end stops the instance of a slot, if it has one, in the background.
 func (p *Pool) end(ctx context.Context, s *slot) {
 	instance := s.instance
@@ -251,7 +254,7 @@ func (p *Pool) end(ctx context.Context, s *slot) {
 	if instance == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(instance.Grace, defaultGrace))
 	p.ending.Go(func() {
 		defer cancel()
 		if err := instance.Stop(ctx); err != nil {

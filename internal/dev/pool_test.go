@@ -23,6 +23,7 @@ type starter struct {
 	log     []string
 	ended   map[string]chan struct{}
 	n       int
+	noGrace bool
 	fail    error
 	blocks  chan struct{}
 	entered chan struct{}
@@ -57,8 +58,12 @@ func (s *starter) Start(ctx context.Context, fn runtimes.Function) (*runtimes.In
 		return nil, fail
 	}
 	s.note("start %s", name)
+	grace := time.Minute
+	if s.noGrace {
+		grace = -time.Second
+	}
 	return &runtimes.Instance{
-		Detail: name, Compiled: 2 * time.Second, Done: done,
+		Detail: name, Compiled: 2 * time.Second, Done: done, Grace: grace,
 		Stop: func(ctx context.Context) error {
 			if _, ok := ctx.Deadline(); !ok {
 				return errors.New("nothing bounds stopping")
@@ -114,7 +119,7 @@ func begin(t *testing.T, r runtimes.Runtime, name, pkg string) *runtimes.Instanc
 func TestKeep(t *testing.T) {
 	s := &starter{}
 	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s, time.Minute)
+	r := k.Runtime("Process", s)
 	k.Begin()
 	first := begin(t, r, "a", "./a")
 	if err := first.Stop(t.Context()); err != nil {
@@ -158,7 +163,7 @@ func TestKeep(t *testing.T) {
 func TestDrop(t *testing.T) {
 	s := &starter{}
 	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s, time.Minute)
+	r := k.Runtime("Process", s)
 	begin(t, r, "a", "./a")
 	begin(t, r, "b", "./b")
 	k.Drop(t.Context(), "./a")
@@ -182,7 +187,7 @@ func TestDrop(t *testing.T) {
 func TestKeys(t *testing.T) {
 	s := &starter{}
 	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s, time.Minute)
+	r := k.Runtime("Process", s)
 	for _, fn := range []runtimes.Function{
 		{Name: "a", Package: "./a"},
 		{Name: "a", Package: "./b"},
@@ -192,7 +197,7 @@ func TestKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	begin(t, k.Runtime("Docker", s, time.Minute), "a", "./a")
+	begin(t, k.Runtime("Docker", s), "a", "./a")
 	s.want(t, "four functions", "start a 1", "start a 2", "start a 3", "start a 4")
 	if err := k.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -202,7 +207,7 @@ func TestKeys(t *testing.T) {
 func TestFailedStart(t *testing.T) {
 	s := &starter{fail: errors.New("it does not compile")}
 	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s, time.Minute)
+	r := k.Runtime("Process", s)
 	fn := runtimes.Function{Name: "a", Package: "./a"}
 	if _, err := r.Start(t.Context(), fn); !errors.Is(err, s.fail) {
 		t.Errorf("got %v", err)
@@ -228,7 +233,7 @@ func TestFailedStart(t *testing.T) {
 func TestConcurrentStarts(t *testing.T) {
 	s := &starter{blocks: make(chan struct{}), entered: make(chan struct{}, 2)}
 	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s, time.Minute)
+	r := k.Runtime("Process", s)
 	fn := runtimes.Function{Name: "a", Package: "./a"}
 	started := make(chan error)
 	go func() { _, err := r.Start(t.Context(), fn); started <- err }()
@@ -256,7 +261,7 @@ func TestConcurrentStarts(t *testing.T) {
 func TestDropWhileStarting(t *testing.T) {
 	s := &starter{blocks: make(chan struct{}), entered: make(chan struct{}, 1)}
 	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s, time.Minute)
+	r := k.Runtime("Process", s)
 	started := make(chan error)
 	go func() {
 		_, err := r.Start(t.Context(), runtimes.Function{Name: "a", Package: "./a"})
@@ -275,9 +280,9 @@ func TestDropWhileStarting(t *testing.T) {
 }
 
 func TestCloseTells(t *testing.T) {
-	s := &starter{}
+	s := &starter{noGrace: true}
 	k := dev.NewPool(clock())
-	begin(t, k.Runtime("Process", s, -time.Second), "a", "./a")
+	begin(t, k.Runtime("Process", s), "a", "./a")
 	if err := k.Close(t.Context()); !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), `stopping function "a": `) {
 		t.Errorf("got %v", err)
 	}
@@ -288,7 +293,7 @@ func TestCloseTells(t *testing.T) {
 func TestPrepareAndProbe(t *testing.T) {
 	s := &starter{}
 	k := dev.NewPool(clock())
-	r := k.Runtime("Docker", s, time.Minute)
+	r := k.Runtime("Docker", s)
 	begin(t, r, "a", "./a")
 	preparer, ok := r.(runtimes.Preparer)
 	if !ok {
@@ -301,7 +306,7 @@ func TestPrepareAndProbe(t *testing.T) {
 	if p, ok := r.(runtimes.Prober); !ok || p.Probe(t.Context()) == nil {
 		t.Error("the runtime was not asked")
 	}
-	plain := k.Runtime("Plain", startOnly{s}, time.Minute)
+	plain := k.Runtime("Plain", startOnly{s})
 	if err := plain.(runtimes.Prober).Probe(t.Context()); err != nil {
 		t.Errorf("of one that cannot tell: %v", err)
 	}

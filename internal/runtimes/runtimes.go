@@ -54,6 +54,9 @@ type Instance struct {
 	// Stop ends the function and releases its resources. It must be called
 	// exactly once, even after the context of Start is done.
 	Stop func(context.Context) error
+	// Grace is the time that Stop needs to clean up. Zero means that a function
+	// may be killed after a short time.
+	Grace time.Duration
 	// Done is closed when the function has ended, also by Stop. After that, Ended
 	// returns how. Both are nil if the runtime cannot observe the end.
 	Done  <-chan struct{}

@@ -44,12 +44,15 @@ const (
 	Development Runtime = "Development"
 )
 
+// Runtimes returns all runtimes besides Auto.
+func Runtimes() []Runtime { return []Runtime{Builtin, Sandbox, Docker, Process, Development} }
+
 // ParseRuntime returns the Runtime with a name, ignoring case; "" is Auto.
 func ParseRuntime(name string) (Runtime, error) {
 	if name == "" || strings.EqualFold(name, "auto") {
 		return Auto, nil
 	}
-	for _, r := range []Runtime{Builtin, Sandbox, Docker, Process, Development} {
+	for _, r := range Runtimes() {
 		if strings.EqualFold(name, string(r)) {
 			return r, nil
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/sync/errgroup"
@@ -127,7 +128,7 @@ func (d *Docker) start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	}
 	return &runtimes.Instance{
 		Runner: c.function, Detail: c.detail(), Identity: c.identity(),
-		Stop: c.stop, Done: c.watch.done, Ended: c.watch.ended,
+		Stop: c.stop, Grace: 10 * time.Second, Done: c.watch.done, Ended: c.watch.ended,
 	}, nil
 }
 
