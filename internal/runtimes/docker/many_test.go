@@ -148,7 +148,7 @@ func TestEngineDies(t *testing.T) {
 		}()
 		e2e.Until(t, func() bool { return running() == "running" })
 		m.die()
-		if err := e2e.Receive(t, failed); err == nil || !strings.Contains(err.Error(), `starting function "f": the connection to the container engine at `+env.Host+" (DOCKER_HOST) broke: ") && !strings.Contains(err.Error(), "no such socket") {
+		if err := e2e.Receive(t, failed); err == nil || !strings.Contains(err.Error(), `starting function "f": the connection to the container engine at `+env.Host+" (DOCKER_HOST) broke: ") && !strings.Contains(err.Error(), "the socket does not exist") {
 			t.Errorf("got %v", err)
 		}
 	})
