@@ -135,7 +135,7 @@ func (b *Budget) Spend(n int) error {
 	return nil
 }
 
-// spendText checks the size of a text before it is built, and subtracts it.
+// spendText subtracts the size of a text before the text is built.
 func (b *Budget) spendText(n int) error {
 	if err := checkText(n); err != nil {
 		return err

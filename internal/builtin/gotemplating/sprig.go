@@ -25,7 +25,7 @@ var known = sync.OnceValue(func() map[string]any {
 	for _, name := range []string{"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
 		all[name] = before(all[name], func(args []reflect.Value) {
 			dst, srcs := args[0].Interface().(map[string]any), args[1].Interface().([]map[string]any)
-			args[1] = reflect.ValueOf(apart(dst, srcs))
+			args[1] = reflect.ValueOf(unshare(dst, srcs))
 		})
 	}
 	maps.Copy(all, dates)

@@ -54,7 +54,7 @@ observed:
 func TestRules(t *testing.T) {
 	cases := map[string]struct{ reason, input, more, want, results string }{
 		"LargeIntegers": {
-			"an integer of the XR is written as JSON formats its float",
+			"an integer of the XR is written like a JSON float",
 			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.big, toFieldPath: a}, {type: FromCompositeFieldPath, fromFieldPath: spec.big, toFieldPath: b, transforms: [{type: convert, convert: {toType: string}}]}]}]", "",
 			"{r: {kind: K, a: 4611686018427388000, b: '4611686018427388000'}}", "",
 		},

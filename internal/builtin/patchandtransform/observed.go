@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// An observed resource. Its body is decoded at the first use.
+// An observed resource, whose body is decoded at the first use.
 type observed struct {
 	resource *fnv1.Resource
 	body     map[string]any
