@@ -52,7 +52,7 @@ func All() []Builtin {
 		{
 			Name: "function-auto-ready", Measured: "v0.7.0", From: "v0.6.0", Below: "v0.8.0",
 			Input:   "autoready.fn.crossplane.io/v1beta1 Input",
-			Covered: "`ttl`; the kinds that the real function knows, and for all others the condition Ready.",
+			Covered: "`ttl`; the kinds that the real function supports, and the condition Ready for all others.",
 			Differs: "`celHealthCheckCustomization` is ignored, as the real function does by default.",
 			New:     func(Options) function.Runner { return autoready.Runner },
 		},

@@ -24,7 +24,7 @@ func TestSplit(t *testing.T) {
 		want         []doc
 	}{
 		"One":          {"a file without separators is one document", "a: 1\n", []doc{{1, "a: 1\n"}}},
-		"Leading":      {"a separator at the start makes no empty document, but counts as a line", "---\na: 1\n", []doc{{2, "a: 1\n"}}},
+		"Leading":      {"a separator at the start begins no empty document and counts as a line", "---\na: 1\n", []doc{{2, "a: 1\n"}}},
 		"Two":          {"each document has its line", "a: 1\n---\nb: 2\n", []doc{{1, "a: 1\n"}, {3, "b: 2\n"}}},
 		"Trailing":     {"a separator at the end starts no document", "a: 1\n---\n", []doc{{1, "a: 1\n"}}},
 		"NoNewline":    {"the last line needs no newline", "a: 1\n---\nb: 2", []doc{{1, "a: 1\n"}, {3, "b: 2"}}},
@@ -73,7 +73,7 @@ func TestObject(t *testing.T) {
 		"Mapping":   {"a misindented key has its own line, not that of the object around it", "a:\n  b: 1\n c: 2\n", nil, "f.yaml:12: did not find expected key"},
 		"Colon":     {"the error is at the line without a colon", "a: 1\nb: 2\nplain words\nc: d\n", nil, "f.yaml:12: could not find expected ':'"},
 		"Quote":     {"an unterminated quote has the line where it begins", "a: 1\nb: \"x\nc: d\n", nil, "f.yaml:11: found unexpected end of stream"},
-		"Template":  {"the braces of a template are reported as an object used as a key", "a: 1\nb: {{ .x }}\n", nil, "f.yaml:11: an object or a list stands where a key is expected"},
+		"Template":  {"the braces of a template are reported as an object used as a key", "a: 1\nb: {{ .x }}\n", nil, "f.yaml:11: a key must not be an object or a list"},
 		"Nothing":   {"null is not an object", "null", nil, "f.yaml:10: expected an object, got nothing"},
 		"Scalar":    {"a string is not an object", "hello", nil, "f.yaml:10: expected an object, got a string"},
 		"Number":    {"a number is not an object", "1", nil, "f.yaml:10: expected an object, got a number"},

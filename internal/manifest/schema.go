@@ -142,7 +142,7 @@ type field struct {
 	enum            []string
 	required, short bool
 	single          bool
-	// whole has the keys that make an object the value of this field. nil
+	// whole has the keys that identify an object as the value of this field. nil
 	// means none, and an empty list any object.
 	whole []string
 }

@@ -69,7 +69,7 @@ func TestDecode(t *testing.T) {
 		faults       []string
 	}{
 		"All": {
-			"each kind of field takes what fits",
+			"each type of field accepts its values",
 			`{"name": "a", "open": true, "size": 3, "level": "low", "colour": "red", "any": [1], "labels": {"k": "v"}, "free": {"x": null}}`,
 			shop{Name: "a", Open: &yes, Size: 3, Level: 1, Colour: "red", Any: []any{1.0}, Labels: map[string]string{"k": "v"}, Free: map[string]any{"x": nil}},
 			nil,

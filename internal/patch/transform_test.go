@@ -89,13 +89,13 @@ func TestTransformApply(t *testing.T) {
 		"NoRegexp":        {"a pattern of type regexp must have a regexp", "{type: match, match: {patterns: [{type: regexp}]}}", "a", nil, "match transform could not resolve: cannot match pattern at index 0: regexp is required by type regexp"},
 		"BadRegexp":       {"a pattern with an invalid regexp is an error", "{type: match, match: {patterns: [{type: regexp, regexp: '['}]}}", "a", nil, "match transform could not resolve: cannot match pattern at index 0: cannot compile regexp: error parsing regexp: missing closing ]: `[`"},
 		"LargeRegexp":     {"a pattern with a large regexp is rejected", "{type: match, match: {patterns: [{type: regexp, regexp: '" + strings.Repeat("a{1000}", 100) + "'}]}}", "a", nil, "cannot compile regexp: it is too large"},
-		"FormatWide":      {"the total width of a format is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%1000000d", 20) + "'}}", 1.0, nil, "it could make more than 16 MiB of text"},
-		"FormatStar":      {"a width from an argument is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%[1]*[1]d", 20) + "'}}", int64(1000000), nil, "it could make more than 16 MiB of text"},
-		"FormatRepeated":  {"the total length of repeated arguments is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%[1]s", 2000) + "'}}", strings.Repeat("x", 10000), nil, "it could make more than 16 MiB of text"},
-		"FormatPadded":    {"the padding of all elements of a list is limited", "{type: string, string: {type: Format, fmt: '%1000000v'}}", make([]any, 100), nil, "it could make more than 16 MiB of text"},
+		"FormatWide":      {"the total width of a format is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%1000000d", 20) + "'}}", 1.0, nil, "the text could exceed 16 MiB"},
+		"FormatStar":      {"a width from an argument is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%[1]*[1]d", 20) + "'}}", int64(1000000), nil, "the text could exceed 16 MiB"},
+		"FormatRepeated":  {"the total length of repeated arguments is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%[1]s", 2000) + "'}}", strings.Repeat("x", 10000), nil, "the text could exceed 16 MiB"},
+		"FormatPadded":    {"the padding of all elements of a list is limited", "{type: string, string: {type: Format, fmt: '%1000000v'}}", make([]any, 100), nil, "the text could exceed 16 MiB"},
 		"FormatDate":      {"a number that is not a width is not limited", "{type: string, string: {type: Format, fmt: '20240101 99999999 %s'}}", "a", "20240101 99999999 a", ""},
-		"ReplaceHuge":     {"the length of a replacement is limited", "{type: string, string: {type: Replace, replace: {search: a, replace: '" + strings.Repeat("b", 1000) + "'}}}", strings.Repeat("a", 100_000), nil, "it could make more than 16 MiB of text"},
-		"JoinHuge":        {"the length of joined text is limited", "{type: string, string: {type: Join, join: {separator: '" + strings.Repeat("b", 1000) + "'}}}", make([]any, 100_000), nil, "it could make more than 16 MiB of text"},
+		"ReplaceHuge":     {"the length of a replacement is limited", "{type: string, string: {type: Replace, replace: {search: a, replace: '" + strings.Repeat("b", 1000) + "'}}}", strings.Repeat("a", 100_000), nil, "the text could exceed 16 MiB"},
+		"JoinHuge":        {"the length of joined text is limited", "{type: string, string: {type: Join, join: {separator: '" + strings.Repeat("b", 1000) + "'}}}", make([]any, 100_000), nil, "the text could exceed 16 MiB"},
 		"FormatLargeText": {"a text below the limit is formatted", "{type: string, string: {type: Format, fmt: '%s'}}", strings.Repeat("x", 1<<20), strings.Repeat("x", 1<<20), ""},
 	}
 	for name, tc := range cases {
@@ -122,7 +122,7 @@ func TestBudget(t *testing.T) {
 	double := "{type: string, string: {type: Format, fmt: '%[1]s%[1]s'}}"
 	c := chain(t, "["+strings.Repeat(double+",", 40)+"]")
 	_, err := c.Apply("xxxxxxxxxxxxxxxx", &patch.Budget{})
-	if err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
+	if err == nil || !strings.Contains(err.Error(), "exceed 16 MiB") {
 		t.Errorf("got %v", err)
 	}
 	b := &patch.Budget{}
@@ -133,7 +133,7 @@ func TestBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := format.Apply(text, b); err == nil || !strings.Contains(err.Error(), "more than 256 MiB") {
+	if _, err := format.Apply(text, b); err == nil || !strings.Contains(err.Error(), "exceeds 256 MiB") {
 		t.Errorf("got %v", err)
 	}
 	if err := b.Spend(-1); err == nil {

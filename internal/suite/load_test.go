@@ -65,11 +65,12 @@ func TestLoad(t *testing.T) {
 		})
 	}
 	if _, err := suite.Load(t.Context(), manifest.Reader{FS: example(t, nil)}, []string{"."}); !errors.Is(err, suite.ErrNone) {
-		t.Errorf("got %v, want that there is none", err)
+		t.Errorf("got %v, want ErrNone", err)
 	}
 }
 
-// TestBrokenSuite: an invalid suite is one failed outcome with all its errors.
+// TestBrokenSuite checks that an invalid suite is one failed outcome with all
+// its errors.
 func TestBrokenSuite(t *testing.T) {
 	o := options(example(t, map[string]string{"a.yaml": head + "cas: []\n", "b.yaml": head + "defaults: {xr: xr.yaml, composition: composition.yaml}\ncases: [{name: x}]\n"}))
 	got := lines(run(t, o, suite.Selection{Run: regexp.MustCompile("x")}))

@@ -87,7 +87,7 @@ func (s Shard) has(i Item) bool {
 	return binary.BigEndian.Uint64(sum[:8])%uint64(s.Count) == uint64(s.Index-1)
 }
 
-// A Selection says which items run, and how often.
+// A Selection selects the items to run, and the number of runs.
 type Selection struct {
 	// Run selects items by Item.Name. Nil selects all.
 	Run *regexp.Regexp
@@ -174,7 +174,7 @@ func (o Outcome) Name() string {
 	return o.Suite + "/" + o.Case
 }
 
-// fail adds the errors joined in err. An error with a position of its own keeps
+// fail adds the errors joined in err. An error that has a position keeps
 // it.
 func (o *Outcome) fail(path string, line int, err error) {
 	o.Status = Failed

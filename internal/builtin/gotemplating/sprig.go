@@ -33,7 +33,7 @@ var known = sync.OnceValue(func() map[string]any {
 		for name := range strings.FieldsSeq(names) {
 			all[name] = before(all[name], func(args []reflect.Value) {
 				if bytes(args) > maxCall {
-					panic(fmt.Errorf("a value takes more than %d MiB", maxCall>>20)) // text/template returns it
+					panic(fmt.Errorf("a value exceeds %d MiB", maxCall>>20)) // text/template returns it
 				}
 			})
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// width is the largest number of columns in which a value is shown.
+// width is the maximum number of columns of a value in a message.
 const width = 200
 
 func show(v any) string { return report.Text(v, width) }
 
-// fieldsOf is an object and how failures name it.
+// fieldsOf is an object and its name in failures.
 type fieldsOf struct {
 	// what describes the object. resource is its name in the Composition,
 	// or "" for the composite resource.
