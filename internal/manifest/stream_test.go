@@ -91,8 +91,7 @@ func TestStreamStops(t *testing.T) {
 	}
 }
 
-// TestStreamLarge checks that the size of a document is limited, but not that
-// of a file.
+// TestStreamLarge checks that documents have a size limit, but files have none.
 func TestStreamLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads 300 MiB")
@@ -116,8 +115,7 @@ func TestStreamLarge(t *testing.T) {
 	}
 }
 
-// TestStreamInterrupted checks that endless standard input stops with the
-// context.
+// TestStreamInterrupted checks that reading endless input stops with ctx.
 func TestStreamInterrupted(t *testing.T) {
 	in, feed := io.Pipe()
 	defer in.Close()

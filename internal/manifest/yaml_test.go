@@ -12,8 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// FuzzJSONToYAML compares two keys in one order with the output of
-// sigs.k8s.io/yaml.
+// FuzzJSONToYAML compares the output with that of sigs.k8s.io/yaml.
 func FuzzJSONToYAML(f *testing.F) {
 	for _, s := range []string{
 		"", "yes", "2001-01-01", "012", "1e3", "<<", "=", "~", "a: b # c", " x\n y\n", "\x00\t", "\x7f", "\u0085", "\u2028", "\ufeff",

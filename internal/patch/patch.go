@@ -34,8 +34,7 @@ func ParseOptional(text *string) Path {
 	return Parse(*text)
 }
 
-// Get returns the value at the path, or the error of Parse or
-// fieldpath.Path.Get.
+// Get returns the value at the path, or the error of fieldpath.Path.
 func (p Path) Get(from any) (any, error) {
 	if p.err != nil {
 		return nil, p.err

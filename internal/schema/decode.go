@@ -101,11 +101,11 @@ func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 }
 
 func (d *decoder) misfit(at *field.Path, v any, t reflect.Type) {
-	d.found = append(d.found, Of(field.TypeInvalid(at, shown(v), fmt.Sprintf("must be %s, not %s", kindOf(t), valueKind(v)))))
+	d.found = append(d.found, Of(field.TypeInvalid(at, messageValue(v), fmt.Sprintf("must be %s, not %s", kindOf(t), valueKind(v)))))
 }
 
-// shown returns a value for a message, which omits objects and lists.
-func shown(v any) any {
+// messageValue returns a value for a message, which omits objects and lists.
+func messageValue(v any) any {
 	switch v.(type) {
 	case map[string]any, []any:
 		return field.OmitValueType{}

@@ -69,8 +69,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestBrokenSuite checks that an invalid suite is one failed outcome with all
-// its errors.
+// TestBrokenSuite checks the outcome of an invalid suite, which has all errors.
 func TestBrokenSuite(t *testing.T) {
 	o := options(example(t, map[string]string{"a.yaml": head + "cas: []\n", "b.yaml": head + "defaults: {xr: xr.yaml, composition: composition.yaml}\ncases: [{name: x}]\n"}))
 	got := lines(run(t, o, suite.Selection{Run: regexp.MustCompile("x")}))

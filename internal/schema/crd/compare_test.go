@@ -32,8 +32,8 @@ func definition(t *testing.T, spec, value string) crd.Definition {
 
 func ptr[T any](v T) *T { return &v }
 
-// one returns a change as its rule and path, with a "!" if it is breaking.
-func one(c crd.Change) string {
+// ruleAndPath returns a change as its rule and path, with a "!" if it is breaking.
+func ruleAndPath(c crd.Change) string {
 	text := c.Rule + " " + c.Path
 	if c.Breaking {
 		text = "!" + text
@@ -123,7 +123,7 @@ func TestCompareSchemas(t *testing.T) {
 			changes := crd.Compare(definition(t, "", tc.from), definition(t, "", tc.to))
 			var got []string
 			for _, c := range changes {
-				got = append(got, one(c))
+				got = append(got, ruleAndPath(c))
 				if c.Version != "v1" || c.Text == "" {
 					t.Errorf("the change has no version or text: %+v", c)
 				}
@@ -158,7 +158,7 @@ func TestCompareKinds(t *testing.T) {
 			var got []string
 			for _, c := range crd.Compare(definition(t, tc.from, "{}"), definition(t, tc.to, "{}")) {
 				if c.Version == "" {
-					got = append(got, one(c))
+					got = append(got, ruleAndPath(c))
 				}
 			}
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {

@@ -106,7 +106,7 @@ func (r *run) failResource(path []string, name string, obj map[string]any, text 
 	if obj != nil {
 		step = r.subject.step(reconciler.ResourceName(obj), "")
 	}
-	r.fail(Failure{Path: path, Resource: name, Step: step, Text: name + ": " + text + by(step)})
+	r.fail(Failure{Path: path, Resource: name, Step: step, Text: name + ": " + text + setBy(step)})
 }
 
 func (r *run) resource(name string, e spec.Resource) {
@@ -125,8 +125,8 @@ func (r *run) resource(name string, e spec.Resource) {
 	}
 }
 
-// by returns the end of a message that names a step, or "".
-func by(step string) string {
+// setBy returns the end of a message that names a step, or "".
+func setBy(step string) string {
 	if step == "" {
 		return ""
 	}

@@ -276,8 +276,7 @@ func TestMergePatch(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that the cases of any parsed suite are decoded without a
-// panic.
+// FuzzParse checks that decoding the cases of a parsed suite does not panic.
 func FuzzParse(f *testing.F) {
 	f.Add(head + "defaults: {each: [1]}\ncases: [{name: '${each}', xr: x, expect: {xr: {a: 1}}}]")
 	f.Add(head + "cases: [{name: a, each: [{b: 1}], expect: {resources: {'${each.b}': {x: {in: [1]}}}}}]")
