@@ -46,13 +46,13 @@ type Options struct {
 	Progress progress.Func
 }
 
-// All returns the catalogue, sorted by name.
+// All returns the catalog, sorted by name.
 func All() []Builtin {
 	return []Builtin{
 		{
 			Name: "function-auto-ready", Measured: "v0.7.0", From: "v0.6.0", Below: "v0.8.0",
 			Input:   "autoready.fn.crossplane.io/v1beta1 Input",
-			Covered: "`ttl`; the kinds that the real function knows, and for all others the condition Ready.",
+			Covered: "`ttl`; the kinds that the real function supports, and the condition Ready for all others.",
 			Differs: "`celHealthCheckCustomization` is ignored, as the real function does by default.",
 			New:     func(Options) function.Runner { return autoready.Runner },
 		},
@@ -83,7 +83,7 @@ func All() []Builtin {
 	}
 }
 
-// A Mode says for which packages a builtin is used.
+// A Mode decides for which packages a builtin is used.
 type Mode string
 
 const (
@@ -98,7 +98,7 @@ const (
 	Off Mode = "off"
 )
 
-// A Policy says for which packages a builtin is used.
+// A Policy decides for which packages a builtin is used.
 type Policy struct {
 	// Mode is Auto if empty.
 	Mode Mode
@@ -149,9 +149,9 @@ func (b Builtin) CheckVersion(pkg string) error {
 	case semver.IsValid(version) && semver.Compare(version, b.From) >= 0 && semver.Compare(version, b.Below) < 0:
 		return nil
 	case semver.IsValid(version):
-		return fmt.Errorf("the builtin %s stands for %s, not for %s", b.Name, b.Versions(), tag)
+		return fmt.Errorf("the builtin %s replaces %s, not %s", b.Name, b.Versions(), tag)
 	default:
-		return fmt.Errorf("the builtin %s stands for %s, and the tag %q is no version", b.Name, b.Versions(), tag)
+		return fmt.Errorf("the builtin %s replaces %s, and the tag %q is not a version", b.Name, b.Versions(), tag)
 	}
 }
 
@@ -168,7 +168,7 @@ func (b Builtin) Advice(fatal string) hint.Hint {
 	if _, name, ok := strings.Cut(fatal, `unknown field "`); ok {
 		field, _, _ = strings.Cut(name, `"`)
 	}
-	return hint.Hint(fmt.Sprintf("check %s: this is the builtin %s, which knows the input of %s; give another version's package with %s NAME=PATH", field, b.Name, b.Versions(), hint.Package))
+	return hint.Hint(fmt.Sprintf("check %s: this is the builtin %s, which has the input of %s; give another version's package with %s NAME=PATH", field, b.Name, b.Versions(), hint.Package))
 }
 
 // Check returns an error if a builtin or a repository in the policy does not

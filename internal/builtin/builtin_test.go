@@ -16,20 +16,20 @@ func TestPolicy(t *testing.T) {
 		pkg    string
 		want   string
 	}{
-		"Published":     {"a tag of the contrib organisation is what a builtin stands in for", builtin.Policy{}, "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1", "function-dummy"},
-		"AnyHost":       {"the host does not matter: mirrors keep the path", builtin.Policy{Mode: builtin.Auto}, "ghcr.io/crossplane-contrib/function-dummy:v9.9.9", "function-dummy"},
-		"NoHost":        {"the published pages leave the host out", builtin.Policy{}, "crossplane-contrib/function-dummy:v0.4.1", "function-dummy"},
-		"Digest":        {"a digest names exact content, which is not ours", builtin.Policy{Mode: builtin.Any}, "xpkg.crossplane.io/crossplane-contrib/function-dummy" + digest, ""},
-		"TagAndDigest":  {"a digest counts where there is a tag, too", builtin.Policy{Mode: builtin.Any}, "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1" + digest, ""},
-		"OtherOwner":    {"somebody's fork is not the function that was measured", builtin.Policy{}, "xpkg.crossplane.io/acme/function-dummy:v0.4.1", ""},
-		"DeeperOwner":   {"an owner that merely ends alike is another", builtin.Policy{}, "ghcr.io/acme/crossplane-contrib/function-dummy:v0.4.1", ""},
-		"OtherOwnerAny": {"any takes the name alone", builtin.Policy{Mode: builtin.Any}, "xpkg.crossplane.io/acme/function-dummy:v0.4.1", "function-dummy"},
-		"Off":           {"off takes none", builtin.Policy{Mode: builtin.Off}, "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1", ""},
-		"Mirror":        {"a mirror is named by its repository, even when off", builtin.Policy{Mode: builtin.Off, Repositories: map[string]string{"ghcr.io/acme/fd": "function-dummy"}}, "ghcr.io/acme/fd:v1", "function-dummy"},
-		"MirrorOther":   {"a mirror of one repository says nothing of another", builtin.Policy{Repositories: map[string]string{"ghcr.io/acme/fd": "function-dummy"}}, "ghcr.io/acme/fx:v1", ""},
-		"Unknown":       {"not every function is a builtin", builtin.Policy{}, "xpkg.crossplane.io/crossplane-contrib/function-nobody:v1", ""},
-		"Garbage":       {"what is no reference has no builtin", builtin.Policy{Mode: builtin.Any}, "::function-dummy::", ""},
-		"Empty":         {"an empty package has no builtin", builtin.Policy{Mode: builtin.Any}, "", ""},
+		"Published":     {"a tag of crossplane-contrib is replaced by a builtin", builtin.Policy{}, "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1", "function-dummy"},
+		"AnyHost":       {"the host is ignored, since mirrors keep the path", builtin.Policy{Mode: builtin.Auto}, "ghcr.io/crossplane-contrib/function-dummy:v9.9.9", "function-dummy"},
+		"NoHost":        {"a package without a host is replaced", builtin.Policy{}, "crossplane-contrib/function-dummy:v0.4.1", "function-dummy"},
+		"Digest":        {"a digest names exact content, which is not replaced", builtin.Policy{Mode: builtin.Any}, "xpkg.crossplane.io/crossplane-contrib/function-dummy" + digest, ""},
+		"TagAndDigest":  {"a tag with a digest is not replaced", builtin.Policy{Mode: builtin.Any}, "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1" + digest, ""},
+		"OtherOwner":    {"another owner's package is not replaced", builtin.Policy{}, "xpkg.crossplane.io/acme/function-dummy:v0.4.1", ""},
+		"DeeperOwner":   {"an owner with a longer path is another owner", builtin.Policy{}, "ghcr.io/acme/crossplane-contrib/function-dummy:v0.4.1", ""},
+		"OtherOwnerAny": {"mode any ignores the owner", builtin.Policy{Mode: builtin.Any}, "xpkg.crossplane.io/acme/function-dummy:v0.4.1", "function-dummy"},
+		"Off":           {"mode off replaces no package", builtin.Policy{Mode: builtin.Off}, "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1", ""},
+		"Mirror":        {"a mirror in the policy is replaced in mode off too", builtin.Policy{Mode: builtin.Off, Repositories: map[string]string{"ghcr.io/acme/fd": "function-dummy"}}, "ghcr.io/acme/fd:v1", "function-dummy"},
+		"MirrorOther":   {"a repository that is not in the policy is not replaced", builtin.Policy{Repositories: map[string]string{"ghcr.io/acme/fd": "function-dummy"}}, "ghcr.io/acme/fx:v1", ""},
+		"Unknown":       {"an unknown function is not replaced", builtin.Policy{}, "xpkg.crossplane.io/crossplane-contrib/function-nobody:v1", ""},
+		"Garbage":       {"an invalid reference is not replaced", builtin.Policy{Mode: builtin.Any}, "::function-dummy::", ""},
+		"Empty":         {"an empty package is not replaced", builtin.Policy{Mode: builtin.Any}, "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -44,10 +44,10 @@ func TestPolicy(t *testing.T) {
 func TestForced(t *testing.T) {
 	policy := builtin.Policy{Repositories: map[string]string{"ghcr.io/acme/fd": "function-dummy"}}
 	cases := map[string]struct{ reason, pkg, want string }{
-		"Name":    {"any repository of the name will do", "ghcr.io/acme/function-dummy:v1", "function-dummy"},
-		"Mirror":  {"so will one that is named", "ghcr.io/acme/fd:v1", "function-dummy"},
-		"Other":   {"another has no builtin", "ghcr.io/acme/other:v1", ""},
-		"Garbage": {"nor has what is no reference", "::", ""},
+		"Name":    {"any repository with the name of a builtin is replaced", "ghcr.io/acme/function-dummy:v1", "function-dummy"},
+		"Mirror":  {"a mirror in the policy is replaced", "ghcr.io/acme/fd:v1", "function-dummy"},
+		"Other":   {"another repository is not replaced", "ghcr.io/acme/other:v1", ""},
+		"Garbage": {"an invalid reference is not replaced", "::", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -60,10 +60,10 @@ func TestForced(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	cases := map[string]struct{ reason, repo, builtin, want string }{
-		"Good":       {"a repository and a builtin", "ghcr.io/acme/fd", "function-dummy", ""},
-		"Short":      {"function- may be left out", "ghcr.io/acme/fd", "dummy", ""},
-		"Builtin":    {"a builtin has to be one", "ghcr.io/acme/fd", "nope", `there is no builtin "nope": the builtins are function-auto-ready, function-dummy, function-go-templating, function-patch-and-transform`},
-		"Repository": {"a repository has to be one", "A B", "function-dummy", `"A B" is not a repository`},
+		"Good":       {"an existing builtin for a repository is valid", "ghcr.io/acme/fd", "function-dummy", ""},
+		"Short":      {"the prefix function- is optional", "ghcr.io/acme/fd", "dummy", ""},
+		"Builtin":    {"an unknown builtin is an error", "ghcr.io/acme/fd", "nope", `there is no builtin "nope": the builtins are function-auto-ready, function-dummy, function-go-templating, function-patch-and-transform`},
+		"Repository": {"an invalid repository is an error", "A B", "function-dummy", `"A B" is not a repository`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,11 +80,11 @@ func TestAll(t *testing.T) {
 	for _, b := range builtin.All() {
 		names = append(names, b.Name)
 		if b.New == nil || b.Measured == "" {
-			t.Errorf("%s lacks a runner or the version that it was measured against", b.Name)
+			t.Errorf("%s has no runner or no measured version", b.Name)
 		}
 	}
 	if !slices.IsSorted(names) {
-		t.Errorf("the catalogue is not sorted: %v", names)
+		t.Errorf("the catalog is not sorted: %v", names)
 	}
 }
 
@@ -93,15 +93,15 @@ func TestCheckVersion(t *testing.T) {
 	cases := map[string]struct {
 		reason, pkg, want string
 	}{
-		"First":     {"the first version is one", "a/b:v0.8.0", ""},
-		"Last":      {"so is the last before the end", "a/b:v0.10.99", ""},
-		"End":       {"the end is none", "a/b:v0.11.0", "the builtin function-x stands for v0.8.0 to below v0.11.0, not for v0.11.0"},
-		"Candidate": {"a candidate comes before its version", "a/b:v0.8.0-rc.1", "not for v0.8.0-rc.1"},
-		"Short":     {"a version may be cut short", "a/b:v0.9", ""},
-		"Bare":      {"or go without a v", "a/b:0.7.1", "not for 0.7.1"},
-		"Branch":    {"a branch may be any version", "a/b:main", `the builtin function-x stands for v0.8.0 to below v0.11.0, and the tag "main" is no version`},
-		"None":      {"nothing asks for no version", "a/b", ""},
-		"Digest":    {"a digest is compared with nothing", "a/b@sha256:0123", ""},
+		"First":     {"the first version of the range is replaced", "a/b:v0.8.0", ""},
+		"Last":      {"the last version of the range is replaced", "a/b:v0.10.99", ""},
+		"End":       {"the end of the range is not replaced", "a/b:v0.11.0", "the builtin function-x replaces v0.8.0 to below v0.11.0, not v0.11.0"},
+		"Candidate": {"a release candidate precedes its version", "a/b:v0.8.0-rc.1", "not v0.8.0-rc.1"},
+		"Short":     {"a version may have two numbers", "a/b:v0.9", ""},
+		"Bare":      {"a version may have no leading v", "a/b:0.7.1", "not 0.7.1"},
+		"Branch":    {"a tag that is not a version is an error", "a/b:main", `the builtin function-x replaces v0.8.0 to below v0.11.0, and the tag "main" is not a version`},
+		"None":      {"a missing tag is valid", "a/b", ""},
+		"Digest":    {"a digest is valid", "a/b@sha256:0123", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -116,9 +116,9 @@ func TestCheckVersion(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0"}
 	cases := map[string]struct{ reason, fatal, want string }{
-		"Field": {"an unknown field is named", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: this is the builtin function-x, which knows the input of v0.8.0 to below v0.11.0; give another version's package with {package} NAME=PATH"},
-		"Type":  {"anything else in the input is not", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of its input: "},
-		"Other": {"about other results there is nothing to say", `invalid Function input: resources: Required value`, ""},
+		"Field": {"the hint contains an unknown field", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: this is the builtin function-x, which has the input of v0.8.0 to below v0.11.0; give another version's package with {package} NAME=PATH"},
+		"Type":  {"the hint for another error in the input has no field", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of its input: "},
+		"Other": {"other results have no hint", `invalid Function input: resources: Required value`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

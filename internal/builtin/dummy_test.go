@@ -26,23 +26,23 @@ func TestDummyGolden(t *testing.T) {
 	functiontest.Golden(t, "../../testdata/golden/dummy", dummy(t))
 }
 
-// TestDummy has the cases that golden cases lack. No case may change the
-// request, which shares its state with the response.
+// TestDummy has cases that golden cases lack. No case may change the request,
+// which shares its state with the response.
 func TestDummy(t *testing.T) {
 	const state = `"desired": {"composite": {"resource": {"a": 1}}, "resources": {"r": {"resource": {"b": 1}}}}, "context": {"c": 1}`
 	cases := map[string]struct{ reason, input, want string }{
 		"Composite": {
-			"a field of the composite's body is replaced, the others stay",
+			"a field of the composite's body is replaced, and others are kept",
 			`{"response": {"desired": {"composite": {"resource": {"x": 2}}}}}`,
 			`{"meta": {"ttl": "60s"}, "desired": {"composite": {"resource": {"a": 1, "x": 2}}, "resources": {"r": {"resource": {"b": 1}}}}, "context": {"c": 1}}`,
 		},
 		"Resource": {
-			"a composed resource is replaced whole",
+			"a composed resource is replaced as a whole",
 			`{"response": {"desired": {"resources": {"r": {"ready": "READY_TRUE"}}}}}`,
 			`{"meta": {"ttl": "60s"}, "desired": {"composite": {"resource": {"a": 1}}, "resources": {"r": {"ready": "READY_TRUE"}}}, "context": {"c": 1}}`,
 		},
 		"Context": {
-			"so is a key of the context",
+			"a key of the context is replaced",
 			`{"response": {"context": {"c": {"d": 1}}}}`,
 			`{"meta": {"ttl": "60s"}, "desired": {"composite": {"resource": {"a": 1}}, "resources": {"r": {"resource": {"b": 1}}}}, "context": {"c": {"d": 1}}}`,
 		},
@@ -70,9 +70,9 @@ func TestDummy(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	cases := map[string]struct{ reason, input, want string }{
-		"Nothing":  {"without a response there is nothing to answer", `{}`, "cannot unmarshal RunFunctionResponse from *v1.RunFunctionRequest: proto:"},
-		"Null":     {"a null is no response", `{"response": null}`, "cannot unmarshal RunFunctionResponse from *v1.RunFunctionRequest: proto:"},
-		"Capitals": {"fields are not found by other capitals", `{"Response": {}}`, "cannot get Function input from *v1.RunFunctionRequest: cannot get function input *v1beta1.Response from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.Response: json:"},
+		"Nothing":  {"an input without a response is an error", `{}`, "cannot unmarshal RunFunctionResponse from *v1.RunFunctionRequest: proto:"},
+		"Null":     {"a null response is an error", `{"response": null}`, "cannot unmarshal RunFunctionResponse from *v1.RunFunctionRequest: proto:"},
+		"Capitals": {"field names are case-sensitive", `{"Response": {}}`, "cannot get Function input from *v1.RunFunctionRequest: cannot get function input *v1beta1.Response from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.Response: json:"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

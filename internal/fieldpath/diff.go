@@ -91,7 +91,7 @@ type differ struct {
 	at []byte
 }
 
-// maxPath is the length of a path, in bytes, beyond which a value is a leaf.
+// maxPath limits a path in bytes. A value at a longer path is a leaf.
 const maxPath = 512
 
 // walk compares the values of a key, which is empty for an index.

@@ -28,25 +28,25 @@ func TestDiff(t *testing.T) {
 	cases := map[string]struct{ reason, before, after, want string }{
 		"Same":          {"equal values have no changes", "a: {b: [1, x, null]}", "a: {b: [1, x, null]}", ""},
 		"Added":         {"a new field is added", "a: 1", "{a: 1, b: x}", `+ b "x"`},
-		"Removed":       {"a lost field is removed", "{a: 1, b: x}", "a: 1", `- b "x"`},
-		"Changed":       {"another value is a change", "a: 1", "a: 2", "~ a 1 2"},
-		"Type":          {"so is a value of another type", "a: 1", "a: '1'", `~ a 1 "1"`},
-		"Null":          {"null is a value", "a: null", "a: 0", "~ a null 0"},
-		"NullAdded":     {"and not the same as none", "{}", "a: null", "-  {}\n+ a null"},
+		"Removed":       {"a removed field is a removal", "{a: 1, b: x}", "a: 1", `- b "x"`},
+		"Changed":       {"a different scalar is a change", "a: 1", "a: 2", "~ a 1 2"},
+		"Type":          {"a value of a different type is a change", "a: 1", "a: '1'", `~ a 1 "1"`},
+		"Null":          {"null and 0 are different values", "a: null", "a: 0", "~ a null 0"},
+		"NullAdded":     {"a field with null and a missing field are different", "{}", "a: null", "-  {}\n+ a null"},
 		"Leaves":        {"an object is added leaf by leaf", "z: 1", "{z: 1, a: {b: 1, c: {d: 2}}}", "+ a.b 1\n+ a.c.d 2"},
 		"Empty":         {"an empty object is a leaf", "a: {}", "a: {b: 1}", "- a {}\n+ a.b 1"},
-		"Emptied":       {"and stays as one when its fields go", "a: {b: 1}", "a: {}", "+ a {}\n- a.b 1"},
+		"Emptied":       {"an object without fields becomes an empty leaf", "a: {b: 1}", "a: {}", "+ a {}\n- a.b 1"},
 		"Lists":         {"lists are compared by index", "a: [x, w]", "a: [w]", `~ a[0] "x" "w"` + "\n" + `- a[1] "w"`},
-		"ListToObject":  {"an object in place of a list has other leaves", "a: [x]", "a: {b: x}", `+ a.b "x"` + "\n" + `- a[0] "x"`},
-		"ScalarToTree":  {"so does one in place of a scalar", "a: 1", "a: {b: 1}", "- a 1\n+ a.b 1"},
-		"Natural":       {"fields are in natural order", "z: 1", "{z: 1, p10: 1, p2: 1, p02: 1}", "+ p02 1\n+ p2 1\n+ p10 1"},
-		"ManyIndices":   {"and lists by number", "a: [0,0,0,0,0,0,0,0,0,0,0]", "a: [0,0,1,0,0,0,0,0,0,0,1]", "~ a[2] 0 1\n~ a[10] 0 1"},
-		"Dots":          {"keys with dots stand in brackets", "{}", "metadata: {labels: {example.org/a: b}}", "-  {}\n" + `+ metadata.labels[example.org/a] "b"`},
-		"RootDots":      {"at the root, too", "z: 1", "{z: 1, a.b: {c: 1}}", "+ [a.b].c 1"},
-		"Brackets":      {"keys that no path can express are quoted", "z: 1", `{z: 1, "a]b": 1, "": 2}`, `+ [""] 2` + "\n" + `+ ["a]b"] 1`},
-		"Wildcard":      {"an asterisk is no wildcard", "z: 1", `{z: 1, "*": 1}`, `+ [*] 1`},
-		"NumberedField": {"a field with a number for a name is no index", "a: {z: 1}", `a: {z: 1, "0": 1}`, "+ a.0 1"},
-		"Root":          {"a value may be no object", "1", "2", "~  1 2"},
+		"ListToObject":  {"an object that replaces a list has other leaves", "a: [x]", "a: {b: x}", `+ a.b "x"` + "\n" + `- a[0] "x"`},
+		"ScalarToTree":  {"an object that replaces a scalar has other leaves", "a: 1", "a: {b: 1}", "- a 1\n+ a.b 1"},
+		"Natural":       {"fields are sorted in natural order", "z: 1", "{z: 1, p10: 1, p2: 1, p02: 1}", "+ p02 1\n+ p2 1\n+ p10 1"},
+		"ManyIndices":   {"list elements are sorted by number", "a: [0,0,0,0,0,0,0,0,0,0,0]", "a: [0,0,1,0,0,0,0,0,0,0,1]", "~ a[2] 0 1\n~ a[10] 0 1"},
+		"Dots":          {"keys with dots are written in brackets", "{}", "metadata: {labels: {example.org/a: b}}", "-  {}\n" + `+ metadata.labels[example.org/a] "b"`},
+		"RootDots":      {"a key with dots at the root is written in brackets", "z: 1", "{z: 1, a.b: {c: 1}}", "+ [a.b].c 1"},
+		"Brackets":      {"keys that a path cannot express are quoted", "z: 1", `{z: 1, "a]b": 1, "": 2}`, `+ [""] 2` + "\n" + `+ ["a]b"] 1`},
+		"Wildcard":      {"an asterisk in a key is not a wildcard", "z: 1", `{z: 1, "*": 1}`, `+ [*] 1`},
+		"NumberedField": {"a field with a numeric name is not written as an index", "a: {z: 1}", `a: {z: 1, "0": 1}`, "+ a.0 1"},
+		"Root":          {"a scalar at the root has an empty path", "1", "2", "~  1 2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// lines writes changes as simply as possible.
+// lines returns the changes as "sign path old new" lines.
 func lines(changes []fieldpath.Change) string {
 	all := make([]string, len(changes))
 	for i, c := range changes {
@@ -89,7 +89,7 @@ func TestDiffer(t *testing.T) {
 		"Name":        {"elements with names are compared by name", fieldpath.Differ{Name: named}, "[{name: x, a: 1}, {name: z}]", "[{name: z}, {name: x, a: 2}]", "~ [x].a 1 2"},
 		"NameTwice":   {"elements that share a name are compared by index", fieldpath.Differ{Name: named}, "[{name: x}, {name: x}]", "[{name: x}]", `- [1].name "x"`},
 		"Opaque":      {"the value of an opaque key is one leaf", fieldpath.Differ{Opaque: func(k string) bool { return k == "s" }}, "{s: {a: 1}}", "{s: {a: 2}}", `~ s {"a":1} {"a":2}`},
-		"Limit":       {"beyond the limit a value is one leaf", fieldpath.Differ{Limit: 1, Whole: true}, "{}", "{a: 1, b: 2, c: {d: 3, e: 4}}", "+ a 1\n+ b 2\n" + `+ c {"d":3,"e":4}`},
+		"Limit":       {"a value after the limit is one leaf", fieldpath.Differ{Limit: 1, Whole: true}, "{}", "{a: 1, b: 2, c: {d: 3, e: 4}}", "+ a 1\n+ b 2\n" + `+ c {"d":3,"e":4}`},
 		"Raw":         {"raw paths join keys with dots", fieldpath.Differ{Raw: true, Whole: true}, "{}", "{z: 1, a.b: {c: 1}}", `+ a.b {"c":1}` + "\n+ z 1"},
 	}
 	for name, tc := range cases {
@@ -108,10 +108,10 @@ func TestDiffOfNothing(t *testing.T) {
 		before, after any
 		want          string
 	}{
-		"Nothing": {"nothing is nothing", nil, nil, ""},
-		"NilMap":  {"a nil map is nothing, too", map[string]any(nil), nil, ""},
-		"New":     {"what is new is all added", nil, doc, "+ a 1"},
-		"Gone":    {"what is gone is all removed", doc, map[string]any(nil), "- a 1"},
+		"Nothing": {"nil and nil have no changes", nil, nil, ""},
+		"NilMap":  {"a nil map equals nil", map[string]any(nil), nil, ""},
+		"New":     {"all fields of a new object are added", nil, doc, "+ a 1"},
+		"Gone":    {"all fields of a deleted object are removed", doc, map[string]any(nil), "- a 1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -129,14 +129,14 @@ func TestDiffNumbers(t *testing.T) {
 		same          bool
 	}{
 		"IntFloat":   {"1 is 1.0", int64(1), 1.0, true},
-		"Ints":       {"whatever its type", 7, int32(7), true},
+		"Ints":       {"integer types do not matter", 7, int32(7), true},
 		"Fraction":   {"1 is not 1.5", int64(1), 1.5, false},
 		"Large":      {"large numbers are not rounded", int64(1<<53 + 1), float64(1 << 53), false},
 		"TooLarge":   {"a float may be larger than any int64", int64(1<<63 - 1), float64(1 << 63), false},
-		"JSONNumber": {"a number that is not decoded yet is one", json.Number("3"), 3.0, true},
-		"JSONFloat":  {"with a point, too", json.Number("3.50"), 3.5, true},
-		"String":     {"a string is no number", "1", 1.0, false},
-		"Zero":       {"minus zero is zero", 0.0, -1.0 * 0.0, true},
+		"JSONNumber": {"a json.Number is compared as a number", json.Number("3"), 3.0, true},
+		"JSONFloat":  {"a json.Number with a fraction is compared as a number", json.Number("3.50"), 3.5, true},
+		"String":     {"a string does not equal a number", "1", 1.0, false},
+		"Zero":       {"minus zero equals zero", 0.0, -1.0 * 0.0, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestDiffIsBounded(t *testing.T) {
 			t.Errorf("got %d changes, want one at a path of bounded length", len(got))
 		}
 		if fieldpath.Diff(nest(5000, 1.0), nest(5000, 1.0)) != nil {
-			t.Error("equal values differ below that")
+			t.Error("equal values differ below the maximum path length")
 		}
 	})
 	t.Run("LongKey", func(t *testing.T) {

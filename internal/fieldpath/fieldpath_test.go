@@ -19,28 +19,28 @@ func TestParse(t *testing.T) {
 		wantErr      string
 	}{
 		"Empty":          {"the empty path has no segments", "", fieldpath.Path{}, ""},
-		"Names":          {"dots stand between names", "spec.a", fieldpath.Path{key("spec"), key("a")}, ""},
+		"Names":          {"dots separate names", "spec.a", fieldpath.Path{key("spec"), key("a")}, ""},
 		"Index":          {"a number in brackets is an index", "a[0][12].b", fieldpath.Path{key("a"), index(0), index(12), key("b")}, ""},
-		"LeadingZeros":   {"however it is written", "a[007]", fieldpath.Path{key("a"), index(7)}, ""},
-		"LargeNumber":    {"up to 32 bits", "a[4294967296]", fieldpath.Path{key("a"), key("4294967296")}, ""},
-		"NumberAsName":   {"outside of brackets it is a key", "o.0", fieldpath.Path{key("o"), key("0")}, ""},
-		"QuotedNumber":   {"and in quotes, too", "o['0']", fieldpath.Path{key("o"), key("0")}, ""},
-		"Brackets":       {"dots mean nothing in brackets", "a[b.c/d: e].f", fieldpath.Path{key("a"), key("b.c/d: e"), key("f")}, ""},
-		"Quotes":         {"quotes around a key go, even in pairs that do not fit", `a["b"].'c"`, fieldpath.Path{key("a"), key("b"), key("c")}, ""},
-		"NameAfter":      {"a name may follow a bracket at once", "a[0]b", fieldpath.Path{key("a"), index(0), key("b")}, ""},
+		"LeadingZeros":   {"leading zeros of an index are ignored", "a[007]", fieldpath.Path{key("a"), index(7)}, ""},
+		"LargeNumber":    {"a number above 32 bits is a key", "a[4294967296]", fieldpath.Path{key("a"), key("4294967296")}, ""},
+		"NumberAsName":   {"a number outside of brackets is a key", "o.0", fieldpath.Path{key("o"), key("0")}, ""},
+		"QuotedNumber":   {"a number in quotes is a key", "o['0']", fieldpath.Path{key("o"), key("0")}, ""},
+		"Brackets":       {"dots in brackets do not separate names", "a[b.c/d: e].f", fieldpath.Path{key("a"), key("b.c/d: e"), key("f")}, ""},
+		"Quotes":         {"quotes around a key are removed, even if they do not match", `a["b"].'c"`, fieldpath.Path{key("a"), key("b"), key("c")}, ""},
+		"NameAfter":      {"a name may directly follow a bracket", "a[0]b", fieldpath.Path{key("a"), index(0), key("b")}, ""},
 		"BracketFirst":   {"a path may begin with a bracket", "[0].a", fieldpath.Path{index(0), key("a")}, ""},
-		"Wildcards":      {"a star is a key like any other", "a[*].*", fieldpath.Path{key("a"), key("*"), key("*")}, ""},
-		"Unicode":        {"names are of any characters", "spec.größe", fieldpath.Path{key("spec"), key("größe")}, ""},
-		"LeadingDot":     {"a dot has something before it", ".a", nil, `cannot parse path ".a": unexpected '.' at position 0`},
-		"TrailingDot":    {"and after it", "a.", nil, `cannot parse path "a.": unexpected '.' at position 1`},
-		"DoubleDot":      {"which is a name", "a..b", nil, `cannot parse path "a..b": unexpected '.' at position 2`},
-		"DotBracket":     {"not a bracket", "a.[0]", nil, `cannot parse path "a.[0]": unexpected '[' at position 2`},
-		"OnlyDot":        {"one dot is both", ".", nil, `cannot parse path ".": unexpected '.' at position 0`},
-		"EmptyBrackets":  {"brackets hold something", "a[]", nil, `cannot parse path "a[]": unexpected ']' at position 2`},
-		"StrayBracket":   {"and are opened first", "a]b", nil, `cannot parse path "a]b": unexpected ']' at position 1`},
-		"DotStray":       {"after a dot, too", "a.]", nil, `cannot parse path "a.]": unexpected ']' at position 2`},
-		"NestedBrackets": {"but not twice", "a[b[0]]", nil, `cannot parse path "a[b[0]]": unexpected '[' at position 3`},
-		"Unterminated":   {"and are closed", "a[0", nil, `cannot parse path "a[0": unterminated '[' at position 1`},
+		"Wildcards":      {"an asterisk is parsed as a key", "a[*].*", fieldpath.Path{key("a"), key("*"), key("*")}, ""},
+		"Unicode":        {"names may have non-ASCII characters", "spec.größe", fieldpath.Path{key("spec"), key("größe")}, ""},
+		"LeadingDot":     {"a path must not begin with a dot", ".a", nil, `cannot parse path ".a": unexpected '.' at position 0`},
+		"TrailingDot":    {"a path must not end with a dot", "a.", nil, `cannot parse path "a.": unexpected '.' at position 1`},
+		"DoubleDot":      {"two dots must have a name between them", "a..b", nil, `cannot parse path "a..b": unexpected '.' at position 2`},
+		"DotBracket":     {"a bracket must not follow a dot", "a.[0]", nil, `cannot parse path "a.[0]": unexpected '[' at position 2`},
+		"OnlyDot":        {"a single dot is invalid", ".", nil, `cannot parse path ".": unexpected '.' at position 0`},
+		"EmptyBrackets":  {"brackets must not be empty", "a[]", nil, `cannot parse path "a[]": unexpected ']' at position 2`},
+		"StrayBracket":   {"a closing bracket must have an opening one", "a]b", nil, `cannot parse path "a]b": unexpected ']' at position 1`},
+		"DotStray":       {"a closing bracket after a dot must have an opening one", "a.]", nil, `cannot parse path "a.]": unexpected ']' at position 2`},
+		"NestedBrackets": {"brackets must not be nested", "a[b[0]]", nil, `cannot parse path "a[b[0]]": unexpected '[' at position 3`},
+		"Unterminated":   {"an opening bracket must have a closing one", "a[0", nil, `cannot parse path "a[0": unterminated '[' at position 1`},
 		"BytePositions":  {"positions count bytes", "ä..b", nil, `cannot parse path "ä..b": unexpected '.' at position 3`},
 	}
 	long := strings.Repeat("a.", 1000) + "a"
@@ -48,7 +48,7 @@ func TestParse(t *testing.T) {
 		reason, text string
 		want         fieldpath.Path
 		wantErr      string
-	}{"a path has an end", long, nil, fmt.Sprintf("cannot parse path %.80q: it has more than 1000 segments", long)}
+	}{"a path has at most 1000 segments", long, nil, fmt.Sprintf("cannot parse path %.80q: it has more than 1000 segments", long)}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := fieldpath.Parse(tc.text)
@@ -68,17 +68,17 @@ func TestGet(t *testing.T) {
 		reason, path, want, wantErr string
 		notFound                    bool
 	}{
-		"Nowhere":     {"the empty path leads to nothing", "", "null", "", false},
-		"Field":       {"fields and elements lead on", "a.b[0]", "1", "", false},
-		"Null":        {"a null is there", "a.b[1].c", "null", "", false},
-		"Star":        {"a star is a key when reading", "[*]", "7", "", false},
-		"NoField":     {"a field may be missing", "a.x.y", "", "a.x: no such field", true},
-		"NoElement":   {"and an element", "a.b[2]", "", "a.b[2]: no such element", true},
-		"BelowNull":   {"or an object be null", "a.n.x", "", "a.n: expected map, got nil", true},
-		"BelowText":   {"a text has no fields, ever", "a.s.x", "", "a.s: not an object", false},
-		"IndexNull":   {"a null no elements", "a.n[0]", "", "a.n: not an array", false},
-		"IndexObject": {"nor an object", "a[0]", "", "a: not an array", false},
-		"IndexRoot":   {"the object itself has no name", "[0]", "", ": not an array", false},
+		"Nowhere":     {"the empty path returns null", "", "null", "", false},
+		"Field":       {"fields and elements are found", "a.b[0]", "1", "", false},
+		"Null":        {"a null is an existing value", "a.b[1].c", "null", "", false},
+		"Star":        {"Get reads an asterisk as a key", "[*]", "7", "", false},
+		"NoField":     {"a missing field is a not-found error", "a.x.y", "", "a.x: no such field", true},
+		"NoElement":   {"a missing element is a not-found error", "a.b[2]", "", "a.b[2]: no such element", true},
+		"BelowNull":   {"a field of a null is a not-found error", "a.n.x", "", "a.n: expected map, got nil", true},
+		"BelowText":   {"a field of a string is an error that is not not-found", "a.s.x", "", "a.s: not an object", false},
+		"IndexNull":   {"an index in a null is an error", "a.n[0]", "", "a.n: not an array", false},
+		"IndexObject": {"an index in an object is an error", "a[0]", "", "a: not an array", false},
+		"IndexRoot":   {"an index at the root is an error without a name", "[0]", "", ": not an array", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -96,20 +96,20 @@ func TestGet(t *testing.T) {
 func TestSet(t *testing.T) {
 	cases := map[string]struct{ reason, from, path, want, wantErr string }{
 		"Field":        {"a field is set", `{"a": 1, "b": 2}`, "a", `{"a": "v", "b": 2}`, ""},
-		"Made":         {"what is missing on the way is made", `{}`, "a.b[1].c", `{"a": {"b": [null, {"c": "v"}]}}`, ""},
-		"Longer":       {"a list grows", `{"l": [1]}`, "l[3]", `{"l": [1, null, null, "v"]}`, ""},
-		"LongerInside": {"at any depth", `{"l": [[1]]}`, "l[1][1]", `{"l": [[1], [null, "v"]]}`, ""},
+		"Made":         {"missing objects and lists are created", `{}`, "a.b[1].c", `{"a": {"b": [null, {"c": "v"}]}}`, ""},
+		"Longer":       {"a list is extended with nulls", `{"l": [1]}`, "l[3]", `{"l": [1, null, null, "v"]}`, ""},
+		"LongerInside": {"a nested list is extended with nulls", `{"l": [[1]]}`, "l[1][1]", `{"l": [[1], [null, "v"]]}`, ""},
 		"Element":      {"an element is replaced", `{"l": [1, 2]}`, "l[0]", `{"l": ["v", 2]}`, ""},
-		"NullElement":  {"an element that is null gives way", `{"l": [null]}`, "l[0].a", `{"l": [{"a": "v"}]}`, ""},
-		"NullList":     {"also to a list", `{"l": [null]}`, "l[0][0]", `{"l": [["v"]]}`, ""},
+		"NullElement":  {"a null element is replaced by an object", `{"l": [null]}`, "l[0].a", `{"l": [{"a": "v"}]}`, ""},
+		"NullList":     {"a null element is replaced by a list", `{"l": [null]}`, "l[0][0]", `{"l": [["v"]]}`, ""},
 		"Nothing":      {"the empty path sets nothing", `{"a": 1}`, "", `{"a": 1}`, ""},
-		"Most":         {"the largest index", `{"l": [1]}`, "l[1024].a[1025]", `{"l": [1]}`, "index 1025 is greater than max allowed index 1024"},
-		"NullField":    {"a field that is null does not give way", `{"a": null}`, "a.b", `{"a": null}`, "a is not an object"},
-		"NullFieldAt":  {"nor to a list", `{"a": null}`, "a[0]", `{"a": null}`, "a is not an array"},
-		"Scalar":       {"nor does anything else", `{"a": {"s": 1}}`, "a.s.t", `{"a": {"s": 1}}`, "a.s is not an object"},
-		"ListAsObject": {"a list has no fields", `{"l": []}`, "l.a", `{"l": []}`, "l is not an object"},
-		"ObjectAsList": {"an object no elements", `{"o": {}}`, "o[0]", `{"o": {}}`, "o is not an array"},
-		"Root":         {"least of all the first", `{}`, "[0]", `{}`, " is not an array"},
+		"Most":         {"an index above 1024 is an error", `{"l": [1]}`, "l[1024].a[1025]", `{"l": [1]}`, "index 1025 is greater than max allowed index 1024"},
+		"NullField":    {"a null field is not replaced by an object", `{"a": null}`, "a.b", `{"a": null}`, "a is not an object"},
+		"NullFieldAt":  {"a null field is not replaced by a list", `{"a": null}`, "a[0]", `{"a": null}`, "a is not an array"},
+		"Scalar":       {"a scalar is not replaced by an object", `{"a": {"s": 1}}`, "a.s.t", `{"a": {"s": 1}}`, "a.s is not an object"},
+		"ListAsObject": {"a field cannot be set in a list", `{"l": []}`, "l.a", `{"l": []}`, "l is not an object"},
+		"ObjectAsList": {"an index cannot be set in an object", `{"o": {}}`, "o[0]", `{"o": {}}`, "o is not an array"},
+		"Root":         {"an index cannot be set at the root", `{}`, "[0]", `{}`, " is not an array"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestSetDoesNotShare(t *testing.T) {
 		}
 	}
 	a["l"].([]any)[1] = "changed"
-	compare(t, "each has a list of its own", `{"l": [null, "v"]}`, b)
+	compare(t, "each object has its own list", `{"l": [null, "v"]}`, b)
 }
 
 func TestExpand(t *testing.T) {
@@ -143,17 +143,17 @@ func TestExpand(t *testing.T) {
 		want                  []string
 		notFound              bool
 	}{
-		"None":       {"a path without wildcards stands for itself", "l[0].k", "", []string{"l[0].k"}, false},
-		"List":       {"each element that leads somewhere counts, nulls too", "l[*].k", "", []string{"l[0].k", "l[2].k"}, false},
-		"Map":        {"each key counts, in order", "m[*].k", "", []string{"m[a.b].k", "m.b.k"}, false},
-		"Nested":     {"wildcards nest", "t[*].c[*]", "", []string{"t[0].c[0]", "t[0].c[1]", "t[1].c[0]"}, false},
-		"Empty":      {"there may be nothing", "e[*].k", "", nil, false},
-		"Absent":     {"or not even a list", "x[*].k", "", nil, false},
-		"Null":       {"a null is missing", "n[*].k", `cannot expand wildcards for segments: "n[*].k": wildcard field "n" is not found in the path`, nil, true},
-		"Scalar":     {"a text cannot be expanded", "s[*]", `cannot expand wildcards for segments: "s[*]": "s": unexpected wildcard usage`, nil, false},
-		"InnerNull":  {"an inner null says where", "u[*].c[*]", `cannot expand wildcards for segments: "u[*].c[*]": "u[1].c[*]": cannot expand wildcards: wildcard field "u[1].c" is not found in the path`, nil, true},
-		"InnerText":  {"so does an inner text", "v[*].c[*]", `cannot expand wildcards for segments: "v[*].c[*]": "v[0].c[*]": cannot expand wildcards: "v[0].c": unexpected wildcard usage`, nil, false},
-		"NotAnArray": {"and a path that cannot be", "m[0][*]", `cannot expand wildcards for segments: "m[0][*]": m: not an array`, nil, false},
+		"None":       {"a path without wildcards expands to itself", "l[0].k", "", []string{"l[0].k"}, false},
+		"List":       {"an index wildcard matches elements that have the rest of the path, nulls included", "l[*].k", "", []string{"l[0].k", "l[2].k"}, false},
+		"Map":        {"a key wildcard matches each key, sorted", "m[*].k", "", []string{"m[a.b].k", "m.b.k"}, false},
+		"Nested":     {"a path may have several wildcards", "t[*].c[*]", "", []string{"t[0].c[0]", "t[0].c[1]", "t[1].c[0]"}, false},
+		"Empty":      {"a wildcard for an empty list has no matches", "e[*].k", "", nil, false},
+		"Absent":     {"a wildcard for a missing field has no matches", "x[*].k", "", nil, false},
+		"Null":       {"a wildcard for a null is a not-found error", "n[*].k", `cannot expand wildcards for segments: "n[*].k": wildcard field "n" is not found in the path`, nil, true},
+		"Scalar":     {"a wildcard for a string is an error", "s[*]", `cannot expand wildcards for segments: "s[*]": "s": unexpected wildcard usage`, nil, false},
+		"InnerNull":  {"the error about an inner null has its path", "u[*].c[*]", `cannot expand wildcards for segments: "u[*].c[*]": "u[1].c[*]": cannot expand wildcards: wildcard field "u[1].c" is not found in the path`, nil, true},
+		"InnerText":  {"the error about an inner string has its path", "v[*].c[*]", `cannot expand wildcards for segments: "v[*].c[*]": "v[0].c[*]": cannot expand wildcards: "v[0].c": unexpected wildcard usage`, nil, false},
+		"NotAnArray": {"an index in an object is an error during expansion", "m[0][*]", `cannot expand wildcards for segments: "m[0][*]": m: not an array`, nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,11 +15,11 @@ func TestOf(t *testing.T) {
 		err    error
 		want   hint.Hint
 	}{
-		"None":      {"an error without a hint has none", cause, ""},
-		"Nil":       {"no error, no hint", hint.Wrap(nil, "try x"), ""},
-		"Direct":    {"a hint is found where it was put", hint.Wrap(cause, "try x"), "try x"},
+		"None":      {"an error without a hint has an empty hint", cause, ""},
+		"Nil":       {"a nil error has no hint", hint.Wrap(nil, "try x"), ""},
+		"Direct":    {"Of returns the hint that Wrap attached", hint.Wrap(cause, "try x"), "try x"},
 		"Wrapped":   {"a hint survives wrapping", fmt.Errorf("reading %q: %w", "f", hint.Wrap(cause, "try x")), "try x"},
-		"Outermost": {"the hint nearest to the user's view wins", hint.Wrap(hint.Wrap(cause, "inner"), "outer"), "outer"},
+		"Outermost": {"the outermost hint is returned", hint.Wrap(hint.Wrap(cause, "inner"), "outer"), "outer"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWrapKeepsTextAndChain(t *testing.T) {
 		t.Errorf("text: got %q, want %q", err, cause)
 	}
 	if !errors.Is(err, cause) {
-		t.Error("the cause is lost")
+		t.Error("Wrap loses the cause")
 	}
 }
 
@@ -49,11 +49,11 @@ func TestSpell(t *testing.T) {
 		spell  hint.Speller
 		want   string
 	}{
-		"Option":   {"an option is spelled where it stands", "run it without " + hint.Offline + ", please", flag, "run it without --offline, please"},
+		"Option":   {"an option inside a sentence is spelled", "run it without " + hint.Offline + ", please", flag, "run it without --offline, please"},
 		"Several":  {"a hint can name several options", hint.Builtin + hint.Runtime + "=x", flag, "--builtin--runtime=x"},
-		"None":     {"other text stays", "answer y", flag, "answer y"},
-		"Unknown":  {"a name that is not an option stays", "use {stranger} or " + hint.Lint, flag, "use {stranger} or --lint"},
-		"NoName":   {"braces around other text stay", "{}, {a b} {{lint}} {", flag, "{}, {a b} {--lint} {"},
+		"None":     {"text without options is unchanged", "answer y", flag, "answer y"},
+		"Unknown":  {"an unknown name in braces is unchanged", "use {stranger} or " + hint.Lint, flag, "use {stranger} or --lint"},
+		"NoName":   {"braces without an option name are unchanged", "{}, {a b} {{lint}} {", flag, "{}, {a b} {--lint} {"},
 		"NoCaller": {"without a speller an option has its plain name", "run it without " + hint.Offline, nil, "run it without option offline"},
 	}
 	for name, tc := range cases {

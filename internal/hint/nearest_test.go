@@ -12,14 +12,14 @@ func TestName(t *testing.T) {
 		names         []string
 		want          string
 	}{
-		"Swapped":    {"letters change places", "regoin", []string{"region", "reason"}, "region"},
-		"Missing":    {"a letter is missing", "equls", []string{"exists", "equals"}, "equals"},
-		"Case":       {"case does not matter", "extraresources", []string{"extraResources"}, "extraResources"},
-		"First":      {"of equals the first counts", "ab", []string{"abc", "abd"}, "abc"},
-		"Far":        {"what is not alike is not meant", "region", []string{"size", "name"}, ""},
-		"AllDiffers": {"nor is what shares no letter", "ab", []string{"cd"}, ""},
-		"None":       {"there may be no names", "a", nil, ""},
-		"Itself":     {"the name itself is nearest", "x", []string{"y", "x"}, "x"},
+		"Swapped":    {"two swapped letters are similar", "regoin", []string{"region", "reason"}, "region"},
+		"Missing":    {"a missing letter is similar", "equls", []string{"exists", "equals"}, "equals"},
+		"Case":       {"case is ignored", "extraresources", []string{"extraResources"}, "extraResources"},
+		"First":      {"the first of several equally similar names is returned", "ab", []string{"abc", "abd"}, "abc"},
+		"Far":        {"a name that differs too much is not returned", "region", []string{"size", "name"}, ""},
+		"AllDiffers": {"a name without a common letter is not returned", "ab", []string{"cd"}, ""},
+		"None":       {"an empty list of names has no match", "a", nil, ""},
+		"Itself":     {"an exact match is returned", "x", []string{"y", "x"}, "x"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -125,7 +125,7 @@ func (d Document) fault(err error) error {
 		field := m[2] + m[3]
 		return &Error{d.Path, d.Lines().Of(field), fmt.Errorf("%s cannot be %s", cmp.Or(field, "the document"), cmp.Or(articles[m[1]], "a "+m[1]))}
 	case strings.Contains(text, "invalid map key"), strings.Contains(text, "unsupported map key"):
-		line, text = d.oddKey(), "an object or a list stands where a key is expected"
+		line, text = d.oddKey(), "a key must not be an object or a list"
 	}
 	return &Error{d.Path, d.Line + max(line, 1) - 1, errors.New(text)}
 }

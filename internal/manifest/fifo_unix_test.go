@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// Opening a pipe without a writer ends with the context.
+// TestPipe checks that opening a pipe without a writer stops with the context.
 func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {

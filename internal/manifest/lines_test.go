@@ -33,29 +33,29 @@ func TestLines(t *testing.T) {
 		reason, field string
 		want          int // from the document's begin
 	}{
-		"Object":        {"the object begins with its first key", "", 2},
-		"Key":           {"a field stands where its key does", "spec", 8},
-		"Nested":        {"a field's key may be in another one", "spec.list", 9},
-		"Element":       {"an element stands where its content does", "spec.list[0]", 10},
-		"ElementField":  {"an element has fields", "spec.list[0].size", 11},
-		"LateElement":   {"an element may begin a line later", "spec.list[1].name", 13},
-		"ListInList":    {"a list's element may be a list", "spec.list[2][1]", 15},
-		"Dots":          {"a key may hold dots", "metadata.annotations.acme.test", 5},
-		"DotsBrackets":  {"and slashes and brackets", "metadata.annotations.acme.test/b[0]", 6},
-		"Flow":          {"the flow style has lines, too", "spec.flow.b", 20},
-		"DigitsKey":     {"a key of digits is no index", "spec.0", 18},
-		"Twice":         {"of two keys the last one counts", "spec.twice", 17},
-		"Absent":        {"a field that is not there is where it should be", "spec.list[1].size", 13},
-		"AbsentAtAll":   {"and at the top that is the object", "status", 2},
-		"AbsentDeep":    {"however much of it is missing", "spec.other.very[3].deep", 8},
-		"NoSuchElement": {"a list may be shorter", "spec.list[7].name", 9},
-		"Negative":      {"no index is below zero", "spec.list[-1]", 9},
-		"NotAList":      {"an object has no elements", "spec[0]", 8},
-		"NotAnObject":   {"a list has no fields", "spec.list.name", 9},
-		"Scalar":        {"a scalar has none either", "kind.x", 2},
-		"Prefix":        {"a key is a whole word", "specific", 2},
-		"Malformed":     {"a name may be odd", "spec.list[", 9},
-		"Dot":           {"or odder", ".", 2},
+		"Object":        {"the line of the object is that of its first key", "", 2},
+		"Key":           {"the line of a field is that of its key", "spec", 8},
+		"Nested":        {"a nested field has the line of its key", "spec.list", 9},
+		"Element":       {"the line of an element is that of its content", "spec.list[0]", 10},
+		"ElementField":  {"a field of an element has the line of its key", "spec.list[0].size", 11},
+		"LateElement":   {"the content of an element may begin on the line after its dash", "spec.list[1].name", 13},
+		"ListInList":    {"an element of a nested list is found", "spec.list[2][1]", 15},
+		"Dots":          {"a key may contain dots", "metadata.annotations.acme.test", 5},
+		"DotsBrackets":  {"a key may contain slashes and brackets", "metadata.annotations.acme.test/b[0]", 6},
+		"Flow":          {"fields in the flow style are found", "spec.flow.b", 20},
+		"DigitsKey":     {"a numeric key is not an index", "spec.0", 18},
+		"Twice":         {"of duplicate keys the last one is used", "spec.twice", 17},
+		"Absent":        {"a missing field has the line of its parent", "spec.list[1].size", 13},
+		"AbsentAtAll":   {"a missing field at the top has the line of the object", "status", 2},
+		"AbsentDeep":    {"a deeply missing field has the line of its nearest existing parent", "spec.other.very[3].deep", 8},
+		"NoSuchElement": {"an index after the end of a list has the line of the list", "spec.list[7].name", 9},
+		"Negative":      {"a negative index has the line of the list", "spec.list[-1]", 9},
+		"NotAList":      {"an index in an object has the line of the object", "spec[0]", 8},
+		"NotAnObject":   {"a field of a list has the line of the list", "spec.list.name", 9},
+		"Scalar":        {"a field of a scalar has the line of the scalar", "kind.x", 2},
+		"Prefix":        {"a prefix of a key does not match", "specific", 2},
+		"Malformed":     {"an unclosed bracket does not match", "spec.list[", 9},
+		"Dot":           {"a single dot does not match", ".", 2},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -82,12 +82,12 @@ self: &s {s: *s}
 		reason, field string
 		want          int
 	}{
-		"Field":   {"a field that an alias brings stands where it was written", "copy.x", 2},
-		"Alias":   {"the alias itself stands where it is", "copy", 3},
-		"Absent":  {"what the alias lacks would be at the alias", "copy.z", 3},
-		"Merged":  {"a merged field is not looked for", "merged.x", 4},
-		"Element": {"a list may hold aliases", "list[0].x", 2},
-		"Itself":  {"an alias may hold itself", "self.s.s.s.s", 8},
+		"Field":   {"a field in an alias has the line of the anchor's field", "copy.x", 2},
+		"Alias":   {"an alias has its own line", "copy", 3},
+		"Absent":  {"a field missing in an alias has the line of the alias", "copy.z", 3},
+		"Merged":  {"fields of a merge key are not searched", "merged.x", 4},
+		"Element": {"an alias in a list is resolved", "list[0].x", 2},
+		"Itself":  {"an alias may contain itself", "self.s.s.s.s", 8},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,11 +103,11 @@ func TestLinesOfOddDocuments(t *testing.T) {
 		reason, text string
 		want         int
 	}{
-		"NotYAML":  {"what is no YAML has only a first line", "a: 1\nb: ]\n", 10},
-		"Empty":    {"nothing has only a first line", "", 10},
-		"Comment":  {"comments are nothing", "# a\n# b\n", 10},
-		"Scalar":   {"a scalar has no fields", "# a\nhello\n", 11},
-		"EmptyKey": {"an empty key has no name", "x: 1\n? ''\n: 1\n", 10},
+		"NotYAML":  {"fields in invalid YAML have the document's first line", "a: 1\nb: ]\n", 10},
+		"Empty":    {"fields in an empty document have its first line", "", 10},
+		"Comment":  {"fields in a document with only comments have its first line", "# a\n# b\n", 10},
+		"Scalar":   {"fields of a scalar have the scalar's line", "# a\nhello\n", 11},
+		"EmptyKey": {"an empty key does not match", "x: 1\n? ''\n: 1\n", 10},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

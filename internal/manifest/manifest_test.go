@@ -24,15 +24,15 @@ func TestSplit(t *testing.T) {
 		want         []doc
 	}{
 		"One":          {"a file without separators is one document", "a: 1\n", []doc{{1, "a: 1\n"}}},
-		"Leading":      {"a separator at the start makes no empty document, but counts as a line", "---\na: 1\n", []doc{{2, "a: 1\n"}}},
-		"Two":          {"each document knows its line", "a: 1\n---\nb: 2\n", []doc{{1, "a: 1\n"}, {3, "b: 2\n"}}},
-		"Trailing":     {"a separator at the end makes no document", "a: 1\n---\n", []doc{{1, "a: 1\n"}}},
+		"Leading":      {"a separator at the start begins no empty document and counts as a line", "---\na: 1\n", []doc{{2, "a: 1\n"}}},
+		"Two":          {"each document has its line", "a: 1\n---\nb: 2\n", []doc{{1, "a: 1\n"}, {3, "b: 2\n"}}},
+		"Trailing":     {"a separator at the end starts no document", "a: 1\n---\n", []doc{{1, "a: 1\n"}}},
 		"NoNewline":    {"the last line needs no newline", "a: 1\n---\nb: 2", []doc{{1, "a: 1\n"}, {3, "b: 2"}}},
 		"Comment":      {"a separator may have a comment", "a: 1\n--- # next\nb: 2\n", []doc{{1, "a: 1\n"}, {3, "b: 2\n"}}},
-		"CRLF":         {"Windows line ends work", "a: 1\r\n---\r\nb: 2\r\n", []doc{{1, "a: 1\r\n"}, {3, "b: 2\r\n"}}},
-		"OnlyComments": {"documents that hold nothing are left out", "# a\n---\n\n---\nb: 2\n", []doc{{5, "b: 2\n"}}},
-		"BlockScalar":  {"an indented --- is no separator", "a: |\n  ---\n", []doc{{1, "a: |\n  ---\n"}}},
-		"BOM":          {"a byte order mark is no content", "\xef\xbb\xbfa: 1\n", []doc{{1, "a: 1\n"}}},
+		"CRLF":         {"Windows line endings are accepted", "a: 1\r\n---\r\nb: 2\r\n", []doc{{1, "a: 1\r\n"}, {3, "b: 2\r\n"}}},
+		"OnlyComments": {"documents with only comments are omitted", "# a\n---\n\n---\nb: 2\n", []doc{{5, "b: 2\n"}}},
+		"BlockScalar":  {"an indented --- is not a separator", "a: |\n  ---\n", []doc{{1, "a: |\n  ---\n"}}},
+		"BOM":          {"a byte order mark is not content", "\xef\xbb\xbfa: 1\n", []doc{{1, "a: 1\n"}}},
 		"Empty":        {"an empty file has no documents", "", nil},
 	}
 	for name, tc := range cases {
@@ -66,21 +66,21 @@ func TestObject(t *testing.T) {
 		want         map[string]any
 		wantErr      string
 	}{
-		"Numbers":   {"whole numbers stay exact", "{a: 9007199254740993, b: 1.5, c: 017}", map[string]any{"a": int64(9007199254740993), "b": 1.5, "c": int64(15)}, ""},
-		"Booleans":  {"YAML 1.1 has more booleans", "{a: yes, b: off}", map[string]any{"a": true, "b": false}, ""},
+		"Numbers":   {"whole numbers are exact", "{a: 9007199254740993, b: 1.5, c: 017}", map[string]any{"a": int64(9007199254740993), "b": 1.5, "c": int64(15)}, ""},
+		"Booleans":  {"yes and off are booleans, as in YAML 1.1", "{a: yes, b: off}", map[string]any{"a": true, "b": false}, ""},
 		"Anchors":   {"anchors are resolved", "{a: &x {b: 1}, c: *x}", map[string]any{"a": map[string]any{"b": int64(1)}, "c": map[string]any{"b": int64(1)}}, ""},
-		"Syntax":    {"a fault's line counts from the file's start", "a: 1\nb: ]\n", nil, "f.yaml:11: did not find expected node content"},
-		"Mapping":   {"a key that is out of line has its own line, not that of the object around it", "a:\n  b: 1\n c: 2\n", nil, "f.yaml:12: did not find expected key"},
-		"Colon":     {"a line without a colon is the one at fault", "a: 1\nb: 2\nplain words\nc: d\n", nil, "f.yaml:12: could not find expected ':'"},
-		"Quote":     {"a quote that never ends is where it begins", "a: 1\nb: \"x\nc: d\n", nil, "f.yaml:11: found unexpected end of stream"},
-		"Template":  {"a template's braces are named for what YAML takes them for", "a: 1\nb: {{ .x }}\n", nil, "f.yaml:11: an object or a list stands where a key is expected"},
-		"Nothing":   {"null is no object", "null", nil, "f.yaml:10: expected an object, got nothing"},
-		"Scalar":    {"a string is no object", "hello", nil, "f.yaml:10: expected an object, got a string"},
-		"Number":    {"a number is no object", "1", nil, "f.yaml:10: expected an object, got a number"},
-		"Bool":      {"a boolean is no object", "true", nil, "f.yaml:10: expected an object, got a boolean"},
-		"Tab":       {"a tab is no indentation", "a:\n\tb: 1\n", nil, "f.yaml:11: "},
-		"NotUTF8":   {"foreign bytes are refused", "a: 1\nb: \xff\n", nil, "f.yaml:11: "},
-		"AliasBomb": {"aliases that multiply are refused", bomb(), nil, "excessive aliasing"},
+		"Syntax":    {"the line of a syntax error counts from the start of the file", "a: 1\nb: ]\n", nil, "f.yaml:11: did not find expected node content"},
+		"Mapping":   {"a misindented key has its own line, not that of the object around it", "a:\n  b: 1\n c: 2\n", nil, "f.yaml:12: did not find expected key"},
+		"Colon":     {"the error is at the line without a colon", "a: 1\nb: 2\nplain words\nc: d\n", nil, "f.yaml:12: could not find expected ':'"},
+		"Quote":     {"an unterminated quote has the line where it begins", "a: 1\nb: \"x\nc: d\n", nil, "f.yaml:11: found unexpected end of stream"},
+		"Template":  {"the braces of a template are reported as an object used as a key", "a: 1\nb: {{ .x }}\n", nil, "f.yaml:11: a key must not be an object or a list"},
+		"Nothing":   {"null is not an object", "null", nil, "f.yaml:10: expected an object, got nothing"},
+		"Scalar":    {"a string is not an object", "hello", nil, "f.yaml:10: expected an object, got a string"},
+		"Number":    {"a number is not an object", "1", nil, "f.yaml:10: expected an object, got a number"},
+		"Bool":      {"a boolean is not an object", "true", nil, "f.yaml:10: expected an object, got a boolean"},
+		"Tab":       {"a tab as indentation is an error", "a:\n\tb: 1\n", nil, "f.yaml:11: "},
+		"NotUTF8":   {"bytes that are not UTF-8 are an error", "a: 1\nb: \xff\n", nil, "f.yaml:11: "},
+		"AliasBomb": {"exponentially expanding aliases are an error", bomb(), nil, "excessive aliasing"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// bomb is a small text that would decode into billions of values.
+// bomb returns a small text that would decode into billions of values.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -114,8 +114,8 @@ func bomb() string {
 
 func TestStrictJSON(t *testing.T) {
 	cases := map[string]struct{ reason, text, want, wantErr string }{
-		"Good":      {"what fits becomes JSON", "name: x\n", `{"name":"x"}`, ""},
-		"Duplicate": {"a key that occurs twice has its line", "name: x\nname: y\n", "", `f.yaml:2: key "name" already set`},
+		"Good":      {"valid YAML is converted to JSON", "name: x\n", `{"name":"x"}`, ""},
+		"Duplicate": {"a duplicate key is an error with its line", "name: x\nname: y\n", "", `f.yaml:2: key "name" already set`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -152,9 +152,9 @@ func TestAll(t *testing.T) {
 		reason, path string
 		want         []string
 	}{
-		"Folder": {"a folder's YAML files count in the order of their names, and not those of its folders", "d", []string{"d/a.yaml:1", "d/a.yaml:3", "d/b.yml:1"}},
-		"File":   {"a file counts whatever its name", "f.txt", []string{"f.txt:1"}},
-		"Stdin":  {"- is standard input", "-", []string{"standard input:1"}},
+		"Folder": {"a folder's YAML files are read by name, without sub-folders", "d", []string{"d/a.yaml:1", "d/a.yaml:3", "d/b.yml:1"}},
+		"File":   {"a file is read whatever its extension", "f.txt", []string{"f.txt:1"}},
+		"Stdin":  {"the path - is standard input", "-", []string{"standard input:1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestFirst(t *testing.T) {
 	if err != nil || !more || string(doc.Text) != "n: 1\n" {
 		t.Errorf("two.yaml: got %q, %t, %v", doc.Text, more, err)
 	}
-	for path, want := range map[string]string{"none.yaml": "none.yaml: the file holds no YAML document", "absent.yaml": `reading "absent.yaml"`, "-": "there is no standard input"} {
+	for path, want := range map[string]string{"none.yaml": "none.yaml: the file contains no YAML document", "absent.yaml": `reading "absent.yaml"`, "-": "there is no standard input"} {
 		if _, _, err := r.First(t.Context(), path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}
@@ -192,7 +192,7 @@ func TestReadStopsWithItsContext(t *testing.T) {
 	t.Cleanup(func() { _ = feed.Close() })
 	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: stdin}
 	cancel()
-	// Nothing ever arrives on stdin, so only the context can end this.
+	// Nothing is written to stdin, so only the context can end this.
 	if _, err := r.All(ctx, "-"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's error", err)
 	}
@@ -201,7 +201,7 @@ func TestReadStopsWithItsContext(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: io.LimitReader(zeros{}, manifest.MaxSize+10)}
 	if _, err := r.All(t.Context(), "-"); err == nil || !strings.Contains(err.Error(), "larger than 128 MiB") {
-		t.Errorf("got %v, want the limit", err)
+		t.Errorf("got %v, want the size limit", err)
 	}
 }
 
@@ -245,14 +245,14 @@ func FuzzSplit(f *testing.F) {
 			}
 			last = d.Line
 			if obj, err := d.Object(); err == nil {
-				// Some strings cannot be written, but none may panic.
+				// Some strings cannot be written, but none may cause a panic.
 				_ = manifest.Write(io.Discard, obj)
 			}
 		}
 	})
 }
 
-// TestGivenDocuments: what a path stands for may be in no file.
+// TestGivenDocuments checks documents of a path that is not a file.
 func TestGivenDocuments(t *testing.T) {
 	given := []manifest.Document{{Path: "suite.yaml", Line: 7, Text: []byte("{a: 1}")}, {Path: "suite.yaml", Line: 9, Text: []byte("{a: 2}")}}
 	fsys := afero.NewMemMapFs()
@@ -274,7 +274,7 @@ func TestGivenDocuments(t *testing.T) {
 		t.Errorf("JSON: got %v, %v", docs, err)
 	}
 	if docs, err := r.All(t.Context(), "file.yaml"); err != nil || len(docs) != 1 || docs[0].Position() != "file.yaml:1" {
-		t.Errorf("a path that is not known is a file: got %v, %v", docs, err)
+		t.Errorf("an unknown path is not read as a file: got %v, %v", docs, err)
 	}
 }
 
@@ -283,9 +283,9 @@ func TestFirstLine(t *testing.T) {
 		reason, text string
 		want         int
 	}{
-		"AtOnce":   {"content may begin on the document's own line", "a: 1\n", 5},
-		"Comments": {"comments and blank lines are passed over", "# a\n\n  # b\n \t\na: 1\n", 9},
-		"Behind":   {"a comment behind content does not hide it", "a: 1 # b\n", 5},
+		"AtOnce":   {"content may begin on the document's first line", "a: 1\n", 5},
+		"Comments": {"comments and blank lines are skipped", "# a\n\n  # b\n \t\na: 1\n", 9},
+		"Behind":   {"a comment after content does not hide the content", "a: 1 # b\n", 5},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

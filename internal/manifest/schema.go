@@ -73,7 +73,7 @@ func (s *schemer) definition(t reflect.Type) any {
 			forms = append(forms, notObject(schema))
 		}
 		if f.whole != nil {
-			forms = append(forms, having(schema, f.whole))
+			forms = append(forms, withAnyKey(schema, f.whole))
 			wholeOnly = wholeOnly || len(f.whole) == 0
 		}
 		if f.name != "" && f.name != "-" {
@@ -123,8 +123,8 @@ func notObject(schema map[string]any) map[string]any {
 	return schema
 }
 
-// having restricts a schema to objects with one of the keys.
-func having(schema map[string]any, keys []string) map[string]any {
+// withAnyKey restricts a schema to objects with one of the keys.
+func withAnyKey(schema map[string]any, keys []string) map[string]any {
 	if len(keys) == 0 {
 		return schema
 	}
@@ -142,7 +142,7 @@ type field struct {
 	enum            []string
 	required, short bool
 	single          bool
-	// whole has the keys that make an object the value of this field. nil
+	// whole has the keys that identify an object as the value of this field. nil
 	// means none, and an empty list any object.
 	whole []string
 }

@@ -86,7 +86,7 @@ func (r Reader) Stream(ctx context.Context, path string) iter.Seq2[Document, err
 	}
 }
 
-// stream yields the documents of a file, and reports whether more are wanted.
+// stream yields the documents of a file, and reports whether to continue.
 func (r Reader) stream(ctx context.Context, path string, yield func(Document, error) bool) bool {
 	in, stop := r.open(ctx, path)
 	defer stop()

@@ -47,12 +47,12 @@ func TestStream(t *testing.T) {
 		reason, path string
 		want         []string
 	}{
-		"Folder":    {"files by name, those of folders below, too, and only YAML", "d", []string{"d/b.yaml:1 a: 1", "d/b.yaml:3 b: 2", "d/sub/c.yaml:1 c: 3"}},
-		"File":      {"a file that is named may be called anything", "d/f.txt", []string{"d/f.txt:1 f: 1"}},
-		"Stdin":     {"standard input has a name", "-", []string{"standard input:1 s: 1"}},
-		"Separator": {"what is wrong comes in its place, and what follows, too", "bad.yaml", []string{"bad.yaml:1 a: 1", `! bad.yaml:2: a document separator is followed by "b" on its line`, "bad.yaml:3 c: 1", "bad.yaml:5 d: 1"}},
-		"Long":      {"a comment of any length does not become text", "long.yaml", []string{"long.yaml:2 a: 1"}},
-		"Missing":   {"a path that is not there is said once", "none", []string{`! reading "none": file does not exist`}},
+		"Folder":    {"only YAML files are read, by name, including those in sub-folders", "d", []string{"d/b.yaml:1 a: 1", "d/b.yaml:3 b: 2", "d/sub/c.yaml:1 c: 3"}},
+		"File":      {"a named file may have any extension", "d/f.txt", []string{"d/f.txt:1 f: 1"}},
+		"Stdin":     {"the path - is called standard input", "-", []string{"standard input:1 s: 1"}},
+		"Separator": {"an error is yielded in place of its document, before the next documents", "bad.yaml", []string{"bad.yaml:1 a: 1", `! bad.yaml:2: a document separator is followed by "b" on its line`, "bad.yaml:3 c: 1", "bad.yaml:5 d: 1"}},
+		"Long":      {"a long comment after a separator is not content", "long.yaml", []string{"long.yaml:2 a: 1"}},
+		"Missing":   {"a missing path is reported once", "none", []string{`! reading "none": file does not exist`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// What stands for documents without a file is asked first.
+// TestStreamGiven checks that Documents is called before a file is read.
 func TestStreamGiven(t *testing.T) {
 	given := []manifest.Document{{Path: "here", Line: 3, Text: []byte("a: 1")}, {Path: "here", Line: 5, Text: []byte("b: 1")}}
 	r := manifest.Reader{Documents: func(path string) ([]manifest.Document, bool) { return given, path == "here" }}
@@ -91,7 +91,7 @@ func TestStreamStops(t *testing.T) {
 	}
 }
 
-// A file may have any size, but not a document.
+// TestStreamLarge checks that documents have a size limit, but files have none.
 func TestStreamLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads 300 MiB")
@@ -115,7 +115,7 @@ func TestStreamLarge(t *testing.T) {
 	}
 }
 
-// Endless standard input does not keep a command from ending.
+// TestStreamInterrupted checks that reading endless input stops with ctx.
 func TestStreamInterrupted(t *testing.T) {
 	in, feed := io.Pipe()
 	defer in.Close()
@@ -145,7 +145,7 @@ func FuzzStream(f *testing.F) {
 			}
 		}
 		if fmt.Sprint(first) != fmt.Sprint(err) {
-			t.Fatalf("Split says %v, Stream %v", err, first)
+			t.Fatalf("Split returns error %v, Stream %v", err, first)
 		}
 		if diff := cmp.Diff(docs, got); err == nil && diff != "" {
 			t.Errorf("Split and Stream differ:\n%s", diff)

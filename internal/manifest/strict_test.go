@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A shop has each kind of field.
+// A shop has a field of each type.
 type shop struct {
 	Name   string             `json:"name" required:"" doc:"Its name."`
 	Open   *bool              `json:"open"`
@@ -28,14 +28,14 @@ type shop struct {
 	Hidden string             `json:"-"`
 }
 
-// An item is a text, an object of its own, or something that is not known here.
+// An item is a string, an object with fields, or any Kubernetes object.
 type item struct {
 	Text  string         `json:"text" short:""`
 	Cost  int            `json:"cost"`
 	Whole map[string]any `whole:"apiVersion,kind"`
 }
 
-// A wrapped is any object, or a number.
+// A wrapped is a number or any object.
 type wrapped struct {
 	Number int            `short:""`
 	Object map[string]any `whole:""`
@@ -69,13 +69,13 @@ func TestDecode(t *testing.T) {
 		faults       []string
 	}{
 		"All": {
-			"each kind of field takes what fits",
+			"each type of field accepts its values",
 			`{"name": "a", "open": true, "size": 3, "level": "low", "colour": "red", "any": [1], "labels": {"k": "v"}, "free": {"x": null}}`,
 			shop{Name: "a", Open: &yes, Size: 3, Level: 1, Colour: "red", Any: []any{1.0}, Labels: map[string]string{"k": "v"}, Free: map[string]any{"x": nil}},
 			nil,
 		},
 		"Forms": {
-			"a struct may be written in several forms, and a list as its only element",
+			"a struct has several forms, and a single element is a list",
 			`{"name": "a", "items": {"cost": 2}, "table": {"t": "text", "k": {"kind": "K", "z": 1}}, "own": {"n": 4, "o": {"any": 1}}}`,
 			shop{
 				Name: "a", Items: []item{{Cost: 2}}, Table: map[string]item{"t": {Text: "text"}, "k": {Whole: map[string]any{"kind": "K", "z": 1.0}}},
@@ -83,12 +83,12 @@ func TestDecode(t *testing.T) {
 			},
 			nil,
 		},
-		"Texts":    {"texts of other scalars count for types that read text", `{"name": "a", "level": true}`, shop{Name: "a", Level: 1}, nil},
-		"Null":     {"a null is told from none where that is asked for", `{"name": "a", "null": null, "open": null, "any": null}`, shop{Name: "a", Null: &manifest.Value{}}, nil},
-		"Required": {"what has to be there is missed", `{}`, shop{}, []string{"name is missing"}},
-		"Unknown":  {"an unknown field may be a slip of the pen", `{"name": "a", "colr": 1, "zzzzzzzz": 1, "Hidden": ""}`, shop{Name: "a"}, []string{"Hidden: there is no such field, only name, open, size, level, colour, any, labels, free, items, table, null, own", "colr: there is no such field: is it colour?", "zzzzzzzz: there is no such field, only name, open, size, level, colour, any, labels, free, items, table, null, own"}},
+		"Texts":    {"a TextUnmarshaler accepts other scalars as text", `{"name": "a", "level": true}`, shop{Name: "a", Level: 1}, nil},
+		"Null":     {"a *Value distinguishes null from a missing field", `{"name": "a", "null": null, "open": null, "any": null}`, shop{Name: "a", Null: &manifest.Value{}}, nil},
+		"Required": {"a missing required field is an error", `{}`, shop{}, []string{"name is missing"}},
+		"Unknown":  {"an unknown field is an error with similar or all names", `{"name": "a", "colr": 1, "zzzzzzzz": 1, "Hidden": ""}`, shop{Name: "a"}, []string{"Hidden: there is no such field, only name, open, size, level, colour, any, labels, free, items, table, null, own", "colr: there is no such field: is it colour?", "zzzzzzzz: there is no such field, only name, open, size, level, colour, any, labels, free, items, table, null, own"}},
 		"Types": {
-			"all that does not fit is told, with where it stands",
+			"every invalid value is reported with its path",
 			`{"name": 1, "open": "yes", "size": 1.5, "level": [], "colour": "green", "labels": {"k": 1}, "items": [{"cost": "x"}, {"text": {}}], "table": {"t": {"cots": 1}}, "free": []}`,
 			shop{Colour: "green", Open: new(bool), Labels: map[string]string{"k": ""}, Items: []item{{}, {}}, Table: map[string]item{"t": {}}},
 			[]string{
@@ -104,9 +104,9 @@ func TestDecode(t *testing.T) {
 				"table.t.cots: there is no such field: is it cost?",
 			},
 		},
-		"Enum":   {"an empty text is none of a few", `{"name": "a", "colour": ""}`, shop{Name: "a"}, []string{`colour: expected red or blue, got ""`}},
-		"Scalar": {"an object is no scalar", `3`, shop{}, []string{"expected an object, got a number"}},
-		"Text":   {"a text may say what is wrong with it", `{"name": "a", "level": "high"}`, shop{Name: "a"}, []string{"level: expected low"}},
+		"Enum":   {"an empty string must be in the enum", `{"name": "a", "colour": ""}`, shop{Name: "a"}, []string{`colour: expected red or blue, got ""`}},
+		"Scalar": {"a number is not an object", `3`, shop{}, []string{"expected an object, got a number"}},
+		"Text":   {"a TextUnmarshaler returns the error", `{"name": "a", "level": "high"}`, shop{Name: "a"}, []string{"level: expected low"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestSchema holds the description of a struct to be what Decode takes.
+// TestSchema checks that the schema describes what DecodeStrict accepts.
 func TestSchema(t *testing.T) {
 	got, err := json.Marshal(manifest.JSONSchema(reflect.TypeFor[shop]()))
 	if err != nil {

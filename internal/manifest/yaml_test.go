@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// Two keys have one order, which the library knows too.
+// FuzzJSONToYAML compares the output with that of sigs.k8s.io/yaml.
 func FuzzJSONToYAML(f *testing.F) {
 	for _, s := range []string{
 		"", "yes", "2001-01-01", "012", "1e3", "<<", "=", "~", "a: b # c", " x\n y\n", "\x00\t", "\x7f", "\u0085", "\u2028", "\ufeff",
@@ -25,11 +25,11 @@ func FuzzJSONToYAML(f *testing.F) {
 	f.Add("101", "11", 1e-7, int64(0), uint64(1<<63))
 	f.Add("a-b", "a_b", math.Copysign(0, -1), int64(0), uint64(1<<53+1))
 	f.Fuzz(func(t *testing.T, s, other string, number float64, signed int64, unsigned uint64) {
-		// A longer key is no key to YAML readers.
+		// YAML readers do not accept longer keys.
 		key, other := s[:min(len(s), 500)], other[:min(len(other), 500)]
 		in, err := json.Marshal(map[string]any{key: s, other: []any{s, number, signed, unsigned, nil, true, map[string]any{}}})
 		if err != nil {
-			t.Skip("JSON has no such number")
+			t.Skip("JSON cannot encode the number")
 		}
 		want, wantErr := yaml.JSONToYAML(in)
 		got, err := manifest.JSONToYAML(in)
@@ -42,7 +42,7 @@ func FuzzJSONToYAML(f *testing.F) {
 	})
 }
 
-// Keys that have no right order have one all the same.
+// TestJSONToYAMLIsStable checks keys that the library sorts randomly.
 func TestJSONToYAMLIsStable(t *testing.T) {
 	const in = `{"9":1,"10":1,"1e3":1,"a":2,"1a":1,"2":{"9":1,"10":1,"1a":1},"01":2,"é":1,"\u0085":1,"A":1}`
 	want, err := manifest.JSONToYAML([]byte(in))

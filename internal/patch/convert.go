@@ -19,7 +19,7 @@ type conversion struct {
 
 func converter(c *spec.Convert) TransformFunc {
 	if err := c.Validate(); err != nil {
-		return fails(err)
+		return errorTransform(err)
 	}
 	to, format := target(c)
 	return func(v any, _ *Budget) (any, error) {

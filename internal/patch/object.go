@@ -129,13 +129,13 @@ type Budget struct {
 // Spend subtracts n bytes from the budget, or returns an error.
 func (b *Budget) Spend(n int) error {
 	if n < 0 || n > MaxTotal-b.spent {
-		return fmt.Errorf("the patches make more than %d MiB", MaxTotal>>20)
+		return fmt.Errorf("the output of the patches exceeds %d MiB", MaxTotal>>20)
 	}
 	b.spent += n
 	return nil
 }
 
-// spendText checks the size of a text before it is built, and subtracts it.
+// spendText subtracts the size of a text before the text is built.
 func (b *Budget) spendText(n int) error {
 	if err := checkText(n); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (b *Budget) spendText(n int) error {
 
 func checkText(n int) error {
 	if n < 0 || n > MaxText {
-		return fmt.Errorf("it could make more than %d MiB of text", MaxText>>20)
+		return fmt.Errorf("the text could exceed %d MiB", MaxText>>20)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func ParseOptional(text *string) Path {
 	return Parse(*text)
 }
 
-// Get returns the value at the path, or an error like fieldpath.Path.
+// Get returns the value at the path, or the error of fieldpath.Path.
 func (p Path) Get(from any) (any, error) {
 	if p.err != nil {
 		return nil, p.err

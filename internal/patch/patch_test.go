@@ -13,7 +13,7 @@ import (
 
 type object = map[string]any
 
-// compiled returns a patch, in YAML.
+// compiled returns the compiled patch of a YAML text.
 func compiled(t *testing.T, text string) patch.Patch {
 	t.Helper()
 	p := &spec.Patch{}
@@ -31,21 +31,21 @@ func TestApply(t *testing.T) {
 		wantErr       string
 		missing       bool
 	}{
-		"Plain":       {"a value goes where it came from, by default", "{fromFieldPath: s}", object{"kind": "K"}, object{"kind": "K", "s": "text"}, "", false},
-		"Integer":     {"a float that could be an integer is one", "{fromFieldPath: l, toFieldPath: x}", object{"kind": "K"}, object{"kind": "K", "x": []any{int64(1), int64(2)}}, "", false},
-		"Object":      {"so is one that was there before", "{fromFieldPath: s}", object{"kind": "K", "n": 3.0}, object{"kind": "K", "n": int64(3), "s": "text"}, "", false},
-		"FormatInt":   {"transforms see an integer as it is", "{fromFieldPath: i, toFieldPath: x, transforms: [{type: string, string: {type: Format, fmt: '%d'}}]}", object{"kind": "K"}, object{"kind": "K", "x": "7"}, "", false},
-		"FormatFloat": {"and a float, too", "{fromFieldPath: f, toFieldPath: x, transforms: [{type: string, string: {type: Format, fmt: '%d'}}]}", object{"kind": "K"}, object{"kind": "K", "x": "%!d(float64=7)"}, "", false},
-		"Combine":     {"values make one", "{type: CombineToComposite, toFieldPath: x, combine: {strategy: string, string: {fmt: '%d-%s'}, variables: [{fromFieldPath: i}, {fromFieldPath: s}]}}", object{"kind": "K"}, object{"kind": "K", "x": "7-text"}, "", false},
-		"Merge":       {"a policy keeps what is there", "{fromFieldPath: o, policy: {toFieldPath: MergeObjects}}", object{"kind": "K", "o": object{"a": int64(2), "b": int64(3)}}, object{"kind": "K", "o": object{"a": int64(2), "b": int64(3)}}, "", false},
-		"Wildcard":    {"a wildcard stands for what is there", "{fromFieldPath: s, toFieldPath: 'l[*].x'}", object{"kind": "K", "l": []any{object{"x": 1.5}, object{}}}, object{"kind": "K", "l": []any{object{"x": "text"}, object{}}}, "", false},
-		"Missing":     {"nothing to read is an error that says so", "{fromFieldPath: none}", object{"kind": "K"}, object{"kind": "K"}, "none: no such field", true},
-		"Required":    {"whatever the policy", "{fromFieldPath: none, policy: {fromFieldPath: Optional}}", object{"kind": "K"}, object{"kind": "K"}, "none: no such field", true},
-		"Path":        {"a path that is none shows when it is read", "{fromFieldPath: 'a..b', toFieldPath: x}", object{"kind": "K"}, object{"kind": "K"}, `cannot parse path "a..b": unexpected '.' at position 2`, false},
-		"ToPath":      {"or written", "{fromFieldPath: s, toFieldPath: 'a..b'}", object{"kind": "K"}, object{"kind": "K"}, `cannot patch to object: cannot parse path "a..b": unexpected '.' at position 2`, false},
-		"WildPath":    {"or expanded", "{fromFieldPath: s, toFieldPath: 'a..b[*]'}", object{"kind": "K"}, object{"kind": "K"}, `cannot parse path "a..b[*]": unexpected '.' at position 2`, false},
-		"NoKind":      {"what has no kind is written to in vain", "{fromFieldPath: s}", object{}, object{"s": "text"}, `cannot patch to object: Object 'Kind' is missing in '{"s":"text"}'`, false},
-		"NoCombine":   {"a combination says how", "{type: CombineFromComposite, toFieldPath: x}", object{"kind": "K"}, object{"kind": "K"}, "combine must be set for patch type CombineFromComposite", false},
+		"Plain":       {"toFieldPath defaults to fromFieldPath", "{fromFieldPath: s}", object{"kind": "K"}, object{"kind": "K", "s": "text"}, "", false},
+		"Integer":     {"a whole float is written as an integer", "{fromFieldPath: l, toFieldPath: x}", object{"kind": "K"}, object{"kind": "K", "x": []any{int64(1), int64(2)}}, "", false},
+		"Object":      {"a whole float that exists in the target becomes an integer", "{fromFieldPath: s}", object{"kind": "K", "n": 3.0}, object{"kind": "K", "n": int64(3), "s": "text"}, "", false},
+		"FormatInt":   {"a transform gets an integer as int64", "{fromFieldPath: i, toFieldPath: x, transforms: [{type: string, string: {type: Format, fmt: '%d'}}]}", object{"kind": "K"}, object{"kind": "K", "x": "7"}, "", false},
+		"FormatFloat": {"a transform gets a whole float as float64", "{fromFieldPath: f, toFieldPath: x, transforms: [{type: string, string: {type: Format, fmt: '%d'}}]}", object{"kind": "K"}, object{"kind": "K", "x": "%!d(float64=7)"}, "", false},
+		"Combine":     {"variables are combined to one string", "{type: CombineToComposite, toFieldPath: x, combine: {strategy: string, string: {fmt: '%d-%s'}, variables: [{fromFieldPath: i}, {fromFieldPath: s}]}}", object{"kind": "K"}, object{"kind": "K", "x": "7-text"}, "", false},
+		"Merge":       {"MergeObjects keeps existing fields", "{fromFieldPath: o, policy: {toFieldPath: MergeObjects}}", object{"kind": "K", "o": object{"a": int64(2), "b": int64(3)}}, object{"kind": "K", "o": object{"a": int64(2), "b": int64(3)}}, "", false},
+		"Wildcard":    {"a wildcard matches all existing elements", "{fromFieldPath: s, toFieldPath: 'l[*].x'}", object{"kind": "K", "l": []any{object{"x": 1.5}, object{}}}, object{"kind": "K", "l": []any{object{"x": "text"}, object{}}}, "", false},
+		"Missing":     {"a missing source is a not-found error", "{fromFieldPath: none}", object{"kind": "K"}, object{"kind": "K"}, "none: no such field", true},
+		"Required":    {"a missing optional source is a not-found error too", "{fromFieldPath: none, policy: {fromFieldPath: Optional}}", object{"kind": "K"}, object{"kind": "K"}, "none: no such field", true},
+		"Path":        {"an invalid source path is an error", "{fromFieldPath: 'a..b', toFieldPath: x}", object{"kind": "K"}, object{"kind": "K"}, `cannot parse path "a..b": unexpected '.' at position 2`, false},
+		"ToPath":      {"an invalid target path is an error", "{fromFieldPath: s, toFieldPath: 'a..b'}", object{"kind": "K"}, object{"kind": "K"}, `cannot patch to object: cannot parse path "a..b": unexpected '.' at position 2`, false},
+		"WildPath":    {"an invalid target path with a wildcard is an error", "{fromFieldPath: s, toFieldPath: 'a..b[*]'}", object{"kind": "K"}, object{"kind": "K"}, `cannot parse path "a..b[*]": unexpected '.' at position 2`, false},
+		"NoKind":      {"a target without a kind is an error after the write", "{fromFieldPath: s}", object{}, object{"s": "text"}, `cannot patch to object: Object 'Kind' is missing in '{"s":"text"}'`, false},
+		"NoCombine":   {"a combine patch without combine is an error", "{type: CombineFromComposite, toFieldPath: x}", object{"kind": "K"}, object{"kind": "K"}, "combine must be set for patch type CombineFromComposite", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +69,8 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// TestSettled: what is said to be settled is not looked at again, but for what is
-// written.
+// TestSettled checks that only written values of a settled object are
+// converted.
 func TestSettled(t *testing.T) {
 	p := compiled(t, "{fromFieldPath: f}")
 	to := &patch.Object{Fields: object{"kind": "K", "n": 3.0}, Settled: true}
@@ -82,7 +82,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestCompile is about what of a patch those look at who run it.
+// TestCompile checks the fields of a compiled patch.
 func TestCompile(t *testing.T) {
 	p := compiled(t, "{fromFieldPath: a}")
 	if p.Type != spec.FromCompositeFieldPath || p.Policy != spec.FromOptional || p.Odd != "" {
@@ -99,10 +99,10 @@ func TestEnvironment(t *testing.T) {
 		reason   string
 		in, want object
 	}{
-		"Untyped": {"one without a type gets one", object{"a": int64(1)}, object{"a": int64(1), "apiVersion": "internal.crossplane.io/v1alpha1", "kind": "Environment"}},
-		"Typed":   {"another keeps its own", object{"apiVersion": "v1", "kind": "E"}, object{"apiVersion": "v1", "kind": "E"}},
-		"Half":    {"or what it has of one", object{"kind": "E"}, object{"kind": "E"}},
-		"Slashes": {"what is no version is no type", object{"apiVersion": "a/b/c", "kind": "E"}, object{"apiVersion": "internal.crossplane.io/v1alpha1", "kind": "Environment"}},
+		"Untyped": {"an environment without a type gets the internal type", object{"a": int64(1)}, object{"a": int64(1), "apiVersion": "internal.crossplane.io/v1alpha1", "kind": "Environment"}},
+		"Typed":   {"an environment with a type keeps it", object{"apiVersion": "v1", "kind": "E"}, object{"apiVersion": "v1", "kind": "E"}},
+		"Half":    {"an environment with only a kind keeps it", object{"kind": "E"}, object{"kind": "E"}},
+		"Slashes": {"an environment with an invalid apiVersion gets the internal type", object{"apiVersion": "a/b/c", "kind": "E"}, object{"apiVersion": "internal.crossplane.io/v1alpha1", "kind": "Environment"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -34,9 +34,9 @@ func text(s *spec.String) TransformFunc {
 		return onText(func(v string, b *Budget) (any, error) { return replace(v, s.Replace, b) })
 	}
 	if field, ok := stringFields[s.Type]; ok {
-		return fails(fmt.Errorf("string transform of type %s %s is not set", s.Type, field))
+		return errorTransform(fmt.Errorf("string transform of type %s %s is not set", s.Type, field))
 	}
-	return fails(fmt.Errorf("type %s is not supported for string transform type", s.Type))
+	return errorTransform(fmt.Errorf("type %s is not supported for string transform type", s.Type))
 }
 
 // stringFields are the fields that types of string transforms require.
@@ -67,7 +67,7 @@ func textOf(v any, b *Budget) (string, error) {
 func firstMatch(r *spec.Regexp) TransformFunc {
 	expr, err := spec.CompilePattern(r.Match)
 	if err != nil {
-		return fails(fmt.Errorf("could not compile regexp: %w", err))
+		return errorTransform(fmt.Errorf("could not compile regexp: %w", err))
 	}
 	group := 0
 	if r.Group != nil {

@@ -21,7 +21,7 @@ func CompileTransforms(transforms []spec.Transform) TransformChain {
 		t := &transforms[i]
 		f, err := compile(t)
 		if err != nil {
-			chain[i] = fails(err)
+			chain[i] = errorTransform(err)
 			continue
 		}
 		chain[i] = func(v any, b *Budget) (any, error) {
@@ -35,7 +35,7 @@ func CompileTransforms(transforms []spec.Transform) TransformChain {
 	return chain
 }
 
-func fails(err error) TransformFunc {
+func errorTransform(err error) TransformFunc {
 	return func(any, *Budget) (any, error) { return nil, err }
 }
 
@@ -108,7 +108,7 @@ func decoded(raw json.RawMessage) (v any, err error) {
 
 func arithmetic(m *spec.Math) TransformFunc {
 	if err := m.Validate(); err != nil {
-		return fails(err)
+		return errorTransform(err)
 	}
 	return func(v any, _ *Budget) (any, error) {
 		var whole int64

@@ -92,8 +92,8 @@ func (r reference) create(t *testing.T, obj map[string]any) []string {
 	return all
 }
 
-// inFull returns the faults with the texts of the API server.
-func inFull(found []schema.Fault) []string {
+// fullTexts returns the faults with the texts of the API server.
+func fullTexts(found []schema.Fault) []string {
 	var all []string
 	for _, f := range found {
 		if f.Err == nil {
@@ -148,7 +148,7 @@ func TestAgrees(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The order of the library's errors is random.
-		want, got := reference.create(t, obj), inFull(found)
+		want, got := reference.create(t, obj), fullTexts(found)
 		slices.Sort(want)
 		want = slices.Compact(want)
 		slices.Sort(got)

@@ -30,7 +30,7 @@ func DecodeKind(at *field.Path, v any, into reflect.Type) []Fault {
 	return d.found
 }
 
-// A decoder walks a value and the type that is to hold it.
+// A decoder compares a value with a Go type.
 type decoder struct{ found []Fault }
 
 func (d *decoder) value(at *field.Path, v any, t reflect.Type) {
@@ -83,7 +83,7 @@ func (d *decoder) object(at *field.Path, v any, t reflect.Type) {
 	}
 }
 
-// scalar tries a value that has no fields, or whose type decodes itself.
+// scalar decodes a value that has no fields, or whose type decodes itself.
 func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -101,11 +101,11 @@ func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 }
 
 func (d *decoder) misfit(at *field.Path, v any, t reflect.Type) {
-	d.found = append(d.found, Of(field.TypeInvalid(at, shown(v), fmt.Sprintf("must be %s, not %s", kindOf(t), valueKind(v)))))
+	d.found = append(d.found, Of(field.TypeInvalid(at, messageValue(v), fmt.Sprintf("must be %s, not %s", kindOf(t), valueKind(v)))))
 }
 
-// shown is what a message shows of a value: no object or list.
-func shown(v any) any {
+// messageValue returns a value for a message, which omits objects and lists.
+func messageValue(v any) any {
 	switch v.(type) {
 	case map[string]any, []any:
 		return field.OmitValueType{}

@@ -15,8 +15,8 @@ import (
 	kinds "github.com/xfn-dev/xfn/internal/schema"
 )
 
-// FuzzDecode compares with the decoder that API servers have: a document has a
-// fault if that refuses it, and only then.
+// FuzzDecode checks that a document has a fault if the API server's decoder
+// rejects it, and only then.
 func FuzzDecode(f *testing.F) {
 	for _, text := range []string{
 		`{"spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 80}]}]}}}}`,
@@ -46,7 +46,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || len(strict) > 0 || obj == nil {
 			return
 		}
-		// What fits is asked in the form that the value has once it was decoded.
+		// Both decoders get the same decoded values.
 		if data, err = json.Marshal(obj); err != nil {
 			t.Fatal(err)
 		}
@@ -54,10 +54,10 @@ func FuzzDecode(f *testing.F) {
 		strict, err = kjson.UnmarshalStrict(data, reflect.New(into).Interface())
 		found := kinds.DecodeKind(nil, obj, into)
 		if kind, ok := kinds.FindKind(kindOf[into]); !ok || len(kind.Decode(obj)) != len(found) {
-			t.Errorf("%s: of %s the type says %v, and the kind %v", into, data, found, kind.Decode(obj))
+			t.Errorf("%s: for %s DecodeKind returns %v, Kind.Decode %v", into, data, found, kind.Decode(obj))
 		}
 		if refused := err != nil || len(strict) > 0; refused != (len(found) > 0) {
-			t.Errorf("%s: of %s the library says %v %v, and here it is %v", into, data, err, strict, found)
+			t.Errorf("%s: for %s the library returns %v %v, DecodeKind %v", into, data, err, strict, found)
 		}
 	})
 }

@@ -103,8 +103,8 @@ var misfit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go struct field \w+\.([\w.]+) of type .*$`)
 })
 
-// inWords converts a decoding error of metadata, which contains Go types.
-func inWords(err *field.Error) Fault {
+// metadataFault converts a decoding error of metadata, which contains Go types.
+func metadataFault(err *field.Error) Fault {
 	f := Of(err)
 	if m := misfit().FindStringSubmatch(f.Text); m != nil {
 		f.Field, f.Text = f.Field+"."+m[2], "cannot be a "+strings.TrimSuffix(m[1], "ean")

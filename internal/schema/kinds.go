@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Kind is one of an API server.
+// A Kind is a kind of an API server.
 type Kind struct {
-	// Namespaced says that its objects are in namespaces.
+	// Namespaced is true if the kind is namespaced.
 	Namespaced bool
 	// Name returns the errors in the name of an object.
 	Name NameFunc
@@ -41,7 +41,7 @@ func (k Kind) Fits(obj map[string]any) bool {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(obj, reflect.New(k.fields).Interface()) == nil
 }
 
-// kindTypes returns the Go types of all kinds that are objects of their own.
+// kindTypes returns the Go types of all kinds, without lists and options.
 var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
 	all := kubernetesKinds()
 	for gvk, t := range registered() {
@@ -64,7 +64,7 @@ var names = map[schema.GroupKind]NameFunc{
 	{Group: "batch", Kind: "CronJob"}:                                cronJobName,
 }
 
-// cronJobName leaves room for what the Jobs' names end in.
+// cronJobName limits the length, since the names of Jobs have a suffix.
 func cronJobName(name string, prefix bool) []string {
 	const longest = 52
 	if len(name) > longest {

@@ -42,20 +42,20 @@ func TestFind(t *testing.T) {
 		reason, apiVersion, kind string
 		want, namespaced         bool
 	}{
-		"Core":          {"the group without a name", "v1", "ConfigMap", true, true},
-		"Group":         {"one with a name", "networking.k8s.io/v1", "Ingress", true, true},
-		"Cluster":       {"one that is in no namespace", "rbac.authorization.k8s.io/v1", "ClusterRole", true, false},
-		"Crossplane":    {"Crossplane's own", "apiextensions.crossplane.io/v1", "Composition", true, false},
-		"XRD":           {"of the second version", "apiextensions.crossplane.io/v2", "CompositeResourceDefinition", true, false},
-		"Usage":         {"a usage in a namespace", "protection.crossplane.io/v1beta1", "Usage", true, true},
-		"OldUsage":      {"and one that is in none", "apiextensions.crossplane.io/v1beta1", "Usage", true, false},
-		"Provider":      {"packages, whose types are borrowed", "pkg.crossplane.io/v1", "Provider", true, false},
-		"Meta":          {"package metadata", "meta.pkg.crossplane.io/v1", "Function", true, false},
-		"List":          {"a list is no object of its own", "v1", "ConfigMapList", false, false},
-		"Options":       {"and neither are options", "apps/v1", "DeleteOptions", false, false},
-		"Removed":       {"a version that no API server has any more", "extensions/v1beta1", "Deployment", false, false},
-		"Elsewhere":     {"a kind of a definition", "example.org/v1", "Widget", false, false},
-		"NoSuchVersion": {"a version that never was", "apps/v9", "Deployment", false, false},
+		"Core":          {"a kind of the core group is found", "v1", "ConfigMap", true, true},
+		"Group":         {"a kind of a named group is found", "networking.k8s.io/v1", "Ingress", true, true},
+		"Cluster":       {"a cluster-scoped kind is found", "rbac.authorization.k8s.io/v1", "ClusterRole", true, false},
+		"Crossplane":    {"a kind of Crossplane is found", "apiextensions.crossplane.io/v1", "Composition", true, false},
+		"XRD":           {"the XRD of v2 is found", "apiextensions.crossplane.io/v2", "CompositeResourceDefinition", true, false},
+		"Usage":         {"a Usage of the protection group is namespaced", "protection.crossplane.io/v1beta1", "Usage", true, true},
+		"OldUsage":      {"a Usage of the old group is cluster-scoped", "apiextensions.crossplane.io/v1beta1", "Usage", true, false},
+		"Provider":      {"a package kind is found", "pkg.crossplane.io/v1", "Provider", true, false},
+		"Meta":          {"a kind of package metadata is found", "meta.pkg.crossplane.io/v1", "Function", true, false},
+		"List":          {"a list kind is not found", "v1", "ConfigMapList", false, false},
+		"Options":       {"options of requests are not found", "apps/v1", "DeleteOptions", false, false},
+		"Removed":       {"a removed version is not found", "extensions/v1beta1", "Deployment", false, false},
+		"Elsewhere":     {"a kind of a CRD is not found", "example.org/v1", "Widget", false, false},
+		"NoSuchVersion": {"an unknown version is not found", "apps/v9", "Deployment", false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -72,14 +72,14 @@ func TestKindsNames(t *testing.T) {
 		reason, apiVersion, kind, name string
 		want                           bool
 	}{
-		"Subdomain": {"most names may have dots", "v1", "ConfigMap", "a.b-c", true},
-		"Capital":   {"but no capitals", "v1", "ConfigMap", "A", false},
+		"Subdomain": {"the name of a ConfigMap may have dots", "v1", "ConfigMap", "a.b-c", true},
+		"Capital":   {"the name of a ConfigMap has no capitals", "v1", "ConfigMap", "A", false},
 		"Namespace": {"the name of a namespace has no dots", "v1", "Namespace", "a.b", false},
-		"Service":   {"that of a Service begins with a letter", "v1", "Service", "1a", false},
-		"Role":      {"that of a role may have colons and capitals", "rbac.authorization.k8s.io/v1", "ClusterRole", "system:Node", true},
-		"RoleSlash": {"but no slashes", "rbac.authorization.k8s.io/v1", "Role", "a/b", false},
-		"CronJob":   {"that of a CronJob has room for those of its Jobs", "batch/v1", "CronJob", strings.Repeat("a", 53), false},
-		"ShortCron": {"which 52 letters leave", "batch/v1", "CronJob", strings.Repeat("a", 52), true},
+		"Service":   {"the name of a Service begins with a letter", "v1", "Service", "1a", false},
+		"Role":      {"the name of a role may have colons and capitals", "rbac.authorization.k8s.io/v1", "ClusterRole", "system:Node", true},
+		"RoleSlash": {"the name of a role has no slashes", "rbac.authorization.k8s.io/v1", "Role", "a/b", false},
+		"CronJob":   {"the name of a CronJob has at most 52 characters", "batch/v1", "CronJob", strings.Repeat("a", 53), false},
+		"ShortCron": {"the name of a CronJob may have 52 characters", "batch/v1", "CronJob", strings.Repeat("a", 52), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,8 +95,8 @@ var (
 	typeName  = regexp.MustCompile(`^type (\w+) struct`)
 )
 
-// TestScopes compares the scopes with the marks that the types' authors put into
-// their sources.
+// TestScopes compares the scopes with the scope markers in the sources of the
+// types.
 func TestScopes(t *testing.T) {
 	packages := []string{
 		"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
@@ -157,7 +157,7 @@ func compareScopes(t *testing.T, dir, version string) {
 
 var groupName = regexp.MustCompile(`(?:GroupName|Group)\s+= "([^"]*)"`)
 
-// groupOf reads the group's name from the file that registers its types.
+// groupOf returns the name of the group that a package registers.
 func groupOf(t *testing.T, dir string) string {
 	t.Helper()
 	for _, file := range []string{"register.go", "../register.go"} {
@@ -166,7 +166,7 @@ func groupOf(t *testing.T, dir string) string {
 			return string(m[1])
 		}
 	}
-	t.Fatalf("%s names no group", dir)
+	t.Fatalf("%s has no group name", dir)
 	return ""
 }
 
@@ -175,18 +175,18 @@ func TestDecode(t *testing.T) {
 		reason, apiVersion, kind, text string
 		want                           []string
 	}{
-		"Good":     {"what fits has no fault", "v1", "Pod", `{metadata: {labels: {a: b}, creationTimestamp: null}, spec: {containers: [{name: a, ports: [{containerPort: 1}], resources: {limits: {cpu: 100m, memory: 1}}, livenessProbe: {httpGet: {port: http}}}]}}`, nil},
-		"Unknown":  {"each unknown field is named, with the one beside it that is meant", "apps/v1", "Deployment", `{spec: {repilcas: 1, template: {spec: {containers: [{nme: a}, {image: b, colour: c}]}}}}`, []string{`unknown field "spec.repilcas" (replicas)`, `unknown field "spec.template.spec.containers[0].nme" (name)`, `unknown field "spec.template.spec.containers[1].colour" ()`}},
-		"Misfits":  {"each value that does not fit, in its place", "apps/v1", "Deployment", `{spec: {replicas: many, paused: 1, template: {spec: {containers: [{name: {a: b}}, {args: x}]}}}}`, []string{`spec.paused: Invalid value: 1: must be a boolean, not the number 1 ()`, `spec.replicas: Invalid value: "many": must be a whole number of 32 bits, not a string ()`, `spec.template.spec.containers[0].name: Invalid value: must be a string, not an object ()`, `spec.template.spec.containers[1].args: Invalid value: "x": must be a list, not a string ()`}},
-		"Wide":     {"a number that is too large", "apps/v1", "Deployment", `{spec: {replicas: 3000000000}}`, []string{`spec.replicas: Invalid value: 3000000000: must be a whole number of 32 bits, not the number 3000000000 ()`}},
-		"Fraction": {"a number that is not whole", "apps/v1", "Deployment", `{spec: {replicas: 1.5}}`, []string{`spec.replicas: Invalid value: 1.5: must be a whole number of 32 bits, not a number with a fraction ()`}},
-		"Quantity": {"types with rules of their own", "v1", "PersistentVolumeClaim", `{spec: {resources: {requests: {storage: much}}}}`, []string{"spec.resources.requests[storage]: Invalid value: \"much\": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$' ()"}},
+		"Good":     {"a valid object has no faults", "v1", "Pod", `{metadata: {labels: {a: b}, creationTimestamp: null}, spec: {containers: [{name: a, ports: [{containerPort: 1}], resources: {limits: {cpu: 100m, memory: 1}}, livenessProbe: {httpGet: {port: http}}}]}}`, nil},
+		"Unknown":  {"each unknown field is a fault with a similar field", "apps/v1", "Deployment", `{spec: {repilcas: 1, template: {spec: {containers: [{nme: a}, {image: b, colour: c}]}}}}`, []string{`unknown field "spec.repilcas" (replicas)`, `unknown field "spec.template.spec.containers[0].nme" (name)`, `unknown field "spec.template.spec.containers[1].colour" ()`}},
+		"Misfits":  {"each value of another type is a fault", "apps/v1", "Deployment", `{spec: {replicas: many, paused: 1, template: {spec: {containers: [{name: {a: b}}, {args: x}]}}}}`, []string{`spec.paused: Invalid value: 1: must be a boolean, not the number 1 ()`, `spec.replicas: Invalid value: "many": must be a whole number of 32 bits, not a string ()`, `spec.template.spec.containers[0].name: Invalid value: must be a string, not an object ()`, `spec.template.spec.containers[1].args: Invalid value: "x": must be a list, not a string ()`}},
+		"Wide":     {"a number above 32 bits is a fault", "apps/v1", "Deployment", `{spec: {replicas: 3000000000}}`, []string{`spec.replicas: Invalid value: 3000000000: must be a whole number of 32 bits, not the number 3000000000 ()`}},
+		"Fraction": {"a fraction in an integer field is a fault", "apps/v1", "Deployment", `{spec: {replicas: 1.5}}`, []string{`spec.replicas: Invalid value: 1.5: must be a whole number of 32 bits, not a number with a fraction ()`}},
+		"Quantity": {"a type with its own decoder returns its error", "v1", "PersistentVolumeClaim", `{spec: {resources: {requests: {storage: much}}}}`, []string{"spec.resources.requests[storage]: Invalid value: \"much\": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$' ()"}},
 		"Bytes":    {"data of Secrets is base64", "v1", "Secret", `{data: {a: "!"}, stringData: {b: 1}}`, []string{`data[a]: Invalid value: "!": must be text in base64, not a string ()`, `stringData[b]: Invalid value: 1: must be a string, not the number 1 ()`}},
-		"Time":     {"moments", "v1", "Pod", `{metadata: {creationTimestamp: today}}`, []string{"metadata.creationTimestamp: Invalid value: \"today\": parsing time \"today\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"today\" as \"2006\" ()"}},
-		"Case":     {"case counts", "v1", "ConfigMap", `{Data: {}}`, []string{`unknown field "Data" (data)`}},
-		"Labels":   {"labels are texts", "v1", "ConfigMap", `{metadata: {labels: {a.b/c: yes}}}`, []string{"metadata.labels[a.b/c]: Invalid value: true: must be a string, not a boolean ()"}},
-		"Inline":   {"fields of types that lie in another", "pkg.crossplane.io/v1", "Provider", `{spec: {package: a/b:v1, runtimeConfigRef: {name: x}, skipDependencyResolution: true, pakage: x}}`, []string{`unknown field "spec.pakage" (package)`}},
-		"Anything": {"a field that may hold anything", "apiextensions.crossplane.io/v1", "Composition", `{spec: {compositeTypeRef: {apiVersion: a/v1, kind: B}, mode: Pipeline, pipeline: [{step: a, functionRef: {name: f}, input: {any: [1]}}]}}`, nil},
+		"Time":     {"a time must be in RFC 3339 format", "v1", "Pod", `{metadata: {creationTimestamp: today}}`, []string{"metadata.creationTimestamp: Invalid value: \"today\": parsing time \"today\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"today\" as \"2006\" ()"}},
+		"Case":     {"field names are case-sensitive", "v1", "ConfigMap", `{Data: {}}`, []string{`unknown field "Data" (data)`}},
+		"Labels":   {"labels must be strings", "v1", "ConfigMap", `{metadata: {labels: {a.b/c: yes}}}`, []string{"metadata.labels[a.b/c]: Invalid value: true: must be a string, not a boolean ()"}},
+		"Inline":   {"fields of embedded types are known", "pkg.crossplane.io/v1", "Provider", `{spec: {package: a/b:v1, runtimeConfigRef: {name: x}, skipDependencyResolution: true, pakage: x}}`, []string{`unknown field "spec.pakage" (package)`}},
+		"Anything": {"a field of any type accepts any value", "apiextensions.crossplane.io/v1", "Composition", `{spec: {compositeTypeRef: {apiVersion: a/v1, kind: B}, mode: Pipeline, pipeline: [{step: a, functionRef: {name: f}, input: {any: [1]}}]}}`, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

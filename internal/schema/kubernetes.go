@@ -24,8 +24,8 @@ import (
 //go:embed kubernetes.json
 var kubernetesJSON []byte
 
-// described has the fields of types. A type is the name of another, or of one
-// of leaves, after any number of "[]" for a list and "{}" for a map.
+// described has the fields of types. A type is the name of another type, or of
+// one of leaves, after any number of "[]" for a list and "{}" for a map.
 type described struct {
 	// Kinds are the names of the types of kinds, by "apiVersion kind".
 	Kinds map[string]string            `json:"kinds"`

@@ -32,7 +32,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-var update = flag.Bool("update", false, "write kubernetes.json anew")
+var update = flag.Bool("update", false, "write kubernetes.json again")
 
 // kubernetesTypes are the API groups that kubernetes.json describes.
 var kubernetesTypes = runtime.NewSchemeBuilder(
@@ -57,7 +57,7 @@ func TestKubernetes(t *testing.T) {
 		apiVersion, kind := gvk.ToAPIVersionAndKind()
 		d.Kinds[apiVersion+" "+kind] = d.name(goType)
 		if _, ok := schema.FindKind(gvk); !ok {
-			t.Errorf("%s is not known", gvk)
+			t.Errorf("%s is unknown", gvk)
 		}
 	}
 	var want bytes.Buffer

@@ -94,7 +94,7 @@ func (v version) unknown(obj map[string]any) []Fault {
 		found = append(found, Fault{Field: name, Unknown: true, Nearest: nearestTo(name, v.structural), Text: "unknown field"})
 	}
 	if err != nil {
-		found = append(found, inWords(err))
+		found = append(found, metadataFault(err))
 	}
 	return found
 }

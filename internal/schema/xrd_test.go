@@ -65,7 +65,7 @@ func TestDefault(t *testing.T) {
 	cases := map[string]struct {
 		reason, spec, want string
 	}{
-		"Absent":       {"a missing field gets its default, and so do fields of a default object", `{}`, `{color: grey, maybe: x, box: {lid: true}}`},
+		"Absent":       {"a missing field and fields of a default object get their defaults", `{}`, `{color: grey, maybe: x, box: {lid: true}}`},
 		"Set":          {"existing values are kept", `{color: red, maybe: y, box: {lid: false}}`, `{color: red, maybe: y, box: {lid: false}}`},
 		"Null":         {"a null is replaced by the default, unless it is allowed", `{color: null, maybe: null}`, `{color: grey, maybe: null, box: {lid: true}}`},
 		"NoParent":     {"a missing parent is not created", `{color: a, maybe: b, crate: {}}`, `{color: a, maybe: b, box: {lid: true}, crate: {lid: true}}`},

@@ -405,7 +405,7 @@ func TestBadInput(t *testing.T) {
 		want       string
 	}{
 		"NoXR":            {"a missing file is named", "", "", session.Inputs{XRs: []string{"absent.yaml"}}, `loading the composite resource: reading "absent.yaml": `},
-		"EmptyXR":         {"an empty file is named", "xr.yaml", "", session.Inputs{}, "loading the composite resource: xr.yaml: the file holds no YAML document"},
+		"EmptyXR":         {"an empty file is named", "xr.yaml", "", session.Inputs{}, "loading the composite resource: xr.yaml: the file contains no YAML document"},
 		"XRWithoutKind":   {"an XR must have a kind", "xr.yaml", "apiVersion: v1\n", session.Inputs{}, "loading the composite resource: xr.yaml:1: the object has no kind"},
 		"XRSyntax":        {"an error has its line", "xr.yaml", "a: 1\nb: ]\n", session.Inputs{}, "loading the composite resource: xr.yaml:2: "},
 		"NoComposition":   {"a missing Composition is named", "", "", session.Inputs{Composition: "absent.yaml"}, `loading the Composition: reading "absent.yaml"`},

@@ -145,7 +145,7 @@ func (h *inputResolver) one(s spec.Source, field string) string {
 	case s.Object != nil:
 		return h.inlinePath(s.Object, field)
 	case s.File == "":
-		h.fault(fmt.Errorf("the case names no %s", field))
+		h.fault(fmt.Errorf("the case has no %s", field))
 		return ""
 	default:
 		return h.attempt.path(s.File)
@@ -230,7 +230,7 @@ func (h *inputResolver) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[st
 	case xr.Patch != nil:
 		obj, err = h.byDefault(c, depth)
 	default:
-		return nil, errors.New("the case names no composite resource (xr)")
+		return nil, errors.New("the case has no composite resource (xr)")
 	}
 	if err != nil || xr.Patch == nil {
 		return obj, err
@@ -254,7 +254,7 @@ func (h *inputResolver) byDefault(c *spec.Case, depth int) (map[string]any, erro
 		return nil, err
 	}
 	if !ok || xr.File == "" && xr.From == "" && xr.Object == nil {
-		return nil, hint.Wrap(errors.New("xr: there is nothing to patch: the defaults name no composite resource"), "name its file or the case it is from, beside patch")
+		return nil, hint.Wrap(errors.New("xr: cannot patch: the defaults have no composite resource"), "set file or from beside patch")
 	}
 	return h.resolve(c, xr, depth+1)
 }

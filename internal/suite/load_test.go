@@ -36,7 +36,7 @@ func TestLoad(t *testing.T) {
 		"File":   {"a file can be named", []string{"t/sub/deep.test.yaml"}, []string{"same"}, ""},
 		"Twice":  {"a file that is named twice is loaded once", []string{"t/sub", "t/sub/deep.test.yaml"}, []string{"same"}, ""},
 		"NoKind": {"a named file must have a suite", []string{"t/other.yaml"}, []string{`t/other.yaml! t/other.yaml:1: apiVersion: expected xfn.dev/v1alpha1, got "example.org/v1"` + "\nt/other.yaml:1: cases is missing"}, ""},
-		"Empty":  {"a named file must not be empty", []string{"t/empty.yaml"}, []string{"t/empty.yaml! t/empty.yaml: the file holds no YAML document"}, ""},
+		"Empty":  {"a named file must not be empty", []string{"t/empty.yaml"}, []string{"t/empty.yaml! t/empty.yaml: the file contains no YAML document"}, ""},
 		"None":   {"a folder without suites returns ErrNone", []string{"t/.hidden/x", "t"}, nil, `looking for suites in "t/.hidden/x"`},
 		"NoneIn": {"an empty folder returns ErrNone", []string{"t/sub2"}, nil, `looking for suites in "t/sub2"`},
 		"Other":  {"a folder with other files returns ErrNone", []string{"xr.yaml", "composition.yaml"}, []string{"composition.yaml!", "xr.yaml!"}, ""},
@@ -65,11 +65,11 @@ func TestLoad(t *testing.T) {
 		})
 	}
 	if _, err := suite.Load(t.Context(), manifest.Reader{FS: example(t, nil)}, []string{"."}); !errors.Is(err, suite.ErrNone) {
-		t.Errorf("got %v, want that there is none", err)
+		t.Errorf("got %v, want ErrNone", err)
 	}
 }
 
-// TestBrokenSuite: an invalid suite is one failed outcome with all its errors.
+// TestBrokenSuite checks the outcome of an invalid suite, which has all errors.
 func TestBrokenSuite(t *testing.T) {
 	o := options(example(t, map[string]string{"a.yaml": head + "cas: []\n", "b.yaml": head + "defaults: {xr: xr.yaml, composition: composition.yaml}\ncases: [{name: x}]\n"}))
 	got := lines(run(t, o, suite.Selection{Run: regexp.MustCompile("x")}))

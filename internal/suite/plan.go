@@ -87,7 +87,7 @@ func (s Shard) has(i Item) bool {
 	return binary.BigEndian.Uint64(sum[:8])%uint64(s.Count) == uint64(s.Index-1)
 }
 
-// A Selection says which items run, and how often.
+// A Selection selects the items to run, and the number of runs.
 type Selection struct {
 	// Run selects items by Item.Name. Nil selects all.
 	Run *regexp.Regexp
@@ -174,11 +174,11 @@ func (o Outcome) Name() string {
 	return o.Suite + "/" + o.Case
 }
 
-// fail adds the errors joined in err. An error with a position of its own keeps
+// fail adds the errors joined in err. An error that has a position keeps
 // it.
 func (o *Outcome) fail(path string, line int, err error) {
 	o.Status = Failed
-	for _, e := range unjoin(err) {
+	for _, e := range splitJoined(err) {
 		f := Failure{Path: path, Line: line, Failure: check.Failure{Text: e.Error(), Hint: hint.Of(e)}}
 		if f.Hint == "" {
 			f.Hint = hint.Of(err)
@@ -191,7 +191,7 @@ func (o *Outcome) fail(path string, line int, err error) {
 	}
 }
 
-func unjoin(err error) []error {
+func splitJoined(err error) []error {
 	several, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
@@ -199,7 +199,7 @@ func unjoin(err error) []error {
 	var all []error
 	var texts []string
 	for _, e := range several.Unwrap() {
-		all, texts = append(all, unjoin(e)...), append(texts, e.Error())
+		all, texts = append(all, splitJoined(e)...), append(texts, e.Error())
 	}
 	if strings.Join(texts, "\n") != err.Error() {
 		return []error{err}

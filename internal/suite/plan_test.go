@@ -71,9 +71,9 @@ func generated(n int) string {
 	return b.String()
 }
 
-// TestShards: ten thousand cases in 1, 4 and 16 shards have equal outcomes.
-// Each runs in one shard, and shards have similar sizes. A new case moves no
-// other.
+// TestShards checks that ten thousand cases in 1, 4 and 16 shards have equal
+// outcomes. Each runs in one shard, and shards have similar sizes. A new case
+// moves no other.
 func TestShards(t *testing.T) {
 	const n = 10_000
 	o := options(example(t, map[string]string{"s.yaml": generated(n)}))
@@ -123,7 +123,7 @@ func planned(t *testing.T, suites []*suite.Suite, shard suite.Shard) []suite.Ite
 	return items
 }
 
-// outcomes runs items, which have unique names.
+// outcomes returns the statuses of items, which have unique names.
 func outcomes(t *testing.T, o suite.Options, items []suite.Item) map[string]suite.Status {
 	t.Helper()
 	got := map[string]suite.Status{}

@@ -27,8 +27,8 @@ const DefaultTimeout = time.Minute
 
 // Options configure a run. Config and Now are required.
 type Options struct {
-	// Config is shared by all sessions. Its Functions are ignored: cases
-	// name theirs.
+	// Config is shared by all sessions. Its Functions are ignored, because
+	// cases have their own.
 	Config session.Config
 	// Parallel is the number of cases that run concurrently. 0 means the
 	// number of processors.
@@ -168,7 +168,7 @@ func (a *attempt) run(ctx context.Context) {
 
 func (a *attempt) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := cmp.Or(a.form.Timeout.Duration, a.options.Timeout, DefaultTimeout)
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the case took longer than %s", limit))
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the case timed out after %s", limit))
 }
 
 // checkResult checks the result of the render, or its error, against the

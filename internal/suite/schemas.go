@@ -68,7 +68,7 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 			continue
 		}
 		for _, r := range validator.Objects(ctx, obj) {
-			faults = append(faults, wrong(i, r)...)
+			faults = append(faults, schemaFaults(i, r)...)
 		}
 	}
 	more, err := a.validateComposition(ctx, v, ignore)
@@ -136,8 +136,8 @@ func (s *schemas) composition(ctx context.Context, v *validate.Validator, doc ma
 // fallback is the default namespace of kubectl.
 const fallback = "default"
 
-// wrong returns the faults of an object or its definition.
-func wrong(object int, r validate.Result) []check.Fault {
+// schemaFaults returns the faults of an object or its definition.
+func schemaFaults(object int, r validate.Result) []check.Fault {
 	if r.Status == validate.NoSchema && len(r.Faults) > 0 {
 		return nil // the faults of the definition are reported
 	}

@@ -28,7 +28,7 @@ import (
 
 const head = "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n"
 
-// example returns the files of the example in the docs, and others.
+// example returns the files of the example in the docs, and more files.
 func example(t testing.TB, more map[string]string) afero.Fs {
 	t.Helper()
 	files := map[string]string{}
@@ -138,7 +138,7 @@ func TestCases(t *testing.T) {
 	}{
 		"Pass": {"an empty expectation requires only that the render succeeds", bucket + "cases:\n- name: a\n", nil, []string{"s.yaml/a passed"}},
 		"XR": {
-			"the composite resource is a file, an object, or a patch of another", bucket + `cases:
+			"the composite resource is a file, an object, or a patch", bucket + `cases:
 - {name: file, xr: xr.yaml, expect: {xr: {spec.bucketRegion: us-east-2}}}
 - {name: object, xr: {apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: b}, spec: {bucketRegion: b}}, expect: {xr: {spec.bucketRegion: b, metadata.name: b}}}
 - {name: patch, xr: {patch: {spec: {bucketRegion: p}, metadata: {labels: {a: b}}}}, expect: {xr: {spec.bucketRegion: p, metadata.name: example-render, metadata.labels.a: b}}}
@@ -161,8 +161,8 @@ func TestCases(t *testing.T) {
 `,
 			map[string]string{"s-broken.yaml": "a: ["},
 			[]string{
-				"s.yaml/none failed", "  5: the case names no composite resource (xr)",
-				"s.yaml/no default failed", "  6: xr: there is nothing to patch: the defaults name no composite resource | name its file or the case it is from, beside patch",
+				"s.yaml/none failed", "  5: the case has no composite resource (xr)",
+				"s.yaml/no default failed", "  6: xr: cannot patch: the defaults have no composite resource | set file or from beside patch",
 				"s.yaml/itself failed", "  7: xr: the case patches itself",
 				"s.yaml/unknown failed", `  8: xr: there is no case "itslef": is it "itself"?`,
 				"s.yaml/missing failed", `  9: loading the composite resource: reading "other.yaml": file does not exist`,
@@ -190,7 +190,7 @@ func TestCases(t *testing.T) {
 			[]string{
 				"s.yaml/unknown failed", "  5: expcet: there is no such field: is it expect?",
 				"s.yaml/missing failed", `  6: loading the Composition: reading "nowhere.yaml": file does not exist`,
-				"s.yaml/none failed", "  7: the case names no composition",
+				"s.yaml/none failed", "  7: the case has no composition",
 				"s.yaml/cel failed", "  8: CEL 1 +: it does not compile: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER} at column 4",
 				"s.yaml/forever failed", "  9: CEL [0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, true)))))): it exceeds the cost limit",
 				"s.yaml/golden failed", "  10: reading a golden file: broken.yaml:1: mapping values are not allowed in this context | replace it with option update",
@@ -251,7 +251,7 @@ cases:
 			},
 		},
 		"Observe": {
-			"readiness can need several passes", bucket + `cases:
+			"readiness is checked after several passes", bucket + `cases:
 - {name: ready, observe: {fixtures: [{match: {resource: storage-bucket}, ready: true}]}, expect: {ready: {after: 2}, passes: 3}}
 - {name: soon, observe: {fixtures: [{match: {resource: storage-bucket}, from: 2, ready: true}]}, expect: {ready: {after: 2}}}
 - {name: later, observe: {fixtures: [{match: {resource: storage-bucket}, from: 2, ready: true}]}, expect: {ready: {after: 3}}}
@@ -268,7 +268,7 @@ cases:
 			},
 		},
 		"Inputs": {
-			"a case has each input of a render", literal + `  mocks: {two: {response: {}}}
+			"a case has all inputs of a render", literal + `  mocks: {two: {response: {}}}
 cases:
 - {name: profile, profile: v1.20, expect: {xr: {spec.bucketRegion: r, metadata.name: a}}}
 - {name: version, crossplaneVersion: v1.20, expect: {xr: {metadata.name: a}}}
@@ -414,7 +414,7 @@ cases:
 	}
 	run(t, o, suite.Selection{Run: regexp.MustCompile("/a$")})
 	if text, _ = afero.ReadFile(fsys, "t/g/all.yaml"); string(text) != string(commented) {
-		t.Errorf("a golden file that fits was written anew")
+		t.Errorf("an equal golden file was written again")
 	}
 	o.Update = nil
 	all := run(t, o, suite.Selection{})
@@ -423,7 +423,7 @@ cases:
 	}
 	change := all[2].Failures[0].Diffs[0].Changes[0]
 	if change.Path != "spec.forProvider.region" || change.Step != "patch-and-transform" {
-		t.Errorf("the difference: got %+v", change)
+		t.Errorf("got %+v as differences", change)
 	}
 }
 
@@ -450,8 +450,8 @@ func (c *counting) Start(_ context.Context, fn runtimes.Function) (*runtimes.Ins
 	}, nil
 }
 
-// TestFunctionsStartOnce: equal functions of several suites start once, unless
-// they are files relative to different suites.
+// TestFunctionsStartOnce checks that equal functions of several suites start
+// once, unless they are files relative to different suites.
 func TestFunctionsStartOnce(t *testing.T) {
 	functions := func(pkg string) string {
 		return "{apiVersion: pkg.crossplane.io/v1, kind: Function, metadata: {name: function-patch-and-transform}, spec: {package: " + pkg + "}}"
@@ -484,7 +484,7 @@ func TestFunctionsStartOnce(t *testing.T) {
 	}
 }
 
-// TestTimeout: only the case that takes too long fails.
+// TestTimeout checks that only the case that exceeds its timeout fails.
 func TestTimeout(t *testing.T) {
 	fsys := example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
 cases:
@@ -497,7 +497,7 @@ cases:
 		return nil, ctx.Err()
 	})}
 	all := run(t, o, suite.Selection{})
-	if all[0].Status != suite.Failed || !strings.Contains(all[0].Failures[0].Text, "the case took longer than 1ms") || all[1].Status != suite.Passed {
+	if all[0].Status != suite.Failed || !strings.Contains(all[0].Failures[0].Text, "the case timed out after 1ms") || all[1].Status != suite.Passed {
 		t.Errorf("got %v", lines(all))
 	}
 }
@@ -536,8 +536,7 @@ cases:
 	}
 }
 
-// TestTrace: a case that fails for any reason has a trace if Options.Trace is
-// set.
+// TestTrace checks that each failed case has a trace if Options.Trace is set.
 func TestTrace(t *testing.T) {
 	o := options(example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
 cases:
@@ -563,7 +562,7 @@ cases:
 	}
 }
 
-// TestRecording: Options.Recording replays recordings.
+// TestRecording checks that Options.Recording replays recordings.
 func TestRecording(t *testing.T) {
 	o := options(example(t, map[string]string{"t/s.yaml": head + "cases: [{name: a, xr: ../xr.yaml, composition: ../composition.yaml, mocks: {patch-and-transform: {recording: calls}}}]"}))
 	var asked string
@@ -577,7 +576,7 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// TestNotes: a note that applies to all cases is reported once.
+// TestNotes checks that a note that applies to all cases is reported once.
 func TestNotes(t *testing.T) {
 	o := options(example(t, map[string]string{"s.yaml": generated(50)}))
 	var mu sync.Mutex

@@ -85,7 +85,7 @@ var checks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
 	{Version: "v1", Kind: "ServiceAccount"}: always,
 
 	{Version: "v1", Kind: "Service"}:                             service,
-	{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}: balanced,
+	{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}: hasAddress,
 	{Version: "v1", Kind: "PersistentVolumeClaim"}:               typed(claim),
 
 	{Version: "v1", Kind: "Pod"}:                        typed(pod),
@@ -110,11 +110,11 @@ func typed(check func(*structpb.Struct) bool) func(*structpb.Struct) bool {
 }
 
 func service(obj *structpb.Struct) bool {
-	return at(obj, "spec", "type").GetStringValue() != "LoadBalancer" || balanced(obj)
+	return at(obj, "spec", "type").GetStringValue() != "LoadBalancer" || hasAddress(obj)
 }
 
-// balanced reports whether a load balancer has an address.
-func balanced(obj *structpb.Struct) bool {
+// hasAddress reports whether a load balancer has an address.
+func hasAddress(obj *structpb.Struct) bool {
 	return len(at(obj, "status", "loadBalancer", "ingress").GetListValue().GetValues()) > 0
 }
 
@@ -162,7 +162,7 @@ func autoscaler(obj *structpb.Struct) bool {
 }
 
 func deployment(obj *structpb.Struct) bool {
-	return asMany(obj, replicas(obj), "updatedReplicas", "availableReplicas") && hasCondition(obj, "Available")
+	return countsEqual(obj, replicas(obj), "updatedReplicas", "availableReplicas") && hasCondition(obj, "Available")
 }
 
 // hasCondition reports whether a condition of the type is true.
@@ -185,13 +185,13 @@ func firstTrue(obj *structpb.Struct, types ...string) string {
 func statefulSet(obj *structpb.Struct) bool {
 	current, hasCurrent := at(obj, "status", "currentRevision").GetKind().(*structpb.Value_StringValue)
 	update, hasUpdate := at(obj, "status", "updateRevision").GetKind().(*structpb.Value_StringValue)
-	return asMany(obj, replicas(obj), "readyReplicas", "currentReplicas") &&
+	return countsEqual(obj, replicas(obj), "readyReplicas", "currentReplicas") &&
 		hasCurrent && hasUpdate && current.StringValue == update.StringValue
 }
 
 func daemonSet(obj *structpb.Struct) bool {
 	want, ok := count(at(obj, "status", "desiredNumberScheduled"))
-	return ok && asMany(obj, want, "numberReady", "updatedNumberScheduled", "numberAvailable")
+	return ok && countsEqual(obj, want, "numberReady", "updatedNumberScheduled", "numberAvailable")
 }
 
 // replicas returns the desired number of replicas.
@@ -202,8 +202,8 @@ func replicas(obj *structpb.Struct) int64 {
 	return 1
 }
 
-// asMany reports whether these counts in a workload's status are equal to want.
-func asMany(obj *structpb.Struct, want int64, counts ...string) bool {
+// countsEqual reports whether these counts in a workload's status are equal to want.
+func countsEqual(obj *structpb.Struct, want int64, counts ...string) bool {
 	for _, field := range counts {
 		if n, ok := count(at(obj, "status", field)); !ok || n != want {
 			return false

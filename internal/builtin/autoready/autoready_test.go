@@ -51,7 +51,7 @@ func run(t testing.TB, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	return rsp
 }
 
-// ready returns the function's answer for a resource that is observed as obj.
+// ready returns the function's readiness for a resource observed as obj.
 func ready(t testing.TB, obj *structpb.Struct) bool {
 	t.Helper()
 	switch r := run(t, request(obj)).GetDesired().GetResources()["it"].GetReady(); r {

@@ -75,7 +75,7 @@ func (c *change) document(d *unstructured.Unstructured) error {
 	ready, given := fnv1.Ready_READY_UNSPECIFIED, false
 	if !isMeta {
 		var err error
-		if ready, given, err = takeReady(d); err != nil {
+		if ready, given, err = cutReady(d); err != nil {
 			return err
 		}
 	}
@@ -99,9 +99,9 @@ func (c *change) isComposite(d *unstructured.Unstructured) bool {
 	return !named && d.GetAPIVersion() == observed["apiVersion"].GetStringValue() && d.GetKind() == observed["kind"].GetStringValue()
 }
 
-// takeReady removes the annotation for readiness and returns its value.
-func takeReady(d *unstructured.Unstructured) (ready fnv1.Ready, given bool, err error) {
-	text, given := takeAnnotation(d, readyAnnotation)
+// cutReady removes the annotation for readiness and returns its value.
+func cutReady(d *unstructured.Unstructured) (ready fnv1.Ready, given bool, err error) {
+	text, given := cutAnnotation(d, readyAnnotation)
 	ready, valid := readiness[text]
 	if given && !valid {
 		err = fmt.Errorf("invalid function input: invalid %q annotation value %q: must be True, False, or Unspecified", readyAnnotation, text)
@@ -113,8 +113,8 @@ var readiness = map[string]fnv1.Ready{
 	"True": fnv1.Ready_READY_TRUE, "False": fnv1.Ready_READY_FALSE, "Unspecified": fnv1.Ready_READY_UNSPECIFIED,
 }
 
-// takeAnnotation removes an annotation and returns its value.
-func takeAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
+// cutAnnotation removes an annotation and returns its value.
+func cutAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
 	all, _, _ := unstructured.NestedFieldNoCopy(d.Object, "metadata", "annotations")
 	annotations, _ := all.(map[string]any)
 	v, ok := annotations[name].(string)
@@ -123,7 +123,7 @@ func takeAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
 }
 
 func (c *change) composed(d *unstructured.Unstructured, ready fnv1.Ready) error {
-	name, ok := takeAnnotation(d, nameAnnotation)
+	name, ok := cutAnnotation(d, nameAnnotation)
 	if !ok {
 		return fmt.Errorf("%q template is missing required %q annotation", d.GetKind(), nameAnnotation)
 	}

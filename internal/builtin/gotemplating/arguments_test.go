@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// slow names the functions that make keys and hashes. They take long with any
+// slow has the functions that create keys and hashes, which take long with any
 // arguments.
 var slow = map[string]bool{
 	"genPrivateKey": true, "genCA": true, "genSelfSignedCert": true, "genSignedCert": true,

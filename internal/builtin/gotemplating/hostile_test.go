@@ -26,7 +26,7 @@ func inlineRequest(t testing.TB, text string) *fnv1.RunFunctionRequest {
 // TestHostile checks templates that could crash the process.
 func TestHostile(t *testing.T) {
 	const (
-		tooLarge = "a value takes more than 256 MiB"
+		tooLarge = "a value exceeds 256 MiB"
 		cyclic   = "the value would contain itself"
 		tooDeep  = "templates and loops are nested too deeply"
 	)
@@ -36,7 +36,7 @@ func TestHostile(t *testing.T) {
 		want     string
 	}{
 		"Until": {
-			reason:   "a list of a thousand million values",
+			reason:   "a list of a billion values",
 			template: `{{ until 1000000000 }}`,
 			want:     tooLarge,
 		},
@@ -51,7 +51,7 @@ func TestHostile(t *testing.T) {
 			want:     tooLarge,
 		},
 		"Seq": {
-			reason:   "a sequence of a thousand million numbers",
+			reason:   "a sequence of a billion numbers",
 			template: `{{ seq 1 1000000000 }}`,
 			want:     tooLarge,
 		},
@@ -106,7 +106,7 @@ func TestHostile(t *testing.T) {
 			want:     tooLarge,
 		},
 		"FromYamlAliases": {
-			reason:   "a few lines of YAML with aliases for a thousand million values",
+			reason:   "a few lines of YAML with aliases for a billion values",
 			template: `{{ fromYaml "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n" }}`,
 			want:     "excessive aliasing",
 		},
@@ -210,14 +210,14 @@ func TestHostile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			holds(t, tc.reason, rsp, tc.want)
+			assertFatal(t, tc.reason, rsp, tc.want)
 		})
 	}
 }
 
-// holds fails the test unless the response has exactly one fatal result that
-// contains want.
-func holds(t *testing.T, reason string, rsp *fnv1.RunFunctionResponse, want string) {
+// assertFatal fails the test unless the response has exactly one fatal result
+// that contains want.
+func assertFatal(t *testing.T, reason string, rsp *fnv1.RunFunctionResponse, want string) {
 	t.Helper()
 	results := rsp.GetResults()
 	if len(results) != 1 || results[0].GetSeverity() != fnv1.Severity_SEVERITY_FATAL {
@@ -239,7 +239,7 @@ func TestHostileUsual(t *testing.T) {
 		"Value": {
 			reason:   "a value",
 			template: `{{ repeat 269000000 "x" }}`,
-			want:     "a value takes more than 256 MiB",
+			want:     "a value exceeds 256 MiB",
 		},
 	}
 	for name, tc := range cases {
@@ -248,7 +248,7 @@ func TestHostileUsual(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			holds(t, tc.reason, rsp, tc.want)
+			assertFatal(t, tc.reason, rsp, tc.want)
 		})
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// apart returns the sources of a merge, with copies of those that share a map
+// unshare returns the sources of a merge, with copies of those that share a map
 // with dst or with one another. Sprig could put a shared map into itself.
-func apart(dst map[string]any, srcs []map[string]any) []map[string]any {
+func unshare(dst map[string]any, srcs []map[string]any) []map[string]any {
 	seen := map[uintptr]bool{}
 	shares(dst, seen)
 	own := make([]map[string]any, len(srcs))

@@ -29,7 +29,7 @@ const (
 	maxFiles    = 10_000
 )
 
-// text returns the template that the input selects.
+// text returns the template of the input's source.
 func (r *runner) text(ctx context.Context, in *GoTemplate, req *fnv1.RunFunctionRequest) (string, error) {
 	switch in.Source {
 	case "":

@@ -23,17 +23,17 @@ var known = sync.OnceValue(func() map[string]any {
 	all["getHostByName"] = func(string) (string, error) { return "", errors.New("a builtin function has no network") }
 	all["set"] = set
 	for _, name := range []string{"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
-		all[name] = before(all[name], func(args []reflect.Value) {
+		all[name] = callFirst(all[name], func(args []reflect.Value) {
 			dst, srcs := args[0].Interface().(map[string]any), args[1].Interface().([]map[string]any)
-			args[1] = reflect.ValueOf(apart(dst, srcs))
+			args[1] = reflect.ValueOf(unshare(dst, srcs))
 		})
 	}
 	maps.Copy(all, dates)
 	for names, bytes := range bounds {
 		for name := range strings.FieldsSeq(names) {
-			all[name] = before(all[name], func(args []reflect.Value) {
+			all[name] = callFirst(all[name], func(args []reflect.Value) {
 				if bytes(args) > maxCall {
-					panic(fmt.Errorf("a value takes more than %d MiB", maxCall>>20)) // text/template returns it
+					panic(fmt.Errorf("a value exceeds %d MiB", maxCall>>20)) // text/template returns it
 				}
 			})
 		}
@@ -98,8 +98,8 @@ func integers(from, to, step float64) float64 {
 	return 8 * math.Abs(to-from) / math.Max(1, math.Abs(step))
 }
 
-// before returns a function with f's type that calls do with the arguments first.
-func before(f any, do func(args []reflect.Value)) any {
+// callFirst returns a function with f's type that calls do with the arguments first.
+func callFirst(f any, do func(args []reflect.Value)) any {
 	call := reflect.ValueOf(f)
 	return reflect.MakeFunc(call.Type(), func(args []reflect.Value) []reflect.Value {
 		do(args)

@@ -45,21 +45,21 @@ func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*
 	if err != nil {
 		return sdk.Fatal(rsp, err), nil
 	}
-	r := begin(req, rsp)
+	r := newRun(req, rsp)
 	err = r.run(ctx, p)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("patching and transforming: %w", context.Cause(ctx))
 	}
 	if err != nil {
-		r.leak(req)
+		r.keepDetails(req)
 		return sdk.Fatal(rsp, err), nil
 	}
 	return rsp, nil
 }
 
-// leak adds connection details to a fatal response: if a desired XR had some,
+// keepDetails adds connection details to a fatal response: if a desired XR had some,
 // the real function has changed them before it fails.
-func (r *run) leak(req *fnv1.RunFunctionRequest) {
+func (r *run) keepDetails(req *fnv1.RunFunctionRequest) {
 	before := req.GetDesired().GetComposite()
 	if len(before.GetConnectionDetails()) == 0 || maps.EqualFunc(before.GetConnectionDetails(), r.details, bytes.Equal) {
 		return

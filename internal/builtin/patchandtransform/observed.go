@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// An observed resource. Its body is decoded at the first use.
+// An observed resource, whose body is decoded at the first use.
 type observed struct {
 	resource *fnv1.Resource
 	body     map[string]any
@@ -40,7 +40,7 @@ func compileDetail(d *spec.ConnectionDetail) detail {
 	return detail{d, patch.ParseOptional(d.FromFieldPath)}
 }
 
-// read returns the detail's value. ok is false if there is none.
+// read returns the detail's value. ok is false if it does not exist.
 func (d *detail) read(o *observed) ([]byte, bool) {
 	switch d.Type {
 	case spec.FromValue:

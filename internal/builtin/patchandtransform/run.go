@@ -44,7 +44,7 @@ type composed struct {
 	ready  fnv1.Ready
 }
 
-func begin(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
+func newRun(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
 	r := &run{
 		req: req, rsp: rsp,
 		xr:       req.GetObserved().GetComposite().GetResource().AsMap(),
@@ -103,7 +103,7 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	}
 	made := &composed{fields: runtime.DeepCopyJSON(t.base)}
 	if t.base == nil {
-		earlier, ok := r.earlier(t.name)
+		earlier, ok := r.earlierDesired(t.name)
 		if !ok {
 			return fmt.Errorf("composed resource %q has no base template, and was not produced by a previous Function in the pipeline", t.name)
 		}
@@ -111,7 +111,7 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	}
 	o := r.observe(t.name)
 	if o != nil {
-		if err := r.adopt(t, made, o); err != nil {
+		if err := r.applyObserved(t, made, o); err != nil {
 			return err
 		}
 	}
@@ -125,8 +125,8 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	return nil
 }
 
-// earlier returns a copy of the resource that is desired by this name already.
-func (r *run) earlier(name string) (map[string]any, bool) {
+// earlierDesired returns a copy of the resource that is desired by this name already.
+func (r *run) earlierDesired(name string) (map[string]any, bool) {
 	if c, ok := r.composed[name]; ok {
 		return runtime.DeepCopyJSON(c.fields), true
 	}
@@ -147,8 +147,8 @@ func (r *run) observe(name string) *observed {
 	return o
 }
 
-// adopt applies the observed resource's name, connection details and readiness.
-func (r *run) adopt(t *template, made *composed, o *observed) error {
+// applyObserved applies the observed resource's name, connection details and readiness.
+func (r *run) applyObserved(t *template, made *composed, o *observed) error {
 	name, namespace := identity(o.resource)
 	u := unstructured.Unstructured{Object: made.fields}
 	u.SetNamespace(namespace)
@@ -184,7 +184,7 @@ func (r *run) patch(ctx context.Context, t *template, made *composed, o *observe
 			return false, ctx.Err()
 		}
 		p := &t.patches[i]
-		from, to := r.ends(p, &target, o)
+		from, to := r.sourceAndTarget(p, &target, o)
 		if from == nil {
 			continue
 		}
@@ -204,9 +204,9 @@ func (r *run) patch(ctx context.Context, t *template, made *composed, o *observe
 	return true, nil
 }
 
-// ends returns what a patch reads and writes. from is nil for a missing
+// sourceAndTarget returns what a patch reads and writes. from is nil for a missing
 // resource.
-func (r *run) ends(p *patch.Patch, target *patch.Object, o *observed) (from map[string]any, to *patch.Object) {
+func (r *run) sourceAndTarget(p *patch.Patch, target *patch.Object, o *observed) (from map[string]any, to *patch.Object) {
 	switch p.Type {
 	case spec.ToCompositeFieldPath, spec.CombineToComposite:
 		to = &r.desired

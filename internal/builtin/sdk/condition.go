@@ -38,7 +38,7 @@ func isCondition(c map[string]*structpb.Value) bool {
 		}
 	}
 	moment, generation := c["lastTransitionTime"], c["observedGeneration"]
-	if _, err := time.Parse(time.RFC3339, moment.GetStringValue()); err != nil && !isNothing(moment) {
+	if _, err := time.Parse(time.RFC3339, moment.GetStringValue()); err != nil && !isNullOrAbsent(moment) {
 		return false
 	}
 	n := generation.GetNumberValue()
@@ -48,10 +48,10 @@ func isCondition(c map[string]*structpb.Value) bool {
 // isA reports whether v has the kind K, or is null or absent.
 func isA[K any](v *structpb.Value) bool {
 	_, ok := v.GetKind().(K)
-	return ok || isNothing(v)
+	return ok || isNullOrAbsent(v)
 }
 
-func isNothing(v *structpb.Value) bool {
+func isNullOrAbsent(v *structpb.Value) bool {
 	_, null := v.GetKind().(*structpb.Value_NullValue)
 	return v == nil || null
 }

@@ -34,9 +34,9 @@ func TestErrors(t *testing.T) {
 	}
 	other := errors.New("another")
 	if got := spec.UnderPath("spec", other); !errors.Is(got, other) || got.Error() != "another" {
-		t.Errorf("an error that is not about a field became %v", got)
+		t.Errorf("UnderPath changed an error without a path to %v", got)
 	}
 	if err := spec.UnderPath("spec", nil); err != nil {
-		t.Errorf("no error became %v", err)
+		t.Errorf("UnderPath changed nil to %v", err)
 	}
 }

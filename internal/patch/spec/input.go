@@ -68,7 +68,7 @@ type ComposedPatch struct {
 type ConnectionDetail struct {
 	// Name is its key. Required.
 	Name string `json:"name"`
-	// Type says which of the other fields is required.
+	// Type decides which of the other fields is required.
 	Type ConnectionDetailType `json:"type"`
 	// FromConnectionSecretKey is a key of the observed connection details.
 	FromConnectionSecretKey *string `json:"fromConnectionSecretKey,omitempty"`
@@ -78,7 +78,7 @@ type ConnectionDetail struct {
 	Value *string `json:"value,omitempty"`
 }
 
-// A ConnectionDetailType says where a connection detail comes from.
+// A ConnectionDetailType is the source of a connection detail.
 type ConnectionDetailType string
 
 // The types of connection details.

@@ -2,7 +2,7 @@ package spec
 
 import "cmp"
 
-// A PatchType says where a patch reads and writes.
+// A PatchType decides where a patch reads and writes.
 type PatchType string
 
 // The types of patches.
@@ -110,7 +110,7 @@ type Policy struct {
 	ToFieldPath *ToPolicy `json:"toFieldPath,omitempty"`
 }
 
-// A FromPolicy says whether the source of a patch may be missing.
+// A FromPolicy decides whether the source of a patch may be missing.
 type FromPolicy string
 
 // The policies for reading.
@@ -119,7 +119,7 @@ const (
 	FromRequired FromPolicy = "Required"
 )
 
-// A ToPolicy says how a value is merged with the existing one.
+// A ToPolicy decides how a value is merged with the existing one.
 type ToPolicy string
 
 // The policies for writing. MergeObject means MergeObjects, and AppendArray means

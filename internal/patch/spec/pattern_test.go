@@ -14,14 +14,14 @@ func TestCompile(t *testing.T) {
 		large        bool
 		wantErr      string
 	}{
-		"Usual":    {"what people write is fine", `^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$`, false, ""},
-		"Unicode":  {"classes of many ranges are fine", `^\p{L}{1,20}$`, false, ""},
-		"Repeat":   {"a repetition is as large as it is often", `a{1000}`, false, ""},
-		"Repeats":  {"many of them are too large", strings.Repeat("a{1000}", 20), true, ""},
-		"Nested":   {"those within each other multiply", strings.Repeat(`((ab){30}){30}`, 6), true, ""},
-		"Optional": {"an open end is no more than its beginning", `(a{1,}){5,}`, false, ""},
-		"Long":     {"a text is too long by itself", strings.Repeat("a", 17<<10), true, ""},
-		"Broken":   {"what is none says why, in package regexp's words", `a(b`, false, "error parsing regexp: missing closing ): `a(b`"},
+		"Usual":    {"an ordinary expression is accepted", `^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$`, false, ""},
+		"Unicode":  {"a Unicode class with many ranges is accepted", `^\p{L}{1,20}$`, false, ""},
+		"Repeat":   {"the size of a repetition grows with its count", `a{1000}`, false, ""},
+		"Repeats":  {"many large repetitions are too large", strings.Repeat("a{1000}", 20), true, ""},
+		"Nested":   {"the counts of nested repetitions are multiplied", strings.Repeat(`((ab){30}){30}`, 6), true, ""},
+		"Optional": {"an unlimited repetition has the size of its minimum", `(a{1,}){5,}`, false, ""},
+		"Long":     {"an expression that is too long is rejected", strings.Repeat("a", 17<<10), true, ""},
+		"Broken":   {"an invalid expression has the error of package regexp", `a(b`, false, "error parsing regexp: missing closing ): `a(b`"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,6 +56,6 @@ func TestMatch(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := slow.FindStringSubmatch(text); err == nil {
-		t.Error("a search is as slow")
+		t.Error("FindStringSubmatch did not limit the search")
 	}
 }

@@ -4,7 +4,7 @@ import "encoding/json"
 
 // A Transform changes a value.
 type Transform struct {
-	// Type says which of the other fields is required.
+	// Type decides which of the other fields is required.
 	Type    TransformType              `json:"type"`
 	Math    *Math                      `json:"math,omitempty"`
 	Map     map[string]json.RawMessage `json:"map,omitempty"`
@@ -27,7 +27,7 @@ const (
 
 // Math computes a number from a number.
 type Math struct {
-	// Type says which of the other fields is required.
+	// Type decides which of the other fields is required.
 	Type     MathType `json:"type,omitempty"`
 	Multiply *int64   `json:"multiply,omitempty"`
 	ClampMin *int64   `json:"clampMin,omitempty"`
@@ -59,8 +59,8 @@ const FallbackToInput = "Input"
 
 // A Pattern matches strings.
 type Pattern struct {
-	// Type says which of the next two fields is required. Validation accepts a
-	// pattern without a type, which fails when it is used.
+	// Type decides which of the next two fields is required. Validation
+	// accepts a pattern without a type, which fails when it is used.
 	Type    PatternType `json:"type,omitempty"`
 	Literal *string     `json:"literal,omitempty"`
 	// Regexp is an RE2 regular expression, which is not anchored.
@@ -80,7 +80,7 @@ const (
 
 // String converts any value to a string.
 type String struct {
-	// Type says which of the other fields is required.
+	// Type decides which of the other fields is required.
 	Type StringType `json:"type,omitempty"`
 	// Format is a format of Go's fmt.Sprintf.
 	Format *string `json:"fmt,omitempty"`

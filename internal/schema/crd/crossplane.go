@@ -9,7 +9,7 @@ func composite(scope string, xrdSpec object) resource {
 		r.scope = namespaced
 	}
 	props := selection(xrdSpec.text("defaultCompositionUpdatePolicy"))
-	refs := texts("apiVersion", "kind", "name")
+	refs := stringFields("apiVersion", "kind", "name")
 	if scope != namespaced {
 		refs["namespace"] = str()
 	}
@@ -20,8 +20,8 @@ func composite(scope string, xrdSpec object) resource {
 	r.spec = object{"crossplane": objectOf(nil, props)}
 	if legacy {
 		r.spec = props
-		props["claimRef"] = objectOf(nil, texts("apiVersion", "kind", "namespace", "name"), "apiVersion", "kind", "namespace", "name")
-		props["writeConnectionSecretToRef"] = objectOf(nil, texts("name", "namespace"), "name", "namespace")
+		props["claimRef"] = objectOf(nil, stringFields("apiVersion", "kind", "namespace", "name"), "apiVersion", "kind", "namespace", "name")
+		props["writeConnectionSecretToRef"] = objectOf(nil, stringFields("name", "namespace"), "name", "namespace")
 	}
 	at := ".spec.crossplane."
 	if legacy {
@@ -32,7 +32,7 @@ func composite(scope string, xrdSpec object) resource {
 		column("READY", ".status.conditions[?(@.type=='Ready')].status"),
 		column("COMPOSITION", at+"compositionRef.name"),
 		map[string]any{"name": "COMPOSITIONREVISION", "type": "string", "jsonPath": at + "compositionRevisionRef.name", "priority": int64(1)},
-		age(),
+		ageColumn(),
 	}
 	return r
 }
@@ -41,22 +41,22 @@ func composite(scope string, xrdSpec object) resource {
 func claim(xrdSpec object) resource {
 	props := selection("")
 	props["compositeDeletePolicy"] = withDefault(str("Background", "Foreground"), xrdSpec.text("defaultCompositeDeletePolicy"))
-	props["resourceRef"] = objectOf(nil, texts("apiVersion", "kind", "name"), "apiVersion", "kind", "name")
-	props["writeConnectionSecretToRef"] = objectOf(nil, texts("name"), "name")
+	props["resourceRef"] = objectOf(nil, stringFields("apiVersion", "kind", "name"), "apiVersion", "kind", "name")
+	props["writeConnectionSecretToRef"] = objectOf(nil, stringFields("name"), "name")
 	return resource{
 		names: "claimNames", category: "claim", scope: namespaced, status: status(true), spec: props,
 		columns: []any{
 			column("SYNCED", ".status.conditions[?(@.type=='Synced')].status"),
 			column("READY", ".status.conditions[?(@.type=='Ready')].status"),
 			column("CONNECTION-SECRET", ".spec.writeConnectionSecretToRef.name"),
-			age(),
+			ageColumn(),
 		},
 	}
 }
 
 // selection returns the fields that select a Composition.
 func selection(updatePolicy string) object {
-	ref := func() map[string]any { return objectOf(nil, texts("name"), "name") }
+	ref := func() map[string]any { return objectOf(nil, stringFields("name"), "name") }
 	selector := func() map[string]any {
 		return objectOf(nil, object{"matchLabels": objectOf(str(), nil)}, "matchLabels")
 	}
@@ -70,7 +70,7 @@ func selection(updatePolicy string) object {
 // status returns the fields of the status that Crossplane sets.
 func status(legacy bool) object {
 	moment := func() map[string]any { return map[string]any{"type": "string", "format": "date-time"} }
-	condition := texts("message", "reason", "status", "type")
+	condition := stringFields("message", "reason", "status", "type")
 	condition["lastTransitionTime"] = moment()
 	condition["observedGeneration"] = map[string]any{"type": "integer", "format": "int64"}
 	props := object{"conditions": map[string]any{
@@ -90,6 +90,6 @@ func column(name, path string) map[string]any {
 	return map[string]any{"name": name, "type": "string", "jsonPath": path}
 }
 
-func age() map[string]any {
+func ageColumn() map[string]any {
 	return map[string]any{"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 }

@@ -171,8 +171,8 @@ func str(enum ...any) map[string]any {
 	return out
 }
 
-// texts returns properties of type string.
-func texts(names ...string) object {
+// stringFields returns properties of type string.
+func stringFields(names ...string) object {
 	out := object{}
 	for _, name := range names {
 		out[name] = str()

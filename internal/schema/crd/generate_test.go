@@ -34,9 +34,9 @@ func objects(t testing.TB, path string) []map[string]any {
 	return all
 }
 
-// The CRDs beside the XRDs of testdata/xrd are what Crossplane v2.3 makes of
-// them (ForCompositeResource and ForCompositeResourceClaim of its runtime), less
-// the owner and the status. Its descriptions of its own fields are not ours.
+// TestGenerate compares with the CRDs that Crossplane v2.3 generates (its
+// runtime's ForCompositeResource and ForCompositeResourceClaim), without the
+// owner, the status and the descriptions of Crossplane's own fields.
 func TestGenerate(t *testing.T) {
 	paths, err := filepath.Glob("testdata/xrd/*.crds.yaml")
 	if err != nil || len(paths) == 0 {

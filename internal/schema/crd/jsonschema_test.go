@@ -9,14 +9,14 @@ import (
 
 func TestJSONSchema(t *testing.T) {
 	cases := map[string]struct{ reason, value, want string }{
-		"Closed":      {"what the API server would prune is not allowed", `{type: object, properties: {a: {type: string}}}`, `{type: object, additionalProperties: false, properties: {a: {type: string}}}`},
-		"Open":        {"unknown fields are kept", `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`},
-		"Map":         {"any key is allowed", `{type: object, additionalProperties: {type: object, properties: {}}}`, `{type: object, additionalProperties: {type: object, properties: {}, additionalProperties: false}}`},
-		"IntOrString": {"JSON Schema has lists of types", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{type: [integer, string]}`},
-		"Nullable":    {"null is a type", `{type: string, nullable: true, enum: [a]}`, `{type: [string, "null"], enum: [a, null]}`},
-		"Exclusive":   {"draft-07 has bounds there", `{type: integer, minimum: 1, exclusiveMinimum: true, maximum: 2, exclusiveMaximum: false}`, `{type: integer, exclusiveMinimum: 1, maximum: 2}`},
-		"Items":       {"elements are changed, too", `{type: array, x-kubernetes-list-type: set, items: {type: string, nullable: true}}`, `{type: array, items: {type: [string, "null"]}}`},
-		"Rules":       {"editors know no CEL", `{type: string, x-kubernetes-validations: [{rule: "true"}]}`, `{type: string}`},
+		"Closed":      {"fields that the API server prunes are rejected", `{type: object, properties: {a: {type: string}}}`, `{type: object, additionalProperties: false, properties: {a: {type: string}}}`},
+		"Open":        {"preserved unknown fields are accepted", `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`},
+		"Map":         {"a map accepts any key", `{type: object, additionalProperties: {type: object, properties: {}}}`, `{type: object, additionalProperties: {type: object, properties: {}, additionalProperties: false}}`},
+		"IntOrString": {"an int-or-string has a list of types", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{type: [integer, string]}`},
+		"Nullable":    {"a nullable value has the type and enum value null", `{type: string, nullable: true, enum: [a]}`, `{type: [string, "null"], enum: [a, null]}`},
+		"Exclusive":   {"an exclusive bound is a number, as in draft-07", `{type: integer, minimum: 1, exclusiveMinimum: true, maximum: 2, exclusiveMaximum: false}`, `{type: integer, exclusiveMinimum: 1, maximum: 2}`},
+		"Items":       {"the schema of elements is converted", `{type: array, x-kubernetes-list-type: set, items: {type: string, nullable: true}}`, `{type: array, items: {type: [string, "null"]}}`},
+		"Rules":       {"CEL rules are removed", `{type: string, x-kubernetes-validations: [{rule: "true"}]}`, `{type: string}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestJSONSchema(t *testing.T) {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, want)
 			}
 			if again, _ := json.Marshal(d.Versions[0].JSONSchema("example.json")); len(again) == 0 {
-				t.Error("the definition was changed")
+				t.Error("the conversion changed the definition")
 			}
 		})
 	}

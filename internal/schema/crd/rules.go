@@ -53,7 +53,7 @@ func (c *comparison) values(from, to object) {
 		c.add("enum-removed", false, "any value is allowed, were %s", compact(was))
 	}
 	if was, is := from["default"], to["default"]; !reflect.DeepEqual(was, is) {
-		c.add("default-changed", false, "the default is %s, was %s", orNone(is), orNone(was))
+		c.add("default-changed", false, "the default is %s, was %s", jsonOrNone(is), jsonOrNone(was))
 	}
 }
 
@@ -98,7 +98,7 @@ func (c *comparison) bounds(from, to object) {
 		if reflect.DeepEqual(was, is) {
 			continue
 		}
-		c.add(key+"-changed", is != nil && !multiple(key, was, is), "the %s is %s, was %s", key, orNone(is), orNone(was))
+		c.add(key+"-changed", is != nil && !multiple(key, was, is), "the %s is %s, was %s", key, jsonOrNone(is), jsonOrNone(was))
 	}
 }
 
@@ -112,7 +112,7 @@ func (c *comparison) bound(b bound, was, is any) {
 	if b.lower && !had && now <= 0 && b.key != "minimum" {
 		stricter = false // no limit in effect
 	}
-	c.add("bound-changed", stricter, "%s is %s, was %s", b.key, orNone(is), orNone(was))
+	c.add("bound-changed", stricter, "%s is %s, was %s", b.key, jsonOrNone(is), jsonOrNone(was))
 }
 
 // multiple reports whether every multiple of was is one of is.
@@ -239,7 +239,7 @@ func requiredOf(s object) []string {
 	return slices.Compact(all)
 }
 
-func orNone(v any) string {
+func jsonOrNone(v any) string {
 	if v == nil {
 		return "none"
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// FuzzDocuments judges documents of any bytes: each gives a result, invalid ones
-// say why, and two runs say the same.
+// FuzzDocuments validates documents of any bytes. Invalid results must have
+// faults, and two runs must agree.
 func FuzzDocuments(f *testing.F) {
 	for _, text := range []string{
 		"apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu, size: 9, costly: [a]}\n---\n5\n--- x\n",
@@ -26,11 +26,11 @@ func FuzzDocuments(f *testing.F) {
 	}
 	v := validate.New(definitions(f, platform), validate.Options{Composition: checked, Namespace: "default"})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		stream := func() []string { return told(t, v, string(data)) }
+		stream := func() []string { return statusLines(t, v, string(data)) }
 		first := stream()
 		for i, again := range stream() {
 			if first[i] != again {
-				t.Fatalf("first it says %q, then %q", first[i], again)
+				t.Fatalf("the first run returned %q, the second %q", first[i], again)
 			}
 		}
 		r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: bytes.NewReader(data)}
@@ -46,7 +46,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// FuzzDefinition judges an object by definitions of any bytes.
+// FuzzDefinition validates an object by definitions of any bytes.
 func FuzzDefinition(f *testing.F) {
 	f.Add([]byte(`{type: object, properties: {spec: {type: object, properties: {a: {type: array, items: {type: string, pattern: "("}, x-kubernetes-list-type: set}}}}}`))
 	f.Add([]byte(`{type: object, x-kubernetes-validations: [{rule: "self.a"}], properties: {a: {type: integer, default: x, enum: [1]}}}`))
@@ -70,7 +70,7 @@ func FuzzDefinition(f *testing.F) {
 		}
 		v := validate.New([]validate.Definition{{Object: all[0], Path: "f", Line: 1}}, validate.Options{Composition: checked})
 		for _, obj := range []string{"{}", "{spec: {a: [x, x, 1, null]}, a: 1, b: {kind: X}}", "{metadata: {name: a}, spec: 1, status: {}}"} {
-			told(t, v, "---\n"+`{apiVersion: example.org/v1, kind: A, `+obj[1:])
+			statusLines(t, v, "---\n"+`{apiVersion: example.org/v1, kind: A, `+obj[1:])
 		}
 	})
 }

@@ -75,8 +75,8 @@ func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
 }
 
 // Documents validates the objects of documents in parallel, and calls each with the
-// results in the order of the documents. The items of a list (kind: List) have
-// results of their own. The result of an invalid definition precedes that of the
+// results in the order of the documents. Each item of a list (kind: List) has
+// its own result. The result of an invalid definition precedes that of the
 // first object of its kind. Errors are those of each, and the end of ctx.
 func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Document, error], each func(Result) error) error {
 	told := reported{}

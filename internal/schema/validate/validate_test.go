@@ -19,9 +19,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// definitions are those that the XRDs and CRDs of a file come to.
 var checked = check.ForValidation(check.ByAnnotation)
 
+// definitions returns the CRDs of the XRDs and CRDs in a file.
 func definitions(t testing.TB, text string) []validate.Definition {
 	t.Helper()
 	docs, err := manifest.Split("defs.yaml", []byte(text))
@@ -45,13 +45,13 @@ func definitions(t testing.TB, text string) []validate.Definition {
 	return all
 }
 
-// docs are the documents of a file called f.yaml.
+// docs returns the documents of a file with a text.
 func docs(text string) iter.Seq2[manifest.Document, error] {
 	return (manifest.Reader{FS: afero.NewMemMapFs(), Stdin: strings.NewReader(text)}).Stream(context.Background(), "-")
 }
 
-// told returns a line for each result, and one for each fault.
-func told(t testing.TB, v *validate.Validator, text string) []string {
+// statusLines returns a line for each result, and one for each fault.
+func statusLines(t testing.TB, v *validate.Validator, text string) []string {
 	t.Helper()
 	var all []string
 	err := v.Documents(t.Context(), docs(text), func(r validate.Result) error {
@@ -142,43 +142,43 @@ func TestDocuments(t *testing.T) {
 		reason, text string
 		want         []string
 	}{
-		"Good":      {"defaults count, and the namespace that kubectl gives", bucket + "spec: {region: eu}", []string{"1 XBucket b: valid"}},
-		"Modern":    {"an XR has Crossplane's fields where its XRD's version has them", bucket + "spec: {region: eu, crossplane: {compositionRef: {name: c}}}", []string{"1 XBucket b: valid"}},
-		"Comment":   {"an object begins after its comments", "# c\n\n" + bucket + "spec: {region: eu}", []string{"3 XBucket b: valid"}},
-		"Faults":    {"each fault has its line, and what is misspelt what is meant", bucket + "spec:\n  regoin: eu\n  size: 0", []string{"1 XBucket b: invalid", "  4 spec.region: Required value", `  5 unknown field "spec.regoin" (region)`, "  6 spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1", "  1 " + unchecked}},
-		"CEL":       {"a rule is broken", bucket + "spec: {region: eu, size: 9}", []string{"1 XBucket b: invalid", "  4 spec: Invalid value: big ones are in the us"}},
-		"Cost":      {"a rule that never ends is one fault", bucket + "spec: {region: eu, costly: [" + strings.Repeat("a, ", 400) + "b]}", []string{"1 XBucket b: invalid", `  4 spec.costly: Invalid value: "array": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: costly`}},
-		"Create":    {"a rule about a change does not count for a new object", bucket + "spec: {region: eu, frozen: x}", []string{"1 XBucket b: valid"}},
-		"Metadata":  {"names, labels and namespaces have rules", "apiVersion: example.org/v1\nkind: Net\nmetadata:\n  name: n.n\n  namespace: x\n  labels: {a: \"-\"}\n", []string{"1 Net n.n: invalid", "  5 metadata.namespace: Forbidden: not allowed on this type", "  6 metadata.labels: Invalid value: \"-\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"}},
-		"Generated": {"what a name begins with is enough", "apiVersion: example.org/v1\nkind: Net\nmetadata: {generateName: n-}\n", []string{"1 Net n-: valid"}},
-		"Nameless":  {"but something must be there", "apiVersion: example.org/v1\nkind: Net\nmetadata: {annotations: {crossplane.io/composition-resource-name: net}}\n", []string{"1 Net net: invalid", "  3 metadata.name: Required value: name or generateName is required"}},
-		"Long":      {"annotations have a size", "apiVersion: example.org/v1\nkind: Net\nmetadata: {name: net, annotations: {a: " + strings.Repeat("x", 256<<10) + "}}\n", []string{"1 Net net: invalid", "  3 metadata.annotations: Too long: may not be more than 262144 bytes"}},
-		"Owner":     {"an owner that is rendered has no UID yet", "apiVersion: example.org/v1\nkind: Net\nmetadata: {name: net, ownerReferences: [{apiVersion: a/v1, kind: A, name: a, uid: \"\"}]}\n", []string{"1 Net net: valid"}},
-		"Claim":     {"a claim has a definition of its own", "apiVersion: example.org/v1\nkind: DB\nmetadata: {name: d}\nspec: {gb: 1, compositionSelector: {matchLabels: {a: b}}, claimRef: {}}", []string{"1 DB d: invalid", `  4 unknown field "spec.claimRef"`}},
-		"Legacy":    {"an XR of the first version is in no namespace", "apiVersion: example.org/v1\nkind: XDB\nmetadata: {name: d}\nspec: {gb: 1, claimRef: {apiVersion: a, kind: b, namespace: c, name: d}}", []string{"1 XDB d: valid"}},
-		"NoVersion": {"a version that is not there", "apiVersion: example.org/v9\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v9": no matches for kind "XBucket": version v9 does not exist, only v1, v0`}},
-		"NotServed": {"a version that nobody answers for", "apiVersion: example.org/v0\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v0": no matches for kind "XBucket": version v0: not served`}},
-		"NoSchema":  {"nothing defines it", "apiVersion: other.org/v1\nkind: O\nmetadata: {name: o}", []string{"1 O o: no schema"}},
-		"Broken": {"a definition that cannot be used is named once, and other objects are judged", "apiVersion: example.org/v1\nkind: Bad\nmetadata: {name: a}\n---\napiVersion: example.org/v1\nkind: Bad\nmetadata: {name: b}\n---\n" + bucket + "spec: {region: eu}", []string{
+		"Good":      {"an object is valid with defaults and the default namespace", bucket + "spec: {region: eu}", []string{"1 XBucket b: valid"}},
+		"Modern":    {"an XR of the v2 schema has spec.crossplane", bucket + "spec: {region: eu, crossplane: {compositionRef: {name: c}}}", []string{"1 XBucket b: valid"}},
+		"Comment":   {"the line of an object is after its comments", "# c\n\n" + bucket + "spec: {region: eu}", []string{"3 XBucket b: valid"}},
+		"Faults":    {"each fault has its line, and an unknown field a similar one", bucket + "spec:\n  regoin: eu\n  size: 0", []string{"1 XBucket b: invalid", "  4 spec.region: Required value", `  5 unknown field "spec.regoin" (region)`, "  6 spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1", "  1 " + unchecked}},
+		"CEL":       {"a violated CEL rule is a fault", bucket + "spec: {region: eu, size: 9}", []string{"1 XBucket b: invalid", "  4 spec: Invalid value: big ones are in the us"}},
+		"Cost":      {"a CEL rule above the cost limit is one fault", bucket + "spec: {region: eu, costly: [" + strings.Repeat("a, ", 400) + "b]}", []string{"1 XBucket b: invalid", `  4 spec.costly: Invalid value: "array": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: costly`}},
+		"Create":    {"a transition rule does not apply to a new object", bucket + "spec: {region: eu, frozen: x}", []string{"1 XBucket b: valid"}},
+		"Metadata":  {"names, labels and namespaces are validated", "apiVersion: example.org/v1\nkind: Net\nmetadata:\n  name: n.n\n  namespace: x\n  labels: {a: \"-\"}\n", []string{"1 Net n.n: invalid", "  5 metadata.namespace: Forbidden: not allowed on this type", "  6 metadata.labels: Invalid value: \"-\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"}},
+		"Generated": {"a generateName is enough", "apiVersion: example.org/v1\nkind: Net\nmetadata: {generateName: n-}\n", []string{"1 Net n-: valid"}},
+		"Nameless":  {"an object must have a name or a generateName", "apiVersion: example.org/v1\nkind: Net\nmetadata: {annotations: {crossplane.io/composition-resource-name: net}}\n", []string{"1 Net net: invalid", "  3 metadata.name: Required value: name or generateName is required"}},
+		"Long":      {"annotations have a maximum size", "apiVersion: example.org/v1\nkind: Net\nmetadata: {name: net, annotations: {a: " + strings.Repeat("x", 256<<10) + "}}\n", []string{"1 Net net: invalid", "  3 metadata.annotations: Too long: may not be more than 262144 bytes"}},
+		"Owner":     {"an owner reference may have no UID", "apiVersion: example.org/v1\nkind: Net\nmetadata: {name: net, ownerReferences: [{apiVersion: a/v1, kind: A, name: a, uid: \"\"}]}\n", []string{"1 Net net: valid"}},
+		"Claim":     {"a claim has its own definition", "apiVersion: example.org/v1\nkind: DB\nmetadata: {name: d}\nspec: {gb: 1, compositionSelector: {matchLabels: {a: b}}, claimRef: {}}", []string{"1 DB d: invalid", `  4 unknown field "spec.claimRef"`}},
+		"Legacy":    {"an XR of a v1 XRD is cluster-scoped", "apiVersion: example.org/v1\nkind: XDB\nmetadata: {name: d}\nspec: {gb: 1, claimRef: {apiVersion: a, kind: b, namespace: c, name: d}}", []string{"1 XDB d: valid"}},
+		"NoVersion": {"an unknown version is a fault", "apiVersion: example.org/v9\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v9": no matches for kind "XBucket": version v9 does not exist, only v1, v0`}},
+		"NotServed": {"a version that is not served is a fault", "apiVersion: example.org/v0\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v0": no matches for kind "XBucket": version v0: not served`}},
+		"NoSchema":  {"an object without a definition has no schema", "apiVersion: other.org/v1\nkind: O\nmetadata: {name: o}", []string{"1 O o: no schema"}},
+		"Broken": {"an invalid definition is reported once, and other objects are validated", "apiVersion: example.org/v1\nkind: Bad\nmetadata: {name: a}\n---\napiVersion: example.org/v1\nkind: Bad\nmetadata: {name: b}\n---\n" + bucket + "spec: {region: eu}", []string{
 			"48 CustomResourceDefinition bads.example.org: invalid", "  48 spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields",
 			"1 Bad a: no schema", "  0 the definition of its kind at defs.yaml:48 is invalid", "5 Bad b: no schema", "  0 the definition of its kind at defs.yaml:48 is invalid", "9 XBucket b: valid",
 		}},
-		"Unread": {"so is one whose schema is none", "apiVersion: example.org/v1\nkind: Odd\nmetadata: {name: a}", []string{
+		"Unread": {"a definition whose schema has another type is reported", "apiVersion: example.org/v1\nkind: Odd\nmetadata: {name: a}", []string{
 			"53 CustomResourceDefinition odds.example.org: invalid", "  53 spec.versions: Invalid value: not an OpenAPI schema", "1 Odd a: no schema", "  0 the definition of its kind at defs.yaml:53 is invalid",
 		}},
-		"Untyped":    {"an object says what it is", "metadata: {name: x}\n---\nkind: X\n", []string{"1  x: invalid", "  1 apiVersion: Required value: must not be empty", "  1 kind: Required value: must not be empty", "3 X : invalid", "  3 apiVersion: Required value: must not be empty"}},
-		"NoObject":   {"a document that is no object, one that is no YAML, and a good one", "5\n---\na: b: c\n---\n" + bucket + "spec: {region: eu}", []string{"1  : invalid", "  1 expected an object, got a number", "3  : invalid", "  3 mapping values are not allowed in this context", "5 XBucket b: valid"}},
-		"Twice":      {"a key that occurs twice", bucket + "spec:\n  region: eu\n  region: us", []string{"1 XBucket b: invalid", `  6 key "region" already set in map`}},
-		"Kubernetes": {"kinds of Kubernetes are known", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  repilcas: 2\n", []string{"1 Deployment d: invalid", `  5 unknown field "spec.repilcas" (replicas)`}},
-		"Name":       {"and so are their rules for names", "apiVersion: v1\nkind: Service\nmetadata: {name: 1a}\n", []string{"1 Service 1a: invalid", `  3 metadata.name: Invalid value: "1a": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`}},
-		"Crossplane": {"and kinds of Crossplane", "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec: {pakage: a/b:v1}\n", []string{"1 Provider p: invalid", `  4 unknown field "spec.pakage" (package)`}},
-		"List": {"the members of a list are judged one by one", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n  data: {a: 1}\n- 7\n- {apiVersion: v1, kind: Secret, metadata: {name: s}}\n", []string{
+		"Untyped":    {"an object must have an apiVersion and a kind", "metadata: {name: x}\n---\nkind: X\n", []string{"1  x: invalid", "  1 apiVersion: Required value: must not be empty", "  1 kind: Required value: must not be empty", "3 X : invalid", "  3 apiVersion: Required value: must not be empty"}},
+		"NoObject":   {"documents after invalid ones are validated", "5\n---\na: b: c\n---\n" + bucket + "spec: {region: eu}", []string{"1  : invalid", "  1 expected an object, got a number", "3  : invalid", "  3 mapping values are not allowed in this context", "5 XBucket b: valid"}},
+		"Twice":      {"a duplicate key is a fault", bucket + "spec:\n  region: eu\n  region: us", []string{"1 XBucket b: invalid", `  6 key "region" already set in map`}},
+		"Kubernetes": {"objects of Kubernetes kinds are validated", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  repilcas: 2\n", []string{"1 Deployment d: invalid", `  5 unknown field "spec.repilcas" (replicas)`}},
+		"Name":       {"the names of Kubernetes kinds are validated", "apiVersion: v1\nkind: Service\nmetadata: {name: 1a}\n", []string{"1 Service 1a: invalid", `  3 metadata.name: Invalid value: "1a": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`}},
+		"Crossplane": {"objects of Crossplane kinds are validated", "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec: {pakage: a/b:v1}\n", []string{"1 Provider p: invalid", `  4 unknown field "spec.pakage" (package)`}},
+		"List": {"each item of a list has its own result", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n  data: {a: 1}\n- 7\n- {apiVersion: v1, kind: Secret, metadata: {name: s}}\n", []string{
 			"4 ConfigMap a: invalid", "  7 data[a]: Invalid value: 1: must be a string, not the number 1", "8  : invalid", "  8 apiVersion: Required value: must not be empty", "  8 kind: Required value: must not be empty", "9 Secret s: valid",
 		}},
-		"Rendered":    {"what a render prints besides is passed over", "apiVersion: render.crossplane.io/v1beta1\nkind: Result\nmessage: hi\n", nil},
-		"Composition": {"a Composition has rules of its own", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n  pipelin: []\n  pipeline:\n  - {step: a, functionRef: {name: f}}\n  - {step: a, functionRef: {name: f}}\n", []string{"1 Composition c: invalid", `  7 unknown field "spec.pipelin" (pipeline)`, `  10 spec.pipeline[1].step: the name "a" is also the name of spec.pipeline[0]`}},
-		"Resources":   {"a legacy one is none the worse for it", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  resources:\n  - name: a\n    base: {apiVersion: v1, kind: ConfigMap}\n    patches:\n    - {fromFieldPath: spec.region, toFieldPath: data.region}\n", []string{"1 Composition c: valid"}},
-		"XRD": {"an XRD among the resources has a schema to judge", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: as.a.b}\nspec:\n  group: a.b\n  names: {kind: A, plural: as}\n  versions:\n  - name: v1\n    served: true\n    referenceable: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec:\n            type: object\n            properties:\n              l: {type: array, items: {type: string, patern: a}}\n              m: {x: 1}\n", []string{
+		"Rendered":    {"results and contexts of a render are skipped", "apiVersion: render.crossplane.io/v1beta1\nkind: Result\nmessage: hi\n", nil},
+		"Composition": {"Compositions are checked", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n  pipelin: []\n  pipeline:\n  - {step: a, functionRef: {name: f}}\n  - {step: a, functionRef: {name: f}}\n", []string{"1 Composition c: invalid", `  7 unknown field "spec.pipelin" (pipeline)`, `  10 spec.pipeline[1].step: the name "a" is also the name of spec.pipeline[0]`}},
+		"Resources":   {"a legacy Composition is valid", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  resources:\n  - name: a\n    base: {apiVersion: v1, kind: ConfigMap}\n    patches:\n    - {fromFieldPath: spec.region, toFieldPath: data.region}\n", []string{"1 Composition c: valid"}},
+		"XRD": {"the schema of an XRD among the resources is validated", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: as.a.b}\nspec:\n  group: a.b\n  names: {kind: A, plural: as}\n  versions:\n  - name: v1\n    served: true\n    referenceable: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec:\n            type: object\n            properties:\n              l: {type: array, items: {type: string, patern: a}}\n              m: {x: 1}\n", []string{
 			"1 CompositeResourceDefinition as.a.b: invalid", `  18 unknown field "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.l.items.patern" (pattern)`,
 			"  19 spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[m].type: Required value: must not be empty for specified object fields", `  19 unknown field "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.m.x"`,
 		}},
@@ -186,7 +186,7 @@ func TestDocuments(t *testing.T) {
 	v := validate.New(definitions(t, platform), validate.Options{Composition: checked, Namespace: "default"})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, told(t, v, tc.text)); diff != "" {
+			if diff := cmp.Diff(tc.want, statusLines(t, v, tc.text)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -195,7 +195,7 @@ func TestDocuments(t *testing.T) {
 
 func TestNamespaceRequired(t *testing.T) {
 	v := validate.New(definitions(t, platform), validate.Options{Composition: checked})
-	got := told(t, v, "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu}")
+	got := statusLines(t, v, "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu}")
 	want := []string{"1 XBucket b: invalid", "  3 metadata.namespace: Required value", "  1 " + unchecked}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -212,28 +212,28 @@ func TestOld(t *testing.T) {
 		reason, text string
 		want         []string
 	}{
-		"Frozen":   {"a rule about a change counts", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu, frozen: fire}", []string{"1 XBucket b: invalid", "  4 spec.frozen: Invalid value: \"fire\": is frozen"}},
-		"Kept":     {"nothing changes that must not", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu, frozen: ice}", []string{"1 XBucket b: valid"}},
-		"Ratchet":  {"what was wrong and stays is let be, as by the API server", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: asia, frozen: ice, size: 2}", []string{"1 XBucket b: valid"}},
-		"Other":    {"another object is a new one", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: c}\nspec: {region: eu, frozen: fire}", []string{"1 XBucket c: valid"}},
-		"Metadata": {"some metadata cannot change", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: v}", []string{"1 ConfigMap c: invalid", `  3 metadata.uid: Invalid value: "v": field is immutable`}},
+		"Frozen":   {"a transition rule applies to an update", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu, frozen: fire}", []string{"1 XBucket b: invalid", "  4 spec.frozen: Invalid value: \"fire\": is frozen"}},
+		"Kept":     {"an unchanged field satisfies a transition rule", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu, frozen: ice}", []string{"1 XBucket b: valid"}},
+		"Ratchet":  {"an unchanged invalid field is valid, as in the API server", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: asia, frozen: ice, size: 2}", []string{"1 XBucket b: valid"}},
+		"Other":    {"an object with another name is created", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: c}\nspec: {region: eu, frozen: fire}", []string{"1 XBucket c: valid"}},
+		"Metadata": {"immutable metadata cannot change", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: v}", []string{"1 ConfigMap c: invalid", `  3 metadata.uid: Invalid value: "v": field is immutable`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, told(t, v, tc.text)); diff != "" {
+			if diff := cmp.Diff(tc.want, statusLines(t, v, tc.text)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 	for name, text := range map[string]string{"no YAML": "a: b: c", "no object": "5", "a bad separator": "--- x"} {
 		if _, err := validate.ReadOld(docs(text)); err == nil {
-			t.Errorf("%s is taken for an old object", name)
+			t.Errorf("%s was accepted as an old object", name)
 		}
 	}
 }
 
-// The patches of a Composition are judged by the definitions of both sides, and the
-// mode decides what is only a warning.
+// TestComposition checks that patches are validated by the definitions of both
+// sides, and that the mode decides which faults are warnings.
 func TestComposition(t *testing.T) {
 	const text = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n  pipeline:\n  - step: a\n    functionRef: {name: function-patch-and-transform}\n    input:\n      apiVersion: pt.fn.crossplane.io/v1beta1\n      kind: Resources\n      resources:\n      - name: net\n        base: {apiVersion: example.org/v1, kind: Net}\n        patches:\n        - {fromFieldPath: spec.regoin, toFieldPath: spec.cidr}\n      - {name: o, base: {apiVersion: other.org/v1, kind: O}}\n      - {name: cm, base: {apiVersion: v1, kind: ConfigMap}}\n"
 	const typo = "  17 spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: "
@@ -244,7 +244,7 @@ func TestComposition(t *testing.T) {
 	}{"default": {"", validate.Valid}, "warn": {check.Warn, validate.Valid}, "loose": {check.Loose, validate.Invalid}, "strict": {check.Strict, validate.Invalid}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := told(t, validate.New(definitions(t, platform), validate.Options{Composition: check.ForValidation(tc.mode)}), text)
+			got := statusLines(t, validate.New(definitions(t, platform), validate.Options{Composition: check.ForValidation(tc.mode)}), text)
 			if len(got) != 3 || !strings.HasSuffix(got[0], string(tc.want)) || !strings.HasPrefix(got[1], typo) || !strings.HasPrefix(got[2], missing) {
 				t.Errorf("got %q", got)
 			}
@@ -252,7 +252,7 @@ func TestComposition(t *testing.T) {
 	}
 }
 
-// What is rendered has numbers as functions give them, and no file.
+// TestObjects checks numbers of functions, and positions without a file.
 func TestObjects(t *testing.T) {
 	v := validate.New(definitions(t, platform), validate.Options{Composition: checked}).In("default")
 	results := v.Objects(t.Context(),
@@ -279,26 +279,26 @@ func TestObjects(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if v.ClusterScoped(kschema.GroupKind{Group: "example.org", Kind: "XBucket"}) || !v.ClusterScoped(kschema.GroupKind{Group: "example.org", Kind: "XDB"}) {
-		t.Error("scopes are not those of the definitions")
+		t.Error("the scopes differ from the definitions")
 	}
 }
 
-// A schema of any depth is judged, or refused with a sentence.
+// TestDeepSchema validates by a schema with 2000 levels.
 func TestDeepSchema(t *testing.T) {
 	const depth = 2000
 	open := strings.Repeat(`{type: object, properties: {a: `, depth)
 	text := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ds.example.org}, spec: {group: example.org, scope: Cluster, names: {kind: D, plural: ds}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: " + open + "{type: string}" + strings.Repeat("}}", depth) + "}}]}}"
 	v := validate.New(definitions(t, text), validate.Options{Composition: checked})
 	object := "apiVersion: example.org/v1\nkind: D\nmetadata: {name: d}\n"
-	got := told(t, v, object+"a: "+strings.Repeat("{a: ", depth-1)+"x"+strings.Repeat("}", depth-1)+"\n---\n"+object+"a: {a: {b: 1}}\n")
+	got := statusLines(t, v, object+"a: "+strings.Repeat("{a: ", depth-1)+"x"+strings.Repeat("}", depth-1)+"\n---\n"+object+"a: {a: {b: 1}}\n")
 	want := []string{"1 D d: valid", "6 D d: invalid", `  9 unknown field "a.a.b"`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// The order of results is that of the documents, and an error of the caller ends
-// it.
+// TestOrder checks that results have the order of the documents, and that an
+// error of the callback stops the validation.
 func TestOrder(t *testing.T) {
 	v := validate.New(definitions(t, benchDefinition), validate.Options{Composition: checked, Namespace: "default"})
 	n := 0

@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// A Failure is an expectation that is not met.
+// A Failure is an unmet expectation.
 type Failure struct {
 	// Path is the path of the expectation in its case: keys, and indices as "[0]".
 	Path []string
@@ -106,7 +106,7 @@ func (r *run) failResource(path []string, name string, obj map[string]any, text 
 	if obj != nil {
 		step = r.subject.step(reconciler.ResourceName(obj), "")
 	}
-	r.fail(Failure{Path: path, Resource: name, Step: step, Text: name + ": " + text + by(step)})
+	r.fail(Failure{Path: path, Resource: name, Step: step, Text: name + ": " + text + setBy(step)})
 }
 
 func (r *run) resource(name string, e spec.Resource) {
@@ -125,8 +125,8 @@ func (r *run) resource(name string, e spec.Resource) {
 	}
 }
 
-// by returns the end of a message that names a step, or "".
-func by(step string) string {
+// setBy returns the end of a message that names a step, or "".
+func setBy(step string) string {
 	if step == "" {
 		return ""
 	}
@@ -142,7 +142,7 @@ func (r *run) evaluate(expr string, self any, prefix string, path []string) {
 	case err != nil:
 		r.failf(path, "%sCEL %s: %v", prefix, expr, err)
 	case !ok && prefix != "":
-		r.failf(path, "%sCEL %s is false of %s", prefix, expr, show(self))
+		r.failf(path, "%sCEL %s is false for %s", prefix, expr, show(self))
 	case !ok:
 		r.failf(path, "CEL %s is false", expr)
 	}

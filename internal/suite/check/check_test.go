@@ -69,7 +69,7 @@ func subject(t *testing.T) *check.Subject {
 	}
 }
 
-// TestCheck has each kind of expectation, met and not met.
+// TestCheck has met and unmet expectations of each kind.
 func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		reason, expect string
@@ -90,7 +90,7 @@ func TestCheck(t *testing.T) {
 		"Object":       {"objects are compared by field", "{resources: {bolt: {spec.owner: {equals: {name: z, age: 1}}}}}", []string{`expect.resources.bolt.spec.owner: bolt: spec.owner: it differs: age 1 is missing, name: want "z", got "x" (set by step make)`}},
 		"List":         {"lists are compared by element", "{resources: {bolt: {spec.tags: [a, c, d]}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: it differs: [1]: want "c", got "b", [2] "d" is missing`}},
 		"Unlike":       {"values of different types are shown", "{resources: {bolt: {spec.tags: a}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: want "a", got ["a","b"]`}},
-		"NullWanted":   {"null is a value of its own", "{xr: {spec.size: null}}", []string{"expect.xr.spec.size: composite resource: spec.size: want null, got 3"}},
+		"NullWanted":   {"null differs from other values", "{xr: {spec.size: null}}", []string{"expect.xr.spec.size: composite resource: spec.size: want null, got 3"}},
 		"NullGot":      {"a field that is null is not missing", "{resources: {bolt: {spec.none: 1}}}", []string{"expect.resources.bolt.spec.none: bolt: spec.none: want 1, got null"}},
 		"In":           {"in lists the allowed values", "{xr: {spec.size: {in: [1, a]}}}", []string{`expect.xr.spec.size: composite resource: spec.size: want one of [1,"a"], got 3`}},
 		"Matches":      {"matches is a regular expression on a string", "{xr: {status.url: {matches: ^http:}}}", []string{`expect.xr.status.url: composite resource: status.url: want a match of ^http:, got "https://x" (set by step make)`}},
@@ -107,7 +107,7 @@ func TestCheck(t *testing.T) {
 		"BadPath":      {"an invalid path is an error", "{xr: {'spec[': 1}}", []string{`expect.xr.spec[: composite resource: spec[: invalid field path: cannot parse path "spec[": unterminated '[' at position 4`}},
 		"Each":         {"a wildcard matches all elements", "{resources: {bolt: {'spec.ports[*].p': 1}}}", []string{"expect.resources.bolt.spec.ports[*].p: bolt: spec.ports[1].p: want 1, got 2"}},
 		"EachNone":     {"a wildcard must match at least one element", "{resources: {bolt: {'spec.prts[*].p': 1}}}", []string{"expect.resources.bolt.spec.prts[*].p: bolt: spec.prts[*].p: there is no such field: spec has none, owner, ports, tags, turns: is it ports?"}},
-		"CEL":          {"a CEL expression can be false", "{resources: {bolt: {spec.turns: {cel: self > 9}}}, cel: xr.spec.size == 4}", []string{"expect.resources.bolt.spec.turns: bolt: spec.turns: CEL self > 9 is false of 4 (set by step tune)", "expect.cel[0]: CEL xr.spec.size == 4 is false"}},
+		"CEL":          {"a CEL expression can be false", "{resources: {bolt: {spec.turns: {cel: self > 9}}}, cel: xr.spec.size == 4}", []string{"expect.resources.bolt.spec.turns: bolt: spec.turns: CEL self > 9 is false for 4 (set by step tune)", "expect.cel[0]: CEL xr.spec.size == 4 is false"}},
 		"CELError":     {"a CEL expression can fail or not compile", "{cel: [\"size(resources) == 3 && results.exists(r, r.step == 'ready')\", xr.spec.nope == 1, xr..]}", []string{"expect.cel[1]: CEL xr.spec.nope == 1: no such key: nope", "expect.cel[2]: CEL xr..: it does not compile: Syntax error: no viable alternative at input '..' at column 4"}},
 		"Resource":     {"a missing resource is reported", "{resources: {blot: {}, anything: present, Bolt: {}}}", []string{"expect.resources.Bolt: there are 2 resources of kind Bolt: name one of bolt, rivet", `expect.resources.anything: there is no resource "anything", only bolt, nut, rivet`, `expect.resources.blot: there is no resource "blot": is it "bolt"?`}},
 		"AbsentThere":  {"a resource that must be absent is reported", "{resources: {nut: absent, Bolt: absent}}", []string{"expect.resources.Bolt: Bolt: this resource exists", "expect.resources.nut: nut: this resource exists (set by step make)"}},
@@ -198,17 +198,17 @@ func TestGolden(t *testing.T) {
 		steps[change.Path] = change.Step
 	}
 	if steps["status.url"] != "make" || steps["metadata.labels[example.org/team]"] != "" {
-		t.Errorf("the steps that made the difference: got %v", steps)
+		t.Errorf("got steps %v of the differences", steps)
 	}
 	f.update = true
 	c.Goldens = f
-	for _, left := range []int{1, 1} { // the resource that is not there stays missing
+	for _, left := range []int{1, 1} { // The missing resource is not written.
 		if got = c.Check(t.Context(), form(t, expect), subject(t)); len(got) != left && got[0].Text != want[3] {
-			t.Errorf("updated, got %v", got)
+			t.Errorf("got %v after an update", got)
 		}
 	}
 	if len(f.docs["bolt"]) != 1 || f.docs["bolt"][0]["kind"] != "Bolt" {
-		t.Errorf("the file of one resource: got %v", f.docs["bolt"])
+		t.Errorf("got %v in the file of one resource", f.docs["bolt"])
 	}
 }
 
@@ -240,7 +240,7 @@ func TestValid(t *testing.T) {
 		return []check.Fault{{check.OfComposition, "", "Composition at c.yaml:3: is old"}}, nil
 	}
 	if got := c.Check(t.Context(), form(t, "{valid: false}"), subject(t)); len(got) != 1 {
-		t.Errorf("what fits is a failure where it must not: got %v", got)
+		t.Errorf("got %v, want one failure, because faults of the Composition are ignored", got)
 	}
 }
 
@@ -262,8 +262,8 @@ func TestNothingComposed(t *testing.T) {
 	}
 }
 
-// TestReadyLate reports readiness that comes too late, whatever the last pass
-// says.
+// TestReadyLate reports readiness that comes too late, even if the last pass is
+// ready.
 func TestReadyLate(t *testing.T) {
 	c := check.Checker{Expressions: &check.Env{}}
 	s := func() *check.Subject {

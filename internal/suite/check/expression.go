@@ -109,7 +109,7 @@ func firstLine(text string) string {
 	return fmt.Sprintf("%s at column %s", message, column)
 }
 
-// Plain returns a copy of a value in which numbers without a fraction are int64.
+// Plain returns a copy of a value with int64 for numbers without a fraction.
 func Plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

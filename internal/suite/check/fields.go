@@ -14,12 +14,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// width is the largest number of columns in which a value is shown.
+// width is the maximum number of columns of a value in a message.
 const width = 200
 
 func show(v any) string { return report.Text(v, width) }
 
-// fieldsOf is an object and how failures name it.
+// fieldsOf is an object and its name in failures.
 type fieldsOf struct {
 	// what describes the object. resource is its name in the Composition,
 	// or "" for the composite resource.
@@ -91,7 +91,7 @@ func (f field) nearby(p fieldpath.Path) string {
 		}
 		switch at := at.(type) {
 		case map[string]any:
-			return among(around, segment.Key, slices.Sorted(maps.Keys(at)))
+			return suggestNames(around, segment.Key, slices.Sorted(maps.Keys(at)))
 		case []any:
 			return fmt.Sprintf(": %s has %s", around, report.Count(len(at), "element"))
 		default:
@@ -101,7 +101,7 @@ func (f field) nearby(p fieldpath.Path) string {
 	return ""
 }
 
-func among(around, key string, names []string) string {
+func suggestNames(around, key string, names []string) string {
 	if len(names) == 0 {
 		return fmt.Sprintf(": %s is empty", around)
 	}
@@ -121,7 +121,7 @@ func (f field) wrongAt(path, format string, args ...any) {
 	if !f.of.unset {
 		step = f.subject.step(f.of.resource, path)
 	}
-	text := fmt.Sprintf("%s: %s: ", f.of.what, f.text) + fmt.Sprintf(format, args...) + by(step)
+	text := fmt.Sprintf("%s: %s: ", f.of.what, f.text) + fmt.Sprintf(format, args...) + setBy(step)
 	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Step: step, Text: text})
 }
 
@@ -158,7 +158,7 @@ func (f field) blame(failure *Failure) {
 	failure.Resource, failure.Field = f.of.resource, f.text
 	if !f.of.unset {
 		failure.Step = f.subject.step(f.of.resource, f.text)
-		failure.Text += by(failure.Step)
+		failure.Text += setBy(failure.Step)
 	}
 }
 

@@ -80,9 +80,9 @@ func (r *run) results(want []spec.Result) {
 		}
 		switch {
 		case w.Absent && len(found) > 0:
-			r.failf(path, "want no result%s, got %s", wanted(w), said(found[0]))
+			r.failf(path, "want no result%s, got %s", describeWanted(w), describeResult(found[0]))
 		case !w.Absent && len(found) == 0:
-			r.failf(path, "there is no result%s%s", wanted(w), r.reported())
+			r.failf(path, "there is no result%s%s", describeWanted(w), r.reported())
 		}
 	}
 }
@@ -98,8 +98,8 @@ func matches(w spec.Result, got Reported) (bool, error) {
 	return Match(w.Reason, got.Reason)
 }
 
-// wanted describes an expected result.
-func wanted(w spec.Result) string {
+// describeWanted describes an expected result.
+func describeWanted(w spec.Result) string {
 	var words []string
 	add := func(format, v string) {
 		if v != "" {
@@ -116,7 +116,7 @@ func wanted(w spec.Result) string {
 	return " " + strings.Join(words, ", ")
 }
 
-func said(r Reported) string {
+func describeResult(r Reported) string {
 	return fmt.Sprintf("%s of step %s: %s", r.Severity, r.Step, show(r.Message))
 }
 
@@ -127,7 +127,7 @@ func (r *run) reported() string {
 	}
 	var all []string
 	for _, got := range r.subject.Results {
-		all = append(all, said(got))
+		all = append(all, describeResult(got))
 	}
 	if len(all) > most {
 		all = append(all[:most], fmt.Sprintf("and %d more", len(all)-most))
@@ -185,11 +185,11 @@ func (r *run) conditions(want map[string]spec.Condition) {
 		path, w := []string{"expect", "conditions", name}, want[name]
 		c, ok := got[name]
 		if !ok {
-			r.failf(path, "condition %s does not exist%s", name, among("the composite resource", name, slices.Sorted(maps.Keys(got))))
+			r.failf(path, "condition %s does not exist%s", name, suggestNames("the composite resource", name, slices.Sorted(maps.Keys(got))))
 			continue
 		}
 		if w.Status != "" && string(w.Status) != fieldpath.Text(c, "status") {
-			r.failf(path, "condition %s: want status %s, got %s%s", name, w.Status, fieldpath.Text(c, "status"), because(c))
+			r.failf(path, "condition %s: want status %s, got %s%s", name, w.Status, fieldpath.Text(c, "status"), conditionReason(c))
 		}
 		r.conditionText(path, name, "reason", w.Reason, c)
 		r.conditionText(path, name, "message", w.Message, c)
@@ -205,7 +205,7 @@ func (r *run) conditionText(path []string, name, key string, want *spec.Text, c 
 	}
 }
 
-func because(c map[string]any) string {
+func conditionReason(c map[string]any) string {
 	why := fieldpath.Text(c, "reason")
 	if m := fieldpath.Text(c, "message"); m != "" {
 		why += ": " + m
@@ -225,13 +225,13 @@ func (r *run) ready(want spec.Ready) {
 		readyOrNot = "not ready"
 	}
 	if want.XR != nil && *want.XR != isReady {
-		r.failf(path, "the composite resource is %s%s%s", readyOrNot, because(c), r.unready())
+		r.failf(path, "the composite resource is %s%s%s", readyOrNot, conditionReason(c), r.unready())
 	}
 	since := r.subject.ReadySince
 	switch {
 	case want.After == nil || want.XR != nil && !*want.XR:
 	case !isReady:
-		r.failf(path, "the composite resource is not ready after %s%s%s", passes(r.subject.Passes), because(c), r.unready())
+		r.failf(path, "the composite resource is not ready after %s%s%s", passes(r.subject.Passes), conditionReason(c), r.unready())
 	case since > *want.After:
 		r.failf(path, "the composite resource is ready after %s, want %d", passes(since), *want.After)
 	}
@@ -319,5 +319,5 @@ func (r *run) invalid(path []string, obj map[string]any, fault Fault) {
 	if fault.Field == "" {
 		step = ""
 	}
-	r.fail(Failure{Path: path, Resource: name, Field: fault.Field, Step: step, Text: what + ": " + fault.Text + by(step)})
+	r.fail(Failure{Path: path, Resource: name, Field: fault.Field, Step: step, Text: what + ": " + fault.Text + setBy(step)})
 }

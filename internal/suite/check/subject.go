@@ -105,7 +105,7 @@ func (s *Subject) find(name string) (map[string]any, error) {
 	}
 }
 
-// A missingError says that a resource does not exist.
+// A missingError is the error for a resource that does not exist.
 type missingError struct{ text string }
 
 func (e *missingError) Error() string { return e.text }

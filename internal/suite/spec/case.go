@@ -78,7 +78,7 @@ func merged(defaults, own map[string]any) map[string]any {
 	for key, v := range own {
 		was, is := all[key], v
 		if slices.Contains(mergeable, key) && !(key == "expect" && expectsFailure(v)) {
-			is = added(was, v)
+			is = mergeValues(was, v)
 		}
 		if all[key] = is; is == nil {
 			delete(all, key)
@@ -94,9 +94,9 @@ func expectsFailure(expect any) bool {
 	return m["fatal"] != nil || m["error"] != nil
 }
 
-// added returns value merged with other: objects merge, null removes a key, and
+// mergeValues returns value merged with other: objects merge, null removes a key, and
 // any other value replaces.
-func added(value, other any) any {
+func mergeValues(value, other any) any {
 	to, ok := value.(map[string]any)
 	with, isObject := other.(map[string]any)
 	if !ok || !isObject {
@@ -107,7 +107,7 @@ func added(value, other any) any {
 		if was, has := to[key]; has && v == nil {
 			delete(to, key)
 		} else {
-			to[key] = added(was, v)
+			to[key] = mergeValues(was, v)
 		}
 	}
 	return to

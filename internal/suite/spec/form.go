@@ -135,7 +135,7 @@ func Schema() map[string]any {
 
 // Expect is the expected output of a render.
 type Expect struct {
-	XR         map[string]Matcher   `json:"xr" doc:"Fields of the composite resource by their paths, such as status.url or metadata.labels[example.org/team], and what is expected of each."`
+	XR         map[string]Matcher   `json:"xr" doc:"Fields of the composite resource by their paths, such as status.url or metadata.labels[example.org/team], with the expectations of each."`
 	Resources  map[string]Resource  `json:"resources" doc:"Composed resources, by their names in the Composition, by Kind/name, or by kind if only one resource has it."`
 	Only       []string             `json:"only" single:"" doc:"All composed resources, named as in resources. Any other composed resource is a failure."`
 	Count      map[string]int       `json:"count" doc:"The number of composed resources: by Kind, by apiVersion/Kind, or total."`
@@ -146,13 +146,13 @@ type Expect struct {
 	Passes     *int                 `json:"passes" doc:"The maximum number of passes until nothing changes (see observe)."`
 	Context    map[string]Matcher   `json:"context" doc:"Context after the last function, by path. Write keys with dots in brackets."`
 	Connection map[string]Matcher   `json:"connectionDetails" doc:"Connection details of the composite resource, by key."`
-	Valid      Valid                `json:"valid" doc:"Whether the composite resource and the composed resources are valid by the schemas of the case and by its XRD. If true, the patches of the Composition must be valid, too, as far as its validation mode makes violations errors."`
+	Valid      Valid                `json:"valid" doc:"Whether the composite resource and the composed resources are valid by the schemas of the case and by its XRD. If true, the Composition's patches must also be valid, except for violations that are warnings in its validation mode."`
 	CEL        []string             `json:"cel" single:"" doc:"CEL expressions that must be true. Variables are xr, resources (objects by name), results and context."`
 	Fatal      *Text                `json:"fatal" doc:"The fatal result that a function must return. Other expectations are ignored."`
 	Error      *Text                `json:"error" doc:"The error with which the render must fail. Other expectations are ignored."`
 }
 
-// A Matcher is what is expected of a field. All its fields must match.
+// A Matcher is an expectation of a field. All its fields must match.
 type Matcher struct {
 	Value   *manifest.Value `short:"" doc:"The expected value of the field."`
 	Equals  *manifest.Value `json:"equals" doc:"The expected value of the field; 1 equals 1.0."`
@@ -164,17 +164,17 @@ type Matcher struct {
 	CEL     *string         `json:"cel" doc:"A CEL expression that must be true. Variables are self (the field), xr, resources, results and context."`
 }
 
-// A Text is what is expected of a string.
+// A Text is an expectation of a string.
 type Text struct {
 	Contains *string `json:"contains" short:"" doc:"A string that the text must contain."`
 	Equals   *string `json:"equals" doc:"The whole text."`
-	Matches  *string `json:"matches" doc:"A regular expression (RE2) that the text has to match somewhere."`
+	Matches  *string `json:"matches" doc:"A regular expression (RE2) that must match a part of the text."`
 }
 
-// A Resource is what is expected of a composed resource.
+// A Resource is an expectation of a composed resource.
 type Resource struct {
 	State  string             `short:"" enum:"present,absent" doc:"Whether the resource must exist."`
-	Fields map[string]Matcher `whole:"" doc:"Fields by their paths, and what is expected of each. The resource must exist, even if this is {}."`
+	Fields map[string]Matcher `whole:"" doc:"Fields by their paths, with the expectations of each. The resource must exist, even if this is {}."`
 }
 
 // Golden names files with the expected output.
@@ -193,14 +193,14 @@ type Result struct {
 	Absent   bool   `json:"absent" doc:"Whether no result may match."`
 }
 
-// A Condition is what is expected of a condition of the XR.
+// A Condition is an expectation of a condition of the XR.
 type Condition struct {
 	Status  Status `json:"status" short:"" doc:"True, False or Unknown."`
 	Reason  *Text  `json:"reason" doc:"Its reason."`
 	Message *Text  `json:"message" doc:"Its message."`
 }
 
-// Ready is what is expected of readiness.
+// Ready is an expectation of readiness.
 type Ready struct {
 	XR        *bool    `json:"xr" short:"" doc:"Whether the composite resource is ready."`
 	Resources []string `json:"resources" single:"" doc:"Composed resources that functions must report as ready."`

@@ -27,8 +27,8 @@ func parse(t *testing.T, text string) *spec.Suite {
 	return s
 }
 
-// TestParseErrors: all errors of a suite are returned together, each with its
-// line.
+// TestParseErrors checks that all errors of a suite are returned together, each
+// with its line.
 func TestParseErrors(t *testing.T) {
 	cases := map[string]struct {
 		reason, text string
@@ -56,7 +56,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestCaseErrors: errors of a case do not affect other cases.
+// TestCaseErrors checks that errors of a case do not affect other cases.
 func TestCaseErrors(t *testing.T) {
 	cases := map[string]struct{ reason, text, name, want string }{
 		"Scalar":      {"a case must be an object", "- 3", "case 2", "s.yaml:6: expected an object, got a number"},
@@ -65,7 +65,7 @@ func TestCaseErrors(t *testing.T) {
 		"SameName":    {"a name must be unique", "- name: good", "good", `s.yaml:6: the name "good" is already used by the case on line 5`},
 		"Unknown":     {"unknown fields are errors", "- name: a\n  exect: {}\n  timeout: soon", "a", "s.yaml:7: exect: there is no such field: is it expect?\ns.yaml:8: timeout: expected a time such as 30s or 2m"},
 		"Deep":        {"unknown fields are errors at any depth", "- name: a\n  expect:\n    resources:\n      bolt:\n        spec.size: {equal: 3}\n    ready: {resorces: [a]}", "a", "s.yaml:11: expect.ready.resorces: there is no such field: is it resources?\ns.yaml:10: expect.resources.bolt.spec.size.equal: there is no such field: is it equals?"},
-		"NoTable":     {"a variable needs a table", "- name: a\n  xrd: ${each.x}", "a", "s.yaml:7: ${each.x} is used in a case without a table (each)"},
+		"NoTable":     {"a variable is an error in a case without a table", "- name: a\n  xrd: ${each.x}", "a", "s.yaml:7: ${each.x} is used in a case without a table (each)"},
 		"EmptyTable":  {"a table must have rows", "- name: a\n  each: []", "a", "s.yaml:7: each: the table has no rows"},
 		"TableObject": {"a table must be a list", "- name: a\n  each: {}", "a", "s.yaml:7: each: expected a list, got an object"},
 		"Variable":    {"a variable must be a key of the row", "- name: a\n  each: [{size: 1}]\n  xrd: x-${each.sise}.yaml", "a/1", "s.yaml:8: ${each.sise}: the row of the table has no sise: is it size?"},
@@ -81,7 +81,7 @@ func TestCaseErrors(t *testing.T) {
 			}
 			s := parse(t, defaults+"\ncases:\n- {name: good, expect: {passes: 1}}\n"+tc.text+"\n")
 			if _, err := s.Cases[0].Spec(); err != nil {
-				t.Errorf("the other case: %v", err)
+				t.Errorf("got error %v of another case", err)
 			}
 			c := s.Cases[1]
 			if _, err := c.Spec(); c.Name != tc.name || fmt.Sprint(err) != tc.want {
@@ -156,7 +156,7 @@ cases:
 	}
 	fatal, err := s.Cases[1].Spec()
 	if err != nil || fatal.Expect.Fatal == nil || fatal.Expect.Count != nil {
-		t.Errorf("a case that ends in a fatal result: got %+v, %v, and what defaults expect does not hold there", fatal.Expect, err)
+		t.Errorf("a case that expects a fatal result ignores the defaults' expectations: got %+v, %v", fatal.Expect, err)
 	}
 }
 
@@ -196,21 +196,21 @@ cases:
 		t.Errorf("context (-want +got):\n%s", diff)
 	}
 	if got := f.Expect.Resources["bolt-1"].Fields["spec.size"].Value.Any; got != int64(1) {
-		t.Errorf("a whole value keeps its type, got %T", got)
+		t.Errorf("the value of a whole variable must keep its type, got %T", got)
 	}
 	if got := s.Cases[0].Position("expect", "resources", "bolt-1", "spec.size"); got != 14 {
-		t.Errorf("below a key with a variable: line %d", got)
+		t.Errorf("got line %d below a key with a variable", got)
 	}
 	xr, ok, err := s.Cases[1].DefaultXR()
 	if err != nil || !ok || xr.File != "other.yaml" || cmp.Diff(map[string]any{"spec": map[string]any{"size": "two"}}, xr.Patch) != "" {
-		t.Errorf("the defaults' XR: got %+v, %v", xr, err)
+		t.Errorf("got %+v, %v as XR of the defaults", xr, err)
 	}
 	if f, err = s.Cases[3].Spec(); err != nil || f.XRD != "2.yaml" {
-		t.Errorf("a row that is no object: got %q, %v", f.XRD, err)
+		t.Errorf("got %q, %v for a row that is not an object", f.XRD, err)
 	}
 }
 
-// TestPosition: an inherited field has the line of the defaults.
+// TestPosition checks that an inherited field has the line of the defaults.
 func TestPosition(t *testing.T) {
 	s := parse(t, `defaults:
   xrd: x.yaml
@@ -241,7 +241,7 @@ cases:
 		}
 	}
 	if c.Line() != 8 {
-		t.Errorf("the case: line %d", c.Line())
+		t.Errorf("got line %d for the case", c.Line())
 	}
 }
 
@@ -276,7 +276,7 @@ func TestMergePatch(t *testing.T) {
 	}
 }
 
-// FuzzParse: the cases of any suite that is parsed can be read without a panic.
+// FuzzParse checks that decoding the cases of a parsed suite does not panic.
 func FuzzParse(f *testing.F) {
 	f.Add(head + "defaults: {each: [1]}\ncases: [{name: '${each}', xr: x, expect: {xr: {a: 1}}}]")
 	f.Add(head + "cases: [{name: a, each: [{b: 1}], expect: {resources: {'${each.b}': {x: {in: [1]}}}}}]")

@@ -104,7 +104,7 @@ func (s *Suite) addCases(list []any) error {
 		obj, _ := raw.(map[string]any)
 		for _, c := range s.rows(i, raw, obj) {
 			if other := names[c.Name]; other != nil && c.err == nil {
-				c.err = hint.Wrap(c.errorAt([]string{"name"}, fmt.Errorf("the name %q is already used by the case on line %d", c.Name, other.Line())), "of a table, say ${each.key} in the name")
+				c.err = hint.Wrap(c.errorAt([]string{"name"}, fmt.Errorf("the name %q is already used by the case on line %d", c.Name, other.Line())), "in a table, use ${each.key} in the name")
 			}
 			names[c.Name] = c
 			s.Cases = append(s.Cases, c)
