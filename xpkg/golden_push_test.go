@@ -35,7 +35,7 @@ func TestGoldenFiles(t *testing.T) {
 				want.Layers[i].MediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 			}
 			if diff := cmp.Diff(want.Layers, got.Layers); diff != "" {
-				t.Errorf("layers (-incumbent +ours):\n%s", diff)
+				t.Errorf("layers (-crossplane +xfn):\n%s", diff)
 			}
 			// WriteFile writes the opened image as an OCI layout of
 			// the same package.
