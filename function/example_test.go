@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// A plain function is a Runner.
+// A Go function can be a Runner.
 func ExampleRunnerFunc() {
 	hello := function.RunnerFunc(func(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: "hello from " + name}}}, nil

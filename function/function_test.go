@@ -9,7 +9,8 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// says is a function that answers with its name, that of the call and the step.
+// says returns a function that responds with its name, that of the call and the
+// step.
 func says(name string) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, called string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: name + " as " + called + " for " + function.Step(ctx)}}, nil
@@ -19,9 +20,9 @@ func says(name string) function.Runner {
 func TestMux(t *testing.T) {
 	mux := function.Mux{"a": says("one"), "b": says("two")}
 	cases := map[string]struct{ reason, name, want, wantErr string }{
-		"First":   {"a call goes to the function of that name", "a", "one as a for make", ""},
-		"Second":  {"and not to another", "b", "two as b for make", ""},
-		"Unknown": {"a name that nobody has is an error", "c", "", `unknown Function "c"`},
+		"First":   {"a call goes to the function with that name", "a", "one as a for make", ""},
+		"Second":  {"a call does not go to another function", "b", "two as b for make", ""},
+		"Unknown": {"an unknown name is an error", "c", "", `unknown Function "c"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

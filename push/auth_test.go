@@ -33,7 +33,7 @@ func TestErrors(t *testing.T) {
 		hint   string
 	}{
 		"AuthRight":   {"credentials give access", auth, right, "", ""},
-		"AuthWrong":   {"a rejected login", auth, wrong, "refused the credentials", "docker login"},
+		"AuthWrong":   {"a wrong password is refused", auth, wrong, "refused the credentials", "docker login"},
 		"AuthNone":    {"a push without credentials is refused", auth, remote.New(remote.Options{Keychain: authn.NewMultiKeychain()}), "asks for credentials", "docker login"},
 		"TokenRight":  {"credentials get a token", token, right, "", ""},
 		"TokenWrong":  {"a wrong password gets no token", token, wrong, "refused the credentials", "docker login"},
@@ -41,7 +41,7 @@ func TestErrors(t *testing.T) {
 		"TLS":         {"a certificate by a known CA is trusted", signed, remote.New(remote.Options{RootCAs: roots(t, cert)}), "", ""},
 		"OtherCA":     {"a certificate by an unknown CA is refused", signed, remote.New(remote.Options{RootCAs: roots(t, remotetest.NewCertificate(t))}), "cannot be trusted", "{insecure-skip-tls-verify}"},
 		"ReadOnly":    {"a read-only registry refuses a push", func(t *testing.T) string { return remotetest.Distribution{ReadOnly: true}.Start(t) }, nil, "answered 405 Method Not Allowed", ""},
-		"Unreachable": {"an unreachable registry", func(t *testing.T) string { return remotetest.Nobody(t) }, nil, "cannot be reached", "check the address"},
+		"Unreachable": {"an error names a registry that cannot be reached", func(t *testing.T) string { return remotetest.Nobody(t) }, nil, "cannot be reached", "check the address"},
 		"SelfSigned":  {"a self-signed certificate is refused", func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) }, nil, "cannot be trusted", "{insecure-skip-tls-verify}"},
 	}
 	for name, tc := range cases {
@@ -61,13 +61,13 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A token server may give no token to read a repository that does not exist
-// yet, and one to push to it.
+// TestFirstPush uses a token server that grants only push access to a
+// repository that does not exist yet.
 func TestFirstPush(t *testing.T) {
 	for reason, refusal := range map[string]http.HandlerFunc{
-		"a token that opens nothing": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"token":"none"}`) },
-		"no token":                   remotetest.Status(http.StatusUnauthorized),
-		"no right":                   remotetest.Status(http.StatusForbidden),
+		"a read token without access":                    func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"token":"none"}`) },
+		"the token server refuses a read token with 401": remotetest.Status(http.StatusUnauthorized),
+		"the token server refuses a read token with 403": remotetest.Status(http.StatusForbidden),
 	} {
 		ref := parse(t, remotetest.Serve(t, tokens(remotetest.Handler(), refusal)))
 		o := push.Options{Transport: remote.New(remote.Options{Keychain: keychain{"gold", "s3cret"}})}
@@ -79,8 +79,8 @@ func TestFirstPush(t *testing.T) {
 	}
 }
 
-// tokens asks for a token of the right to push, which it gives to those who
-// ask for that right. Others get the refusal.
+// tokens requires a token with push access and issues one for that scope. It
+// responds to requests for other scopes with refusal.
 func tokens(inner http.Handler, refusal http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -80,15 +80,15 @@ func TestPushTellsNoPassword(t *testing.T) {
 			cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+config)
 			out, err := cmd.CombinedOutput()
 			harm := proxy.End()
-			if strings.Contains(string(out), canary) || strings.Contains(string(out), "Z29sZDpzM2NyZXQ") { // base64 of the login
-				t.Errorf("a password is told: %s", out)
+			if strings.Contains(string(out), canary) || strings.Contains(string(out), "Z29sZDpzM2NyZXQ") { // the login in base64
+				t.Errorf("the output contains a password: %s", out)
 			}
 			var exit *exec.ExitError
 			if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "error: pushing")) {
 				t.Errorf("after %v: %v: %s", harm, err, out)
 			}
 			if fate != "" && (err == nil || harm[fate] == 0) {
-				t.Errorf("nothing was tested of %q: %v, %v", fate, harm, err)
+				t.Errorf("the fault %q did not occur: %v, %v", fate, harm, err)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestPushTellsNoPassword(t *testing.T) {
 // responds.
 func TestPushInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("a process cannot be sent an interrupt there")
+		t.Skip("Windows cannot send an interrupt to a process")
 	}
 	t.Parallel()
 	reg := remotetest.Embedded(t)

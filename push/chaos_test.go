@@ -25,22 +25,22 @@ import (
 	"github.com/xfn-dev/xfn/push"
 )
 
-// canary is a password, which is nowhere to be told. Tokens hold it, too.
+// canary is a password, which no output may contain. Tokens contain it, too.
 const canary = "s3cret"
 
-// kinds are the harms that a faultProxy does.
+// kinds are the faults of a faultProxy.
 var kinds = []string{
 	"drop", "late", "busy", "truncate", "cut", "stall", "delay", "expire", "lie", "absent", "present", "elsewhere", "redirect",
 	"token", "full", "readonly", "forbidden", "shut",
 }
 
-// Whatever a registry and a network do, a push ends with the new package at the
-// tag, or says that it failed and leaves the old one. It tells nobody a password.
+// Whatever a registry and a network do, a push writes the new package to the
+// tag, or fails and leaves the old one. It shows no password.
 func TestChaos(t *testing.T) {
 	chaos(t, func(t *testing.T) http.Handler { return remotetest.Embedded(t) })
 }
 
-// So it does with Docker's registry.
+// The same holds for Docker's registry.
 func TestChaosOfDistribution(t *testing.T) {
 	host := remotetest.Registry(t)
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
@@ -60,7 +60,7 @@ func chaos(t *testing.T, open func(*testing.T) http.Handler) {
 	})
 }
 
-// A trial is a push through a proxy that does harm.
+// A trial is a push through a proxy that injects faults.
 type trial struct {
 	seed uint64
 	// direct is the tag at the registry, and through at the proxy.
@@ -69,8 +69,8 @@ type trial struct {
 	client          *remote.Client
 }
 
-// newTrial sets up a trial, of which the seed says all: what guards the registry,
-// whether by TLS, how much harm is done, and how it ends.
+// newTrial sets up a trial from a seed: authentication and TLS of the registry,
+// the rate of faults, and the final state of the registry.
 func newTrial(t *testing.T, seed uint64, reg http.Handler, cert *remotetest.Certificate) trial {
 	t.Helper()
 	serve, scheme := func(h http.Handler) string { return remotetest.Serve(t, h) }, "http"
@@ -114,7 +114,7 @@ func parsePath(t *testing.T, host, path string) name.Tag {
 	return ref
 }
 
-// stranger is another host, which is to get no credentials.
+// stranger is another host, which must not receive credentials.
 func stranger(t *testing.T, reg http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" || strings.Contains(fmt.Sprint(r.Header, r.URL), canary) {
@@ -124,8 +124,8 @@ func stranger(t *testing.T, reg http.Handler) http.Handler {
 	})
 }
 
-// push pushes an image over another one, and checks what came of it. It returns
-// what harm was done, and the push's error.
+// push pushes an image over another one and checks the result. It returns the
+// number of faults of each kind and the error of the push.
 func (tr trial) push(t *testing.T, after v1.Image) (map[string]int, error) {
 	t.Helper()
 	before := single(t)
@@ -156,7 +156,7 @@ func (tr trial) push(t *testing.T, after v1.Image) (map[string]int, error) {
 		t.Errorf("unclear: %v", err)
 	}
 	if text := fmt.Sprint(&told, err, hint.Of(err)); strings.Contains(text, canary) {
-		t.Errorf("a password is told: %s", text)
+		t.Errorf("the output contains a password: %s", text)
 	}
 	return done, err
 }

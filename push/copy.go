@@ -184,7 +184,7 @@ func (c *copying) findAttached(ctx context.Context, s *source) error {
 	seen := map[v1.Hash]bool{}
 	for depth, subjects := 0, c.unseen(seen); len(subjects) > 0; depth++ {
 		if depth > oci.MaxDepth {
-			return fmt.Errorf("what is attached to it has more attached to it, more than %d deep", oci.MaxDepth)
+			return fmt.Errorf("the artifacts attached to it are nested more than %d deep", oci.MaxDepth)
 		}
 		attached := make([][]*work, len(subjects))
 		lists := make([][]v1.Descriptor, len(subjects))

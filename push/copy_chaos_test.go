@@ -17,8 +17,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Whatever two registries and the networks to them do, a copy ends with all of the
-// new package at the tag, or says that it failed and leaves the old one.
+// Whatever two registries and their networks do, a copy writes the complete new
+// package to the tag, or fails and leaves the old one.
 func TestCopyChaos(t *testing.T) {
 	after, err := random.Image(5<<18, 2)
 	if err != nil {

@@ -33,7 +33,7 @@ func (k keys) Resolve(target authn.Resource) (authn.Authenticator, error) {
 	return authn.Anonymous, nil
 }
 
-// forge answers some requests of a source as tests need it.
+// forge maps paths to the forged responses of a source.
 type forge map[string]http.HandlerFunc
 
 func (f forge) over(h http.Handler) http.Handler {
@@ -63,8 +63,7 @@ func text(o object) []byte {
 	return raw
 }
 
-// indexes is an index whose one entry is there as well, so many times over, and
-// how to get them.
+// indexes returns a forge of n nested indexes.
 func indexes(n int) forge {
 	f, inner := forge{}, text(object{"mediaType": types.OCIImageIndex, "manifests": []object{}})
 	for range n {
@@ -75,7 +74,7 @@ func indexes(n int) forge {
 	return f
 }
 
-// changed is what h answers, but for its body.
+// changed returns the response of h with a changed body.
 func changed(h http.Handler, change func([]byte) []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a := httptest.NewRecorder()
@@ -92,8 +91,7 @@ func flip(b []byte) []byte {
 	return b
 }
 
-// Whatever a source says, the tag stays where it was unless all is well, and the
-// error says what is wrong.
+// Copy reports the fault of a source and does not change the tag.
 func TestCopyHostile(t *testing.T) {
 	const layer = "layer of amd64"
 	image := func(more object) []byte {
@@ -119,48 +117,48 @@ func TestCopyHostile(t *testing.T) {
 		forge  func(http.Handler) forge
 		err    string
 	}{
-		"Missing":    {"nothing is there", root(nil), "is not valid"},
-		"Flipped":    {"a blob has another digest", blob(flip), "other content than its digest says"},
-		"Longer":     {"a blob is longer", blob(func(b []byte) []byte { return append(b, "more"...) }), "is longer than the"},
-		"Shorter":    {"a blob is shorter", blob(func(b []byte) []byte { return b[:3] }), "closed the connection early"},
-		"Gone":       {"a blob is not there", func(http.Handler) forge { return forge{"/blobs/" + digestOf(layer): remotetest.Status(404)} }, "lacks a blob of"},
-		"SizeLies":   {"a manifest says another size", root(sized(7)), "other content than its digest says"},
-		"Negative":   {"a size that is none", root(sized(-1)), "impossible size of -1 bytes"},
-		"Huge":       {"a blob that nobody stores", root(sized(1 << 40)), "impossible size"},
-		"Large":      {"a manifest of more than 4 MiB", root(image(object{"x": strings.Repeat("x", 4<<20)})), "more than 4 MiB"},
-		"LargeChild": {"a child that says so", root(child(with(descriptor(string(types.OCIManifestSchema1), "x"), object{"size": 5 << 20}))), "more than the limit of"},
-		"ChildGone":  {"a child that is not there", root(child(descriptor(string(types.OCIManifestSchema1), "nowhere"))), "has no \"gold/package@sha256:"},
-		"ChildSize": {"a child of another size", func(http.Handler) forge {
+		"Missing":    {"an empty manifest is refused", root(nil), "is not valid"},
+		"Flipped":    {"a blob with another digest is refused", blob(flip), "other content than its digest says"},
+		"Longer":     {"a blob that is longer than its size is refused", blob(func(b []byte) []byte { return append(b, "more"...) }), "is longer than the"},
+		"Shorter":    {"a blob that is shorter than its size is refused", blob(func(b []byte) []byte { return b[:3] }), "closed the connection early"},
+		"Gone":       {"a missing blob is reported", func(http.Handler) forge { return forge{"/blobs/" + digestOf(layer): remotetest.Status(404)} }, "lacks a blob of"},
+		"SizeLies":   {"a manifest with a wrong blob size is refused", root(sized(7)), "other content than its digest says"},
+		"Negative":   {"a negative size is refused", root(sized(-1)), "impossible size of -1 bytes"},
+		"Huge":       {"a blob size of 1 TiB is refused", root(sized(1 << 40)), "impossible size"},
+		"Large":      {"a manifest of more than 4 MiB is refused", root(image(object{"x": strings.Repeat("x", 4<<20)})), "more than 4 MiB"},
+		"LargeChild": {"a child with a size of more than 4 MiB is refused", root(child(with(descriptor(string(types.OCIManifestSchema1), "x"), object{"size": 5 << 20}))), "more than the limit of"},
+		"ChildGone":  {"a missing child is reported", root(child(descriptor(string(types.OCIManifestSchema1), "nowhere"))), "has no \"gold/package@sha256:"},
+		"ChildSize": {"a child with another size is refused", func(http.Handler) forge {
 			inner := image(object{})
 			return forge{
 				"/manifests/v1.0.0":                     saying("", child(with(descriptor(string(types.OCIManifestSchema1), string(inner)), object{"size": 1}))),
 				"/manifests/" + digestOf(string(inner)): saying("", inner),
 			}
 		}, "bytes, and should have 1"},
-		"DigestLies": {"a child of another digest", func(http.Handler) forge {
+		"DigestLies": {"a child with another digest is refused", func(http.Handler) forge {
 			return forge{
 				"/manifests/v1.0.0":            saying("", child(descriptor(string(types.OCIManifestSchema1), "{}"))),
 				"/manifests/" + digestOf("{}"): saying("", image(object{})),
 			}
 		}, "other content than its digest says"},
-		"HeaderLies": {"a tag of another digest than the registry says", func(http.Handler) forge {
+		"HeaderLies": {"a tag with another digest than in the response header is refused", func(http.Handler) forge {
 			return forge{"/manifests/v1.0.0": func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Docker-Content-Digest", digestOf("else"))
 				_, _ = w.Write(image(object{}))
 			}}
 		}, "other content than its digest says"},
-		"Cycle": {"an index that is its own child, by a digest that lies", func(http.Handler) forge {
+		"Cycle": {"an index that lists itself by a wrong digest is refused", func(http.Handler) forge {
 			self := child(descriptor(string(types.OCIImageIndex), "{}"))
 			return forge{"/manifests/v1.0.0": saying("", self), "/manifests/" + digestOf("{}"): saying("", self)}
 		}, "other content than its digest says"},
-		"Deep":       {"indexes in indexes", func(http.Handler) forge { return indexes(6) }, "nested more than 4 deep"},
-		"Many":       {"more than anybody has", root(image(object{"layers": repeat(descriptor("", layer), 10_001)})), "more than 10000 manifests, configs and layers"},
-		"Both":       {"an image that is an index", root(image(object{"manifests": []object{}})), "an image and an index at once"},
+		"Deep":       {"indexes nested too deeply are refused", func(http.Handler) forge { return indexes(6) }, "nested more than 4 deep"},
+		"Many":       {"a manifest with too many layers is refused", root(image(object{"layers": repeat(descriptor("", layer), 10_001)})), "more than 10000 manifests, configs and layers"},
+		"Both":       {"a manifest with the fields of an image and an index is refused", root(image(object{"manifests": []object{}})), "an image and an index at once"},
 		"Neither":    {"a manifest that is neither an image nor an index is refused", root([]byte(`{}`)), "neither an image nor an index"},
 		"Schema1":    {"a manifest of schema 1 is refused", root([]byte(`{"schemaVersion":1,"fsLayers":[]}`)), "schema 1"},
-		"BadDigest":  {"a digest that is none", root(bytes.ReplaceAll(sized(14), []byte(digestOf(layer)), []byte("sha256:x"))), "is not valid"},
-		"EndlessSig": {"signatures of signatures", func(http.Handler) forge { return endless() }, "more attached to it, more than 4 deep"},
-		"SigGone": {"a referrer that is not there", func(h http.Handler) forge {
+		"BadDigest":  {"an invalid digest is refused", root(bytes.ReplaceAll(sized(14), []byte(digestOf(layer)), []byte("sha256:x"))), "is not valid"},
+		"EndlessSig": {"attachments nested too deeply are refused", func(http.Handler) forge { return endless() }, "nested more than 4 deep"},
+		"SigGone": {"a missing referrer is reported", func(h http.Handler) forge {
 			list := text(object{"mediaType": types.OCIImageIndex, "manifests": []object{descriptor(string(types.OCIManifestSchema1), "nowhere")}})
 			return forge{"/manifests/v1.0.0": saying(string(types.OCIManifestSchema1), image(object{})), "/referrers/" + digestOf(string(image(object{}))): saying(string(types.OCIImageIndex), list)}
 		}, "looking for what is attached to"},
@@ -196,7 +194,7 @@ func repeat(o object, n int) []object {
 	return all
 }
 
-// endless is an artifact to which something is attached, to which something is.
+// endless returns a forge of artifacts, each attached to the one before.
 func endless() forge {
 	f := forge{}
 	next := func(i int) string {
@@ -211,7 +209,7 @@ func endless() forge {
 	return f
 }
 
-// A bit that is flipped once does no harm.
+// Copy downloads a blob again after a bit is flipped once.
 func TestCopyReadsAgain(t *testing.T) {
 	const layer = "layer of amd64"
 	src := listing(t)
@@ -227,19 +225,19 @@ func TestCopyReadsAgain(t *testing.T) {
 	s.check(to.Context(), nil)
 }
 
-// A registry that cannot be written to says so, and how far it came.
+// An error of a registry that refuses writes states the progress of the copy.
 func TestCopyToWhatRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		match  func(*http.Request) bool
 		err    string
 	}{
-		"Blobs": {"no blob may be written", remotetest.Method(http.MethodPost), "does not permit this"},
-		"Manifest": {"no manifest may be written", func(r *http.Request) bool {
+		"Blobs": {"the registry refuses blobs", remotetest.Method(http.MethodPost), "does not permit this"},
+		"Manifest": {"the registry refuses manifests", func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/")
 		}, "does not permit this"},
-		"Attached": {"no signature may be written", func(r *http.Request) bool { return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".sig") }, `.sig", which is attached to it`},
-		"Tag": {"the tag may not be moved", func(r *http.Request) bool {
+		"Attached": {"the registry refuses signatures", func(r *http.Request) bool { return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".sig") }, `.sig", which is attached to it`},
+		"Tag": {"the registry refuses the tag", func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/v1.0.0")
 		}, "8 of 8 blobs are in the registry"},
 	}
@@ -264,8 +262,8 @@ func TestCopyToWhatRefuses(t *testing.T) {
 	}
 }
 
-// A tag that may have moved, as only the answer was lost, is not said to be where
-// it was.
+// If the response to the write of a tag is lost, the error does not say that
+// the tag is unchanged.
 func TestLostAnswer(t *testing.T) {
 	inner := remotetest.Handler()
 	var tries atomic.Int64
@@ -286,7 +284,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// A blob that stands in its descriptor need not be at the source.
+// A blob that is embedded in its descriptor need not be at the source.
 func TestCopyEmbedded(t *testing.T) {
 	raw := text(object{
 		"schemaVersion": 2, "mediaType": types.OCIManifestSchema1, "layers": []object{},
@@ -312,13 +310,14 @@ func TestCopyEmbedded(t *testing.T) {
 	}
 }
 
-// A registry without a source.
+// Copy returns an error for a source that does not exist or requires
+// credentials.
 func TestCopyOfNothing(t *testing.T) {
 	to := parse(t, remotetest.Serve(t, listing(t)))
 	for reason, tc := range map[string]struct{ host, err string }{
-		"nothing is there":     {remotetest.Serve(t, listing(t)), `has no "gold/package:v1.0.0"`},
-		"nobody answers":       {remotetest.Nobody(t), "cannot be reached"},
-		"a login that is none": {remotetest.Serve(t, remotetest.BasicAuth(listing(t), "a", "b")), "asks for credentials"},
+		"the source does not exist":       {remotetest.Serve(t, listing(t)), `has no "gold/package:v1.0.0"`},
+		"the source cannot be reached":    {remotetest.Nobody(t), "cannot be reached"},
+		"the source requires credentials": {remotetest.Serve(t, remotetest.BasicAuth(listing(t), "a", "b")), "asks for credentials"},
 	} {
 		o := copyOptions()
 		o.Transport = remote.New(remote.Options{Keychain: keys{}})

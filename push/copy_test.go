@@ -23,7 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/push"
 )
 
-// refersTo are the referrers of a manifest, as clients find them.
+// refersTo returns the referrers of a manifest, as clients find them.
 func refersTo(t *testing.T, repo name.Repository, h v1.Hash) []string {
 	t.Helper()
 	idx, err := ggcr.Referrers(repo.Digest(h.String()))
@@ -42,7 +42,7 @@ func refersTo(t *testing.T, repo name.Repository, h v1.Hash) []string {
 	return list
 }
 
-// listing is a registry that lists referrers.
+// listing returns a registry with the referrers API.
 func listing(t *testing.T) http.Handler {
 	t.Helper()
 	r, err := registry.Open(t.TempDir())
@@ -57,12 +57,12 @@ func listing(t *testing.T) http.Handler {
 	return r
 }
 
-// plain is one that does not.
+// plain returns a registry without the referrers API.
 func plain(*testing.T) http.Handler { return remotetest.Handler() }
 
 func copyOptions() push.CopyOptions { return push.CopyOptions{Options: fast()} }
 
-// Everything is copied, whatever the registries know of referrers.
+// Copy copies all attachments with and without the referrers API.
 func TestCopy(t *testing.T) {
 	kinds := map[string]func(*testing.T) http.Handler{"Listing": listing, "Plain": plain}
 	for from, src := range kinds {
@@ -97,7 +97,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// A list at the fallback tag keeps what others have put there.
+// The referrers list at the fallback tag keeps its other entries.
 func TestCopyMergesLists(t *testing.T) {
 	s := newShelf(t, remotetest.Serve(t, listing(t)))
 	s.fill(true)
@@ -115,12 +115,12 @@ func TestCopyMergesLists(t *testing.T) {
 	}
 }
 
-// A recorder keeps what was asked of h.
+// A recorder records the requests to h.
 type recorder struct {
 	h  http.Handler
 	mu sync.Mutex
-	// asked are requests without their queries, and received how many bytes
-	// each had.
+	// asked are the requests without their queries; received are the bytes
+	// of each.
 	asked    []string
 	received int64
 }
@@ -161,17 +161,17 @@ func TestCopyOnlyWhatIsMissing(t *testing.T) {
 	dry.DryRun = true
 	would := copied(target, dry)
 	if n := dst.count("P", ""); n != 0 || would.Sent == 0 {
-		t.Errorf("a dry run: %d requests change something, %d bytes would be sent", n, would.Sent)
+		t.Errorf("a dry run sends %d writes and plans %d bytes", n, would.Sent)
 	}
 	if got := copied(target, copyOptions()); got.Traffic != would.Traffic {
-		t.Errorf("a dry run says %+v, and then it is %+v", would.Traffic, got.Traffic)
+		t.Errorf("a dry run plans %+v, but the copy is %+v", would.Traffic, got.Traffic)
 	}
 	if n := src.count("GET", "/blobs/"); n != len(s.blobs) {
-		t.Errorf("%d blobs are read, want %d", n, len(s.blobs))
+		t.Errorf("%d blobs are downloaded, want %d", n, len(s.blobs))
 	}
 	again := copied(target, copyOptions())
 	if n := dst.count("P", "") + src.count("GET", "/blobs/"); n != 0 || again.Skipped != would.Sent {
-		t.Errorf("copying again: %d requests for more than looking, %+v", n, again.Traffic)
+		t.Errorf("a second copy sends %d writes or downloads, %+v", n, again.Traffic)
 	}
 	near, err := remote.ParseTag(s.repo.RegistryStr()+"/other/place:v1", "")
 	if err != nil {
@@ -179,28 +179,28 @@ func TestCopyOnlyWhatIsMissing(t *testing.T) {
 	}
 	mounted := copied(near, copyOptions())
 	if n := src.count("GET", "/blobs/"); n != 0 || mounted.Mounted != would.Sent || mounted.Sent != 0 {
-		t.Errorf("in one registry: %d blobs are read, %+v", n, mounted.Traffic)
+		t.Errorf("a copy in one registry downloads %d blobs, %+v", n, mounted.Traffic)
 	}
 	bare := copyOptions()
 	bare.NoSignatures = true
 	res := copied(parse(t, remotetest.Serve(t, listing(t))), bare)
 	if n := src.count("GET", ".sig") + src.count("GET", "/referrers/"); n != 0 || len(res.Attached) != 0 {
-		t.Errorf("without signatures: they were asked for %d times, and %q copied", n, res.Attached)
+		t.Errorf("without signatures: %d requests for signatures, and %q copied", n, res.Attached)
 	}
 }
 
-// What breaks on either side goes on where it was.
+// Copy resumes after a failure of the source or the destination.
 func TestCopyResumes(t *testing.T) {
 	content := strings.Repeat("0123456789abcdef", 4<<16) // 4 MiB
 	cut := int64(len(content)/2 + 77)
 	cases := map[string]struct {
 		reason   string
 		src, dst func(http.Handler) http.Handler
-		want     []string // Range
+		want     []string // the Range headers of the requests
 	}{
-		"Whole":       {"nothing breaks", keep, keep, []string{""}},
-		"Source":      {"the source breaks off", cutDown(cut), keep, []string{"", fmt.Sprintf("bytes=%d-%d", cut, len(content)-1)}},
-		"Destination": {"the destination breaks off", keep, cutUp(cut), []string{"", fmt.Sprintf("bytes=%d-%d", cut, len(content)-1)}},
+		"Whole":       {"a copy without failures reads a blob once", keep, keep, []string{""}},
+		"Source":      {"a download resumes after the source fails", cutDown(cut), keep, []string{"", fmt.Sprintf("bytes=%d-%d", cut, len(content)-1)}},
+		"Destination": {"an upload resumes after the destination fails", keep, cutUp(cut), []string{"", fmt.Sprintf("bytes=%d-%d", cut, len(content)-1)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestCopyResumes(t *testing.T) {
 			}
 			s.check(to.Context(), nil)
 			if !slices.Equal(ranges, tc.want) {
-				t.Errorf("%s: the blob is asked for by ranges %q, want %q", tc.reason, ranges, tc.want)
+				t.Errorf("%s: the requests for the blob have the ranges %q, want %q", tc.reason, ranges, tc.want)
 			}
 		})
 	}
@@ -231,7 +231,8 @@ func TestCopyResumes(t *testing.T) {
 
 func keep(h http.Handler) http.Handler { return h }
 
-// cutDown breaks answers with blobs off that are not asked for from the middle.
+// cutDown closes the connection after n bytes of a blob, unless the request has
+// a range.
 func cutDown(n int64) func(http.Handler) http.Handler {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -257,7 +258,7 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// cutUp keeps only so much of the first PATCH.
+// cutUp stores only the first n bytes of the first PATCH.
 func cutUp(n int64) func(http.Handler) http.Handler {
 	return func(h http.Handler) http.Handler {
 		return remotetest.Faults(h, 1, remotetest.Method(http.MethodPatch), func(w http.ResponseWriter, r *http.Request) {
@@ -275,7 +276,7 @@ func (d discardWriter) Header() http.Header       { return d.h }
 func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 func (discardWriter) WriteHeader(int)             {}
 
-// A tag that moves meanwhile does not change what is copied.
+// A tag that moves during a copy does not change what is copied.
 func TestCopyOfWhatMoves(t *testing.T) {
 	inner := listing(t)
 	s := newShelf(t, remotetest.Serve(t, inner))
@@ -294,11 +295,11 @@ func TestCopyOfWhatMoves(t *testing.T) {
 		t.Fatalf("got %s, %v, want %s", res.Digest, err, want)
 	}
 	if desc, err := ggcr.Get(to); err != nil || desc.Digest != want {
-		t.Errorf("at the tag is %v (%v), want %s", desc, err, want)
+		t.Errorf("the tag is at %v (%v), want %s", desc, err, want)
 	}
 }
 
-// Credentials go to the registry that they are of.
+// Each registry receives only its own credentials.
 func TestCopyCredentials(t *testing.T) {
 	src, dst := listing(t), listing(t)
 	s := newShelf(t, remotetest.Serve(t, src))

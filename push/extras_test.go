@@ -21,7 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/push"
 )
 
-// tagged is gold/package with tags.
+// tagged returns gold/package with tags.
 func tagged(t *testing.T, host string, tags ...string) (all []name.Tag) {
 	t.Helper()
 	for _, tag := range tags {
@@ -34,7 +34,7 @@ func tagged(t *testing.T, host string, tags ...string) (all []name.Tag) {
 	return all
 }
 
-// Tags that are at the package are left alone, and the others move.
+// Tags that are at the package are not written; the others move.
 func TestTags(t *testing.T) {
 	var puts atomic.Int64
 	inner := remotetest.Handler()
@@ -61,7 +61,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// An error says which tags are where.
+// An error states the digest that each tag is at.
 func TestState(t *testing.T) {
 	inner := remotetest.Handler()
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// A dry run says what a push would do, and does nothing.
+// A dry run computes the result of a push and writes nothing.
 func TestDryRun(t *testing.T) {
 	inner := remotetest.Handler()
 	dry := true
@@ -109,8 +109,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// What the base image's repository has is mounted: that which the package
-// names, and those that the caller names.
+// Push mounts blobs from the repository of the base image and from those that
+// the options name.
 func TestMount(t *testing.T) {
 	base, err := random.Image(1000, 2)
 	if err != nil {
@@ -122,19 +122,19 @@ func TestMount(t *testing.T) {
 		from      []string
 		mounted   bool
 	}{
-		"Base":      {"the package names its base", "HOST/gold/base:v1", nil, true},
-		"Named":     {"the caller names it", "", []string{"gold/none", "gold/base"}, true},
-		"Elsewhere": {"a base on another registry", "registry.example.org/gold/base:v1", nil, false},
-		"Garbage":   {"a base that is none", "HOST/gold base", nil, false},
-		"Upwards":   {"a base that would be another path of the registry", "HOST/gold/../gold/base:v1", nil, false},
-		"None":      {"nobody names one", "", nil, false},
+		"Base":      {"the base image in the package's annotations is mounted from", "HOST/gold/base:v1", nil, true},
+		"Named":     {"a repository in MountFrom is mounted from", "", []string{"gold/none", "gold/base"}, true},
+		"Elsewhere": {"a base image in another registry is not mounted from", "registry.example.org/gold/base:v1", nil, false},
+		"Garbage":   {"an invalid base image reference is ignored", "HOST/gold base", nil, false},
+		"Upwards":   {"a base image reference with .. in its path is ignored", "HOST/gold/../gold/base:v1", nil, false},
+		"None":      {"without a base image nothing is mounted", "", nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			registry := mounting(t, base)
 			host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if strings.Contains(r.URL.Path, "/../") {
-					t.Errorf("it asked for %s", r.URL.Path)
+					t.Errorf("a request for %s was sent", r.URL.Path)
 				}
 				registry.ServeHTTP(w, r)
 			}))
@@ -166,8 +166,8 @@ func repository(t *testing.T, host, path string) name.Repository {
 	return repo
 }
 
-// mounting is a registry in which only gold/base has blobs, those of base, and
-// which mounts them.
+// mounting returns a registry that mounts the blobs of base from gold/base, the
+// only repository with blobs.
 func mounting(t *testing.T, base v1.Image) http.Handler {
 	t.Helper()
 	sizes := map[string]string{}
@@ -194,30 +194,30 @@ func mounting(t *testing.T, base v1.Image) http.Handler {
 	})
 }
 
-// A package whose layers are not what its config says is refused before
-// anything is sent, if somebody asks for that. What is at the tag is not read.
+// With Prove, a package with wrong diff IDs is refused before the upload,
+// unless it is at the tag already.
 func TestProve(t *testing.T) {
 	wrong := artifact(t, "file-wrong-diffid/in/a.xpkg")
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	_, err := push.Artifact(t.Context(), ref, wrong, push.Options{Prove: true})
 	if err == nil || !strings.Contains(err.Error(), "in its config") || !strings.Contains(err.Error(), "none of 3 blobs is known to be in the registry") {
-		t.Errorf("got %v, want a refusal", err)
+		t.Errorf("got %v, want an error about the diff ID", err)
 	}
 	if isAt(t, ref, wrong) {
-		t.Error("it was pushed")
+		t.Error("the tag was written")
 	}
 	if _, err := push.Artifact(t.Context(), ref, multi(t), push.Options{Prove: true}); err != nil {
-		t.Errorf("a package that is right: %v", err)
+		t.Errorf("a package with correct diff IDs: %v", err)
 	}
 	for _, prove := range []bool{false, true} {
 		if _, err := push.Artifact(t.Context(), ref, wrong, push.Options{Prove: prove}); err != nil {
-			t.Errorf("prove %t, while it is at the tag: %v", prove, err)
+			t.Errorf("prove %t, with the package at the tag: %v", prove, err)
 		}
 	}
 }
 
-// A gated layer, once it is closed, gives no more than half of it until its gate
-// is opened.
+// gated is a layer that, once closed, returns at most half of its bytes until
+// its gate is opened.
 type gated struct {
 	v1.Layer
 	closed              atomic.Bool
@@ -246,7 +246,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A gatedReader is closed after all that it gave was counted.
+// A gatedReader is closed after its bytes are counted.
 type gatedReader struct {
 	io.Reader
 	closed chan struct{}
@@ -257,7 +257,7 @@ func (r gatedReader) Close() error {
 	return nil
 }
 
-// refuse answers while the layer is still being sent.
+// refuse responds while the layer is still being uploaded.
 func (g *gated) refuse(w http.ResponseWriter, _ *http.Request) {
 	<-g.waiting
 	c := http.NewResponseController(w)
@@ -268,8 +268,8 @@ func (g *gated) refuse(w http.ResponseWriter, _ *http.Request) {
 	<-g.read
 }
 
-// Nothing is told after the push has ended, even if what it gave up is still
-// being read.
+// No progress is reported after the end of the push, even if an abandoned
+// request still reads its body.
 func TestProgressEnds(t *testing.T) {
 	layer, err := random.Layer(2<<20, types.OCILayer)
 	if err != nil {
@@ -288,12 +288,12 @@ func TestProgressEnds(t *testing.T) {
 	var ended atomic.Bool
 	_, err = push.Artifact(t.Context(), parse(t, host), a, push.Options{Progress: func(text string, done, _ int64) {
 		if ended.Load() {
-			t.Errorf("after the end: %s: %d bytes", text, done)
+			t.Errorf("progress after the end: %s: %d bytes", text, done)
 		}
 	}})
 	ended.Store(true)
 	if err == nil {
-		t.Error("the push was refused, and says nothing of it")
+		t.Error("the push returned no error")
 	}
 	close(g.gate)
 	e2e.Receive(t, g.read)

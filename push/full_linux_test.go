@@ -14,9 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/push"
 )
 
-// A registry whose disk gets full in the middle of a push keeps the old package
-// at the tag. Ours takes the new one when there is room again; Docker's may be left
-// with an empty link to a layer, and then answers 500 for good.
+// If the disk of a registry is full during a push, the tag stays at the old
+// package. Our registry accepts the new one when space is free again; Docker's
+// may keep an empty link to a layer, and then always returns 500.
 func TestFullDisk(t *testing.T) {
 	for name, tc := range map[string]struct {
 		serve func(t *testing.T, dir string) string
@@ -38,7 +38,7 @@ func TestFullDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=32m"); err != nil {
-				t.Skipf("no disk can be mounted here: %v", err)
+				t.Skipf("this system cannot mount a tmpfs: %v", err)
 			}
 			t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 			ref := parse(t, tc.serve(t, dir))
@@ -66,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := push.Artifact(t.Context(), ref, after, fast()); err != nil {
-				t.Errorf("with room: %v", err)
+				t.Errorf("after space is free again: %v", err)
 			}
 			checkTag(t, ref, after)
 		})

@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A plan lists what has to be in the registry.
+// A plan lists the blobs and manifests that the registry must have.
 type plan struct {
 	result Result
 	// blobs are the layers and configs of all images, each once.
@@ -28,7 +28,7 @@ type plan struct {
 	manifests []*oci.Manifest
 	// bases are the images that the package says it was made from.
 	bases []string
-	// size is that of the blobs.
+	// size is the total size of the blobs.
 	size int64
 
 	seen map[v1.Hash]bool
@@ -115,7 +115,7 @@ func opener(content []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 }
 
-// prove makes sure that layers unpack to what their config says.
+// prove checks that uncompressed layers have the diff IDs of their config.
 func (p *plan) prove(ctx context.Context, jobs int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(jobs)

@@ -16,25 +16,26 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// faultProxy is a proxy to a registry that does harm to some requests, by a seed.
+// faultProxy is a proxy that injects faults into some requests, chosen by a
+// seed.
 type faultProxy struct {
-	// Next is the registry, and who guards it.
+	// Next is the registry behind its authentication.
 	Next http.Handler
-	// Direct is the registry without its guard.
+	// Direct is the registry without authentication.
 	Direct http.Handler
-	// Storage is another host of the same registry without its guard, as
-	// http://HOST:PORT: some uploads and blobs are sent there.
+	// Storage is another host of the same registry without authentication,
+	// as http://HOST:PORT: some uploads and blobs are redirected to it.
 	Storage string
-	// Tokens guards the registry, or is nil.
+	// Tokens is the token server of the registry, or nil.
 	Tokens *tokenServer
-	// Rate is the share of requests that are harmed.
+	// Rate is the share of requests with a fault.
 	Rate float64
-	// RetryAfter is what a busy registry asks for, if that is not "".
+	// RetryAfter is the Retry-After header of a busy registry, if not "".
 	RetryAfter string
-	// Slow is how many requests may wait for their answer in vain.
+	// Slow is how many requests may wait until the client times out.
 	Slow int
-	// Fate is what happens at request FateAt, and stays so: "full", "readonly",
-	// "shut", "forbidden", or nothing.
+	// Fate is the permanent fault from request FateAt on: "full",
+	// "readonly", "shut", "forbidden", or "".
 	Fate   string
 	FateAt int
 
@@ -47,14 +48,14 @@ type faultProxy struct {
 	under sync.WaitGroup
 }
 
-// Begin sets the seed. A faultProxy serves after it, and until End.
+// Begin sets the seed. The proxy serves requests after Begin and until End.
 func (c *faultProxy) Begin(seed uint64) {
 	c.rand, c.done = rand.New(rand.NewPCG(seed, 1)), map[string]int{}
 	c.next, c.end = make(chan struct{}), make(chan struct{})
 }
 
-// End lets go of all requests that wait, and returns after they have ended: how
-// often each kind of harm was done. Those that arrive later are not served.
+// End releases all waiting requests and returns the number of faults of each
+// kind after they have ended. Later requests are not served.
 func (c *faultProxy) End() map[string]int {
 	c.mu.Lock()
 	close(c.end)
@@ -63,7 +64,7 @@ func (c *faultProxy) End() map[string]int {
 	return c.done
 }
 
-// enter counts a request as one that is served, unless all is over.
+// enter counts a request as served, unless End was called.
 func (c *faultProxy) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,8 +95,8 @@ func (c *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// choose returns what happens to a request, a number for it, and what the next
-// request closes.
+// choose returns the fault of a request, a random number for it, and the
+// channel that the next request closes.
 func (c *faultProxy) choose(r *http.Request) (kind string, n int64, next chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,13 +126,13 @@ func (c *faultProxy) choose(r *http.Request) (kind string, n int64, next chan st
 	return kind, n, c.next
 }
 
-// fits says whether the proxy's fate is one for a request: most are for those
-// that would change something.
+// fits reports whether the proxy's fate applies to a request: most apply only
+// to writes.
 func (c *faultProxy) fits(r *http.Request) bool {
 	return c.Fate == "shut" || r.Method != http.MethodGet && r.Method != http.MethodHead
 }
 
-// harms are what can happen to a request.
+// harms returns the faults that are possible for a request.
 func (c *faultProxy) harms(r *http.Request) []string {
 	all := []string{"drop", "busy", "late", "truncate"}
 	upload, blob := strings.Contains(r.URL.Path, "/blobs/uploads/"), strings.Contains(r.URL.Path, "/blobs/")
@@ -160,12 +161,12 @@ func (c *faultProxy) harms(r *http.Request) []string {
 
 func (c *faultProxy) harm(kind string, n int64, w http.ResponseWriter, r *http.Request) {
 	switch kind {
-	case "drop": // before anything is done
+	case "drop": // before the registry gets the request
 		remotetest.Reset(w, r)
-	case "late": // after all is done
+	case "late": // after the registry served the request
 		c.Next.ServeHTTP(httptest.NewRecorder(), r)
 		remotetest.Reset(w, r)
-	case "cut": // in the middle
+	case "cut": // in the middle of the request
 		part := r.Clone(r.Context())
 		part.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, n), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		c.Next.ServeHTTP(httptest.NewRecorder(), part)
@@ -179,7 +180,7 @@ func (c *faultProxy) harm(kind string, n int64, w http.ResponseWriter, r *http.R
 		c.Next.ServeHTTP(w, r)
 	case "elsewhere":
 		c.elsewhere(w, r)
-	case "token": // has expired
+	case "token": // with expired tokens
 		c.Next.ServeHTTP(w, r)
 	case "full", "readonly", "forbidden", "shut":
 		c.fail(kind, w, r)
@@ -188,7 +189,7 @@ func (c *faultProxy) harm(kind string, n int64, w http.ResponseWriter, r *http.R
 	}
 }
 
-// lie answers what is not so.
+// lie responds with false information.
 func (c *faultProxy) lie(kind string, n int64, w http.ResponseWriter, r *http.Request) {
 	code := http.StatusOK
 	switch kind {
@@ -211,7 +212,7 @@ func (c *faultProxy) lie(kind string, n int64, w http.ResponseWriter, r *http.Re
 	w.WriteHeader(code)
 }
 
-// fail answers as a registry does that does nothing more.
+// fail responds as a registry in a permanent fault.
 func (c *faultProxy) fail(fate string, w http.ResponseWriter, r *http.Request) {
 	code, text := 0, ""
 	switch fate {
@@ -219,7 +220,7 @@ func (c *faultProxy) fail(fate string, w http.ResponseWriter, r *http.Request) {
 		code, text = http.StatusInsufficientStorage, "no space left on device"
 	case "readonly":
 		code, text = http.StatusMethodNotAllowed, "the registry is read-only"
-	case "forbidden": // and tells what it should not
+	case "forbidden": // with credentials in the response
 		code, text = http.StatusForbidden, "not with "+r.Header.Get("Authorization")
 	case "shut":
 		if c.Tokens != nil {
@@ -235,8 +236,8 @@ func (c *faultProxy) fail(fate string, w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":%q}]}`, text)
 }
 
-// delay serves a request only when the next one has come, which may be the same
-// again, from a client that has lost patience.
+// delay serves a request only after the next one arrived, which may be a retry
+// of a client that timed out.
 func (c *faultProxy) delay(w http.ResponseWriter, r *http.Request, next chan struct{}) {
 	select {
 	case <-next:
@@ -246,7 +247,7 @@ func (c *faultProxy) delay(w http.ResponseWriter, r *http.Request, next chan str
 	}
 }
 
-// stall takes some of a request, and then nothing more.
+// stall reads a part of a request and then blocks.
 func (c *faultProxy) stall(n int64, w http.ResponseWriter, r *http.Request) {
 	_, _ = io.CopyN(io.Discard, r.Body, n)
 	conn, _, err := http.NewResponseController(w).Hijack()
@@ -257,7 +258,7 @@ func (c *faultProxy) stall(n int64, w http.ResponseWriter, r *http.Request) {
 	_ = conn.Close()
 }
 
-// truncate sends so many bytes of an answer, or fewer than there are.
+// truncate sends at most n bytes of a response.
 func (c *faultProxy) truncate(n int64, w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	c.Next.ServeHTTP(answer, r)
@@ -277,7 +278,7 @@ func (c *faultProxy) truncate(n int64, w http.ResponseWriter, r *http.Request) {
 	_ = conn.Close()
 }
 
-// elsewhere lets an upload go on at another host.
+// elsewhere redirects an upload to another host.
 func (c *faultProxy) elsewhere(w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	c.Next.ServeHTTP(answer, r)
@@ -289,7 +290,7 @@ func (c *faultProxy) elsewhere(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes())
 }
 
-// direct is a request to the same place as another.
+// direct returns a request to the same path as r.
 func direct(method string, r *http.Request) *http.Request {
 	same := httptest.NewRequest(method, r.URL.RequestURI(), nil)
 	same.Host = r.Host

@@ -72,8 +72,8 @@ func TestResult(t *testing.T) {
 		a      xpkg.Artifact
 		want   push.Result
 	}{
-		"Image": {"a package without a platform has none", single(t), push.Result{MediaType: types.OCIManifestSchema1}},
-		"Index": {"an index has those of its images", multi(t), push.Result{MediaType: types.OCIImageIndex, Platforms: []string{"linux/amd64", "linux/arm64/v8"}}},
+		"Image": {"an image without a platform gives no platforms", single(t), push.Result{MediaType: types.OCIManifestSchema1}},
+		"Index": {"an index gives the platforms of its images", multi(t), push.Result{MediaType: types.OCIImageIndex, Platforms: []string{"linux/amd64", "linux/arm64/v8"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestResult(t *testing.T) {
 				t.Fatal(err)
 			}
 			if desc.Digest != got.Digest || desc.MediaType != got.MediaType {
-				t.Errorf("the registry has %s, %s at the tag", desc.Digest, desc.MediaType)
+				t.Errorf("the tag in the registry is at %s, %s", desc.Digest, desc.MediaType)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestResult(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.Handler())
-	for _, reason := range []string{"everything is sent", "nothing is sent, and all is there"} {
+	for _, reason := range []string{"progress of an upload of all blobs", "progress of a push without uploads"} {
 		var mu sync.Mutex
 		var events []progress.Event
 		_, err := push.Artifact(t.Context(), parse(t, host), multi(t), push.Options{Jobs: 1, Progress: progress.Func(func(e progress.Event) {
@@ -127,7 +127,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Pushing what is there already asks for the tag, and no more.
+// A push without changes requests only the tag.
 func TestUnchanged(t *testing.T) {
 	inner := remotetest.Handler()
 	var mu sync.Mutex
@@ -150,19 +150,19 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// A fault at each request of a push in turn: if it passes, so does the push; if
-// it stays, the old package stays at the tag.
+// For a fault at each request in turn: if it is transient, the push succeeds;
+// if it is permanent, the tag stays at the old package.
 func TestFaults(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		fault  http.HandlerFunc
 		stays  bool
 	}{
-		"Busy":      {"a busy moment", remotetest.Status(503), false},
-		"Reset":     {"a broken connection", remotetest.Reset, false},
-		"Down":      {"a registry that goes down", remotetest.Status(500), true},
-		"Forbidden": {"a permission that ends", remotetest.Status(403), true},
-		"Resets":    {"a network that goes down", remotetest.Reset, true},
+		"Busy":      {"a transient 503", remotetest.Status(503), false},
+		"Reset":     {"a transient connection reset", remotetest.Reset, false},
+		"Down":      {"a permanent 500", remotetest.Status(500), true},
+		"Forbidden": {"a permanent 403", remotetest.Status(403), true},
+		"Resets":    {"permanent connection resets", remotetest.Reset, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -175,8 +175,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// faultAt pushes with a fault at the nth request, and from there on if it
-// stays. It returns false if there are fewer requests.
+// faultAt pushes with a fault at the nth request, and at all later ones if it
+// is permanent. It returns false if there are fewer requests.
 func faultAt(t *testing.T, n int64, fault http.HandlerFunc, stays bool, reason string) bool {
 	t.Helper()
 	inner := remotetest.Handler()
@@ -220,7 +220,7 @@ func checkTag(t *testing.T, ref name.Tag, want xpkg.Artifact) {
 		t.Fatal(err)
 	}
 	if desc.Digest != h {
-		t.Fatalf("%s is at the tag, want %s", desc.Digest, h)
+		t.Fatalf("the tag is at %s, want %s", desc.Digest, h)
 	}
 	if _, ok := want.(v1.ImageIndex); !ok {
 		return
@@ -253,7 +253,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// The file that comes back is the one that was pushed.
+// A pushed and pulled package gives the same file.
 func TestThereAndBack(t *testing.T) {
 	pushed, back := filepath.Join(t.TempDir(), "pushed.xpkg"), filepath.Join(t.TempDir(), "back.xpkg")
 	if err := xpkg.WriteFile(t.Context(), pushed, multi(t), nil); err != nil {
@@ -272,7 +272,7 @@ func TestThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if read(t, pushed) != read(t, back) {
-		t.Error("another file came back")
+		t.Error("the pulled file differs")
 	}
 }
 

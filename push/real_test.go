@@ -15,8 +15,9 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// What is pushed to Docker's registry, however that is protected, is there: each
-// image whole, with one layer that is marked as the package.
+// A package that is pushed to Docker's registry, with each kind of
+// authentication, is complete: every image has one layer that is marked as the
+// package.
 func TestRealRegistry(t *testing.T) {
 	cert := remotetest.NewCertificate(t)
 	for name, site := range map[string]struct {
@@ -61,7 +62,7 @@ func TestRealRegistry(t *testing.T) {
 	}
 }
 
-// roots is the pool of who signed a certificate.
+// roots returns a pool with the issuer of a certificate.
 func roots(t *testing.T, c *remotetest.Certificate) *x509.CertPool {
 	t.Helper()
 	pem, err := os.ReadFile(c.CA)

@@ -19,12 +19,12 @@ import (
 
 type object = map[string]any
 
-// A shelf is what a test puts into a registry by hand.
+// A shelf stores artifacts in a registry, without package push.
 type shelf struct {
 	t     *testing.T
 	repo  name.Repository
 	blobs []string // digests
-	// at are the digests of the manifests, by what they are put at.
+	// at are the digests of the manifests by their tags or digests.
 	at map[string]v1.Hash
 }
 
@@ -38,7 +38,7 @@ func descriptor(mediaType, content string) object {
 
 func digestOf(content string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(content))) }
 
-// blob puts a blob, and returns its descriptor.
+// blob uploads a blob and returns its descriptor.
 func (s *shelf) blob(mediaType, content string) object {
 	s.t.Helper()
 	put(s.t, http.MethodPost, s.repo, "blobs/uploads/?digest="+digestOf(content), "application/octet-stream", content)
@@ -46,10 +46,11 @@ func (s *shelf) blob(mediaType, content string) object {
 	return descriptor(mediaType, content)
 }
 
-// manifest puts a manifest at a tag, or at its digest, and returns its descriptor.
+// manifest writes a manifest to a tag, or to its digest, and returns its
+// descriptor.
 func (s *shelf) manifest(tag string, o object) object {
 	s.t.Helper()
-	raw, err := json.MarshalIndent(o, "", " ") // Nobody else has these bytes.
+	raw, err := json.MarshalIndent(o, "", " ") // No other manifest has these bytes.
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func put(t *testing.T, method string, repo name.Repository, path, mediaType, bod
 	}
 }
 
-// with returns o with more in it.
+// with returns o with the fields of more.
 func with(o object, more object) object {
 	o = maps.Clone(o)
 	maps.Copy(o, more)
@@ -119,8 +120,8 @@ func (s *shelf) referrer(subject object, artifactType string) object {
 	return with(d, object{"artifactType": artifactType})
 }
 
-// fill puts an artifact with all that can be attached to it at v1.0.0. If the
-// registry does not list referrers, a list is put.
+// fill stores an artifact with all kinds of attachments at v1.0.0. If listed is
+// false, it also stores the list of referrers.
 func (s *shelf) fill(listed bool) {
 	s.t.Helper()
 	amd := with(s.image("", "amd64", object{}), object{"platform": object{"os": "linux", "architecture": "amd64"}})
@@ -158,11 +159,11 @@ func (s *shelf) fill(listed bool) {
 	for digest, list := range lists {
 		put := maps.Clone(s.at)
 		s.index(strings.Replace(digest, ":", "-", 1), object{}, list...)
-		s.at = put // The list is no part of it.
+		s.at = put // The copy does not include the list itself.
 	}
 }
 
-// check makes sure that all is at another registry, and the same.
+// check fails unless another registry has the same artifacts.
 func (s *shelf) check(repo name.Repository, rename map[string]string) {
 	s.t.Helper()
 	for at, h := range s.at {
@@ -175,7 +176,7 @@ func (s *shelf) check(repo name.Repository, rename map[string]string) {
 		}
 		desc, err := ggcr.Get(ref)
 		if err != nil {
-			s.t.Errorf("%s is not there: %v", at, err)
+			s.t.Errorf("%s is missing: %v", at, err)
 			continue
 		}
 		original, err := ggcr.Get(s.repo.Digest(h.String()))
@@ -183,7 +184,7 @@ func (s *shelf) check(repo name.Repository, rename map[string]string) {
 			s.t.Fatal(err)
 		}
 		if desc.Digest != h || desc.MediaType != original.MediaType || !bytes.Equal(desc.Manifest, original.Manifest) {
-			s.t.Errorf("at %s is %s, want %s", at, desc.Digest, h)
+			s.t.Errorf("%s is at %s, want %s", at, desc.Digest, h)
 		}
 	}
 	for _, h := range s.blobs {

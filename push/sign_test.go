@@ -50,8 +50,8 @@ func TestSign(t *testing.T) {
 	}{
 		{"without a key nothing is signed", nil, false, []int{0, 0}},
 		{"a package that is at the tag already can be signed later", mine, true, []int{1, 0}},
-		{"one signature of a key is enough", mine, false, []int{1, 0}},
-		{"another key adds its own", yours, true, []int{1, 1}},
+		{"a key signs a package once", mine, false, []int{1, 0}},
+		{"a second key adds its signature", yours, true, []int{1, 1}},
 		{"a further signature by a key is not added", mine, false, []int{1, 1}},
 		{"a push without a key keeps the signatures", nil, false, []int{1, 1}},
 	}
@@ -73,8 +73,8 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// The signature is there before any tag is at the package, and the package before
-// its signature.
+// The signature is written before any tag is, and the package before its
+// signature.
 func TestSignOrder(t *testing.T) {
 	inner := remotetest.Handler()
 	var puts []string
@@ -112,7 +112,7 @@ func TestSignDryRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Signed != signed || !strings.HasSuffix(got.Signature, ".sig") || writes.Load() != 0 {
-			t.Errorf("it would sign: %t, at %q, after %d writes", got.Signed, got.Signature, writes.Load())
+			t.Errorf("a dry run reports signed %t at %q after %d writes", got.Signed, got.Signature, writes.Load())
 		}
 		o.DryRun = false
 		if _, err := push.Artifact(t.Context(), parse(t, host), single(t), o); err != nil {
@@ -120,7 +120,7 @@ func TestSignDryRun(t *testing.T) {
 		}
 		o.DryRun = true
 	}
-	// A repository that does not exist yet may refuse to be read.
+	// A registry may refuse to read a repository that does not exist yet.
 	closed := remotetest.Serve(t, tokens(remotetest.Handler(), remotetest.Status(http.StatusForbidden)))
 	o.Transport = remote.New(remote.Options{Keychain: keychain{"gold", "s3cret"}})
 	if got, err := push.Artifact(t.Context(), parse(t, closed), single(t), o); err != nil || !got.Signed {
@@ -128,15 +128,15 @@ func TestSignDryRun(t *testing.T) {
 	}
 }
 
-// A fault at each request in turn, which stays: a tag at the new package means that
-// its signature is there, and the signatures of others are never lost.
+// For a permanent fault at each request in turn: a tag at the new package has
+// its signature, and other signatures are never lost.
 func TestSignFaults(t *testing.T) {
 	mine, yours := imagetest.Key(t), imagetest.Key(t)
 	for n := int64(1); ; n++ {
 		inner := remotetest.Handler()
 		ref := parse(t, remotetest.Serve(t, inner))
 		before, after := single(t), multi(t)
-		for _, a := range []xpkg.Artifact{after, before} { // The tag is back at before.
+		for _, a := range []xpkg.Artifact{after, before} { // The tag was moved back to before.
 			if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()}); err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestSignFaults(t *testing.T) {
 		}
 		if seen.Load() < n {
 			if err != nil || by[1] != 1 {
-				t.Errorf("without a fault: %d signatures, error %v", by[1], err)
+				t.Errorf("without faults: %d signatures, error %v", by[1], err)
 			}
 			return
 		}
@@ -171,7 +171,7 @@ func TestSignFaults(t *testing.T) {
 	}
 }
 
-// What is at the tag of the signatures may be anything.
+// An index at the tag of the signatures is refused.
 func TestSignOverOther(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	a := single(t)
@@ -210,7 +210,7 @@ func TestSignRealRegistry(t *testing.T) {
 	}
 }
 
-// Signatures that may not be read are not written over.
+// Signatures that cannot be read are not replaced.
 func TestSignUnread(t *testing.T) {
 	mine, yours := imagetest.Key(t), imagetest.Key(t)
 	inner := remotetest.Handler()

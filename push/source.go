@@ -98,7 +98,7 @@ type checked struct {
 }
 
 // open returns the bytes from offset from. Reading to the end of a blob with another
-// digest fails with a *oci.MismatchError. The digest is computed anew when the blob
+// digest fails with a *oci.MismatchError. The digest is computed again when the blob
 // is opened from its start after that.
 func (c *checked) open(ctx context.Context, from int64) (io.ReadCloser, error) {
 	return &checkedReader{c, c.source.repo.Stream(ctx, c.desc, from), from}, nil

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// tokenServer lets only those reach a registry who have a token, which a user gets by
-// password: the Docker registry's "Token Authentication".
+// tokenServer requires a token for each request and issues tokens for a
+// password (Docker registry, "Token Authentication").
 type tokenServer struct {
 	next           http.Handler
 	user, password string
@@ -20,13 +20,13 @@ type tokenServer struct {
 	shut  bool
 }
 
-// newTokenServer returns tokenServer for next. All tokens hold the password: what looks
-// for that finds them, too.
+// newTokenServer returns a tokenServer for next. Its tokens contain the
+// password, so that a search for the password finds them, too.
 func newTokenServer(next http.Handler, user, password string) *tokenServer {
 	return &tokenServer{next: next, user: user, password: password, valid: map[string]bool{}}
 }
 
-// Expire ends all tokens, and returns whether there were any.
+// Expire revokes all tokens and reports whether there were any.
 func (t *tokenServer) Expire() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -35,7 +35,7 @@ func (t *tokenServer) Expire() bool {
 	return some
 }
 
-// Shut ends all tokens, and gives no more.
+// Shut revokes all tokens and issues no more.
 func (t *tokenServer) Shut() {
 	t.Expire()
 	t.mu.Lock()

@@ -30,7 +30,7 @@ func exampleRequest() render.Request {
 	}
 }
 
-// exampleBucket desires a Bucket.
+// exampleBucket composes a Bucket.
 var exampleBucket = function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	object, err := structpb.NewStruct(map[string]any{"apiVersion": "s3.example.org/v1", "kind": "Bucket"})
 	if err != nil {
@@ -42,7 +42,7 @@ var exampleBucket = function.RunnerFunc(func(context.Context, string, *fnv1.RunF
 	}, nil
 })
 
-// The pipeline's function is called in process.
+// The function of the pipeline is called in process.
 func ExampleRender() {
 	got, err := render.Render(context.Background(), function.Mux{"function-bucket": exampleBucket}, exampleRequest())
 	if err != nil {
@@ -69,7 +69,7 @@ func ExampleFatalError() {
 	// Output: step bucket of function function-bucket: the quota is used up
 }
 
-// Documents returns what a command would print.
+// Documents returns the documents that a command would print.
 func ExampleResult_Documents() {
 	got, err := render.Render(context.Background(), exampleBucket, exampleRequest())
 	if err != nil {

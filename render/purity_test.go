@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestPure holds the engine's own files to what makes a render repeatable: no
-// files, network, randomness or clock.
+// TestPure fails if the engine uses files, the network, random numbers or the
+// clock, which would make a render unrepeatable.
 func TestPure(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
@@ -61,7 +61,7 @@ func impurities(file *ast.File) []string {
 	return faults
 }
 
-// TestImpuritiesAreSeen makes sure that TestPure can fail.
+// TestImpuritiesAreSeen checks that TestPure can fail.
 func TestImpuritiesAreSeen(t *testing.T) {
 	const src = `package p
 import ("os/exec"; "net"; "time")

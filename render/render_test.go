@@ -26,7 +26,7 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// answer is a Runner that always gives the same response.
+// answer returns a Runner that always returns the same response.
 func answer(rsp *fnv1.RunFunctionResponse) function.Runner {
 	return function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return rsp, nil
@@ -73,7 +73,7 @@ func request(t testing.TB, profile render.Profile, xr string) render.Request {
 
 var profiles = []render.Profile{render.V2, render.Classic}
 
-// TestComposed covers what the golden cases of other folders leave open.
+// TestComposed covers details that the golden cases do not.
 func TestComposed(t *testing.T) {
 	const bolt = `"apiVersion": "parts.gold.test/v1", "kind": "Bolt"`
 	cases := map[string]struct {
@@ -84,27 +84,27 @@ func TestComposed(t *testing.T) {
 		want    map[render.Profile]any
 	}{
 		"PrefixCutAtDash": {
-			"a prefix that has a dash where it is cut keeps it, and gets no second one",
+			"a name prefix that is cut at a dash gets no second dash",
 			`{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: ` + strings.Repeat("a", 50) + `-bcd, uid: u}}`,
 			`{` + bolt + `}`,
 			[]string{"metadata", "name"},
 			map[render.Profile]any{render.V2: strings.Repeat("a", 50) + "-ddd698fba5c7", render.Classic: nil},
 		},
 		"OwnerReplaced": {
-			"a reference to the XR that the function set is not doubled",
+			"an owner reference that the function sets is not duplicated",
 			`{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, uid: u}}`,
 			`{` + bolt + `, "metadata": {"name": "x", "ownerReferences": [{"apiVersion": "a/v1", "kind": "K", "name": "n", "uid": "u"}]}}`,
 			[]string{"metadata", "ownerReferences"},
 			map[render.Profile]any{render.V2: owners("u"), render.Classic: owners("u")},
 		},
 		"StatusWithoutConditions": {
-			"a status gains an empty entry for conditions, in the reconciler",
+			"the V2 profile adds an empty field conditions to a status",
 			xr, `{` + bolt + `, "metadata": {"name": "x"}, "status": {"a": 1}}`,
 			[]string{"status"},
 			map[render.Profile]any{render.V2: map[string]any{"a": 1.0, "conditions": nil}, render.Classic: map[string]any{"a": 1.0}},
 		},
 		"StatusConditions": {
-			"conditions lose what is not theirs and get the fixed time, in the reconciler",
+			"the V2 profile drops unknown fields of conditions and sets the fixed time",
 			xr, `{` + bolt + `, "metadata": {"name": "x"}, "status": {"conditions": [{"type": "A", "status": "True", "extra": 1, "observedGeneration": 2}, 5]}}`,
 			[]string{"status", "conditions"},
 			map[render.Profile]any{
@@ -116,7 +116,7 @@ func TestComposed(t *testing.T) {
 			},
 		},
 		"OneClaimLabel": {
-			"one claim label without the other is not copied",
+			"a claim label is not copied without the other one",
 			`{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, labels: {crossplane.io/claim-name: c}}}`,
 			`{` + bolt + `}`,
 			[]string{"metadata", "labels"},
@@ -144,7 +144,7 @@ func owners(uid string) any {
 	return []any{map[string]any{"apiVersion": "gold.test/v1", "blockOwnerDeletion": true, "controller": true, "kind": "XWidget", "name": "alpha", "uid": uid}}
 }
 
-// plain makes values comparable whatever their Go types.
+// plain converts values of different Go types to comparable ones.
 func plain(t *testing.T, v any) any {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -164,12 +164,12 @@ func TestReconcilerRefuses(t *testing.T) {
 		classic                   bool
 	}{
 		"Controller": {
-			"what another object controls cannot be adopted", xr,
+			"a resource with another controller cannot be adopted", xr,
 			`{"metadata": {"name": "x", "ownerReferences": [{"apiVersion": "a/v1", "kind": "K", "name": "n", "uid": "u", "controller": true}]}}`,
 			`composing resource "one": already controlled by K "n"`, true,
 		},
-		"Name":   {"a name has to be one", xr, `{"metadata": {"name": "A_b"}}`, `composing resource "one": the name "A_b" is not a valid RFC 1123 subdomain`, false},
-		"NoName": {"an XR has to have a name", `{apiVersion: gold.test/v1, kind: XWidget}`, `{"metadata": {"name": "x"}}`, "neither a name nor the label", false},
+		"Name":   {"an invalid name is an error", xr, `{"metadata": {"name": "A_b"}}`, `composing resource "one": the name "A_b" is not a valid RFC 1123 subdomain`, false},
+		"NoName": {"an XR without a name is an error", `{apiVersion: gold.test/v1, kind: XWidget}`, `{"metadata": {"name": "x"}}`, "neither a name nor the label", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -201,8 +201,8 @@ func TestPausedAndDeleted(t *testing.T) {
 		reason, metadata string
 		want             []string
 	}{
-		"Paused":  {"a paused XR is left as it is", `{name: alpha, annotations: {crossplane.io/paused: "true"}}`, []string{"Responsive True WatchCircuitClosed", "Synced False ReconcilePaused"}},
-		"Deleted": {"an XR that is being deleted composes nothing", `{name: alpha, deletionTimestamp: "2024-05-05T05:05:05Z"}`, []string{"Responsive True WatchCircuitClosed", "Ready False Deleting", "Synced True ReconcileSuccess"}},
+		"Paused":  {"a paused XR does not change", `{name: alpha, annotations: {crossplane.io/paused: "true"}}`, []string{"Responsive True WatchCircuitClosed", "Synced False ReconcilePaused"}},
+		"Deleted": {"an XR that is being deleted composes no resources", `{name: alpha, deletionTimestamp: "2024-05-05T05:05:05Z"}`, []string{"Responsive True WatchCircuitClosed", "Ready False Deleting", "Synced True ReconcileSuccess"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -268,8 +268,8 @@ func TestErrorsNameTheStep(t *testing.T) {
 	}
 }
 
-// TestInputIsNotChanged renders twice from one request, and once more after
-// that, and wants it untouched and the output the same.
+// TestInputIsNotChanged renders a request three times and checks that the
+// output is the same and the request does not change.
 func TestInputIsNotChanged(t *testing.T) {
 	rsp := response(t, `{"desired": {
 		"composite": {"resource": {"status": {"a": {"b": 1}, "conditions": [{"type": "C", "status": "True"}]}}},
@@ -301,8 +301,7 @@ func TestInputIsNotChanged(t *testing.T) {
 	}
 }
 
-// FuzzRender holds the engine to giving a result or an error for whatever a
-// function answers.
+// FuzzRender checks that any response of a function gives a result or an error.
 func FuzzRender(f *testing.F) {
 	seed := func(text string) {
 		b, err := proto.Marshal(response(f, text))
@@ -366,6 +365,6 @@ func TestForCrossplane(t *testing.T) {
 
 func TestAlphaCannotBeCalled(t *testing.T) {
 	if _, err := render.Render(t.Context(), answer(nil), request(t, render.Alpha, xr)); err == nil {
-		t.Error("functions that are containers were called")
+		t.Error("the functions of the profile Alpha were called")
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"io/fs"
 )
 
-// Placeholder is the name of the package in a bundled template: in its Go module,
-// package metadata and examples. Whoever copies the template replaces it.
+// Placeholder is the name of the package in a bundled template: in its Go
+// module, package metadata and examples. A copy of the template replaces it.
 const Placeholder = "function-example"
 
 // The names of go.mod and go.sum end in ".tmpl", since Go cannot embed a folder
@@ -58,7 +58,7 @@ func catalogue() []Template {
 	}
 }
 
-// folder is fs.Sub for a name that is known to be one.
+// folder is fs.Sub for a name that is a valid path.
 func folder(files embed.FS, name string) fs.FS {
 	sub, err := fs.Sub(files, name)
 	if err != nil {

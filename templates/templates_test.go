@@ -33,13 +33,13 @@ func TestLookup(t *testing.T) {
 		files  bool
 		found  bool
 	}{
-		"Bundled":      {"go comes with the program", "go", "", true, true},
-		"SameName":     {"most are called as their repository", "function-template-go", "https://github.com/crossplane/function-template-go", false, true},
-		"OtherName":    {"upjet's repository has its words in another order", "provider-template-upjet", "https://github.com/crossplane/upjet-provider-template", false, true},
-		"Unknown":      {"a word that is no template is not one", "function-template-ruby", "", false, false},
-		"OtherCase":    {"names are matched as they are", "Go", "", false, false},
-		"Empty":        {"no name, no template", "", "", false, false},
-		"NotByAPrefix": {"a name is not cut short", "function-template", "", false, false},
+		"Bundled":      {"go is a bundled template", "go", "", true, true},
+		"SameName":     {"a short name is usually that of the repository", "function-template-go", "https://github.com/crossplane/function-template-go", false, true},
+		"OtherName":    {"a short name may differ from that of the repository", "provider-template-upjet", "https://github.com/crossplane/upjet-provider-template", false, true},
+		"Unknown":      {"an unknown name is not found", "function-template-ruby", "", false, false},
+		"OtherCase":    {"names are case-sensitive", "Go", "", false, false},
+		"Empty":        {"an empty name is not found", "", "", false, false},
+		"NotByAPrefix": {"the prefix of a name is not found", "function-template", "", false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestBundledGo(t *testing.T) {
 	for _, name := range []string{"go.mod.tmpl", "main.go", "fn.go", "package/crossplane.yaml"} {
 		data, err := fs.ReadFile(tmpl.Files, name)
 		if err != nil {
-			t.Errorf("what makes a function is missing: %v", err)
+			t.Errorf("the template is incomplete: %v", err)
 			continue
 		}
 		if slices.Contains([]string{"go.mod.tmpl", "package/crossplane.yaml"}, name) && !strings.Contains(string(data), templates.Placeholder) {

@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/xfntest"
 )
 
-// Function is a function as function-sdk-go serves it: it desires a Bucket in the
+// Function is a function for function-sdk-go: it composes a Bucket in the
 // region of the composite resource.
 type Function struct {
 	fnv1.UnimplementedFunctionRunnerServiceServer

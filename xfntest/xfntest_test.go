@@ -24,7 +24,7 @@ func TestRenderGolden(t *testing.T) {
 	xfntest.Render(t, bucketCase()).Golden(t, "testdata/golden/bucket.yaml")
 }
 
-// A recorder is a test that fails without ending this one.
+// A recorder is a testing.TB that records failures.
 type recorder struct {
 	testing.TB
 	failures []string
@@ -97,16 +97,16 @@ func TestRunFails(t *testing.T) {
 		change func(*xfntest.Case)
 		want   string
 	}{
-		"XR":          {"a file that does not exist is named", func(c *xfntest.Case) { c.XR = "testdata/none.yaml" }, "none.yaml"},
-		"Kind":        {"the Composition must be a Composition", func(c *xfntest.Case) { c.Composition = c.XR }, "expected a Composition"},
-		"Match":       {"the Composition must be for the kind of the XR", func(c *xfntest.Case) { c.XR = "testdata/observed.yaml" }, "is of kind Bucket"},
-		"Function":    {"each function must be known", func(c *xfntest.Case) { c.Functions = nil }, `calls function "function-bucket"`},
-		"XRD":         {"an XRD must define the kind of the XR", func(c *xfntest.Case) { c.XRD = "testdata/xr.yaml" }, "applying the XRD"},
-		"Observed":    {"observed resources must exist", func(c *xfntest.Case) { c.Observed = []string{"none"} }, "loading observed resources"},
-		"Required":    {"required resources must exist", func(c *xfntest.Case) { c.Required = []string{"none"} }, "loading required resources"},
-		"Credentials": {"credentials must exist", func(c *xfntest.Case) { c.Credentials = []string{"none"} }, "loading credentials"},
-		"Context":     {"the context must be of JSON values", func(c *xfntest.Case) { c.Context = map[string]any{"a": t} }, "encoding the context"},
-		"Profile":     {"the profile must exist", func(c *xfntest.Case) { c.Profile = "v9" }, `unknown profile "v9"`},
+		"XR":          {"the error names a missing file", func(c *xfntest.Case) { c.XR = "testdata/none.yaml" }, "none.yaml"},
+		"Kind":        {"a file with another kind than Composition is an error", func(c *xfntest.Case) { c.Composition = c.XR }, "expected a Composition"},
+		"Match":       {"a Composition for another kind than the XR's is an error", func(c *xfntest.Case) { c.XR = "testdata/observed.yaml" }, "is of kind Bucket"},
+		"Function":    {"an unknown function is an error", func(c *xfntest.Case) { c.Functions = nil }, `calls function "function-bucket"`},
+		"XRD":         {"an XRD of another kind than the XR's is an error", func(c *xfntest.Case) { c.XRD = "testdata/xr.yaml" }, "applying the XRD"},
+		"Observed":    {"a missing file of observed resources is an error", func(c *xfntest.Case) { c.Observed = []string{"none"} }, "loading observed resources"},
+		"Required":    {"a missing file of required resources is an error", func(c *xfntest.Case) { c.Required = []string{"none"} }, "loading required resources"},
+		"Credentials": {"a missing file of credentials is an error", func(c *xfntest.Case) { c.Credentials = []string{"none"} }, "loading credentials"},
+		"Context":     {"a context value that JSON cannot encode is an error", func(c *xfntest.Case) { c.Context = map[string]any{"a": t} }, "encoding the context"},
+		"Profile":     {"an unknown profile is an error", func(c *xfntest.Case) { c.Profile = "v9" }, `unknown profile "v9"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// keeper changes its request, and keeps its response.
+// keeper changes its request and keeps its response.
 type keeper struct {
 	fnv1.UnimplementedFunctionRunnerServiceServer
 	context map[string]any
@@ -138,7 +138,8 @@ func (k *keeper) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*
 	return k.rsp, nil
 }
 
-// Functions share no message with the engine or with each other.
+// Functions get copies of messages and share none with the engine or each
+// other.
 func TestFunctionsGetCopies(t *testing.T) {
 	k := &keeper{}
 	c := bucketCase()
@@ -150,7 +151,7 @@ func TestFunctionsGetCopies(t *testing.T) {
 			t.Errorf("the XR was changed: %v", got.XR.Object)
 		}
 		if k.context["key"] != "value" || got.Context["key"] != "value" {
-			t.Errorf("got context %v, and %v in the end", k.context, got.Context)
+			t.Errorf("got context %v, and %v after the pipeline", k.context, got.Context)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func withAnnotations(t *testing.T, annotations map[string]string, img v1.Image) 
 	return mutate.Annotations(img, annotations).(v1.Image)
 }
 
-// What crossplane.yaml says of the package, as OCI names it.
+// Build converts the annotations of crossplane.yaml into OCI annotations.
 func TestBuildAnnotates(t *testing.T) {
 	const oci = "org.opencontainers.image."
 	always := map[string]string{oci + "created": "2026-01-02T03:04:05Z", oci + "title": "fn"}
@@ -30,13 +30,13 @@ func TestBuildAnnotates(t *testing.T) {
 		flags  map[string]string
 		want   map[string]string
 	}{
-		"Nothing": {"name and time are always known", nil, nil, nil},
+		"Nothing": {"every package is annotated with its name and creation time", nil, nil, nil},
 		"All": {
-			"each has its key",
+			"each metadata annotation is written under its OCI key",
 			map[string]string{
 				"meta.crossplane.io/source": "https://example.org/fn", "meta.crossplane.io/license": "Apache-2.0",
 				"meta.crossplane.io/description": "Makes, <things>.\n", "meta.crossplane.io/maintainer": "Ada <ada@example.org>",
-				"meta.crossplane.io/readme": " https://example.org/docs\n", "example.org/other": "stays where it is",
+				"meta.crossplane.io/readme": " https://example.org/docs\n", "example.org/other": "has no OCI key",
 			},
 			nil,
 			map[string]string{
@@ -44,11 +44,11 @@ func TestBuildAnnotates(t *testing.T) {
 				oci + "authors": "Ada <ada@example.org>", oci + "documentation": "https://example.org/docs",
 			},
 		},
-		"Readme":   {"a text is no URL of documentation", map[string]string{"meta.crossplane.io/readme": "See https://example.org\nfor more."}, nil, nil},
-		"Relative": {"nor is a path", map[string]string{"meta.crossplane.io/readme": "docs/readme.md"}, nil, nil},
-		"Blank":    {"what is empty says nothing", map[string]string{"meta.crossplane.io/source": " \n"}, nil, nil},
+		"Readme":   {"a readme text is not written as the documentation URL", map[string]string{"meta.crossplane.io/readme": "See https://example.org\nfor more."}, nil, nil},
+		"Relative": {"a relative path is not written as the documentation URL", map[string]string{"meta.crossplane.io/readme": "docs/readme.md"}, nil, nil},
+		"Blank":    {"a blank metadata annotation is not written", map[string]string{"meta.crossplane.io/source": " \n"}, nil, nil},
 		"Flags": {
-			"flags know better",
+			"annotations from options replace those of the metadata",
 			map[string]string{"meta.crossplane.io/source": "https://example.org/fn"},
 			map[string]string{oci + "source": "https://example.org/fork", oci + "title": "", "org.example.x": "1, 2"},
 			map[string]string{oci + "source": "https://example.org/fork", oci + "title": "", "org.example.x": "1, 2"},
@@ -98,8 +98,9 @@ func buildWith(t *testing.T, pkg *xpkg.Package, opts xpkg.BuildOptions, platform
 	return a
 }
 
-// The package is based on what its runtime is based on. The rest of a runtime's
-// annotations is about the runtime, and what only one has is not on the index.
+// The package keeps its runtime's base image annotations. Other annotations of
+// the runtime are dropped; annotations that images do not share are not on the
+// index.
 func TestBuildKeepsTheBase(t *testing.T) {
 	const oci = "org.opencontainers.image."
 	amd := withAnnotations(t, map[string]string{oci + "base.name": "example.org/base:1", oci + "base.digest": "sha256:1", oci + "title": "runtime", "x": "y"}, runtimeFor(t, "linux/amd64"))
@@ -132,26 +133,28 @@ func TestBuildRefusesAnnotations(t *testing.T) {
 	cases := map[string]struct {
 		reason, key, value, want string
 	}{
-		"Key":   {"an annotation has a key", "", "x", "must not be empty"},
-		"UTF8":  {"JSON would change it", "k", "\xff", "UTF-8"},
-		"Large": {"no registry takes it", "k", strings.Repeat("x", 4<<20), "registries take 4 MiB"},
+		"Key":   {"an annotation with an empty key is refused", "", "x", "must not be empty"},
+		"UTF8":  {"a value that is not valid UTF-8 is refused", "k", "\xff", "UTF-8"},
+		"Large": {"annotations larger than a manifest may be are refused", "k", strings.Repeat("x", 4<<20), "at most 4 MiB"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := xpkg.Build(aPackage("Function", "fn"), nil, xpkg.BuildOptions{Annotations: map[string]string{tc.key: tc.value}})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
 			}
 		})
 	}
 }
 
-// extensionOf returns a layer that is no tar: only its place and mark count here.
+// extensionOf returns a layer that is not a tar: only its position and mark are
+// tested.
 func extensionOf(name string) xpkg.ExtensionLayer {
 	return xpkg.ExtensionLayer{Layer: static.NewLayer([]byte(name), types.OCIUncompressedLayer), Name: name}
 }
 
-// Extensions lie over the runtime and under the package.
+// Build puts the layers of extensions between those of the runtime and of the
+// package.
 func TestBuildExtensions(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	pkg.Examples = []byte("kind: X\n")
@@ -174,19 +177,19 @@ func TestBuildExtensions(t *testing.T) {
 	}
 }
 
-// No extension hides what the function needs to run.
+// Build refuses an extension that would hide a file that the function needs.
 func TestBuildRefusesOverlays(t *testing.T) {
 	cases := map[string]struct {
 		reason, config, folder string
 		want                   bool
 	}{
-		"System":     {"programs need it", `{}`, "etc", true},
-		"Entrypoint": {"it is the program", `{"Entrypoint":["/function"]}`, "function", true},
-		"Relative":   {"it holds the program", `{"Entrypoint":["app/run"]}`, "app", true},
-		"Script":     {"it is what the program runs", `{"Entrypoint":["/usr/bin/node"],"Cmd":["/srv2/index.js"]}`, "srv2", true},
-		"WorkingDir": {"the program looks there first", `{"WorkingDir":"/work/x"}`, "work", true},
-		"Other":      {"nothing needs it", `{"Entrypoint":["/function","docs"],"WorkingDir":"/"}`, "docs", false},
-		"Odd":        {"a config may be anything", `{"Entrypoint":"/docs","WorkingDir":7}`, "docs", false},
+		"System":     {"an extension cannot hide a system folder", `{}`, "etc", true},
+		"Entrypoint": {"an extension cannot hide the entry point", `{"Entrypoint":["/function"]}`, "function", true},
+		"Relative":   {"an extension cannot hide the folder of the entry point", `{"Entrypoint":["app/run"]}`, "app", true},
+		"Script":     {"an extension cannot hide a file among the command's arguments", `{"Entrypoint":["/usr/bin/node"],"Cmd":["/srv2/index.js"]}`, "srv2", true},
+		"WorkingDir": {"an extension cannot hide the working directory", `{"WorkingDir":"/work/x"}`, "work", true},
+		"Other":      {"an extension may have a name that the command does not use as a path", `{"Entrypoint":["/function","docs"],"WorkingDir":"/"}`, "docs", false},
+		"Odd":        {"a config with values of unexpected types is accepted", `{"Entrypoint":"/docs","WorkingDir":7}`, "docs", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// bigCRD returns a CRD of about size bytes, as those that are generated from Go
-// types look, of the resources that plural names.
+// bigCRD returns a CRD of about size bytes for the resource plural. It
+// resembles CRDs that are generated from Go types.
 func bigCRD(plural string, size int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: %[1]s.fn\nspec:\n  group: fn\n  scope: Namespaced\n"+
@@ -23,8 +23,8 @@ func bigCRD(plural string, size int) string {
 	return b.String()
 }
 
-// BenchmarkRead shows that reading is linear: ns per byte are the same
-// for one file of any size, and for many.
+// BenchmarkRead shows that the time of reading is linear: ns per byte is the
+// same for one file of any size, and for many files.
 func BenchmarkRead(b *testing.B) {
 	cases := map[string]struct{ files, size int }{
 		"1MiB": {1, 1 << 20}, "4MiB": {1, 4 << 20}, "16MiB": {1, 16 << 20}, "16MiBIn64Files": {64, 256 << 10}, "10000Files": {10_000, 100},

@@ -87,7 +87,7 @@ func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, erro
 		return images[0].Image, nil
 	}
 	if slices.ContainsFunc(images, func(i PlatformImage) bool { return i.Platform == nil }) {
-		return nil, errors.New("embedding several runtime images: one says no os and architecture")
+		return nil, errors.New("embedding several runtime images: one has no os and architecture")
 	}
 	if a, _, ok := samePlatform(images); ok {
 		return nil, fmt.Errorf("embedding several runtime images: two are for %s", images[a].Platform)

@@ -85,7 +85,8 @@ func configOf(t testing.TB, img v1.Image) *v1.ConfigFile {
 	return c
 }
 
-// A package alone is an image for the platform that the control plane asks for.
+// A package without a runtime is an image for the platform that the control
+// plane pulls.
 func TestBuildWithoutRuntime(t *testing.T) {
 	pkg := aPackage("Configuration", "c")
 	pkg.Examples = []byte{}
@@ -117,7 +118,8 @@ func TestBuildWithoutRuntime(t *testing.T) {
 	assertFile(t, img, 1, ".up/examples.yaml", "")
 }
 
-// assertFile fails unless layer i holds one file, without traces of a machine.
+// assertFile fails unless layer i contains only this file, without owner or
+// time.
 func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 	t.Helper()
 	layers, err := img.Layers()
@@ -145,7 +147,7 @@ func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 	}
 }
 
-// The runtime's layers and settings stay, whatever they are.
+// Build keeps the layers and settings of the runtime.
 func TestBuildKeepsRuntime(t *testing.T) {
 	base := runtimeFor(t, "linux/arm/v7")
 	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{Created: created})
@@ -177,7 +179,7 @@ func TestBuildKeepsRuntime(t *testing.T) {
 	}
 }
 
-// Fields of a config that no type of ours has are kept.
+// Build keeps fields of a config that the Go types do not have.
 func TestBuildKeepsUnknownSettings(t *testing.T) {
 	base := withConfig(t, runtimeFor(t, "linux/amd64"), `"config":{"StopTimeout":7,"Big":12345678901234567890},"container_config":{"a":"<b>"}`)
 	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{})
@@ -201,7 +203,7 @@ func TestBuildKeepsUnknownSettings(t *testing.T) {
 	}
 }
 
-// An image has a platform, whatever the runtime says.
+// Build sets a platform if the runtime has none.
 func TestBuildSetsThePlatform(t *testing.T) {
 	c := configOf(t, build(t, aPackage("Function", "fn"), "").(v1.Image))
 	if c.OS != "linux" || c.Architecture != "amd64" || c.Config.Labels["keep"] != "me" {
@@ -240,23 +242,23 @@ func TestBuildRefuses(t *testing.T) {
 		runtimes []v1.Image
 		want     string
 	}{
-		"SamePlatform": {"an index has one image per platform", []v1.Image{runtimeFor(t, "linux/amd64"), runtimeFor(t, "linux/amd64")}, "two are for linux/amd64"},
-		"SameArm64":    {"v8 is the only arm64", []v1.Image{runtimeFor(t, "linux/arm64"), runtimeFor(t, "linux/arm64/v8")}, "two are for linux/arm64"},
-		"NoPlatform":   {"nobody could pull it from the index", []v1.Image{runtimeFor(t, "linux/amd64"), runtimeFor(t, "")}, "no os and architecture"},
-		"Package":      {"two base layers hide one package", []v1.Image{finished}, "a package already"},
-		"Label":        {"the mark may be in the config only", []v1.Image{withConfig(t, finished, `"config":{"Labels":{"io.crossplane.xpkg:sha256:1":"base"}}`)}, "a package already"},
-		"Config":       {"a config is an object", []v1.Image{badConfig{finished}}, "not a JSON object"},
+		"SamePlatform": {"an index cannot have two images for a platform", []v1.Image{runtimeFor(t, "linux/amd64"), runtimeFor(t, "linux/amd64")}, "two are for linux/amd64"},
+		"SameArm64":    {"arm64 and arm64/v8 are the same platform", []v1.Image{runtimeFor(t, "linux/arm64"), runtimeFor(t, "linux/arm64/v8")}, "two are for linux/arm64"},
+		"NoPlatform":   {"an image without a platform cannot be part of an index", []v1.Image{runtimeFor(t, "linux/amd64"), runtimeFor(t, "")}, "no os and architecture"},
+		"Package":      {"a runtime image that is already a package is refused", []v1.Image{finished}, "a package already"},
+		"Label":        {"a package whose only mark is a label is refused as a runtime", []v1.Image{withConfig(t, finished, `"config":{"Labels":{"io.crossplane.xpkg:sha256:1":"base"}}`)}, "a package already"},
+		"Config":       {"a config that is not a JSON object is refused", []v1.Image{badConfig{finished}}, "not a JSON object"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if _, err := xpkg.Build(pkg, tc.runtimes, xpkg.BuildOptions{}); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
 			}
 		})
 	}
 }
 
-// A configured image has another config, in place of its own.
+// configured is an image with a replaced config.
 type configured struct {
 	v1.Image
 	raw []byte
@@ -264,7 +266,7 @@ type configured struct {
 
 func (c configured) RawConfigFile() ([]byte, error) { return c.raw, nil }
 
-// withConfig gives img fields of JSON in its config.
+// withConfig returns img with a config that has these JSON fields.
 func withConfig(t *testing.T, img v1.Image, fields string) v1.Image {
 	t.Helper()
 	raw, err := json.Marshal(configOf(t, img).RootFS)
@@ -317,14 +319,14 @@ func TestDefaultFileName(t *testing.T) {
 		name   string
 		want   string
 	}{
-		"Plain":  {"name and digest", "pkg-under-test", "pkg-under-test-" + hex},
-		"None":   {"a package need not have a name", "", hex},
-		"Dashes": {"dashes at the ends go", "--", hex},
-		"Upper":  {"what no label may have goes", "Foo_Bar.Baz", "ooar-az-" + hex},
-		"Letter": {"as do other alphabets", "żółw", "w-" + hex},
-		"Slash":  {"nothing of a name leads elsewhere", "../../a:b", "a-b-" + hex},
-		"Long":   {"50 bytes of a name count", strings.Repeat("a", 45) + "-" + strings.Repeat("b", 24), strings.Repeat("a", 45) + "-bbbb-" + hex},
-		"Cut":    {"a dash may be the last of them", strings.Repeat("a", 49) + "-bbb", strings.Repeat("a", 49) + "--" + hex},
+		"Plain":  {"the file name is the package name and the digest", "pkg-under-test", "pkg-under-test-" + hex},
+		"None":   {"without a package name, the file name is the digest", "", hex},
+		"Dashes": {"dashes at the start and end of a package name are removed", "--", hex},
+		"Upper":  {"characters that a DNS label cannot have are removed or become dashes", "Foo_Bar.Baz", "ooar-az-" + hex},
+		"Letter": {"letters outside ASCII are removed", "żółw", "w-" + hex},
+		"Slash":  {"path separators are not kept", "../../a:b", "a-b-" + hex},
+		"Long":   {"a package name is cut to 50 bytes", strings.Repeat("a", 45) + "-" + strings.Repeat("b", 24), strings.Repeat("a", 45) + "-bbbb-" + hex},
+		"Cut":    {"a cut package name may end in a dash", strings.Repeat("a", 49) + "-bbb", strings.Repeat("a", 49) + "--" + hex},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

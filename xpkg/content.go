@@ -227,5 +227,5 @@ func allowedHint(pkg string) string {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("Besides its metadata, a %s package may hold %s.", pkg, strings.Join(slices.Compact(names), ", "))
+	return fmt.Sprintf("Besides its metadata, a %s package can contain %s.", pkg, strings.Join(slices.Compact(names), ", "))
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// tarOf returns a tar of files of these names, each with its number for
-// content; a name that ends in "/" is a directory.
+// tarOf returns a tar of files with these names. The content of each is its
+// index; a name that ends in "/" is a directory.
 func tarOf(t testing.TB, names ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -42,7 +42,7 @@ func tarOf(t testing.TB, names ...string) []byte {
 	return b.Bytes()
 }
 
-// unmarked returns an image of layers, bottom first, that nothing marks.
+// unmarked returns an image of layers, bottom first, without marks.
 func unmarked(t testing.TB, layers ...[]byte) v1.Image {
 	t.Helper()
 	var descs []v1.Descriptor
@@ -62,7 +62,7 @@ func unmarked(t testing.TB, layers ...[]byte) v1.Image {
 	return img
 }
 
-// Without a mark the whole root file system counts, as layers make it.
+// Without a mark, PackageYAML reads the unpacked root file system.
 func TestPackageYAMLOfLayers(t *testing.T) {
 	type layers [][]string
 	cases := map[string]struct {
@@ -71,18 +71,18 @@ func TestPackageYAMLOfLayers(t *testing.T) {
 		want   string
 		err    string
 	}{
-		"First":        {"the first of a layer counts", layers{{"a", "package.yaml", "b/package.yaml"}}, "1", ""},
-		"Top":          {"the top layer comes first", layers{{"package.yaml"}, {"a", "b", "c/package.yaml"}}, "2", ""},
-		"Below":        {"and then those below it", layers{{"a", "package.yaml"}, {"b"}}, "1", ""},
-		"Prefix":       {"names are written in several ways", layers{{"a", "./package.yaml"}}, "1", ""},
-		"Deleted":      {"an upper layer may delete it", layers{{"package.yaml"}, {".wh.package.yaml"}}, "", "it is an image and not a package"},
-		"DeletedSlash": {"whatever way it writes the name", layers{{"package.yaml"}, {"./.wh.package.yaml"}}, "", "it is an image and not a package"},
-		"DeletedAbove": {"or its directory", layers{{"a/b/package.yaml", "package.yaml"}, {".wh.a"}}, "1", ""},
-		"NoDirectory":  {"or make that a file", layers{{"a/b/package.yaml", "package.yaml"}, {"a"}}, "1", ""},
-		"Directory":    {"a directory of that name is in its way", layers{{"package.yaml"}, {"package.yaml/"}}, "", "it is an image and not a package"},
-		"Sibling":      {"what is like its directory is not", layers{{"x", "ab/package.yaml"}, {"a", ".wh.b"}}, "1", ""},
-		"Nothing":      {"an image may have no layers", nil, "", "it is an image and not a package"},
-		"LongName":     {"no system takes such a name", layers{{strings.Repeat("a/", 3000), "package.yaml"}}, "", "longer names"},
+		"First":        {"the first file named package.yaml in a layer is read", layers{{"a", "package.yaml", "b/package.yaml"}}, "1", ""},
+		"Top":          {"the file of the top layer has priority", layers{{"package.yaml"}, {"a", "b", "c/package.yaml"}}, "2", ""},
+		"Below":        {"a lower layer is read if the top one lacks the file", layers{{"a", "package.yaml"}, {"b"}}, "1", ""},
+		"Prefix":       {"a name may begin with ./", layers{{"a", "./package.yaml"}}, "1", ""},
+		"Deleted":      {"a whiteout in an upper layer deletes the file", layers{{"package.yaml"}, {".wh.package.yaml"}}, "", "it is an image and not a package"},
+		"DeletedSlash": {"a whiteout may begin with ./", layers{{"package.yaml"}, {"./.wh.package.yaml"}}, "", "it is an image and not a package"},
+		"DeletedAbove": {"a whiteout of a parent directory deletes the file", layers{{"a/b/package.yaml", "package.yaml"}, {".wh.a"}}, "1", ""},
+		"NoDirectory":  {"a file in place of a parent directory deletes the file", layers{{"a/b/package.yaml", "package.yaml"}, {"a"}}, "1", ""},
+		"Directory":    {"a directory in place of the file deletes it", layers{{"package.yaml"}, {"package.yaml/"}}, "", "it is an image and not a package"},
+		"Sibling":      {"a file or whiteout with a similar name does not delete the file", layers{{"x", "ab/package.yaml"}, {"a", ".wh.b"}}, "1", ""},
+		"Nothing":      {"an image without layers is not a package", nil, "", "it is an image and not a package"},
+		"LongName":     {"a name longer than a path may be is refused", layers{{strings.Repeat("a/", 3000), "package.yaml"}}, "", "longer names"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,14 +95,14 @@ func TestPackageYAMLOfLayers(t *testing.T) {
 				t.Errorf("%s: got %q, %v, want %q", tc.reason, got, err, tc.want)
 			}
 			if tc.err != "" && (err == nil || got != nil || !strings.Contains(err.Error(), tc.err)) {
-				t.Errorf("%s: got %q, %v, want %q in it", tc.reason, got, err, tc.err)
+				t.Errorf("%s: got %q, %v, want it to contain %q", tc.reason, got, err, tc.err)
 			}
 		})
 	}
 }
 
-// endless is a tar that begins with an entry's header, and goes on with zeros or
-// with the same again. Past its first MiB it calls later.
+// endless is a tar that begins with the header of an entry. Zeros follow, or
+// the same header again. A read after the first MiB calls later.
 type endless struct {
 	header []byte
 	repeat bool
@@ -124,8 +124,8 @@ func (e endless) ReadAt(p []byte, at int64) (int, error) {
 	return len(p), nil
 }
 
-// Small files unpack to images without end: they are not read that far, and
-// whoever stops need not wait for the end of an entry.
+// PackageYAML limits how much of a compressed layer it unpacks, and stops
+// within an entry if the context is canceled.
 func TestPackageYAMLBounds(t *testing.T) {
 	header := func(name string, size int64) []byte {
 		var b bytes.Buffer
@@ -142,11 +142,11 @@ func TestPackageYAMLBounds(t *testing.T) {
 		mark   string
 		want   string
 	}{
-		"Bytes":       {"an entry may say that it is huge", header("big", 5<<30), false, "", "larger than 4 GiB"},
-		"Entries":     {"entries may be many", header("a", 0), true, "", "more files"},
-		"Names":       {"and their names long", header(strings.Repeat("n", 4000), 0), true, "", "longer names"},
-		"Stopped":     {"an entry may be long", header("big", 3<<30), false, "", stopped.Error()},
-		"BaseStopped": {"that of a base layer, too", header("big", 3<<30), false, "base", stopped.Error()},
+		"Bytes":       {"the size of an entry is limited", header("big", 5<<30), false, "", "larger than 4 GiB"},
+		"Entries":     {"the number of entries is limited", header("a", 0), true, "", "more files"},
+		"Names":       {"the total length of names is limited", header(strings.Repeat("n", 4000), 0), true, "", "longer names"},
+		"Stopped":     {"a cancellation stops the read of a large entry", header("big", 3<<30), false, "", stopped.Error()},
+		"BaseStopped": {"a cancellation stops the read of a base layer", header("big", 3<<30), false, "base", stopped.Error()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestPackageYAMLBounds(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err = xpkg.PackageYAML(ctx, img); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A directory becomes a file, and the file a package again.
+// This example writes the package in a directory to a file and opens that file.
 func Example() {
 	ctx := context.Background()
 	fsys := afero.NewMemMapFs()
@@ -61,7 +61,7 @@ func Example() {
 	// Output: linux/amd64 Configuration platform <nil>
 }
 
-// Problems name the file and the line.
+// An error names the file and the line of each problem.
 func ExampleRead() {
 	fsys := afero.NewMemMapFs()
 	crossplane := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata:\n  name: platform\nspec:\n  crosplane: {}\n"
@@ -79,7 +79,7 @@ func ExampleRead() {
 	// Output: package/crossplane.yaml 6 unknown-field
 }
 
-// A Rule adds problems of its own.
+// A Rule adds its own problems.
 func ExampleRule() {
 	fsys := afero.NewMemMapFs()
 	files := map[string]string{

@@ -119,7 +119,7 @@ func (r *reader) add(tw *tar.Writer, name string, d fs.DirEntry) error {
 	case d.IsDir():
 		return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
 	case base == "package.yaml":
-		return hint.Wrap(fmt.Errorf("%q would be taken for the package's own by readers that do not know layers apart", r.path(name)), "rename it")
+		return hint.Wrap(fmt.Errorf("%q would be read as the package's own by tools that do not distinguish layers", r.path(name)), "rename it")
 	}
 	info, err := r.root.Stat(filepath.FromSlash(name))
 	link := d.Type()&fs.ModeSymlink != 0
@@ -173,7 +173,7 @@ func checkOverlay(config map[string]any, extensions []ExtensionLayer) error {
 	}
 	for _, e := range extensions {
 		if slices.Contains(taken, e.Name) {
-			return hint.Wrap(fmt.Errorf("its root has a %q, over which the extensions folder of that name would lie", e.Name), "rename the folder")
+			return hint.Wrap(fmt.Errorf("its root has a %q, which the extensions folder of that name would hide", e.Name), "rename the folder")
 		}
 	}
 	return nil

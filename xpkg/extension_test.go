@@ -19,8 +19,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// tree makes files in a new directory, in the order given. A path that ends in
-// "/" is a folder, and "path -> target" a link.
+// tree writes files to a new directory, in the order of paths. A path that ends
+// in "/" is a folder, and "path -> target" a link.
 func tree(t *testing.T, paths ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func tree(t *testing.T, paths ...string) string {
 	return dir
 }
 
-// entries lists a layer's tar: mode, name and content.
+// entries returns the mode, name and content of each entry in a layer's tar.
 func entries(t *testing.T, l v1.Layer) []string {
 	t.Helper()
 	rc, err := l.Uncompressed()
@@ -98,7 +98,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Nothing but names and contents counts.
+// The digests of layers depend only on the names and contents of files.
 func TestReadIsRepeatable(t *testing.T) {
 	files := []string{"b/y", "b/x", "a/z"}
 	var first []v1.Hash
@@ -138,34 +138,34 @@ func TestExtensionReadRefuses(t *testing.T) {
 		paths  []string
 		want   string
 	}{
-		"Empty":         {"a directory without folders is a mistake", nil, "it has 0 folders"},
-		"Many":          {"engines stack so many layers", many(33), "it has 33 folders"},
-		"File":          {"a file beside the folders would get lost", []string{"a/b", "readme.md"}, `readme.md" is not a folder`},
-		"Base":          {"the control plane would read it", []string{"base/x"}, `"base" is the mark`},
-		"Upbound":       {"others would take it for the examples", []string{"upbound/x"}, `"upbound" is the mark`},
-		"Hidden":        {"the package's own folder begins so, and .git does", []string{".up/examples.yaml"}, "cannot mark a layer"},
-		"Space":         {"a mark is one word", []string{"my docs/x"}, "cannot mark a layer"},
-		"LongName":      {"a mark is short", []string{strings.Repeat("a", 64) + "/x"}, "cannot mark a layer"},
-		"Metadata":      {"which package.yaml counts must be plain", []string{"docs/a/package.yaml"}, "would be taken for the package's own"},
-		"Whiteout":      {"it deletes a file", []string{"docs/.wh.x"}, "would delete a file"},
-		"WhiteoutDir":   {"whatever it is", []string{"docs/.wh..wh..opq/"}, "would delete a file"},
-		"LinkOut":       {"a link could give away any file", []string{"docs/x -> " + outside}, `docs/x" is a link that does not lead to a file in`},
-		"LinkUp":        {"by any path", []string{"docs/x -> ../../../../../../../../../etc/passwd"}, "is a link that does not lead to a file in"},
-		"LinkDangling":  {"its content would be missing", []string{"docs/x -> y"}, "is a link that does not lead to a file in"},
-		"LinkLoop":      {"so it would", []string{"docs/x -> x"}, "is a link that does not lead to a file in"},
-		"LinkDir":       {"a folder's content would be missing", []string{"docs/x -> ../icons", "icons/y"}, "is a link that does not lead to a file in"},
-		"LinkFolder":    {"as would that of a layer", []string{"docs -> icons", "icons/y"}, `docs" is not a folder`},
-		"LinkUnderLink": {"a link may lie below one", []string{"a/y -> ../docs/z/passwd", "docs/z -> /etc"}, `a/y" is a link that does not lead to a file in`},
+		"Empty":         {"a directory without folders is refused", nil, "it has 0 folders"},
+		"Many":          {"more layers than container runtimes support are refused", many(33), "it has 33 folders"},
+		"File":          {"a file that is not in a folder is refused", []string{"a/b", "readme.md"}, `readme.md" is not a folder`},
+		"Base":          {"the mark of the base layer is refused", []string{"base/x"}, `"base" is the mark`},
+		"Upbound":       {"the mark of the layer of examples is refused", []string{"upbound/x"}, `"upbound" is the mark`},
+		"Hidden":        {"a folder name that begins with a dot is refused", []string{".up/examples.yaml"}, "cannot mark a layer"},
+		"Space":         {"a folder name with a space is refused", []string{"my docs/x"}, "cannot mark a layer"},
+		"LongName":      {"a folder name of more than 63 characters is refused", []string{strings.Repeat("a", 64) + "/x"}, "cannot mark a layer"},
+		"Metadata":      {"a file named package.yaml is refused at any depth", []string{"docs/a/package.yaml"}, "would be read as the package's own"},
+		"Whiteout":      {"a whiteout file is refused", []string{"docs/.wh.x"}, "would delete a file"},
+		"WhiteoutDir":   {"an opaque whiteout directory is refused", []string{"docs/.wh..wh..opq/"}, "would delete a file"},
+		"LinkOut":       {"an absolute link out of the directory is refused", []string{"docs/x -> " + outside}, `docs/x" is a link that does not lead to a file in`},
+		"LinkUp":        {"a relative link out of the directory is refused", []string{"docs/x -> ../../../../../../../../../etc/passwd"}, "is a link that does not lead to a file in"},
+		"LinkDangling":  {"a link to a missing file is refused", []string{"docs/x -> y"}, "is a link that does not lead to a file in"},
+		"LinkLoop":      {"a link to itself is refused", []string{"docs/x -> x"}, "is a link that does not lead to a file in"},
+		"LinkDir":       {"a link to a folder is refused", []string{"docs/x -> ../icons", "icons/y"}, "is a link that does not lead to a file in"},
+		"LinkFolder":    {"a link in place of a layer's folder is refused", []string{"docs -> icons", "icons/y"}, `docs" is not a folder`},
+		"LinkUnderLink": {"a link through another link out of the directory is refused", []string{"a/y -> ../docs/z/passwd", "docs/z -> /etc"}, `a/y" is a link that does not lead to a file in`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && strings.Contains(strings.Join(tc.paths, ""), "->") {
-				t.Skip("links need a privilege there")
+				t.Skip("Windows requires a privilege to create links")
 			}
 			dir := tree(t, tc.paths...)
 			_, err := xpkg.ReadExtensions(t.Context(), dir)
 			if err == nil || !strings.Contains(filepath.ToSlash(err.Error()), tc.want) || !strings.Contains(err.Error(), dir) {
-				t.Errorf("%s: got %v, want %q and %q in it", tc.reason, err, tc.want, dir)
+				t.Errorf("%s: got %v, want it to contain %q and %q", tc.reason, err, tc.want, dir)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func many(n int) []string {
 
 func TestExtensionReadBounds(t *testing.T) {
 	dir := tree(t, "docs/a", "docs/b")
-	// A sparse file takes no room.
+	// A sparse file uses no disk space.
 	if err := os.Truncate(filepath.Join(dir, "docs", "b"), 64<<20); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A base layer is a stranger's tar, compressed or not.
+// A base layer is an untrusted tar, which may be compressed.
 func FuzzMetadata(f *testing.F) {
 	layers, err := build(f, aPackage("Function", "fn")).(v1.Image).Layers()
 	if err != nil {

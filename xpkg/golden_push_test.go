@@ -16,9 +16,9 @@ import (
 
 const goldenPush = "../testdata/golden/xpkg/push"
 
-// The incumbent's own files, opened, are what its push left in a registry: the
-// same config and layers, with the same annotations. Only the names of the
-// media types are OCI's.
+// The files that the crossplane CLI writes, opened, are what its push stored in
+// a registry: the same config, layers and annotations. Only the media types are
+// OCI's.
 func TestGoldenFiles(t *testing.T) {
 	for _, name := range []string{"single-examples", "single-verbose"} {
 		t.Run(name, func(t *testing.T) {
@@ -35,9 +35,10 @@ func TestGoldenFiles(t *testing.T) {
 				want.Layers[i].MediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 			}
 			if diff := cmp.Diff(want.Layers, got.Layers); diff != "" {
-				t.Errorf("layers (-incumbent +ours):\n%s", diff)
+				t.Errorf("layers (-crossplane +xfn):\n%s", diff)
 			}
-			// Written by us it is an OCI layout, and the same package.
+			// WriteFile writes the opened image as an OCI layout of
+			// the same package.
 			again := open(t, writeFile(t, img)).(v1.Image)
 			if diff := cmp.Diff(got, manifestOf(t, again)); diff != "" {
 				t.Errorf("written again (-was +is):\n%s", diff)
@@ -46,7 +47,7 @@ func TestGoldenFiles(t *testing.T) {
 	}
 }
 
-// pushed returns the manifest that a case left in the registry.
+// pushed returns the manifest that a golden case pushed to the registry.
 func pushed(t *testing.T, name string) v1.Manifest {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(goldenPush, name, "registry.json"))
@@ -64,13 +65,13 @@ func pushed(t *testing.T, name string) v1.Manifest {
 	return v1.Manifest{}
 }
 
-// The incumbent names no file when one is damaged.
+// The errors of the crossplane CLI for damaged files do not name the file.
 func TestGoldenDamagedFiles(t *testing.T) {
 	for name, want := range map[string]string{"file-garbage": "not a tar file", "file-truncated": "it is no image"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(goldenPush, name, "in", "a.xpkg")
 			if _, err := xpkg.Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want %q and the file in it", err, want)
+				t.Errorf("got %v, want it to contain %q and the file", err, want)
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// What the control plane takes in which package (its v2 line).
+// The kinds that the v2 control plane accepts in each kind of package.
 func TestKinds(t *testing.T) {
 	const fn, cfg, prov = "Function", "Configuration", "Provider"
 	cases := []struct {

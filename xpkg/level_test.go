@@ -20,7 +20,7 @@ func lines(ps xpkg.Problems) []string {
 	return all
 }
 
-// What is wrong is found in one go, wherever it is.
+// Read reports the problems of all files and documents in one call.
 func TestReadFindsAll(t *testing.T) {
 	files := map[string]string{
 		"p/b.yaml":          "a: [\n---\n" + functionYAML + "extra: 1\nspce: {a: 1}\nkind: Function\n---\nkind: X\n",
@@ -49,16 +49,16 @@ func TestReadFindsAll(t *testing.T) {
 	}
 }
 
-// A package that loses something can be built all the same.
+// Below Strict, Read drops invalid content and returns the package.
 func TestReadLevels(t *testing.T) {
 	const dropped = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\nspec: {}\n"
 	cases := map[string]struct {
 		reason, text, want string
 	}{
-		"Field":     {"an unknown field goes", functionYAML + "extra: 1\n", dropped},
-		"Key":       {"of two keys the last stays", "kind: X\n" + functionYAML, dropped},
-		"End":       {"what follows an end goes", functionYAML + "...\nmore: 1\n", dropped},
-		"TwoInFlow": {"a second object goes", functionJSON + `{"a": 1}`, dropped},
+		"Field":     {"an unknown field is dropped", functionYAML + "extra: 1\n", dropped},
+		"Key":       {"the last of two equal keys is kept", "kind: X\n" + functionYAML, dropped},
+		"End":       {"text after the end of a document is dropped", functionYAML + "...\nmore: 1\n", dropped},
+		"TwoInFlow": {"a second object in a document is dropped", functionJSON + `{"a": 1}`, dropped},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestReadLevels(t *testing.T) {
 	}
 }
 
-// What the control plane refuses is refused at any level, and there alone.
+// At the levels Warn and Off, Read reports only what the control plane refuses.
 func TestReadRefusesAtAnyLevel(t *testing.T) {
 	files := map[string]string{"p/crossplane.yaml": functionYAML + "extra: 1\n", "p/s.yaml": "apiVersion: v1\nkind: Secret\n"}
 	for _, level := range []xpkg.Level{xpkg.Warn, xpkg.Off} {

@@ -76,7 +76,7 @@ func Lint(ctx context.Context, a Artifact, report func(text string, done, total 
 				return Report{}, err
 			}
 		case !bytes.Equal(first, data):
-			l.refused("package-yaml", "%s has another %s than %s, and a package is one", describe(img), metadataFile, describe(of))
+			l.refused("package-yaml", "%s has another %s than %s, but all images of a package need the same", describe(img), metadataFile, describe(of))
 		}
 	}
 	if len(images) == 0 {
@@ -136,7 +136,7 @@ func isLinux(i PlatformImage) bool { return i.Platform != nil && i.Platform.OS =
 func (l *linter) lacksAMD64(images []PlatformImage) {
 	amd64 := func(i PlatformImage) bool { return isLinux(i) && i.Platform.Architecture == "amd64" }
 	if len(images) > 0 && !slices.ContainsFunc(images, amd64) {
-		l.refused("platform", "none of its images is for linux/amd64, and that is the one from which the control plane reads a package")
+		l.refused("platform", "none of its images is for linux/amd64, the platform from which the control plane reads a package")
 	}
 }
 
@@ -144,7 +144,7 @@ func (l *linter) lacksAMD64(images []PlatformImage) {
 func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 	l.lacksAMD64(images)
 	if i := slices.IndexFunc(images, func(i PlatformImage) bool { return i.Platform == nil }); i >= 0 {
-		l.problem("platform", "%s stands in an index and has no os and architecture, so clients cannot pull it", describe(images[i]))
+		l.problem("platform", "%s is in an index but has no os and architecture, so clients cannot pull it", describe(images[i]))
 	} else if a, _, ok := samePlatform(images); ok {
 		l.problem("platform", "its index has two images for %s, and only the first would be pulled", images[a].Platform)
 	}

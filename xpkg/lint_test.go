@@ -25,7 +25,7 @@ func lint(t *testing.T, a xpkg.Artifact) xpkg.Report {
 	return report
 }
 
-// changed returns an image after a change of its parts.
+// changed returns img with the parts that change modified.
 func changed(t *testing.T, img v1.Image, change func(*oci.Parts)) v1.Image {
 	t.Helper()
 	p, err := oci.PartsOf(img)
@@ -40,7 +40,7 @@ func changed(t *testing.T, img v1.Image, change func(*oci.Parts)) v1.Image {
 	return img
 }
 
-// reindexed returns an index after a change of its manifest.
+// reindexed returns idx with the manifest that change modified.
 func reindexed(t *testing.T, idx v1.ImageIndex, change func(*v1.IndexManifest)) v1.ImageIndex {
 	t.Helper()
 	m, err := idx.IndexManifest()
@@ -74,11 +74,11 @@ func TestLintGood(t *testing.T) {
 		a      xpkg.Artifact
 		want   xpkg.Report
 	}{
-		"Alone":  {"a package alone is for any platform, which it says", build(t, cfg), xpkg.Report{Examples: 1, Platforms: []string{"linux/amd64"}, Layers: 2}},
-		"One":    {"a function for one", build(t, fn, "linux/arm64"), xpkg.Report{Platforms: []string{"linux/arm64"}, Layers: 3, Runtime: true}},
-		"Some":   {"or some; the base layer is the same, and read once", build(t, fn, "linux/amd64", "linux/arm64/v8"), xpkg.Report{Platforms: []string{"linux/amd64", "linux/arm64/v8"}, Layers: 5, Runtime: true}},
-		"Older":  {"packages of other tools may say no platform", noPlatform(t, build(t, cfg).(v1.Image)), xpkg.Report{Examples: 1, Platforms: []string{""}, Layers: 2}},
-		"Pulled": {"nor have marks: the files count", plain(t, build(t, cfg).(v1.Image)), xpkg.Report{Platforms: []string{"linux/amd64"}, Layers: 2}},
+		"Alone":  {"a package without a runtime has the platform linux/amd64", build(t, cfg), xpkg.Report{Examples: 1, Platforms: []string{"linux/amd64"}, Layers: 2}},
+		"One":    {"a package with one runtime has its platform", build(t, fn, "linux/arm64"), xpkg.Report{Platforms: []string{"linux/arm64"}, Layers: 3, Runtime: true}},
+		"Some":   {"images of several platforms may share a base layer", build(t, fn, "linux/amd64", "linux/arm64/v8"), xpkg.Report{Platforms: []string{"linux/amd64", "linux/arm64/v8"}, Layers: 5, Runtime: true}},
+		"Older":  {"a package without a platform is valid", noPlatform(t, build(t, cfg).(v1.Image)), xpkg.Report{Examples: 1, Platforms: []string{""}, Layers: 2}},
+		"Pulled": {"a package without annotations is found by its files", plain(t, build(t, cfg).(v1.Image)), xpkg.Report{Platforms: []string{"linux/amd64"}, Layers: 2}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestLintGood(t *testing.T) {
 			if got.Meta.Kind == "" || got.Meta.Path != "package.yaml" {
 				t.Errorf("metadata: got %+v", got.Meta)
 			}
-			if name == "Pulled" { // Its labels say what got lost.
+			if name == "Pulled" { // The labels differ from the missing annotations.
 				got.Problems = nil
 			}
 			got.Meta = xpkg.Object{}
@@ -122,39 +122,39 @@ func TestLintFinds(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		a      xpkg.Artifact
-		// want are rules, with "!" if they are refused.
+		// want are names of rules; "!" marks a refused problem.
 		want []string
 	}{
-		"Digest": {"a layer has its digest", changed(t, img, changedBytes), []string{"digest!"}},
-		"DiffID": {"and its diff ID", changed(t, img, func(p *oci.Parts) {
+		"Digest": {"a layer with another digest than its manifest is refused", changed(t, img, changedBytes), []string{"digest!"}},
+		"DiffID": {"a layer with another diff ID than its config is reported", changed(t, img, func(p *oci.Parts) {
 			p.Config = bytes.Replace(p.Config, []byte(configOf(t, img).RootFS.DiffIDs[0].Hex), []byte(strings.Repeat("0", 64)), 1)
 		}), []string{"diff-id"}},
-		"Order":      {"in the order of the layers", changed(t, img, func(p *oci.Parts) { p.Descriptors[0], p.Descriptors[1] = p.Descriptors[1], p.Descriptors[0] }), []string{"diff-id", "diff-id"}},
-		"Labels":     {"annotations get lost on the way", plain(t, img), []string{"layer-mark"}},
-		"OtherLabel": {"or differ", changed(t, img, func(p *oci.Parts) { p.Descriptors[2].Annotations = map[string]string{xpkg.Annotation: "upbound"} }), []string{"layer-mark"}},
-		"TwoBase": {"two base layers hide one", changed(t, img, func(p *oci.Parts) {
+		"Order":      {"layers in another order than their diff IDs are reported", changed(t, img, func(p *oci.Parts) { p.Descriptors[0], p.Descriptors[1] = p.Descriptors[1], p.Descriptors[0] }), []string{"diff-id", "diff-id"}},
+		"Labels":     {"labels without annotations are reported", plain(t, img), []string{"layer-mark"}},
+		"OtherLabel": {"an annotation that differs from its label is reported", changed(t, img, func(p *oci.Parts) { p.Descriptors[2].Annotations = map[string]string{xpkg.Annotation: "upbound"} }), []string{"layer-mark"}},
+		"TwoBase": {"two base layers are reported", changed(t, img, func(p *oci.Parts) {
 			p.Descriptors[1].Annotations = map[string]string{xpkg.Annotation: "base"}
 		}), []string{"base-layer", "package-yaml!"}},
-		"NoPackage": {"a package has a package.yaml", runtimeFor(t, "linux/amd64"), []string{"package-yaml!"}},
-		"Differs": {"the same for all", must(t, func() (xpkg.Artifact, error) {
+		"NoPackage": {"an image without package.yaml is refused", runtimeFor(t, "linux/amd64"), []string{"package-yaml!"}},
+		"Differs": {"images with different package.yaml files are refused", must(t, func() (xpkg.Artifact, error) {
 			return joined(t, two, build(t, wrong("Function", string(fn.YAML)+"\n"), "linux/s390x"))
 		}), []string{"package-yaml!"}},
-		"Rules":      {"that all rules judge", build(t, wrong("Function", "---\napiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nspec: {crossplane: {}}\n---\n"), "linux/amd64"), []string{"crossplane-version!", "metadata-name"}},
-		"TwoMeta":    {"with one metadata object", build(t, wrong("Function", string(fn.YAML)+string(fn.YAML)), "linux/amd64"), []string{"metadata-count!"}},
-		"Kind":       {"of kinds that may be there", build(t, wrong("Function", string(fn.YAML)+"apiVersion: v1\nkind: Secret\n---\n"), "linux/amd64"), []string{"unknown-kind!"}},
-		"NotYAML":    {"in YAML", build(t, wrong("Function", "a: ]\n"), "linux/amd64"), []string{"syntax!"}},
-		"Example":    {"examples are judged, too", build(t, withExamples(aPackage("Function", "p"), "a: 1\n")), []string{"object-type!"}},
-		"NoTar":      {"a layer is a tar", notTar, []string{"diff-id", "layer", "package-yaml!"}},
-		"Runtime":    {"nothing runs a Configuration", build(t, cfg, "linux/amd64"), []string{"runtime"}},
-		"Windows":    {"a cluster runs functions on linux", build(t, fn, "windows/amd64"), []string{"runtime"}},
-		"NoAMD64":    {"the control plane asks an index for linux/amd64", build(t, fn, "linux/arm64", "linux/s390x"), []string{"platform!"}},
-		"NoIndex":    {"but takes an image as it is", build(t, fn, "linux/s390x"), nil},
-		"Platform":   {"an index says of its images what they say", reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests[1].Platform.Architecture = "riscv64" }), []string{"platform"}},
-		"NoPlatform": {"or nobody finds them", reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests[1].Platform = nil }), []string{"platform"}},
-		"Variant":    {"it may leave out the variant", reindexed(t, build(t, fn, "linux/amd64", "linux/arm64/v8").(v1.ImageIndex), func(m *v1.IndexManifest) { m.Manifests[1].Platform.Variant = "" }), nil},
-		"Twice":      {"one platform is there once", reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests = append(m.Manifests, m.Manifests[0]) }), []string{"platform"}},
-		"Empty":      {"an index holds something", reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests = nil }), []string{"platform!"}},
-		"Unpullable": {"an image of an index has a platform", must(t, func() (xpkg.Artifact, error) { return joined(t, two, noPlatform(t, img)) }), []string{"platform"}},
+		"Rules":      {"the rules for metadata apply to a built package", build(t, wrong("Function", "---\napiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nspec: {crossplane: {}}\n---\n"), "linux/amd64"), []string{"crossplane-version!", "metadata-name"}},
+		"TwoMeta":    {"two metadata objects are refused", build(t, wrong("Function", string(fn.YAML)+string(fn.YAML)), "linux/amd64"), []string{"metadata-count!"}},
+		"Kind":       {"a kind that packages cannot contain is refused", build(t, wrong("Function", string(fn.YAML)+"apiVersion: v1\nkind: Secret\n---\n"), "linux/amd64"), []string{"unknown-kind!"}},
+		"NotYAML":    {"a package.yaml that is not YAML is refused", build(t, wrong("Function", "a: ]\n"), "linux/amd64"), []string{"syntax!"}},
+		"Example":    {"the rules for examples apply to a built package", build(t, withExamples(aPackage("Function", "p"), "a: 1\n")), []string{"object-type!"}},
+		"NoTar":      {"a layer that is not a tar is reported", notTar, []string{"diff-id", "layer", "package-yaml!"}},
+		"Runtime":    {"a Configuration with a runtime is reported", build(t, cfg, "linux/amd64"), []string{"runtime"}},
+		"Windows":    {"a runtime only for windows is reported", build(t, fn, "windows/amd64"), []string{"runtime"}},
+		"NoAMD64":    {"an index without linux/amd64 is refused", build(t, fn, "linux/arm64", "linux/s390x"), []string{"platform!"}},
+		"NoIndex":    {"a single image may be for any linux platform", build(t, fn, "linux/s390x"), nil},
+		"Platform":   {"an index with another platform than the config is reported", reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests[1].Platform.Architecture = "riscv64" }), []string{"platform"}},
+		"NoPlatform": {"an index entry without a platform is reported", reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests[1].Platform = nil }), []string{"platform"}},
+		"Variant":    {"an index entry may omit the variant", reindexed(t, build(t, fn, "linux/amd64", "linux/arm64/v8").(v1.ImageIndex), func(m *v1.IndexManifest) { m.Manifests[1].Platform.Variant = "" }), nil},
+		"Twice":      {"a platform that occurs twice is reported", reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests = append(m.Manifests, m.Manifests[0]) }), []string{"platform"}},
+		"Empty":      {"an index without images is refused", reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests = nil }), []string{"platform!"}},
+		"Unpullable": {"an image without a platform in an index is reported", must(t, func() (xpkg.Artifact, error) { return joined(t, two, noPlatform(t, img)) }), []string{"platform"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func must(t *testing.T, make func() (xpkg.Artifact, error)) xpkg.Artifact {
 	return a
 }
 
-// joined returns idx with one more image.
+// joined returns idx with img appended.
 func joined(t *testing.T, idx v1.ImageIndex, img xpkg.Artifact) (xpkg.Artifact, error) {
 	t.Helper()
 	m, err := idx.IndexManifest()
@@ -233,7 +233,7 @@ func hashOf(t *testing.T, text string) v1.Hash {
 	return h
 }
 
-// What cannot be read is no fault of the package.
+// Lint returns read errors and cancellations as errors, not as problems.
 func TestLintStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	a := build(t, aPackage("Function", "fn"), "linux/amd64")
@@ -264,13 +264,13 @@ type unreadable struct{}
 
 func (unreadable) ReadAt([]byte, int64) (int, error) { return 0, errUnreadable }
 
-// Progress ends where all bytes are read.
+// The last progress report has all bytes as done.
 func TestLintProgress(t *testing.T) {
 	var done, total int64
 	if _, err := xpkg.Lint(t.Context(), build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"), func(_ string, d, t int64) { done, total = d, t }); err != nil {
 		t.Fatal(err)
 	}
 	if total == 0 || done != total {
-		t.Errorf("ends at %d of %d bytes", done, total)
+		t.Errorf("the last report has %d of %d bytes", done, total)
 	}
 }

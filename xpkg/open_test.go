@@ -60,16 +60,15 @@ func contents(t testing.TB, path string) []byte {
 	return data
 }
 
-// A package that was pushed and pulled gives the file that it was built as,
-// and what is pushed has the annotations.
+// A package that is pushed, annotated and pulled gives the file that was built.
 func TestThroughRegistry(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		platforms []string
 	}{
-		"NoRuntime": {"a package alone", nil},
-		"One":       {"an image", []string{"linux/arm64"}},
-		"Several":   {"an index", []string{"linux/amd64", "linux/arm64"}},
+		"NoRuntime": {"a package without a runtime", nil},
+		"One":       {"a package with one image", []string{"linux/arm64"}},
+		"Several":   {"a package with an index", []string{"linux/amd64", "linux/arm64"}},
 	}
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
@@ -103,7 +102,7 @@ func TestThroughRegistry(t *testing.T) {
 	}
 }
 
-// push pushes a, pulls it and returns what came.
+// push pushes a and returns the artifact that it pulls.
 func push(t *testing.T, ref name.Tag, a xpkg.Artifact) xpkg.Artifact {
 	t.Helper()
 	switch a := a.(type) {
@@ -131,7 +130,7 @@ func push(t *testing.T, ref name.Tag, a xpkg.Artifact) xpkg.Artifact {
 	}
 }
 
-// The incumbent's files are Docker archives, with marks in the labels only.
+// The crossplane CLI writes Docker archives with marks only in the labels.
 func TestOpenIncumbentsFile(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	pkg.Examples = []byte("kind: A\n")
@@ -167,8 +166,8 @@ func plain(t *testing.T, img v1.Image) v1.Image {
 	return bare
 }
 
-// Other tools leave out the marks. Then the whole root file system counts, as
-// it does for the control plane.
+// Other tools drop the marks. PackageYAML then reads the whole root file
+// system, as the control plane does.
 func TestPackageYAMLOfFlattenedImage(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	bare := plain(t, build(t, pkg, "linux/amd64").(v1.Image))
@@ -188,23 +187,23 @@ func TestMetadataRefuses(t *testing.T) {
 		yaml   string
 		want   string
 	}{
-		"None":    {"a package has metadata", "---\n" + crdYAML + "---\n", "no object of meta.pkg.crossplane.io"},
-		"NotYAML": {"a stranger made it", "a: [", "package.yaml:1: "},
-		"Split":   {"a stranger made it", "--- x", "package.yaml:1: "},
+		"None":    {"a package without metadata is refused", "---\n" + crdYAML + "---\n", "no object of meta.pkg.crossplane.io"},
+		"NotYAML": {"a package.yaml that is not YAML is refused", "a: [", "package.yaml:1: "},
+		"Split":   {"a package.yaml with an invalid separator is refused", "--- x", "package.yaml:1: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			pkg := aPackage("Function", "fn")
 			pkg.YAML = []byte(tc.yaml)
 			if _, err := xpkg.Metadata(t.Context(), build(t, pkg).(v1.Image)); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
 			}
 		})
 	}
 }
 
-// A base layer whose digest lies is not believed, even where the lie comes
-// after package.yaml.
+// PackageYAML verifies the digest of the whole base layer, also the bytes after
+// package.yaml.
 func TestPackageYAMLChecksTheDigest(t *testing.T) {
 	img := build(t, aPackage("Function", "fn")).(v1.Image)
 	layers, err := img.Layers()
@@ -246,9 +245,9 @@ func TestOpenRefuses(t *testing.T) {
 		a      xpkg.Artifact
 		want   string
 	}{
-		"Image":      {"an image is no package", runtimeFor(t, "linux/amd64"), "it is an image and not a package"},
-		"Index":      {"nor is an index of such", unnamed, "it is an image and not a package"},
-		"EmptyIndex": {"there must be an image", mutate.IndexMediaType(empty.Index, types.OCIImageIndex), "it contains no image"},
+		"Image":      {"an image without package.yaml is refused", runtimeFor(t, "linux/amd64"), "it is an image and not a package"},
+		"Index":      {"an index of images without package.yaml is refused", unnamed, "it is an image and not a package"},
+		"EmptyIndex": {"an index without images is refused", mutate.IndexMediaType(empty.Index, types.OCIImageIndex), "it contains no image"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -270,8 +269,8 @@ func TestOpenStops(t *testing.T) {
 	}
 }
 
-// BuildKit adds images that only hold statements about the others, and others
-// add artifacts that are no images.
+// Images leaves out the attestations of BuildKit and other artifacts that are
+// not images.
 func TestImagesLeavesOutAttestations(t *testing.T) {
 	pkg := build(t, aPackage("Function", "fn"), "linux/amd64").(v1.Image)
 	idx := mutate.AppendManifests(empty.Index,
@@ -301,21 +300,21 @@ func TestJoin(t *testing.T) {
 		want   []string
 		err    []string
 	}{
-		"Images":   {"in the order given", []xpkg.Target{{Path: "b", Artifact: arm64}, {Path: "a", Artifact: amd64}}, []string{"linux/arm64", "linux/amd64"}, nil},
-		"Indexes":  {"indexes are flattened", []xpkg.Target{{Path: "i", Artifact: both}, {Path: "a", Artifact: amd64}}, []string{"linux/s390x", "linux/ppc64le", "linux/amd64"}, nil},
-		"Same":     {"both files are named", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: amd64}}, nil, []string{`"one"`, `"two"`, "linux/amd64"}},
-		"Kinds":    {"an index is one package", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Provider", "p"), "linux/arm64")}}, nil, []string{`"one" is a Function`, `"two" a Provider`}},
-		"Names":    {"nor is it two of a kind", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Function", "other"), "linux/arm64")}}, nil, []string{`"one" is a Function named fn and "two" a Function named other`}},
-		"Platform": {"nobody could pull it", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: nowhere}}, nil, []string{`"two"`, "no platform"}},
-		"Image":    {"an image is no package", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: runtimeFor(t, "linux/arm64")}}, nil, []string{`"two"`, "not a package"}},
-		"None":     {"there must be a file", nil, nil, []string{"no image"}},
+		"Images":   {"the index has the images in the order of the files", []xpkg.Target{{Path: "b", Artifact: arm64}, {Path: "a", Artifact: amd64}}, []string{"linux/arm64", "linux/amd64"}, nil},
+		"Indexes":  {"the images of an index are added to the result", []xpkg.Target{{Path: "i", Artifact: both}, {Path: "a", Artifact: amd64}}, []string{"linux/s390x", "linux/ppc64le", "linux/amd64"}, nil},
+		"Same":     {"two files for the same platform are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: amd64}}, nil, []string{`"one"`, `"two"`, "linux/amd64"}},
+		"Kinds":    {"packages of different kinds are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Provider", "p"), "linux/arm64")}}, nil, []string{`"one" is a Function`, `"two" a Provider`}},
+		"Names":    {"packages with different names are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Function", "other"), "linux/arm64")}}, nil, []string{`"one" is a Function named fn and "two" a Function named other`}},
+		"Platform": {"an image without a platform is refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: nowhere}}, nil, []string{`"two"`, "no platform"}},
+		"Image":    {"an image that is not a package is refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: runtimeFor(t, "linux/arm64")}}, nil, []string{`"two"`, "not a package"}},
+		"None":     {"an empty list of files is refused", nil, nil, []string{"no image"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			a, err := xpkg.Join(t.Context(), tc.files)
 			for _, want := range tc.err {
 				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: got %v, want %q in it", tc.reason, err, want)
+					t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, want)
 				}
 			}
 			if tc.err != nil {
@@ -345,11 +344,11 @@ func TestJoin(t *testing.T) {
 func TestJoinLeavesOneAlone(t *testing.T) {
 	a := build(t, aPackage("Function", "fn"))
 	if got, err := xpkg.Join(t.Context(), []xpkg.Target{{Path: "a", Artifact: a}}); err != nil || got != a {
-		t.Errorf("got %v, %v, want what was given", got, err)
+		t.Errorf("got %v, %v, want the unchanged artifact", got, err)
 	}
 }
 
-// Readers of both forms find the marks of a finished file.
+// OCI and Docker clients find the marks in the same file.
 func TestOthersFindMarks(t *testing.T) {
 	for name, platforms := range map[string][]string{"One": {"linux/amd64"}, "Several": {"linux/arm64", "linux/amd64"}} {
 		t.Run(name, func(t *testing.T) {

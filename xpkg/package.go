@@ -218,7 +218,7 @@ func (r *rootReader) examples(ctx context.Context, opts ReadOptions) (text []byt
 	}
 	if _, err := r.fs.Stat(opts.ExamplesRoot); errors.Is(err, fs.ErrNotExist) {
 		if !opts.ExamplesOptional {
-			r.omit("file", opts.ExamplesRoot, "there are no such examples", string("name their directory with "+hint.ExamplesRoot))
+			r.omit("file", opts.ExamplesRoot, "the examples do not exist", string("name their directory with "+hint.ExamplesRoot))
 		}
 		return nil, nil, nil
 	}

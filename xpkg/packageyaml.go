@@ -111,7 +111,7 @@ func (s *search) match(h *tar.Header) (found bool, err error) {
 	s.files++
 	s.names += len(h.Name)
 	if s.files > maxFiles || len(h.Name) > maxName || s.names > maxNames {
-		return false, errors.New("they have more files, or longer names, than an image should have")
+		return false, errors.New("they have more files, or longer names, than the limits allow")
 	}
 	found = path.Base(h.Name) == metadataFile && h.Typeflag == tar.TypeReg
 	if s.seen == nil {

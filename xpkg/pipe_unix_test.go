@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Nobody writes to a pipe: reading it would never end.
+// A pipe is refused, because a read of it could block forever.
 func TestReadRefusesPipes(t *testing.T) {
 	dir := tree(t, "docs/a", "docs/link -> pipe")
 	if err := syscall.Mkfifo(filepath.Join(dir, "docs", "pipe"), 0o644); err != nil {

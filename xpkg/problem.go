@@ -137,7 +137,7 @@ const (
 func LintRules() []LintRule {
 	return []LintRule{
 		{"file", errorOrWarnable, "a file that cannot be read", "The file would be missing in the package. It is a warning if the path is not a regular file or if the folder of examples does not exist, and an error if reading fails."},
-		{"link", errorOrWarnable, "a symbolic link that cannot be followed", "A link to nothing or to a directory would leave files out of the package. A link that leads out of the package root is always an error, because a package holds only what is in its root."},
+		{"link", errorOrWarnable, "a symbolic link that cannot be followed", "A link to nothing or to a directory would leave files out of the package. A link that leads out of the package root is always an error, because a package contains only files in its root."},
 		{"size", alwaysError, "a YAML document that is too large", "The control plane limits how much it reads of a package."},
 		{"syntax", alwaysError, "a document that is not valid YAML", "The control plane could not read `package.yaml`."},
 		{"content-after-end", warnable, "text after the end of a YAML document", "Text after `...`, or a second object in the same document, would be lost without a message."},
@@ -151,7 +151,7 @@ func LintRules() []LintRule {
 		{"crossplane-version", alwaysError, "`spec.crossplane.version` is not a version constraint", "The control plane refuses to install a package with `spec.crossplane` but without a valid constraint, such as `>=v2.0.0`."},
 		{"dependency-source", warnable, "a dependency that names no package, or several", "A dependency names one package: `provider`, `function` or `configuration`, or `apiVersion`, `kind` and `package` together. Without it nothing is installed, and of several all but one are ignored."},
 		{"dependency-package", warnable, "a dependency that is not a plain repository", "The name needs the registry's host, because Crossplane v2 has no default registry. It has no tag and no digest, because the control plane adds them from `version`."},
-		{"dependency-version", warnable, "a version that is neither constraint nor digest", "The package manager resolves a version constraint, such as `>=v0.5.0`, or takes a digest. It finds no version for anything else, `latest` included."},
+		{"dependency-version", warnable, "a version that is neither constraint nor digest", "The package manager resolves a version constraint, such as `>=v0.5.0`, or accepts a digest. It finds no version for anything else, `latest` included."},
 		{"duplicate-dependency", warnable, "two dependencies on the same package", "The package manager would try to satisfy both constraints at once."},
 		{"capability", warnable, "a capability twice, or one with a likely typo", "Crossplane looks capabilities up by name and ignores those that it does not know. A capability that is one letter away from a known one has no effect."},
 
@@ -171,6 +171,6 @@ func LintRules() []LintRule {
 		{"base-layer", warnable, "more than one base layer", "The control plane reads `package.yaml` only from the first layer annotated `io.crossplane.xpkg: base`."},
 		{"package-yaml", alwaysError, "`package.yaml` missing, or not equal in all images", "All images of one package, one for each platform, must deliver the same objects."},
 		{"runtime", warnable, "a runtime image that no cluster can run", "Nothing runs the runtime image of a Configuration. A Function or Provider needs an image for linux."},
-		{"platform", errorOrWarnable, "platforms that are missing, repeated or wrong", "The control plane reads a package from its image for linux/amd64, so an index without it is an error. A platform that occurs twice, is missing, or is not the one in the image config can be pulled by nobody, or by the wrong machine."},
+		{"platform", errorOrWarnable, "platforms that are missing, repeated or wrong", "The control plane reads a package from its image for linux/amd64, so an index without it is an error. If a platform occurs twice, is missing, or is not the one in the image config, clients cannot pull the image or pull the wrong one."},
 	}
 }

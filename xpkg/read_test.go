@@ -43,7 +43,7 @@ func readDir(t *testing.T, dir string, opts xpkg.ReadOptions) (*xpkg.Package, er
 	return xpkg.Read(t.Context(), afero.NewOsFs(), dir, opts)
 }
 
-// memory returns a file system of these files.
+// memory returns a file system with these files.
 func memory(t testing.TB, files map[string]string) afero.Fs {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
@@ -84,32 +84,32 @@ func TestReadRefuses(t *testing.T) {
 		files  map[string]string
 		want   string
 	}{
-		"NoMetadata":     {"a package has metadata", map[string]string{"crd.yaml": crdYAML}, `package root "p" contains no package metadata`},
-		"TwoMetadata":    {"both are named", map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML + "---\n" + functionYAML}, "must contain one: p/a.yaml:1 (Function fn), p/b.yaml:17 (Function fn)"},
-		"NotYAML":        {"the file is named, with its line", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "a: 1\nb: [1\nc: }\n"}, "p/z.yaml:3: "},
-		"Binary":         {"the file is named", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\x00\x01"}, "p/z.yaml:1: control characters"},
-		"UTF16":          {"YAML readers take it, and a package.yaml of many files cannot", map[string]string{"crossplane.yaml": "\xff\xfea\x00:\x00 \x001\x00\n\x00"}, "p/crossplane.yaml:1: the file is UTF-16"},
-		"UTF16Big":       {"of either order", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "\xfe\xff\x00a\x00:\x00 \x001\x00\n"}, "p/ex/a.yaml:1: the file is UTF-16"},
-		"PathOfLines":    {"a name cannot pass for another line", map[string]string{"crossplane.yaml": functionYAML, "a\n::error::x.yaml": "kind: X\n"}, `"p/a\n::error::x.yaml":1: `},
-		"UnknownKind":    {"the object is named by kind", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\napiVersion: v1\nkind: Secret\n"}, "p/z.yaml:2: kind Secret of v1 cannot be in a package"},
-		"NotAllowed":     {"the table is that of the control plane", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec: {compositeTypeRef: {apiVersion: a, kind: b}}\n"}, "p/z.yaml:1: kind Composition of apiextensions.crossplane.io/v1 cannot be in a Function package"},
-		"UnknownField":   {"what would be lost is named", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{dependOn: []}", 1)}, "p/crossplane.yaml:5: kind Function of meta.pkg.crossplane.io/v1 has no field spec.dependOn"},
-		"Misspelt":       {"with its line", map[string]string{"crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn}\nspec:\n  dependsOn:\n  - function: registry.example.org/a\n    version: v1\n    vershun: v1\n"}, "p/crossplane.yaml:8: kind Function of meta.pkg.crossplane.io/v1 has no field spec.dependsOn[0].vershun"},
-		"HiddenMisspelt": {"even where a type decodes itself", map[string]string{"crossplane.yaml": functionYAML, "crd.yaml": crdYAML + "        properties:\n          a:\n            type: array\n            items:\n              type: string\n              patern: x\n"}, "p/crd.yaml:21: kind CustomResourceDefinition of apiextensions.k8s.io/v1 has no field spec.versions[0].schema.openAPIV3Schema.properties.a.items.patern"},
-		"Capital":        {"names of fields have one spelling", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "spec:", "Spec:", 1)}, "has no field Spec"},
-		"TwiceTheKey":    {"one of two would be lost", map[string]string{"crossplane.yaml": functionYAML + "kind: Function\n"}, `p/crossplane.yaml:6: key "kind" already set`},
-		"AfterEnd":       {"content after the end would be lost", map[string]string{"crossplane.yaml": functionYAML + "...\n" + crdYAML}, "p/crossplane.yaml:7: content after the end"},
-		"TwoJSON":        {"so would a second object", map[string]string{"crossplane.yaml": functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
-		"TwoAfterNote":   {"whatever stands before the first", map[string]string{"crossplane.yaml": "# c\n" + functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
-		"TwoTagged":      {"or marks it", map[string]string{"crossplane.yaml": "!!map " + functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
-		"TwoIndented":    {"a key less indented is another object's", map[string]string{"crossplane.yaml": "  apiVersion: meta.pkg.crossplane.io/v1\n  kind: Function\n  metadata: {name: fn}\nspec: {}\n"}, "content after the end"},
-		"TwoDirective":   {"a directive begins another document", map[string]string{"crossplane.yaml": functionYAML + "%YAML 1.1\na: b\n"}, "content after the end"},
-		"WrongType":      {"in the words of YAML", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{dependsOn: yes}", 1)}, "p/crossplane.yaml:5: spec.dependsOn: expected a list, got a boolean"},
-		"WrongLabel":     {"YAML 1.1 has many numbers", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "name: fn", "labels: {a: 012}", 1)}, "p/crossplane.yaml:4: metadata.labels: expected a string, got a number"},
-		"NoVersion":      {"a constraint must be one", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{crossplane: {}}", 1)}, "p/crossplane.yaml:5: spec.crossplane.version is missing"},
-		"NoAPIVersion":   {"objects have both", map[string]string{"crossplane.yaml": "kind: Function\n"}, "p/crossplane.yaml:1: the object has no apiVersion"},
-		"Example":        {"examples are objects", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "kind: A\n---\nmetadata: {}\n"}, "p/ex/a.yaml:3: the example has no kind"},
-		"ExampleYAML":    {"and YAML", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "\n\tx"}, "p/ex/a.yaml:2: "},
+		"NoMetadata":     {"a package without metadata is refused", map[string]string{"crd.yaml": crdYAML}, `package root "p" contains no package metadata`},
+		"TwoMetadata":    {"two metadata objects are refused, and both are named", map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML + "---\n" + functionYAML}, "must contain one: p/a.yaml:1 (Function fn), p/b.yaml:17 (Function fn)"},
+		"NotYAML":        {"a syntax error names the file and the line", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "a: 1\nb: [1\nc: }\n"}, "p/z.yaml:3: "},
+		"Binary":         {"a binary file is refused", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\x00\x01"}, "p/z.yaml:1: control characters"},
+		"UTF16":          {"UTF-16 is refused, because package.yaml joins many files", map[string]string{"crossplane.yaml": "\xff\xfea\x00:\x00 \x001\x00\n\x00"}, "p/crossplane.yaml:1: the file is UTF-16"},
+		"UTF16Big":       {"big-endian UTF-16 is refused in examples", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "\xfe\xff\x00a\x00:\x00 \x001\x00\n"}, "p/ex/a.yaml:1: the file is UTF-16"},
+		"PathOfLines":    {"a path with a line break is quoted", map[string]string{"crossplane.yaml": functionYAML, "a\n::error::x.yaml": "kind: X\n"}, `"p/a\n::error::x.yaml":1: `},
+		"UnknownKind":    {"an error about an object names its kind", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\napiVersion: v1\nkind: Secret\n"}, "p/z.yaml:2: kind Secret of v1 cannot be in a package"},
+		"NotAllowed":     {"a kind that this package kind cannot contain is refused", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec: {compositeTypeRef: {apiVersion: a, kind: b}}\n"}, "p/z.yaml:1: kind Composition of apiextensions.crossplane.io/v1 cannot be in a Function package"},
+		"UnknownField":   {"an unknown field is refused", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{dependOn: []}", 1)}, "p/crossplane.yaml:5: kind Function of meta.pkg.crossplane.io/v1 has no field spec.dependOn"},
+		"Misspelt":       {"an unknown field of a list item is reported with its line", map[string]string{"crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn}\nspec:\n  dependsOn:\n  - function: registry.example.org/a\n    version: v1\n    vershun: v1\n"}, "p/crossplane.yaml:8: kind Function of meta.pkg.crossplane.io/v1 has no field spec.dependsOn[0].vershun"},
+		"HiddenMisspelt": {"an unknown field is found in types with their own decoder", map[string]string{"crossplane.yaml": functionYAML, "crd.yaml": crdYAML + "        properties:\n          a:\n            type: array\n            items:\n              type: string\n              patern: x\n"}, "p/crd.yaml:21: kind CustomResourceDefinition of apiextensions.k8s.io/v1 has no field spec.versions[0].schema.openAPIV3Schema.properties.a.items.patern"},
+		"Capital":        {"field names are case-sensitive", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "spec:", "Spec:", 1)}, "has no field Spec"},
+		"TwiceTheKey":    {"a duplicate key is refused", map[string]string{"crossplane.yaml": functionYAML + "kind: Function\n"}, `p/crossplane.yaml:6: key "kind" already set`},
+		"AfterEnd":       {"content after the end of a document is refused", map[string]string{"crossplane.yaml": functionYAML + "...\n" + crdYAML}, "p/crossplane.yaml:7: content after the end"},
+		"TwoJSON":        {"a second object on the next line is refused", map[string]string{"crossplane.yaml": functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
+		"TwoAfterNote":   {"a second object after a comment and an object is refused", map[string]string{"crossplane.yaml": "# c\n" + functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
+		"TwoTagged":      {"a second object after a tagged one is refused", map[string]string{"crossplane.yaml": "!!map " + functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
+		"TwoIndented":    {"a less indented key after the object is refused", map[string]string{"crossplane.yaml": "  apiVersion: meta.pkg.crossplane.io/v1\n  kind: Function\n  metadata: {name: fn}\nspec: {}\n"}, "content after the end"},
+		"TwoDirective":   {"a directive inside a document is refused", map[string]string{"crossplane.yaml": functionYAML + "%YAML 1.1\na: b\n"}, "content after the end"},
+		"WrongType":      {"a wrong type is described in the terms of YAML", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{dependsOn: yes}", 1)}, "p/crossplane.yaml:5: spec.dependsOn: expected a list, got a boolean"},
+		"WrongLabel":     {"a number in octal notation is not a string", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "name: fn", "labels: {a: 012}", 1)}, "p/crossplane.yaml:4: metadata.labels: expected a string, got a number"},
+		"NoVersion":      {"spec.crossplane requires a version constraint", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{crossplane: {}}", 1)}, "p/crossplane.yaml:5: spec.crossplane.version is missing"},
+		"NoAPIVersion":   {"an object without apiVersion is refused", map[string]string{"crossplane.yaml": "kind: Function\n"}, "p/crossplane.yaml:1: the object has no apiVersion"},
+		"Example":        {"an example without kind is refused", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "kind: A\n---\nmetadata: {}\n"}, "p/ex/a.yaml:3: the example has no kind"},
+		"ExampleYAML":    {"an example that is not YAML is refused", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "\n\tx"}, "p/ex/a.yaml:2: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// Values that mean nothing may go: an empty list is as good as none.
+// An empty value that decoding drops is not a problem.
 func TestReadTakesEmptyValues(t *testing.T) {
 	text := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn, labels: {}, creationTimestamp: null}\nspec: {dependsOn: [], capabilities: null}\n"
 	if _, err := xpkg.Read(t.Context(), memory(t, map[string]string{"a.yaml": text}), ".", xpkg.ReadOptions{}); err != nil {
@@ -137,8 +137,7 @@ func TestReadTakesEmptyValues(t *testing.T) {
 	}
 }
 
-// Only the examples themselves are left out of the package, not what is
-// named like them.
+// Read leaves out the examples, but not files with similar names.
 func TestReadKeepsSiblingsOfExamples(t *testing.T) {
 	fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/examples-crd.yaml": crdYAML, "p/examples/a.yaml": "kind: A\n"})
 	got, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "./p/examples"})
@@ -150,11 +149,11 @@ func TestReadKeepsSiblingsOfExamples(t *testing.T) {
 	}
 }
 
-// Examples that were named are meant to be there.
+// Examples that the options name must exist.
 func TestReadMissesExamples(t *testing.T) {
 	fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML})
 	_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"})
-	if err == nil || err.Error() != "p/ex: there are no such examples" {
+	if err == nil || err.Error() != "p/ex: the examples do not exist" {
 		t.Errorf("got %v", err)
 	}
 	pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", Lint: xpkg.Warn})
@@ -195,7 +194,7 @@ func TestReadStops(t *testing.T) {
 	}
 }
 
-// stopping is a file system that ends a context once all but examples is read.
+// stopping is a file system that cancels a context before examples are read.
 type stopping struct {
 	afero.Fs
 	stop func()
@@ -208,7 +207,7 @@ func (s stopping) Stat(name string) (os.FileInfo, error) {
 	return s.Fs.Stat(name)
 }
 
-// Rules that were stopped have not found that nothing is wrong.
+// A cancellation during the rules is an error, not a package without problems.
 func TestReadStopsInRules(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	fsys := stopping{memory(t, map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML}), cancel}
@@ -220,7 +219,7 @@ func TestReadStopsInRules(t *testing.T) {
 
 func TestReadLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("making links needs a privilege there")
+		t.Skip("Windows requires a privilege to create links")
 	}
 	cases := map[string]struct {
 		reason string
@@ -228,14 +227,14 @@ func TestReadLinks(t *testing.T) {
 		ignore string
 		want   string
 	}{
-		"Chain":       {"a link may lead to a link", map[string]string{"p/a.yaml": "b", "p/b": "sub/real.txt"}, "", ""},
-		"Absolute":    {"the root's own path may be in it", map[string]string{"p/a.yaml": "{root}/p/sub/real.txt"}, "", ""},
-		"Outside":     {"a package is what its root holds", map[string]string{"p/a.yaml": "../secret.yaml"}, "", "leads out of the root"},
-		"OutsideThen": {"by no detour", map[string]string{"p/a.yaml": "away/secret.yaml", "p/away": ".."}, "away", "leads out of the root"},
-		"Directory":   {"its files would be missing", map[string]string{"p/d": "sub"}, "", "link to a directory"},
-		"Ignored":     {"unless the user says so", map[string]string{"p/d": "sub"}, "d", ""},
-		"Nothing":     {"a file would be missing", map[string]string{"p/a.yaml": "gone"}, "", "link to nothing"},
-		"NotYAML":     {"other links do not matter", map[string]string{"p/a.txt": "gone"}, "", ""},
+		"Chain":       {"a link to a link is followed", map[string]string{"p/a.yaml": "b", "p/b": "sub/real.txt"}, "", ""},
+		"Absolute":    {"an absolute link inside the root is followed", map[string]string{"p/a.yaml": "{root}/p/sub/real.txt"}, "", ""},
+		"Outside":     {"a link out of the root is refused", map[string]string{"p/a.yaml": "../secret.yaml"}, "", "leads out of the root"},
+		"OutsideThen": {"a link through another link out of the root is refused", map[string]string{"p/a.yaml": "away/secret.yaml", "p/away": ".."}, "away", "leads out of the root"},
+		"Directory":   {"a link to a directory is refused", map[string]string{"p/d": "sub"}, "", "link to a directory"},
+		"Ignored":     {"an ignored link to a directory is accepted", map[string]string{"p/d": "sub"}, "d", ""},
+		"Nothing":     {"a link to a missing file is refused", map[string]string{"p/a.yaml": "gone"}, "", "link to nothing"},
+		"NotYAML":     {"a link without a YAML extension is not followed", map[string]string{"p/a.txt": "gone"}, "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -251,15 +250,15 @@ func TestReadLinks(t *testing.T) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
 			}
 		})
 	}
 }
 
-// Whatever a file holds, reading it ends in a package or in an error that
-// names the file. What is read at one level is the same at those below, and
-// what is written can be read, and is written the same.
+// For any file, Read returns a package or an error that names the file. A file
+// that one level accepts gives the same package at lower levels. The output of
+// Read can be read again, and gives the same output.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(functionYAML))
 	f.Add([]byte(functionYAML + "...\n---\n" + crdYAML))
@@ -276,7 +275,7 @@ func FuzzRead(f *testing.F) {
 					t.Errorf("the error names no file: %v", err)
 				}
 				if !first {
-					t.Fatalf("level %d refuses what a stricter one takes: %v", level, err)
+					t.Fatalf("level %d refuses what a stricter level accepts: %v", level, err)
 				}
 				continue
 			}
@@ -295,7 +294,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// One object in any style is one object.
+// Read accepts an object in any YAML style.
 func TestReadTakesStyles(t *testing.T) {
 	for name, text := range map[string]string{
 		"Flow":     "# c\n" + functionJSON + "\n# d\n",

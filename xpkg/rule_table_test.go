@@ -18,8 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// elsewhere are the rules that packages of higher floors report, with tests of
-// their own.
+// elsewhere are the rules that other packages report and test.
 var elsewhere = []string{"composition"}
 
 // TestLintRules reports each rule of the table with the severity that the table
@@ -61,7 +60,7 @@ func TestLintRuleTexts(t *testing.T) {
 	}
 }
 
-// fileProblems are those of files that cannot be read or followed.
+// fileProblems returns the problems of unreadable files and broken links.
 func fileProblems(t *testing.T) xpkg.Problems {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,7 +91,8 @@ func problemsOf(t *testing.T, fsys afero.Fs, root string, opts xpkg.ReadOptions)
 	return ps
 }
 
-// documentProblems are those of YAML documents, metadata and objects.
+// documentProblems returns the problems of YAML documents, metadata and
+// objects.
 func documentProblems(t *testing.T) (all xpkg.Problems) {
 	t.Helper()
 	crd := widgetCRD("{type: object}")
@@ -119,7 +119,7 @@ func documentProblems(t *testing.T) (all xpkg.Problems) {
 	return all
 }
 
-// imageProblems are those of finished packages.
+// imageProblems returns the problems of built packages.
 func imageProblems(t *testing.T) (all xpkg.Problems) {
 	t.Helper()
 	fn := aPackage("Function", "fn")

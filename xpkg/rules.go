@@ -76,9 +76,9 @@ func (f *finder) dependencySource(at string, dep map[string]any) string {
 	const rule = "dependency-source"
 	switch {
 	case len(named) > 1:
-		f.add(rule, at, "make one dependency of each", "%s names several packages, and only that of %s would count", at, named[0])
+		f.add(rule, at, "make one dependency of each", "%s names several packages, and only that of %s would be used", at, named[0])
 	case len(named) == 1 && len(missing) > 0 && len(missing) < 3:
-		f.add(rule, at, "set "+strings.Join(missing, " and ")+", or leave the others out", "%s has a part of apiVersion, kind and package, which would not count", at)
+		f.add(rule, at, "set "+strings.Join(missing, " and ")+", or leave the others out", "%s has a part of apiVersion, kind and package, which would be ignored", at)
 	case len(named) == 0 && len(missing) < 3:
 		f.add(rule, at, "", "%s has no %s: apiVersion, kind and package belong together", at, strings.Join(missing, " and no "))
 	case len(named) == 0:
@@ -139,7 +139,7 @@ func capabilities(_ context.Context, c content, f *finder) {
 		written, _ := entry.(string)
 		at, got := fmt.Sprintf("spec.capabilities[%d]", i), fold(written)
 		if got == "" || seen[got] {
-			f.add("capability", at, "remove it", "%s is %q, which says nothing more", at, written)
+			f.add("capability", at, "remove it", "%s is %q, which is empty or occurs twice", at, written)
 			continue
 		}
 		seen[got] = true
@@ -189,7 +189,7 @@ func (f *finder) name(rule string, d decoded, want string) {
 	case want != "" && d.Name != want:
 		f.add(rule, field, "", "the name of the %s is %q, and must be %q: its plural name and its group", d.Kind, d.Name, want)
 	case len(validation.IsDNS1123Subdomain(d.Name)) > 0:
-		f.add(rule, field, "use small letters and digits, and dashes and dots between them", "the name of the %s is %q, which no object can have", d.Kind, d.Name)
+		f.add(rule, field, "use small letters and digits, and dashes and dots between them", "the name of the %s is %q, which Kubernetes does not allow", d.Kind, d.Name)
 	}
 }
 

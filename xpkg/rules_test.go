@@ -29,7 +29,7 @@ func metadata(kind, spec string) string {
 	return "apiVersion: meta.pkg.crossplane.io/v1\nkind: " + kind + "\nmetadata: {name: p}\nspec:\n" + spec
 }
 
-// These have the line of the field that they are about.
+// A problem of the metadata has the line of its field.
 func TestMetadataRules(t *testing.T) {
 	const (
 		digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
@@ -37,41 +37,42 @@ func TestMetadataRules(t *testing.T) {
 	)
 	cases := map[string]struct {
 		reason, kind, spec string
-		// want are rule and line; refused says that the control plane refuses it.
+		// want are rules and lines; refused means that the control
+		// plane refuses the package.
 		want    string
 		refused bool
 	}{
-		"Constraint":        {"a range is a constraint", "Function", "  crossplane:\n    version: '>=1.14.0, <3.0.0 || ~1.20'\n", "", false},
-		"NoConstraint":      {"any version will do", "Function", "  crossplane: null\n", "", false},
-		"BadConstraint":     {"words are no versions", "Function", "  crossplane:\n    version: '>=one.two'\n", "crossplane-version 6", true},
-		"EmptyConstraint":   {"empty is not the same as any", "Function", "  crossplane:\n    version: ''\n", "crossplane-version 6", true},
-		"MissingConstraint": {"nor is missing", "Function", "  crossplane: {}\n", "crossplane-version 5", true},
+		"Constraint":        {"a version constraint may combine ranges", "Function", "  crossplane:\n    version: '>=1.14.0, <3.0.0 || ~1.20'\n", "", false},
+		"NoConstraint":      {"an absent constraint is valid", "Function", "  crossplane: null\n", "", false},
+		"BadConstraint":     {"a constraint without version numbers is refused", "Function", "  crossplane:\n    version: '>=one.two'\n", "crossplane-version 6", true},
+		"EmptyConstraint":   {"an empty constraint is refused", "Function", "  crossplane:\n    version: ''\n", "crossplane-version 6", true},
+		"MissingConstraint": {"spec.crossplane without a constraint is refused", "Function", "  crossplane: {}\n", "crossplane-version 5", true},
 
-		"Dependencies":     {"each old form is one", "Configuration", good + "  - {provider: registry.example.org/p, version: '>=v0.1.0 <v2'}\n  - {configuration: 'localhost:5000/c', version: " + digest + "}\n", "", false},
-		"Explicit":         {"the kind may be said", "Configuration", good + "  - {apiVersion: pkg.crossplane.io/v1, kind: Function, package: registry.example.org/o/g, version: '*'}\n", "", false},
-		"NoSource":         {"a version alone installs nothing", "Configuration", "  dependsOn:\n  - version: v1\n", "dependency-source 6", false},
-		"PartOfSource":     {"nor does a package without its kind", "Configuration", "  dependsOn:\n  - {version: v1, apiVersion: a/v1, package: registry.example.org/a}\n", "dependency-source 6", false},
-		"PartBesides":      {"what is there besides would not count", "Configuration", "  dependsOn:\n  - {version: v1, kind: A, function: registry.example.org/a}\n", "dependency-source 6", false},
-		"TwoSources":       {"one of two would not be installed", "Configuration", "  dependsOn:\n  - {version: v1, provider: registry.example.org/a, function: registry.example.org/b}\n", "dependency-source 6", false},
-		"NoRegistry":       {"v2 has no default registry", "Configuration", "  dependsOn:\n  - version: v1\n    function: owner/f\n", "dependency-package 7", false},
-		"Tag":              {"the control plane adds the tag", "Configuration", "  dependsOn:\n  - {function: 'registry.example.org/f:v1', version: v1}\n", "dependency-package 6", false},
-		"DigestInPackage":  {"and the digest", "Configuration", "  dependsOn:\n  - {function: 'registry.example.org/f@" + digest + "', version: v1}\n", "dependency-package 6", false},
-		"BadPackage":       {"blanks are in no reference", "Configuration", "  dependsOn:\n  - {function: 'registry.example.org/a b', version: v1}\n", "dependency-package 6", false},
-		"NoVersion":        {"there is no default version", "Configuration", "  dependsOn:\n  - function: registry.example.org/f\n", "dependency-version 6", false},
-		"BadVersion":       {"latest is no version", "Configuration", "  dependsOn:\n  - function: registry.example.org/f\n    version: latest\n", "dependency-version 7", false},
-		"ShortDigest":      {"a digest has 64 digits", "Configuration", "  dependsOn:\n  - {function: registry.example.org/f, version: 'sha256:00'}\n", "dependency-version 6", false},
-		"TwoDependencies":  {"the same twice is one too many", "Configuration", good + "  - {apiVersion: pkg.crossplane.io/v1, kind: Function, package: registry.example.org/f, version: v2}\n", "duplicate-dependency 7", false},
-		"EmptyDependency":  {"null is no dependency", "Configuration", "  dependsOn:\n  - {}\n", "dependency-version 6, dependency-source 6", false},
-		"Capabilities":     {"letters count, and others may mean something elsewhere", "Provider", "  capabilities: [SafeStart, acme.example.org/x]\n", "", false},
-		"CapabilityTwice":  {"twice says nothing more", "Provider", "  capabilities:\n  - safe-start\n  - safe_start\n", "capability 7", false},
-		"CapabilityEmpty":  {"nothing is no capability", "Provider", "  capabilities: ['-']\n", "capability 5", false},
-		"Misspelt":         {"a swap is a misspelling", "Provider", "  capabilities: [safe-strat]\n", "capability 5", false},
-		"Plural":           {"so is a letter too many", "Function", "  capabilities: [composition, operations]\n", "capability 5", false},
-		"OfOtherKind":      {"other kinds have others", "Function", "  capabilities: [safe-strat]\n", "", false},
-		"LeadingLetter":    {"or too few", "Function", "  capabilities: [omposition]\n", "capability 5", false},
-		"ChangedLetter":    {"or changed", "Function", "  capabilities: [compocition]\n", "capability 5", false},
-		"TwoLettersOf":     {"but not just anything", "Function", "  capabilities: [compensation]\n", "", false},
-		"CapabilityNumber": {"numbers may name one", "Function", "  capabilities: ['2']\n", "", false},
+		"Dependencies":     {"the older fields for dependencies are valid", "Configuration", good + "  - {provider: registry.example.org/p, version: '>=v0.1.0 <v2'}\n  - {configuration: 'localhost:5000/c', version: " + digest + "}\n", "", false},
+		"Explicit":         {"a dependency by apiVersion, kind and package is valid", "Configuration", good + "  - {apiVersion: pkg.crossplane.io/v1, kind: Function, package: registry.example.org/o/g, version: '*'}\n", "", false},
+		"NoSource":         {"a dependency without a package is reported", "Configuration", "  dependsOn:\n  - version: v1\n", "dependency-source 6", false},
+		"PartOfSource":     {"a dependency by package requires a kind", "Configuration", "  dependsOn:\n  - {version: v1, apiVersion: a/v1, package: registry.example.org/a}\n", "dependency-source 6", false},
+		"PartBesides":      {"kind beside a function field is reported, as it is ignored", "Configuration", "  dependsOn:\n  - {version: v1, kind: A, function: registry.example.org/a}\n", "dependency-source 6", false},
+		"TwoSources":       {"a dependency that names two packages is reported", "Configuration", "  dependsOn:\n  - {version: v1, provider: registry.example.org/a, function: registry.example.org/b}\n", "dependency-source 6", false},
+		"NoRegistry":       {"a dependency requires a registry, as v2 has no default one", "Configuration", "  dependsOn:\n  - version: v1\n    function: owner/f\n", "dependency-package 7", false},
+		"Tag":              {"a dependency with a tag in its name is reported", "Configuration", "  dependsOn:\n  - {function: 'registry.example.org/f:v1', version: v1}\n", "dependency-package 6", false},
+		"DigestInPackage":  {"a dependency with a digest in its name is reported", "Configuration", "  dependsOn:\n  - {function: 'registry.example.org/f@" + digest + "', version: v1}\n", "dependency-package 6", false},
+		"BadPackage":       {"a dependency that is not an OCI reference is reported", "Configuration", "  dependsOn:\n  - {function: 'registry.example.org/a b', version: v1}\n", "dependency-package 6", false},
+		"NoVersion":        {"a dependency requires a version", "Configuration", "  dependsOn:\n  - function: registry.example.org/f\n", "dependency-version 6", false},
+		"BadVersion":       {"latest is not a version constraint", "Configuration", "  dependsOn:\n  - function: registry.example.org/f\n    version: latest\n", "dependency-version 7", false},
+		"ShortDigest":      {"a digest requires 64 hex digits", "Configuration", "  dependsOn:\n  - {function: registry.example.org/f, version: 'sha256:00'}\n", "dependency-version 6", false},
+		"TwoDependencies":  {"two dependencies on the same package are reported", "Configuration", good + "  - {apiVersion: pkg.crossplane.io/v1, kind: Function, package: registry.example.org/f, version: v2}\n", "duplicate-dependency 7", false},
+		"EmptyDependency":  {"an empty dependency is reported", "Configuration", "  dependsOn:\n  - {}\n", "dependency-version 6, dependency-source 6", false},
+		"Capabilities":     {"capabilities are matched without case, and unknown ones are accepted", "Provider", "  capabilities: [SafeStart, acme.example.org/x]\n", "", false},
+		"CapabilityTwice":  {"a capability that occurs twice is reported", "Provider", "  capabilities:\n  - safe-start\n  - safe_start\n", "capability 7", false},
+		"CapabilityEmpty":  {"a capability without letters or digits is reported", "Provider", "  capabilities: ['-']\n", "capability 5", false},
+		"Misspelt":         {"a capability with two letters swapped is reported", "Provider", "  capabilities: [safe-strat]\n", "capability 5", false},
+		"Plural":           {"a capability with one letter too many is reported", "Function", "  capabilities: [composition, operations]\n", "capability 5", false},
+		"OfOtherKind":      {"typos are searched only among this kind's capabilities", "Function", "  capabilities: [safe-strat]\n", "", false},
+		"LeadingLetter":    {"a capability with one letter missing is reported", "Function", "  capabilities: [omposition]\n", "capability 5", false},
+		"ChangedLetter":    {"a capability with one letter changed is reported", "Function", "  capabilities: [compocition]\n", "capability 5", false},
+		"TwoLettersOf":     {"an unknown capability with two letters changed is accepted", "Function", "  capabilities: [compensation]\n", "", false},
+		"CapabilityNumber": {"a capability may be a number", "Function", "  capabilities: ['2']\n", "", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestMetadataRules(t *testing.T) {
 	}
 }
 
-// definition returns a CRD or the like, with a schema in flow style.
+// definition returns a CRD, XRD or MRD with a schema in flow style.
 func definition(apiVersion, kind, name, names, schema string) string {
 	return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata:\n  name: " + name + "\nspec:\n  group: gold.test\n  scope: Namespaced\n  " + names +
 		"\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema: " + schema + "\n"
@@ -110,22 +111,22 @@ func TestObjectRules(t *testing.T) {
 		objects      map[string]string
 		want         []string
 	}{
-		"CRD":         {"a CRD has its plural's and group's name", "Provider", map[string]string{"a.yaml": widgetCRD(any)}, nil},
-		"CRDName":     {"and no other", "Provider", map[string]string{"a.yaml": strings.Replace(widgetCRD(any), "name: widgets.", "name: widget.", 1)}, []string{"object-name a.yaml:4"}},
-		"MRDName":     {"nor has an MRD", "Provider", map[string]string{"a.yaml": definition("apiextensions.crossplane.io/v1alpha1", "ManagedResourceDefinition", "a", widget, any)}, []string{"object-name a.yaml:4"}},
-		"XRDName":     {"nor an XRD", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, "name: widgets.", "name: x", 1)}, []string{"object-name a.yaml:4"}},
-		"NoName":      {"objects have names", "Configuration", map[string]string{"a.yaml": strings.Replace(composition, "NAME", "", 1)}, []string{"object-name a.yaml:3"}},
-		"BadName":     {"that Kubernetes takes", "Configuration", map[string]string{"a.yaml": strings.Replace(composition, "NAME", "A_b", 1)}, []string{"object-name a.yaml:3"}},
-		"Dots":        {"with dots, too", "Configuration", map[string]string{"a.yaml": strings.Replace(composition, "NAME", "a.b-c", 1)}, nil},
-		"Twice":       {"one would replace the other", "Provider", map[string]string{"a.yaml": widgetCRD(any), "b/c.yaml": "---\n" + widgetCRD(any)}, []string{"duplicate-object b/c.yaml:5"}},
-		"OtherKind":   {"two kinds may share a name", "Provider", map[string]string{"a.yaml": widgetCRD(any), "b.yaml": definition("apiextensions.crossplane.io/v1alpha1", "ManagedResourceDefinition", "widgets.gold.test", widget, any)}, nil},
-		"Beta":        {"v1beta1 cannot be installed", "Provider", map[string]string{"a.yaml": strings.Replace(widgetCRD(any), "/v1", "/v1beta1", 1)}, []string{"removed-api a.yaml:1"}},
-		"Schema":      {"a schema has types", "Provider", map[string]string{"a.yaml": widgetCRD("\n        type: object\n        properties:\n          spec:\n            description: x")}, []string{"schema a.yaml:17"}},
-		"XRDSchema":   {"so has that of an XRD", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, any, "{properties: {spec: {properties: {a: {type: text}}}}}", 1)}, []string{"schema a.yaml:14"}},
-		"XRDNoType":   {"whose root Crossplane makes itself", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, any, "{properties: {spec: {properties: {a: {type: string}}}}}", 1)}, nil},
-		"NoSchema":    {"a version has a schema", "Provider", map[string]string{"a.yaml": strings.Replace(widgetCRD(""), "      openAPIV3Schema: \n", "", 1)}, []string{"schema a.yaml:13"}},
-		"DefaultType": {"a default fits", "Provider", map[string]string{"a.yaml": widgetCRD("{type: object, properties: {spec: {type: string, default: 1}}}")}, []string{"schema a.yaml:14"}},
-		"Rule":        {"a CEL rule compiles", "Provider", map[string]string{"a.yaml": widgetCRD("{type: object, x-kubernetes-validations: [{rule: 'self.x'}]}")}, []string{"schema a.yaml:14"}},
+		"CRD":         {"a CRD named after its plural and group is valid", "Provider", map[string]string{"a.yaml": widgetCRD(any)}, nil},
+		"CRDName":     {"a CRD with another name is reported", "Provider", map[string]string{"a.yaml": strings.Replace(widgetCRD(any), "name: widgets.", "name: widget.", 1)}, []string{"object-name a.yaml:4"}},
+		"MRDName":     {"an MRD with another name than its plural and group is reported", "Provider", map[string]string{"a.yaml": definition("apiextensions.crossplane.io/v1alpha1", "ManagedResourceDefinition", "a", widget, any)}, []string{"object-name a.yaml:4"}},
+		"XRDName":     {"an XRD with another name than its plural and group is reported", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, "name: widgets.", "name: x", 1)}, []string{"object-name a.yaml:4"}},
+		"NoName":      {"an object without a name is reported", "Configuration", map[string]string{"a.yaml": strings.Replace(composition, "NAME", "", 1)}, []string{"object-name a.yaml:3"}},
+		"BadName":     {"a name that Kubernetes refuses is reported", "Configuration", map[string]string{"a.yaml": strings.Replace(composition, "NAME", "A_b", 1)}, []string{"object-name a.yaml:3"}},
+		"Dots":        {"a name may contain dots", "Configuration", map[string]string{"a.yaml": strings.Replace(composition, "NAME", "a.b-c", 1)}, nil},
+		"Twice":       {"two objects of the same kind and name are reported", "Provider", map[string]string{"a.yaml": widgetCRD(any), "b/c.yaml": "---\n" + widgetCRD(any)}, []string{"duplicate-object b/c.yaml:5"}},
+		"OtherKind":   {"objects of two kinds may share a name", "Provider", map[string]string{"a.yaml": widgetCRD(any), "b.yaml": definition("apiextensions.crossplane.io/v1alpha1", "ManagedResourceDefinition", "widgets.gold.test", widget, any)}, nil},
+		"Beta":        {"a v1beta1 CRD is reported", "Provider", map[string]string{"a.yaml": strings.Replace(widgetCRD(any), "/v1", "/v1beta1", 1)}, []string{"removed-api a.yaml:1"}},
+		"Schema":      {"a schema property without a type is reported", "Provider", map[string]string{"a.yaml": widgetCRD("\n        type: object\n        properties:\n          spec:\n            description: x")}, []string{"schema a.yaml:17"}},
+		"XRDSchema":   {"an XRD's schema with an invalid type is reported", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, any, "{properties: {spec: {properties: {a: {type: text}}}}}", 1)}, []string{"schema a.yaml:14"}},
+		"XRDNoType":   {"an XRD's root schema may omit its type", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, any, "{properties: {spec: {properties: {a: {type: string}}}}}", 1)}, nil},
+		"NoSchema":    {"a version without a schema is reported", "Provider", map[string]string{"a.yaml": strings.Replace(widgetCRD(""), "      openAPIV3Schema: \n", "", 1)}, []string{"schema a.yaml:13"}},
+		"DefaultType": {"a default of the wrong type is reported", "Provider", map[string]string{"a.yaml": widgetCRD("{type: object, properties: {spec: {type: string, default: 1}}}")}, []string{"schema a.yaml:14"}},
+		"Rule":        {"a CEL rule that does not compile is reported", "Provider", map[string]string{"a.yaml": widgetCRD("{type: object, x-kubernetes-validations: [{rule: 'self.x'}]}")}, []string{"schema a.yaml:14"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -171,27 +172,27 @@ func TestExampleRule(t *testing.T) {
 		reason, spec, crd, example string
 		want                       []string
 	}{
-		"Good":         {"it fits", "", "", one + "size: 1", nil},
-		"Type":         {"the field is named", "", "", one + "size: many", []string{"example examples/a.yaml:5"}},
-		"Unknown":      {"so is one that would be lost", "", "", one + "size: 1\n  sise: 2", []string{"example examples/a.yaml:6"}},
-		"Required":     {"a missing one has the line around it", "", "", one + "unit: m", []string{"example examples/a.yaml:4"}},
-		"Enum":         {"values count", "", "", one + "size: 1\n  unit: ft", []string{"example examples/a.yaml:6"}},
-		"CEL":          {"and rules", "", "", one + "size: 0", []string{"example examples/a.yaml:4"}},
-		"Second":       {"each document of a file counts", "", "", one + "size: 1\n---\n" + one + "size: many", []string{"example examples/a.yaml:11"}},
-		"Version":      {"a version must be there", "", "", strings.Replace(one, "v1", "v2", 1) + "size: 1", []string{"example examples/a.yaml:1"}},
-		"NotServed":    {"and served", "", other, "apiVersion: gold.test/v1\nkind: Widget\n", []string{"example examples/a.yaml:1"}},
-		"Kind":         {"a kind of a group that is all here is known", "", "", "apiVersion: gold.test/v1\nkind: Gadget\n", []string{"example examples/a.yaml:2"}},
-		"Dependency":   {"a group may be another package's, too", deps, "", "apiVersion: gold.test/v1\nkind: Gadget\n", nil},
-		"Others":       {"Secrets and the like are not for us to judge", "", "", "apiVersion: v1\nkind: Secret\ndata: 1\n---\napiVersion: other.test/v1\nkind: Widget\nspec: 1\n", nil},
-		"Status":       {"the API server drops it at creation", "", "", one + "size: 1\nstatus: {ready: 1}", nil},
-		"Metadata":     {"YAML 1.1 has many booleans", "", "", strings.Replace(one, "name: w", "name: w, namespace: y", 1) + "size: 1", []string{"example examples/a.yaml:3"}},
-		"Placeholder":  {"what is filled in later may be anything", "", "", one + "size: 1\n  unit: ${data.unit}", nil},
-		"Input":        {"an input is an object, too", "", "", pipeline(step("p", "spec: {size: many}")), []string{"example examples/a.yaml:11"}},
-		"InputGood":    {"it needs no name", "", "", pipeline(step("p", "spec: {size: 1}")), nil},
-		"InputServed":  {"no API server serves inputs", "", other, pipeline(step("p", "metadata: {}")), nil},
-		"InputVersion": {"but the version is known", "", "", pipeline(strings.Replace(step("p", "metadata: {}"), "v1", "v3", 1)), []string{"example examples/a.yaml:9"}},
-		"InputOther":   {"an input of another function may have the same kind", "", "", pipeline(step("x", "spec: {text: 1}"), step("owner-p", "spec: {size: 1}")), nil},
-		"InputUnknown": {"unless no step is ours by its name", "", "", pipeline(step("x", "spec: {text: 1}")), []string{"example examples/a.yaml:11", "example examples/a.yaml:11"}},
+		"Good":         {"an example that the schema allows is valid", "", "", one + "size: 1", nil},
+		"Type":         {"a value of the wrong type is reported at its field", "", "", one + "size: many", []string{"example examples/a.yaml:5"}},
+		"Unknown":      {"an unknown field is reported", "", "", one + "size: 1\n  sise: 2", []string{"example examples/a.yaml:6"}},
+		"Required":     {"a missing field is reported at its parent", "", "", one + "unit: m", []string{"example examples/a.yaml:4"}},
+		"Enum":         {"a value that the enum lacks is reported", "", "", one + "size: 1\n  unit: ft", []string{"example examples/a.yaml:6"}},
+		"CEL":          {"a value that violates a CEL rule is reported", "", "", one + "size: 0", []string{"example examples/a.yaml:4"}},
+		"Second":       {"all documents of a file are validated", "", "", one + "size: 1\n---\n" + one + "size: many", []string{"example examples/a.yaml:11"}},
+		"Version":      {"a version that the CRD lacks is reported", "", "", strings.Replace(one, "v1", "v2", 1) + "size: 1", []string{"example examples/a.yaml:1"}},
+		"NotServed":    {"a version that is not served is reported", "", other, "apiVersion: gold.test/v1\nkind: Widget\n", []string{"example examples/a.yaml:1"}},
+		"Kind":         {"an unknown kind of a group that the package defines is reported", "", "", "apiVersion: gold.test/v1\nkind: Gadget\n", []string{"example examples/a.yaml:2"}},
+		"Dependency":   {"an unknown kind is accepted if a dependency may define it", deps, "", "apiVersion: gold.test/v1\nkind: Gadget\n", nil},
+		"Others":       {"kinds of other groups are not validated", "", "", "apiVersion: v1\nkind: Secret\ndata: 1\n---\napiVersion: other.test/v1\nkind: Widget\nspec: 1\n", nil},
+		"Status":       {"status is not validated, as the API server drops it at creation", "", "", one + "size: 1\nstatus: {ready: 1}", nil},
+		"Metadata":     {"a YAML 1.1 boolean as a namespace is reported", "", "", strings.Replace(one, "name: w", "name: w, namespace: y", 1) + "size: 1", []string{"example examples/a.yaml:3"}},
+		"Placeholder":  {"a placeholder is accepted for any value", "", "", one + "size: 1\n  unit: ${data.unit}", nil},
+		"Input":        {"the input of a pipeline step is validated", "", "", pipeline(step("p", "spec: {size: many}")), []string{"example examples/a.yaml:11"}},
+		"InputGood":    {"an input does not require a name", "", "", pipeline(step("p", "spec: {size: 1}")), nil},
+		"InputServed":  {"an input's version need not be served", "", other, pipeline(step("p", "metadata: {}")), nil},
+		"InputVersion": {"an input of an unknown version is reported", "", "", pipeline(strings.Replace(step("p", "metadata: {}"), "v1", "v3", 1)), []string{"example examples/a.yaml:9"}},
+		"InputOther":   {"the input of another function's step is not validated", "", "", pipeline(step("x", "spec: {text: 1}"), step("owner-p", "spec: {size: 1}")), nil},
+		"InputUnknown": {"all inputs are validated if no step names this function", "", "", pipeline(step("x", "spec: {text: 1}")), []string{"example examples/a.yaml:11", "example examples/a.yaml:11"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +208,7 @@ func TestExampleRule(t *testing.T) {
 	}
 }
 
-// A claim is an example of an XRD, too.
+// A claim is validated as an example of its XRD.
 func TestExampleClaim(t *testing.T) {
 	xrd := definition("apiextensions.crossplane.io/v1", "CompositeResourceDefinition", "xwidgets.gold.test",
 		"names: {kind: XWidget, plural: xwidgets}\n  claimNames: {kind: Widget, plural: widgets}", "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}")

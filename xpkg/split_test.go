@@ -18,7 +18,7 @@ func at(path string) func(xpkg.Artifact) (string, error) {
 	return func(xpkg.Artifact) (string, error) { return path, nil }
 }
 
-// The files of the platforms are, joined, the file of them all.
+// Join of the files that Split writes returns the package.
 func TestSplit(t *testing.T) {
 	dir := t.TempDir()
 	a := build(t, aPackage("Function", "fn"), "linux/arm64/v8", "linux/arm/v7", "linux/arm/v6", "windows/amd64:10.0.1")
@@ -58,7 +58,7 @@ func TestSplitOfOne(t *testing.T) {
 	}
 }
 
-// A runtime image may say anything of its platform.
+// A runtime image may have any text as its platform.
 func TestSplitRefuses(t *testing.T) {
 	targets, err := xpkg.Split(odd(t, "../../x y", "amd64"), at("a.xpkg"))
 	if err != nil || targets[0].Path != "a-..-..-x-y-amd64.xpkg" {
@@ -76,7 +76,7 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
-// odd returns an image of that platform, which need not be one.
+// odd returns an image of that platform, which need not be a valid one.
 func odd(t *testing.T, os, arch string) v1.Image {
 	t.Helper()
 	img, err := oci.Assemble([]byte(`{"os":"`+os+`","architecture":"`+arch+`","rootfs":{"type":"layers","diff_ids":[]}}`), nil)
@@ -86,7 +86,7 @@ func odd(t *testing.T, os, arch string) v1.Image {
 	return img
 }
 
-// If one of the files cannot be written, none is.
+// If one of the files cannot be written, WriteFiles writes none.
 func TestWriteFilesIsAllOrNothing(t *testing.T) {
 	images, err := xpkg.Images(build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64", "linux/s390x"))
 	if err != nil {
@@ -109,16 +109,16 @@ func TestWriteFilesIsAllOrNothing(t *testing.T) {
 		}
 		err := xpkg.WriteFiles(t.Context(), targets, nil)
 		if !errors.Is(err, failed) || strings.Count(err.Error(), "writing package") != 1 || !strings.Contains(err.Error(), targets[broken].Path) {
-			t.Errorf("got %v, want one that names %s", err, targets[broken].Path)
+			t.Errorf("got %v, want one error that names %s", err, targets[broken].Path)
 		}
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) != 1 || string(contents(t, old)) != "old" {
-			t.Errorf("got %v, %v, want the old file alone", entries, err)
+			t.Errorf("got %v, %v, want only the old file", entries, err)
 		}
 	}
 }
 
-// A failing image fails when it is written.
+// failing is an image that fails when it is written.
 type failing struct {
 	v1.Image
 	err error

@@ -168,7 +168,7 @@ func (w *walker) resolve(path string) error {
 			return err
 		}
 	}
-	return errors.New("it is a link that never ends")
+	return errors.New("it is a link in a cycle, or in too long a chain")
 }
 
 // insideRoot reports whether path is a link. A path outside of the root or

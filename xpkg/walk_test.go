@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// crd returns a CRD by the name of the file that it is in.
+// crd returns a CRD named after the file that contains it.
 func crd(name string) string { return strings.ReplaceAll(crdYAML, "inputs.fn", name) }
 
 // names returns the names of the objects of a package, in order.
@@ -25,7 +25,7 @@ func names(pkg *xpkg.Package) []string {
 	return all
 }
 
-// Directories stand among files by their names, in byte order.
+// Read sorts directories and files by name, in byte order.
 func TestReadOrder(t *testing.T) {
 	files := map[string]string{"p/crossplane.yaml": functionYAML}
 	want := []string{".hidden.yaml", "10.yaml", "9.yaml", "B.yaml", "a/x.yaml", "a-b.yaml", "a.yaml", "z/deep/er/1.yml", "é.yaml"}
@@ -51,23 +51,23 @@ func TestReadIgnores(t *testing.T) {
 		pattern string
 		want    []string
 	}{
-		"None":      {"nothing is ignored", "", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
-		"File":      {"a pattern is of the whole path below the root", "a.yaml", []string{"b.yaml", "sub/a.yaml"}},
-		"Star":      {"a star stops at a slash", "*/a.yaml", []string{"a.yaml", "b.yaml"}},
-		"Class":     {"classes are as Go has them", "[ab].yaml", []string{"sub/a.yaml"}},
-		"Dot":       {"./ is the root", "./sub/*.yaml", []string{"a.yaml", "b.yaml"}},
-		"Parent":    {"a path may go round", "../p/b.yaml", []string{"a.yaml", "sub/a.yaml"}},
-		"Directory": {"a directory is ignored whole", "sub/", []string{"a.yaml", "b.yaml"}},
-		"NoMatch":   {"a pattern need not match", "x", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
-		"Whole":     {"a directory needs no slash", "sub", []string{"a.yaml", "b.yaml"}},
-		"Any":       {"two stars are any directories", "**/a.yaml", []string{"b.yaml"}},
-		"AnyBelow":  {"or all that is below one", "sub/**", []string{"a.yaml", "b.yaml"}},
-		"AnyTwice":  {"more of them are no more than one", "**/**/a.yaml", []string{"b.yaml"}},
-		"AnyInside": {"also in the middle", "s*/**/a.yaml", []string{"a.yaml", "b.yaml"}},
-		"AnyNot":    {"what follows must be there", "sub/**/a.yaml/x", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
-		"FromHere":  {"a pattern may begin with the root as it was named", "p/a.yaml", []string{"b.yaml", "sub/a.yaml"}},
-		"Basename":  {"a name is not looked for everywhere", "s/../a.yaml", []string{"b.yaml", "sub/a.yaml"}},
-		"Elsewhere": {"a path elsewhere is not below the root", "/a.yaml/b", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
+		"None":      {"an empty pattern ignores no file", "", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
+		"File":      {"a pattern matches the whole path below the root", "a.yaml", []string{"b.yaml", "sub/a.yaml"}},
+		"Star":      {"a star does not match a slash", "*/a.yaml", []string{"a.yaml", "b.yaml"}},
+		"Class":     {"character classes have Go's syntax", "[ab].yaml", []string{"sub/a.yaml"}},
+		"Dot":       {"a pattern may begin with ./", "./sub/*.yaml", []string{"a.yaml", "b.yaml"}},
+		"Parent":    {"a pattern may leave the root and return to it", "../p/b.yaml", []string{"a.yaml", "sub/a.yaml"}},
+		"Directory": {"a pattern with a final slash ignores the directory", "sub/", []string{"a.yaml", "b.yaml"}},
+		"NoMatch":   {"a pattern without a match ignores no file", "x", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
+		"Whole":     {"a pattern for a directory ignores all its files", "sub", []string{"a.yaml", "b.yaml"}},
+		"Any":       {"two stars match any number of directories", "**/a.yaml", []string{"b.yaml"}},
+		"AnyBelow":  {"two stars at the end match all files below a directory", "sub/**", []string{"a.yaml", "b.yaml"}},
+		"AnyTwice":  {"repeated double stars match the same as one", "**/**/a.yaml", []string{"b.yaml"}},
+		"AnyInside": {"two stars in the middle also match no directory", "s*/**/a.yaml", []string{"a.yaml", "b.yaml"}},
+		"AnyNot":    {"the part after two stars must match", "sub/**/a.yaml/x", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
+		"FromHere":  {"a pattern may begin with the path of the root", "p/a.yaml", []string{"b.yaml", "sub/a.yaml"}},
+		"Basename":  {"a pattern is cleaned and does not match base names", "s/../a.yaml", []string{"b.yaml", "sub/a.yaml"}},
+		"Elsewhere": {"a path that is not below the root ignores no file", "/a.yaml/b", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -94,11 +94,11 @@ func TestReadExamplesRoot(t *testing.T) {
 		want   string
 		none   bool
 	}{
-		"None":      {"no root, no examples", "", "", true},
-		"Missing":   {"the default need not exist", "examples", "", true},
-		"Empty":     {"an empty directory is a layer, as the incumbent has it", "p/none", "", false},
-		"Directory": {"files are joined", "p/ex", one + one, false},
-		"File":      {"a file is its own root", "p/ex/a.yaml", one, false},
+		"None":      {"without a root there are no examples", "", "", true},
+		"Missing":   {"a default root that does not exist gives no examples", "examples", "", true},
+		"Empty":     {"an empty directory gives an empty layer, as with the crossplane CLI", "p/none", "", false},
+		"Directory": {"the files of a directory are joined", "p/ex", one + one, false},
+		"File":      {"the root may be a file", "p/ex/a.yaml", one, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -121,12 +121,12 @@ func TestReadRefusesRoots(t *testing.T) {
 	fsys := memory(t, map[string]string{"file.yaml": functionYAML})
 	for root, want := range map[string]string{"gone": "file does not exist", "file.yaml": "not a directory"} {
 		if _, err := xpkg.Read(t.Context(), fsys, root, xpkg.ReadOptions{}); err == nil || !strings.Contains(err.Error(), `"`+root+`"`) || !strings.Contains(err.Error(), want) {
-			t.Errorf("root %q: got %v, want %q in it", root, err, want)
+			t.Errorf("root %q: got %v, want it to contain %q", root, err, want)
 		}
 	}
 }
 
-// locked refuses to open the files of one name.
+// locked is a file system that refuses to open files with this name.
 type locked struct {
 	afero.Fs
 	name string
@@ -139,7 +139,7 @@ func (l locked) Open(path string) (afero.File, error) {
 	return l.Fs.Open(path)
 }
 
-// A file that may not be read would be missing.
+// An unreadable file is an error, because the package would lack it.
 func TestReadRefusesUnreadableFiles(t *testing.T) {
 	for _, name := range []string{"crd.yaml", "sub"} {
 		fsys := locked{memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/crd.yaml": crdYAML, "p/sub/x.yaml": crdYAML}), name}
@@ -147,10 +147,11 @@ func TestReadRefusesUnreadableFiles(t *testing.T) {
 		if want := filepath.Join("p", name) + `: it cannot be read: permission denied`; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		// The incumbent passes over files, and not over directories.
+		// The crossplane CLI skips unreadable files, but not
+		// directories.
 		pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{Lint: xpkg.Warn})
 		if name == "sub" && err == nil || name != "sub" && (err != nil || len(pkg.Warnings) == 0 || len(pkg.Objects) != 1) {
-			t.Errorf("%s: by warn got %+v, %v", name, pkg, err)
+			t.Errorf("%s: at the level Warn got %+v, %v", name, pkg, err)
 		}
 	}
 }
@@ -186,7 +187,7 @@ func TestReadBounds(t *testing.T) {
 	}
 }
 
-// A link is in the root or not, however it and the root are written.
+// A link may be absolute or relative, and so may the root.
 func TestReadFollowsLinksInside(t *testing.T) {
 	dir := t.TempDir()
 	pkg := filepath.Join(dir, "package")
@@ -203,7 +204,7 @@ func TestReadFollowsLinksInside(t *testing.T) {
 		"twice.yaml":    filepath.Join(cwd, "absolute.yaml"),
 	} {
 		if err := os.Symlink(target, name); err != nil {
-			t.Skipf("this system makes no links: %v", err)
+			t.Skipf("this system has no symbolic links: %v", err)
 		}
 	}
 	for _, root := range []string{"", ".", cwd, filepath.Join("..", "package")} {
@@ -222,11 +223,11 @@ func TestReadFollowsLinksInside(t *testing.T) {
 	}
 }
 
-// Examples and extensions may lie in the package root, and are no part of it.
+// Examples and extensions in the package root are not objects of the package.
 func TestReadLeavesOutOtherRoots(t *testing.T) {
 	files := map[string]string{"p/crossplane.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n", "p/ext/sboms/sbom.yaml": "bom: 1\n", "p/extra.yaml": crdYAML}
 	pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", ExtensionsRoot: "p/ext"})
 	if err != nil || len(pkg.Objects) != 1 || pkg.Objects[0].Path != filepath.Join("p", "extra.yaml") {
-		t.Errorf("got %v, %v, want the object of extra.yaml alone", pkg, err)
+		t.Errorf("got %v, %v, want only the object of extra.yaml", pkg, err)
 	}
 }

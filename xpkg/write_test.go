@@ -20,8 +20,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Under this variable, the test binary is a process that writes a package to
-// the path in it, and stops for ever in the middle.
+// If childEnv is set, the test binary is a process that writes a package to
+// that path and blocks in the middle.
 const childEnv = "XPKG_TEST_WRITE"
 
 func TestMain(m *testing.M) {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeForEver writes a package whose last layer never ends. It says when the
-// layer has begun.
+// writeForEver writes a package whose last layer never ends. It prints a line
+// when the layer begins.
 func writeForEver(path string) {
 	img, err := imageOf(stuck{}, v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, 1<<30)
 	if err == nil {
@@ -42,7 +42,7 @@ func writeForEver(path string) {
 	os.Exit(1)
 }
 
-// imageOf returns an image of one layer, which is not compressed.
+// imageOf returns an image with one uncompressed layer.
 func imageOf(r io.ReaderAt, digest v1.Hash, size int64) (v1.Image, error) {
 	return annotated(r, v1.Descriptor{MediaType: types.OCIUncompressedLayer, Size: size, Digest: digest})
 }
@@ -56,7 +56,7 @@ func annotated(r io.ReaderAt, desc v1.Descriptor) (v1.Image, error) {
 	return oci.Assemble([]byte(`{}`), []v1.Descriptor{desc}, layer)
 }
 
-// stuck gives 1 MiB of zeros, says so, and then waits for its parent.
+// stuck returns 1 MiB of zeros, prints a line, and then waits for its parent.
 type stuck struct{}
 
 func (stuck) ReadAt(p []byte, off int64) (int, error) {
@@ -69,7 +69,7 @@ func (stuck) ReadAt(p []byte, off int64) (int, error) {
 	return 0, err
 }
 
-// A process that is killed while it writes leaves the old file.
+// If the process is killed during a write, the old file remains.
 func TestKilledWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.xpkg")
 	old := []byte("the old file")
@@ -78,15 +78,15 @@ func TestKilledWrite(t *testing.T) {
 	}
 	child, line := functiontest.Start(t, childEnv+"="+path)
 	if line != "writing" {
-		t.Errorf("the child said %q", line)
+		t.Errorf("the child printed %q", line)
 	}
 	child.Kill(t)
 	if got := contents(t, path); !bytes.Equal(got, old) {
-		t.Errorf("the old file is gone: got %d bytes", len(got))
+		t.Errorf("the old file changed: got %d bytes", len(got))
 	}
 }
 
-// A write that fails leaves the old file and nothing else.
+// A write that fails leaves only the old file.
 func TestFailedWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.xpkg")
@@ -94,24 +94,24 @@ func TestFailedWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	// The first bytes are written, then the user presses Ctrl-C.
+	// The user presses Ctrl-C after the first bytes are written.
 	err := xpkg.WriteFile(ctx, path, build(t, aPackage("Function", "fn"), "linux/amd64"), func(string, int64, int64) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	if got := contents(t, path); string(got) != "old" {
-		t.Errorf("the old file is gone: got %d bytes", len(got))
+		t.Errorf("the old file changed: got %d bytes", len(got))
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
-		t.Errorf("got %v, %v, want the old file alone", entries, err)
+		t.Errorf("got %v, %v, want only the old file", entries, err)
 	}
 }
 
-// A package may replace the file that its layers come from.
+// A package may replace the file that contains its layers.
 func TestWriteOverItsSource(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("an open file cannot be replaced there")
+		t.Skip("Windows cannot replace an open file")
 	}
 	path := writeFile(t, build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"))
 	want := contents(t, path)
@@ -125,7 +125,7 @@ func TestWriteOverItsSource(t *testing.T) {
 
 func TestWriteFileMode(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no such modes there")
+		t.Skip("Windows has no such file modes")
 	}
 	info, err := os.Stat(writeFile(t, build(t, aPackage("Function", "fn"))))
 	if err != nil || info.Mode().Perm() != 0o644 {
@@ -141,8 +141,7 @@ func TestWriteFileNamesThePath(t *testing.T) {
 	}
 }
 
-// The memory that writing takes does not grow with the layers: each read is
-// bounded.
+// The size of each read is bounded, so memory does not grow with the layers.
 func TestWriteStreams(t *testing.T) {
 	const size = 64 << 20
 	digest, _, err := v1.SHA256(io.LimitReader(zeros{}, size))
@@ -166,7 +165,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// bounded holds zeros and fails a test that asks for too many at once.
+// bounded returns zeros and fails the test if a read is too large.
 type bounded struct {
 	t    *testing.T
 	most int
@@ -174,7 +173,7 @@ type bounded struct {
 
 func (b *bounded) ReadAt(p []byte, _ int64) (int, error) {
 	if len(p) > b.most {
-		b.t.Errorf("%d bytes were asked for at once", len(p))
+		b.t.Errorf("one read is of %d bytes", len(p))
 	}
 	clear(p)
 	return len(p), nil

@@ -21,8 +21,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
-// TestRoundRobin: a target with several addresses, as that of many pods, has
-// calls at each of them, or all at one.
+// TestRoundRobin: calls to a target with several addresses, such as several
+// pods, are distributed to all of them or sent to one.
 func TestRoundRobin(t *testing.T) {
 	const servers, calls = 3, 60
 	var asked [servers]atomic.Int64
@@ -42,8 +42,8 @@ func TestRoundRobin(t *testing.T) {
 		if err := c.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// Not all connections need to be there yet: calls are made until each
-		// server has some.
+		// Some connections may be established later: calls are made
+		// until each server gets some.
 		busy := func() (n int) {
 			for i := range asked {
 				if asked[i].Load() > 0 {
@@ -68,8 +68,8 @@ func TestRoundRobin(t *testing.T) {
 	}
 }
 
-// TestPlainTLS: a client without a certificate of its own reaches no server that
-// asks for one, and knows the server by its authority.
+// TestPlainTLS: a client without a certificate is refused by a server that
+// requires one, and verifies the server by its authority.
 func TestPlainTLS(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	only := ca.Issue(t, "client", time.Hour, ca)
@@ -87,12 +87,12 @@ func TestPlainTLS(t *testing.T) {
 	}
 	remove(t, only, "ca.crt")
 	if _, err := grpc.LoadClientCertificates(only); err == nil {
-		t.Error("a folder without authorities is taken")
+		t.Error("a folder without authorities is accepted")
 	}
 	half := ca.Issue(t, "client", time.Hour, ca)
 	remove(t, half, "tls.key")
 	if _, err := grpc.LoadClientCertificates(half); err == nil {
-		t.Error("a certificate without its key is taken")
+		t.Error("a certificate without its key is accepted")
 	}
 }
 
@@ -105,7 +105,7 @@ func remove(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// serveTLS serves nothing by TLS, and may ask clients for a certificate.
+// serveTLS accepts TLS connections and may require a client certificate.
 func serveTLS(t *testing.T, dir string, ask bool) string {
 	t.Helper()
 	own, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))

@@ -35,19 +35,20 @@ func TestMutualTLS(t *testing.T) {
 	ca, other := functiontest.NewAuthority(t), functiontest.NewAuthority(t)
 	server := ca.Issue(t, "localhost", time.Hour, ca)
 	client := ca.Issue(t, "client", time.Hour, ca)
-	// A server that refuses a client hangs up at once, so that its alert may get lost.
+	// A server closes the connection when it refuses a client, so its alert
+	// may be lost.
 	const untrusted = "nothing answered in gRPC after the TLS handshake: it may not trust the client's certificate"
 	cases := map[string]struct{ reason, server, client, name, want string }{
-		"Trusted":       {"both are of an authority that the other knows", server, client, "localhost", ""},
-		"Authorities":   {"they may be of different ones", server, ca.Issue(t, "client", time.Hour, other, ca), "localhost", ""},
-		"WrongClient":   {"the server says why it refuses a client", server, other.Issue(t, "client", time.Hour, ca), "localhost", "remote error: tls: unknown certificate authority"},
+		"Trusted":       {"client and server trust each other's authority", server, client, "localhost", ""},
+		"Authorities":   {"client and server may have different authorities", server, ca.Issue(t, "client", time.Hour, other, ca), "localhost", ""},
+		"WrongClient":   {"the reason of a server that refuses a client is reported", server, other.Issue(t, "client", time.Hour, ca), "localhost", "remote error: tls: unknown certificate authority"},
 		"WrongServer":   {"a server of another authority is refused", server, ca.Issue(t, "client", time.Hour, other), "localhost", "x509: certificate signed by unknown authority"},
 		"ExpiredClient": {"a client's certificate that has expired is refused", server, ca.Issue(t, "client", -time.Minute, ca), "localhost", "remote error: tls: expired certificate"},
-		"ExpiredServer": {"so is a server's", ca.Issue(t, "localhost", -time.Minute, ca), client, "localhost", "certificate has expired or is not yet valid"},
-		"Name":          {"the certificate has to be for the host of the target", server, client, "", "cannot validate certificate for 127.0.0.1"},
-		"OtherName":     {"or for the name that is asked for", server, client, "elsewhere", "certificate is valid for localhost, not elsewhere"},
-		"PlainClient":   {"a client that is in plaintext gets no answer", server, "", "", grpc.ErrSilent.Error()},
-		"PlainServer":   {"a client is told that the server is", "", client, "localhost", "it does not speak TLS, which was expected"},
+		"ExpiredServer": {"an expired server certificate is refused", ca.Issue(t, "localhost", -time.Minute, ca), client, "localhost", "certificate has expired or is not yet valid"},
+		"Name":          {"the certificate must be for the host of the target", server, client, "", "cannot validate certificate for 127.0.0.1"},
+		"OtherName":     {"the certificate must be for the configured server name", server, client, "elsewhere", "certificate is valid for localhost, not elsewhere"},
+		"PlainClient":   {"a plaintext client of a TLS server gets no response", server, "", "", grpc.ErrSilent.Error()},
+		"PlainServer":   {"a TLS client of a plaintext server gets an error", "", client, "localhost", "it does not speak TLS, which was expected"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +84,7 @@ func TestMutualTLSOnSocket(t *testing.T) {
 	}
 }
 
-// What a client without any of our code gets.
+// Clients of other implementations get the same results.
 func TestMutualTLSOfOtherClients(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	addr := serveWith(t, listen(t, "tcp", "127.0.0.1:0"), echo, grpc.ServeOptions{Certificates: load(t, ca.Issue(t, "localhost", time.Hour, ca))})
@@ -99,11 +100,11 @@ func TestMutualTLSOfOtherClients(t *testing.T) {
 		config *tls.Config
 		want   codes.Code
 	}{
-		"Certificate": {"one with a certificate calls v1beta1", &tls.Config{Certificates: []tls.Certificate{own}}, codes.OK},
-		"TLS12":       {"and may be an older one", &tls.Config{Certificates: []tls.Certificate{own}, MaxVersion: tls.VersionTLS12}, codes.OK},
-		"None":        {"one without is refused", &tls.Config{}, codes.Unavailable},
-		"None12":      {"in any version", &tls.Config{MaxVersion: tls.VersionTLS12}, codes.Unavailable},
-		"TLS11":       {"a version that is no longer safe is refused", &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS11, MaxVersion: tls.VersionTLS11}, codes.Unavailable},
+		"Certificate": {"a client with a certificate can call v1beta1", &tls.Config{Certificates: []tls.Certificate{own}}, codes.OK},
+		"TLS12":       {"a client with TLS 1.2 is accepted", &tls.Config{Certificates: []tls.Certificate{own}, MaxVersion: tls.VersionTLS12}, codes.OK},
+		"None":        {"a client without a certificate is refused", &tls.Config{}, codes.Unavailable},
+		"None12":      {"a TLS 1.2 client without a certificate is refused", &tls.Config{MaxVersion: tls.VersionTLS12}, codes.Unavailable},
+		"TLS11":       {"a client with TLS 1.1 is refused", &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS11, MaxVersion: tls.VersionTLS11}, codes.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -128,12 +129,12 @@ func TestLoadCertificates(t *testing.T) {
 		spoil  func(dir string) error
 		want   []string
 	}{
-		"NoCertificate": {"a file that is not there is named", func(dir string) error { return os.Remove(filepath.Join(dir, "tls.crt")) }, []string{`tls.crt": no such file`}},
-		"NoKey":         {"the key too", func(dir string) error { return os.Remove(filepath.Join(dir, "tls.key")) }, []string{`tls.key": no such file`}},
-		"NoAuthority":   {"and the authorities", func(dir string) error { return os.Remove(filepath.Join(dir, "ca.crt")) }, []string{`ca.crt": no such file`}},
-		"BadKey":        {"a key that is none", func(dir string) error { return os.WriteFile(filepath.Join(dir, "tls.key"), []byte("secret"), 0o600) }, []string{"tls.crt", "tls.key"}},
-		"BadAuthority":  {"authorities that are none", func(dir string) error { return os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("trust me"), 0o600) }, []string{`ca.crt": it contains no certificate`}},
-		"OtherKey": {"a key of another certificate", func(dir string) error {
+		"NoCertificate": {"the error names a missing certificate", func(dir string) error { return os.Remove(filepath.Join(dir, "tls.crt")) }, []string{`tls.crt": no such file`}},
+		"NoKey":         {"the error names a missing key", func(dir string) error { return os.Remove(filepath.Join(dir, "tls.key")) }, []string{`tls.key": no such file`}},
+		"NoAuthority":   {"the error names a missing file of authorities", func(dir string) error { return os.Remove(filepath.Join(dir, "ca.crt")) }, []string{`ca.crt": no such file`}},
+		"BadKey":        {"an invalid key is refused", func(dir string) error { return os.WriteFile(filepath.Join(dir, "tls.key"), []byte("secret"), 0o600) }, []string{"tls.crt", "tls.key"}},
+		"BadAuthority":  {"an invalid file of authorities is refused", func(dir string) error { return os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("trust me"), 0o600) }, []string{`ca.crt": it contains no certificate`}},
+		"OtherKey": {"a key of another certificate is refused", func(dir string) error {
 			return os.Rename(filepath.Join(ca.Issue(t, "x", time.Hour), "tls.key"), filepath.Join(dir, "tls.key"))
 		}, []string{"tls.key", "private key does not match public key"}},
 	}

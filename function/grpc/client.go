@@ -60,7 +60,7 @@ type Client struct {
 	conn   *grpc.ClientConn
 	dialer *dialer
 	limit  int
-	beta   atomic.Bool // the function is known to serve v1beta1 only
+	beta   atomic.Bool // whether the function serves only v1beta1
 }
 
 // Dial returns a Client for the function at target: "host:port", "unix:///path", or

@@ -27,7 +27,7 @@ func answer(tag string) *fnv1.RunFunctionResponse {
 	return &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: tag}}
 }
 
-// echo answers with the tag that it was sent and the name it was called by.
+// echo responds with the tag of the request and the name of the function.
 var echo = function.RunnerFunc(func(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	return answer(name + " " + req.GetMeta().GetTag()), nil
 })
@@ -99,10 +99,10 @@ func TestCallByEveryKindOfTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string]struct{ reason, target string }{
-		"HostPort":  {"an address", tcp},
-		"Localhost": {"a name with an address that nobody listens on beside the right one", "localhost:" + port},
-		"DNS":       {"gRPC's naming", "dns:///" + tcp},
-		"Unix":      {"a unix socket", "unix://" + unix},
+		"HostPort":  {"a target may be an address", tcp},
+		"Localhost": {"a host name may have several addresses, one without a listener", "localhost:" + port},
+		"DNS":       {"a target may have a scheme of gRPC", "dns:///" + tcp},
+		"Unix":      {"a target may be a unix socket", "unix://" + unix},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -119,9 +119,9 @@ func TestCallByEveryKindOfTarget(t *testing.T) {
 
 func TestConnectWithoutAddress(t *testing.T) {
 	cases := map[string]struct{ reason, target, want string }{
-		"Port": {"a port that is none is found when dialling", "localhost:a-port", `connecting to "localhost:a-port": dial tcp: lookup`},
-		"DNS":  {"gRPC looks up names of its own schemes", "dns:///host:a:b", `connecting to "dns:///host:a:b": no address of it was found`},
-		"Unix": {"a unix target has to be absolute", "unix://relative/path", `connecting to "unix://relative/path": no address of it was found`},
+		"Port": {"Dial refuses an invalid port", "localhost:a-port", `connecting to "localhost:a-port": dial tcp: lookup`},
+		"DNS":  {"gRPC resolves the names of its schemes", "dns:///host:a:b", `connecting to "dns:///host:a:b": no address of it was found`},
+		"Unix": {"the path of a unix socket must be absolute", "unix://relative/path", `connecting to "unix://relative/path": no address of it was found`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -198,26 +198,26 @@ func TestCallErrors(t *testing.T) {
 		code   codes.Code
 		want   string
 	}{
-		"Status":      {reason: "code and message are kept", server: v1(refuse(codes.Internal, "machine on fire")), code: codes.Internal, want: `calling function "f": Internal: machine on fire`},
-		"NoMessage":   {reason: "a status may be without message", server: v1(refuse(codes.NotFound, "")), code: codes.NotFound, want: `calling function "f": NotFound`},
-		"Exhausted":   {reason: "a function's own ResourceExhausted is no limit of ours", server: v1(refuse(codes.ResourceExhausted, "out of luck")), code: codes.ResourceExhausted, want: `calling function "f": ResourceExhausted: out of luck`},
-		"PlainError":  {reason: "an error without status is Unknown", server: v1(function.Mux{}), code: codes.Unknown, want: `calling function "f": Unknown: unknown Function "served"`},
-		"Deadline":    {reason: "a function may give up before its time", server: v1(refuse(codes.DeadlineExceeded, "slow database")), code: codes.DeadlineExceeded, want: `calling function "f": DeadlineExceeded: slow database`},
-		"LargeAnswer": {reason: "an answer over the limit names the limit", server: v1(big), limit: 1000, code: codes.ResourceExhausted, want: `calling function "f": its response has 2006 bytes, more than the limit of 1000`},
+		"Status":      {reason: "the code and message of an error are kept", server: v1(refuse(codes.Internal, "machine on fire")), code: codes.Internal, want: `calling function "f": Internal: machine on fire`},
+		"NoMessage":   {reason: "a status may have no message", server: v1(refuse(codes.NotFound, "")), code: codes.NotFound, want: `calling function "f": NotFound`},
+		"Exhausted":   {reason: "a ResourceExhausted of the function is not the client's limit", server: v1(refuse(codes.ResourceExhausted, "out of luck")), code: codes.ResourceExhausted, want: `calling function "f": ResourceExhausted: out of luck`},
+		"PlainError":  {reason: "an error without a status has the code Unknown", server: v1(function.Mux{}), code: codes.Unknown, want: `calling function "f": Unknown: unknown Function "served"`},
+		"Deadline":    {reason: "a function may return DeadlineExceeded before the deadline", server: v1(refuse(codes.DeadlineExceeded, "slow database")), code: codes.DeadlineExceeded, want: `calling function "f": DeadlineExceeded: slow database`},
+		"LargeAnswer": {reason: "an error about a large response names the limit", server: v1(big), limit: 1000, code: codes.ResourceExhausted, want: `calling function "f": its response has 2006 bytes, more than the limit of 1000`},
 		"NoFunction": {
-			reason: "a gRPC server that is no function says so in terms of v1", code: codes.Unimplemented,
+			reason: "the error of a server without the service names v1", code: codes.Unimplemented,
 			server: func(t *testing.T) string { return serveOther(t, func(*gogrpc.Server) {}) },
 			want:   `calling function "f": Unimplemented: unknown service apiextensions.fn.proto.v1.FunctionRunnerService`,
 		},
 		"Beta": {
-			reason: "an error of a v1beta1 function is its own, not that v1 is missing", code: codes.Aborted,
+			reason: "an error of a v1beta1 function is not replaced by that of v1", code: codes.Aborted,
 			server: func(t *testing.T) string {
 				return serveOther(t, func(s *gogrpc.Server) { fnv1beta1.RegisterFunctionRunnerServiceServer(s, betaServer{refuse: true}) })
 			},
 			want: `calling function "f": Aborted: not today`,
 		},
 		"LargeRequest": {
-			reason: "a request over the function's limit names that limit", code: codes.ResourceExhausted, tag: strings.Repeat("x", 5<<20),
+			reason: "an error about a large request names the function's limit", code: codes.ResourceExhausted, tag: strings.Repeat("x", 5<<20),
 			server: func(t *testing.T) string {
 				return serveOther(t, func(s *gogrpc.Server) {
 					fnv1.RegisterFunctionRunnerServiceServer(s, fnv1.UnimplementedFunctionRunnerServiceServer{})
@@ -266,7 +266,7 @@ func TestCallsAtOnce(t *testing.T) {
 	e2e.Wait(t, &wg)
 }
 
-// A function that is started anew at the same place, as authors do all day.
+// A client reconnects to a function that restarts at the same address.
 func TestServerThatComesBack(t *testing.T) {
 	path := socket(t)
 	c := dial(t, "unix://"+path, grpc.Options{})
@@ -285,7 +285,7 @@ func TestServerThatComesBack(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := c.RunFunction(t.Context(), "f", ask("hi")); status.Code(err) != codes.Unavailable {
-			t.Errorf("while nobody serves: got %v, want Unavailable", err)
+			t.Errorf("without a server: got %v, want Unavailable", err)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func TestCallAfterClose(t *testing.T) {
 		t.Error("a closed client made a call")
 	}
 	if err := c.Close(); err == nil {
-		t.Error("a client that is closed twice should say so")
+		t.Error("a second Close returned no error")
 	}
 }
 

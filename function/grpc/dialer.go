@@ -46,7 +46,7 @@ func (d *dialer) dial(ctx context.Context, address string) (conn net.Conn, err e
 		network = "unix" // an abstract socket
 	}
 	d.update(func() {
-		if d.latest == errUnknown { // the error of an earlier attempt says more
+		if d.latest == errUnknown { // the error of an earlier attempt is more specific
 			d.latest = errWaiting
 		}
 	})

@@ -18,7 +18,7 @@ func TestWaitReadyForSocketThatAppearsLater(t *testing.T) {
 	path := socket(t)
 	c := dial(t, "unix://"+path, grpc.Options{})
 	if err := c.Connect(t.Context()); !errors.Is(err, os.ErrNotExist) {
-		t.Fatalf("before anybody listens: got %v", err)
+		t.Fatalf("before the server listens: got %v", err)
 	}
 	ready := make(chan error, 1)
 	go func() { ready <- c.WaitReady(t.Context()) }()
@@ -36,11 +36,11 @@ func TestWaitReadyEndsWithContext(t *testing.T) {
 	defer cancel()
 	err := dial(t, "unix://"+socket(t), grpc.Options{}).WaitReady(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want the deadline and what was wrong until then", err)
+		t.Errorf("got %v, want the deadline and the last error", err)
 	}
 }
 
-// A target that only others can reach is reached by them.
+// Options.Dial connects to a target that this machine cannot reach directly.
 func TestDialOtherwise(t *testing.T) {
 	path := socket(t)
 	serve(t, listen(t, "unix", path), echo)
@@ -50,7 +50,7 @@ func TestDialOtherwise(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}})
 	if err := c.Connect(t.Context()); err != nil || asked != "far.example.org:9443" {
-		t.Errorf("asked for %q: %v", asked, err)
+		t.Errorf("the dialer got the address %q: %v", asked, err)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestConnectFailsAtOnce(t *testing.T) {
 	}
 }
 
-// say accepts connections, reads, writes what it has to say, and hangs up.
+// say accepts connections, reads, writes text, and closes them.
 func say(t *testing.T, text string) string {
 	t.Helper()
 	lis := listen(t, "tcp", "127.0.0.1:0")
@@ -85,11 +85,11 @@ func say(t *testing.T, text string) string {
 
 func TestStrangers(t *testing.T) {
 	cases := map[string]struct{ reason, says, want string }{
-		"HTTP1":  {"a web server is quoted", "HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n", `it answered "HTTP/1.1 400 Bad Request" where gRPC was expected`},
-		"Short":  {"less than a frame is quoted too", "no\n", `it answered "no" where gRPC was expected`},
-		"Long":   {"what is quoted has a bound", strings.Repeat("a", 1000), `it answered "` + strings.Repeat("a", 80) + `" where gRPC was expected`},
-		"Binary": {"control characters do not get through", "\x1b[2Jxxxxxxx", `it answered "\x1b[2Jxxxxxxx" where gRPC was expected`},
-		"TLS":    {"a TLS server's alert is understood", "\x15\x03\x01\x00\x02\x02\x46", "it speaks TLS where plaintext gRPC was expected"},
+		"HTTP1":  {"the response of a web server is quoted", "HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n", `it answered "HTTP/1.1 400 Bad Request" where gRPC was expected`},
+		"Short":  {"a response shorter than a frame is quoted", "no\n", `it answered "no" where gRPC was expected`},
+		"Long":   {"the length of a quoted response is limited", strings.Repeat("a", 1000), `it answered "` + strings.Repeat("a", 80) + `" where gRPC was expected`},
+		"Binary": {"control characters in a response are escaped", "\x1b[2Jxxxxxxx", `it answered "\x1b[2Jxxxxxxx" where gRPC was expected`},
+		"TLS":    {"a TLS alert is reported as TLS", "\x15\x03\x01\x00\x02\x02\x46", "it speaks TLS where plaintext gRPC was expected"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestStrangers(t *testing.T) {
 	t.Run("Mute", func(t *testing.T) {
 		err := dial(t, say(t, ""), grpc.Options{}).Connect(t.Context())
 		if want := "the connection was accepted, but nothing answered in gRPC"; err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("whoever hangs up may be a proxy, which Connect reports: got %v, want %s", err, want)
+			t.Errorf("Connect reports a server that closes the connection: got %v, want %s", err, want)
 		}
 	})
 }
@@ -113,7 +113,7 @@ func FuzzFirstWords(f *testing.F) {
 	f.Add([]byte("\x15\x03\x01\x00\x02\x02\x46"))
 	f.Fuzz(func(t *testing.T, words []byte) {
 		if err := dial(t, say(t, string(words)), grpc.Options{}).Connect(t.Context()); err == nil && len(words) < 9 {
-			t.Errorf("connected to something that said %q", words)
+			t.Errorf("connected to a server that responded %q", words)
 		}
 	})
 }

@@ -46,14 +46,14 @@ func TestServeFinishesCallsUnderWay(t *testing.T) {
 	}()
 	rsp, err := dial(t, lis.Addr().String(), grpc.Options{}).RunFunction(t.Context(), "f", ask(""))
 	if err != nil || rsp.GetMeta().GetTag() != "done" {
-		t.Errorf("a call under way: got %v, %v", rsp, err)
+		t.Errorf("a running call: got %v, %v", rsp, err)
 	}
 	if err := e2e.Receive(t, served); err != nil {
 		t.Errorf("Serve: %v", err)
 	}
 }
 
-// connect returns a connection as others make them.
+// connect returns a connection of a plain gRPC client.
 func connect(t *testing.T, addr string) *gogrpc.ClientConn {
 	t.Helper()
 	conn, err := gogrpc.NewClient(addr, gogrpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -70,10 +70,10 @@ func TestHealth(t *testing.T) {
 		reason, service string
 		code            codes.Code
 	}{
-		"Server":  {"the server as a whole", "", codes.OK},
-		"V1":      {"the service of today", "apiextensions.fn.proto.v1.FunctionRunnerService", codes.OK},
-		"V1beta1": {"the service of yesterday", "apiextensions.fn.proto.v1beta1.FunctionRunnerService", codes.OK},
-		"Other":   {"a service that is not there", "apiextensions.fn.proto.v2.FunctionRunnerService", codes.NotFound},
+		"Server":  {"the health of the server is SERVING", "", codes.OK},
+		"V1":      {"the health of v1 is SERVING", "apiextensions.fn.proto.v1.FunctionRunnerService", codes.OK},
+		"V1beta1": {"the health of v1beta1 is SERVING", "apiextensions.fn.proto.v1beta1.FunctionRunnerService", codes.OK},
+		"Other":   {"an unknown service has no health", "apiextensions.fn.proto.v2.FunctionRunnerService", codes.NotFound},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestHealthEndsBeforeTheServer(t *testing.T) {
 	unwatch()
 	close(finish)
 	if err := e2e.Receive(t, answered); err != nil {
-		t.Errorf("the call under way: %v", err)
+		t.Errorf("the running call: %v", err)
 	}
 	if err := e2e.Receive(t, served); err != nil {
 		t.Errorf("Serve: %v", err)
@@ -138,7 +138,7 @@ func TestServeReportsItsListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := grpc.Serve(t.Context(), lis, "served", echo, grpc.ServeOptions{}); err == nil {
-		t.Error("a listener that is closed should be an error")
+		t.Error("a closed listener caused no error")
 	}
 }
 
@@ -146,6 +146,6 @@ func TestServeAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := grpc.Serve(ctx, listen(t, "tcp", "127.0.0.1:0"), "served", echo, grpc.ServeOptions{}); err != nil {
-		t.Errorf("got %v, want nil: the context was done", err)
+		t.Errorf("got %v, want nil after the context is done", err)
 	}
 }

@@ -17,21 +17,21 @@ import (
 	"function-example/input/v1beta1"
 )
 
-// Function composes what an App needs to run: see resources.go.
+// Function composes the resources of an App: see resources.go.
 type Function struct {
 	fnv1.UnimplementedFunctionRunnerServiceServer
 
 	log logging.Logger
 }
 
-// RunFunction answers one request of Crossplane. What goes wrong is a fatal
-// result, which people see on their App. A Go error would mean that this
-// function could not run at all.
+// RunFunction handles one request of Crossplane. An error is a fatal result,
+// which users see on their App. A Go error would mean that the function could
+// not run.
 func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	f.log.Debug("Running function", "tag", req.GetMeta().GetTag())
 
-	// The response starts with all that earlier functions of the pipeline
-	// desired. A function adds to it, and takes nothing away.
+	// The response starts with the desired state of earlier functions in
+	// the pipeline. A function adds to it, and removes nothing.
 	rsp := response.To(req, response.DefaultTTL)
 	if err := compose(req, rsp); err != nil {
 		f.log.Info("Cannot compose", "error", err)
@@ -40,8 +40,8 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	return rsp, nil
 }
 
-// compose reads the request and fills the response: request in, response out,
-// and nothing else. The same request always gives the same response.
+// compose reads the request and fills the response. The same request always
+// gives the same response.
 func compose(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
 	in := &v1beta1.Input{}
 	if err := request.GetInput(req, in); err != nil {
@@ -77,8 +77,8 @@ func compose(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error 
 	return report(req, rsp, app, observed)
 }
 
-// newApp reads an App from its composite resource, and fills the gaps from the
-// environment that the App names.
+// newApp reads an App from its composite resource and sets defaults from the
+// App's environment.
 func newApp(xr *resource.Composite, in *v1beta1.Input) (*App, error) {
 	app := &App{Port: 8080}
 	if err := xr.Resource.GetValueInto("spec", app); err != nil {
@@ -97,8 +97,8 @@ func newApp(xr *resource.Composite, in *v1beta1.Input) (*App, error) {
 	return app, nil
 }
 
-// readiness of a composed resource, by what is observed of it. Crossplane calls
-// the App ready once all that it is composed of is.
+// readiness returns whether a composed resource is ready. Crossplane reports
+// the App as ready once all of its composed resources are.
 func readiness(name resource.Name, observed map[resource.Name]resource.ObservedComposed) resource.Ready {
 	o, exists := observed[name]
 	switch {
@@ -110,8 +110,7 @@ func readiness(name resource.Name, observed map[resource.Name]resource.ObservedC
 	return resource.ReadyTrue
 }
 
-// report tells the App's users how it is doing: by its status, and by a
-// condition of its own.
+// report sets the status of the App and the condition Serving.
 func report(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, app *App, observed map[resource.Name]resource.ObservedComposed) error {
 	xr, err := request.GetDesiredCompositeResource(req)
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 func TestRunFunction(t *testing.T) {
 	const input = `{"environments": {"test": {"replicas": 2}}}`
 
-	// want is the part of a response that a case is about.
+	// want is the part of a response that a case checks.
 	type want struct {
 		Fatal     string
 		Resources map[string]fnv1.Ready
@@ -42,7 +42,7 @@ func TestRunFunction(t *testing.T) {
 		want     want
 	}{
 		"First": {
-			reason: "What does not exist yet is not ready, and the URL is one in the cluster.",
+			reason: "A resource that does not exist is not ready, and the URL is in the cluster.",
 			input:  input,
 			spec:   `{"image": "shop:1", "environment": "test"}`,
 			want: want{
@@ -52,7 +52,7 @@ func TestRunFunction(t *testing.T) {
 			},
 		},
 		"Host": {
-			reason: "A host asks for an Ingress, and is the App's URL.",
+			reason: "An App with a host has an Ingress, and the host is in its URL.",
 			input:  input,
 			spec:   `{"image": "shop:1", "environment": "test", "host": "shop.example.org"}`,
 			want: want{
@@ -62,7 +62,7 @@ func TestRunFunction(t *testing.T) {
 			},
 		},
 		"Starting": {
-			reason: "A Deployment that exists is not ready before it says so.",
+			reason: "A Deployment is not ready before its condition Available is True.",
 			input:  input,
 			spec:   `{"image": "shop:1", "environment": "test"}`,
 			observed: map[string]string{
@@ -76,7 +76,7 @@ func TestRunFunction(t *testing.T) {
 			},
 		},
 		"Serving": {
-			reason: "Everything is ready once it exists and the Deployment is available.",
+			reason: "All resources are ready once they exist and the Deployment is available.",
 			input:  input,
 			spec:   `{"image": "shop:1", "environment": "test"}`,
 			observed: map[string]string{
@@ -91,37 +91,37 @@ func TestRunFunction(t *testing.T) {
 			},
 		},
 		"UnknownEnvironment": {
-			reason: "An App can only run in an environment that the input has.",
+			reason: "An environment that the input does not have is an error.",
 			input:  `{"environments": {"test": {"replicas": 1}, "live": {"replicas": 3}}}`,
 			spec:   `{"image": "shop:1", "environment": "moon"}`,
 			want:   want{Fatal: `reading the App: spec.environment is "moon": the input has live, test`},
 		},
 		"NoInput": {
-			reason: "Without an input there is no environment to run in.",
+			reason: "An input without environments is an error.",
 			input:  `{}`,
 			spec:   `{"image": "shop:1", "environment": "test"}`,
 			want:   want{Fatal: `checking the input: environments: Required value: an App runs in one of them`},
 		},
 		"TypoInInput": {
-			reason: "A field that the input does not have is a mistake, not something to pass over.",
+			reason: "An unknown field of the input is an error.",
 			input:  `{"enviroments": {"test": {"replicas": 1}}}`,
 			spec:   `{"image": "shop:1", "environment": "test"}`,
 			want:   want{Fatal: `unknown name "enviroments"`},
 		},
 		"BadLabel": {
-			reason: "A label that Kubernetes would refuse is refused here, with its field.",
+			reason: "A label that Kubernetes would refuse is an error that names the field.",
 			input:  `{"environments": {"test": {"replicas": 1}}, "labels": {"team": "a b"}}`,
 			spec:   `{"image": "shop:1", "environment": "test"}`,
 			want:   want{Fatal: `checking the input: labels: Invalid value: "a b"`},
 		},
 		"NoReplicas": {
-			reason: "An environment has to say how many replicas are normal in it.",
+			reason: "An environment without replicas is an error.",
 			input:  `{"environments": {"test": {}}}`,
 			spec:   `{"image": "shop:1", "environment": "test"}`,
 			want:   want{Fatal: `checking the input: environments[test].replicas: Invalid value: 0: must be 1 or more`},
 		},
 		"SpecOfAnotherType": {
-			reason: "A spec that is not an App's is the App's fault, and says so.",
+			reason: "A spec with a field of the wrong type is an error.",
 			input:  input,
 			spec:   `{"image": "shop:1", "environment": "test", "port": "http"}`,
 			want:   want{Fatal: `reading the App: `},
@@ -158,7 +158,7 @@ func TestRunFunction(t *testing.T) {
 	}
 }
 
-// A function adds to the desired state. What earlier functions put there stays.
+// A function keeps the desired resources of earlier functions.
 func TestKeepsDesired(t *testing.T) {
 	req := appRequest(`{"environments": {"test": {"replicas": 1}}}`, `{"image": "shop:1", "environment": "test"}`, nil)
 	earlier := &fnv1.Resource{Resource: resource.MustStructJSON(`{"apiVersion": "v1", "kind": "Secret"}`)}
@@ -173,7 +173,7 @@ func TestKeepsDesired(t *testing.T) {
 	}
 }
 
-// The whole of one composed resource, as the example asks for it.
+// The example gives this complete Deployment.
 func TestExampleDeployment(t *testing.T) {
 	composition := readYAML(t, "composition.yaml").GetFields()["spec"].GetStructValue()
 	step := composition.GetFields()["pipeline"].GetListValue().GetValues()[0].GetStructValue()
@@ -211,7 +211,8 @@ func TestExampleDeployment(t *testing.T) {
 	}
 }
 
-// appRequest is what Crossplane would send for an App of this spec.
+// appRequest returns the request that Crossplane sends for an App with this
+// spec.
 func appRequest(input, spec string, observed map[string]string) *fnv1.RunFunctionRequest {
 	xr := `{"metadata": {"name": "shop", "namespace": "storefront"}, "spec": ` + spec + `}`
 	req := &fnv1.RunFunctionRequest{
@@ -227,7 +228,7 @@ func appRequest(input, spec string, observed map[string]string) *fnv1.RunFunctio
 	return req
 }
 
-// run the function in this process: no server is needed to test one.
+// run calls the function in this process, without a server.
 func run(t *testing.T, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	t.Helper()
 	f := &Function{log: logging.NewNopLogger()}

@@ -7,8 +7,8 @@ import (
 	"github.com/crossplane/function-sdk-go/resource"
 )
 
-// Names of the composed resources in the pipeline. Crossplane remembers which
-// object belongs to which name: to change one is to replace the object.
+// Names of the composed resources in the pipeline. Crossplane stores them with
+// the objects: if a name changes, Crossplane replaces the object.
 const (
 	settings   resource.Name = "settings"
 	deployment resource.Name = "deployment"
@@ -16,13 +16,12 @@ const (
 	ingress    resource.Name = "ingress"
 )
 
-// An object is what a manifest says, and no more. Crossplane takes ownership of
-// each field that is set, so Go types whose zero values count as set (like
-// hostPort: 0) are not what to compose from.
+// An object has only the fields that a manifest sets. Crossplane owns each
+// field that is set, so Go types that also set zero values (like hostPort: 0)
+// are not used.
 type object = map[string]any
 
-// An App is what people ask for by the spec of their composite resource, and
-// what the function knows about it besides.
+// An App is the spec of the composite resource and values from the input.
 type App struct {
 	Image       string `json:"image"`
 	Environment string `json:"environment"`
@@ -36,7 +35,7 @@ type App struct {
 	Settings  map[string]string `json:"-"`
 }
 
-// resources are what the App is composed of.
+// resources returns the composed resources of the App.
 func (a *App) resources() map[resource.Name]object {
 	all := map[resource.Name]object{
 		settings:   a.configMap(),
@@ -49,7 +48,7 @@ func (a *App) resources() map[resource.Name]object {
 	return all
 }
 
-// url at which the App answers: by its host if it has one, else in the cluster.
+// url returns the URL of the App: that of its host, or one in the cluster.
 func (a *App) url() string {
 	if a.Host != "" {
 		return "http://" + a.Host
@@ -116,26 +115,25 @@ func (a *App) ingress() object {
 	}
 }
 
-// metadata gives all resources of the App its own name, so that they can refer
-// to each other. Without one Crossplane would make a name up. The namespace is
-// that of the App: Crossplane sees to it.
+// metadata gives all resources the App's name, so that they can refer to each
+// other. Crossplane generates missing names and sets the App's namespace.
 func (a *App) metadata() object {
 	return object{"name": a.Name, "labels": a.labels()}
 }
 
-// labels of all that is composed.
+// labels returns the labels of all composed resources.
 func (a *App) labels() object {
 	all := values(a.Labels)
 	maps.Copy(all, a.selector())
 	return all
 }
 
-// selector are the labels that make a Pod one of this App's.
+// selector returns the labels that select the Pods of this App.
 func (a *App) selector() object {
 	return object{"app.kubernetes.io/instance": a.Name}
 }
 
-// values of a string map, as a part of an object.
+// values returns m as a part of an object.
 func values(m map[string]string) object {
 	o := object{}
 	for k, v := range m {

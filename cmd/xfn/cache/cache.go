@@ -13,13 +13,13 @@ import (
 
 // Cmd is the command group.
 type Cmd struct {
-	Info  InfoCmd  `cmd:"" help:"Show what is in the cache."`
-	Prune PruneCmd `cmd:"" help:"Remove from the cache what is not needed."`
+	Info  InfoCmd  `cmd:"" help:"Show the content of the cache."`
+	Prune PruneCmd `cmd:"" help:"Remove unneeded files from the cache."`
 }
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `Functions that were pulled are in the cache, so that the next render needs no network.
+	return `The cache has the images of pulled functions, so that the next render needs no network.
 
 Example:
 

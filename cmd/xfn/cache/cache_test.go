@@ -130,7 +130,7 @@ func TestPath(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("other systems have the user's caches elsewhere")
+		t.Skip("other systems have another cache directory")
 	}
 	t.Setenv("XDG_CACHE_HOME", "/caches")
 	if got, err := (flags.Cache{}).Path(); err != nil || got != "/caches/xfn" {
@@ -139,6 +139,6 @@ func TestPath(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
 	if _, err := (flags.Cache{}).Path(); err == nil {
-		t.Error("a user without a home has a cache")
+		t.Error("a cache path without a home directory is no error")
 	}
 }

@@ -20,7 +20,7 @@ type InfoCmd struct {
 
 // Help is shown by --help.
 func (InfoCmd) Help() string {
-	return `SIZE is that of the files that a name needs; names may share them. USED is how long ago it was used.
+	return `SIZE is the size of the files of a name, which names may share. USED is the time since its last use.
 
 Example:
 

@@ -26,13 +26,13 @@ import (
 
 // LockCmd writes the lock file.
 type LockCmd struct {
-	Files []string `arg:"" optional:"" help:"Files or folders of Functions, and package metadata (crossplane.yaml) or package roots. Default: what the lock file names."`
+	Files []string `arg:"" optional:"" help:"Files or folders of Functions, and package metadata (crossplane.yaml) or package roots. Default: the files in the lock file."`
 
 	BaseImage []string `sep:"none" placeholder:"REF" help:"Lock an image for --base-image or --embed-runtime-remote of xpkg build, too. Repeatable."`
 	LockFile  string   `default:"xfn.lock" placeholder:"FILE" help:"The lock file. Default: ${default}."`
-	Update    names    `xor:"do" placeholder:"NAME" help:"Ask again for what is locked already: for all of it, or for NAME (--update=NAME). Repeatable."`
-	Check     bool     `xor:"do" help:"Write nothing, ask nobody, and fail if the lock file lacks something or has too much."`
-	Offline   bool     `help:"Fetch nothing: what is not in the cache is an error."`
+	Update    names    `xor:"do" placeholder:"NAME" help:"Resolve locked entries again: all, or NAME (--update=NAME). Repeatable."`
+	Check     bool     `xor:"do" help:"Write nothing, use no network, and fail if the lock file lacks entries or has unused ones."`
+	Offline   bool     `help:"Fetch nothing: an image that is not in the cache is an error."`
 	flags.Registries
 	flags.Patience
 	flags.Cache
@@ -63,9 +63,9 @@ func (*names) IsBool() bool { return true }
 
 // Help is shown by --help.
 func (LockCmd) Help() string {
-	return `Writes down which digest each tag is, and which version is the highest that each constraint in dependsOn allows. What is locked already stays as it is, what is no longer named goes. With neither FILES nor --base-image, those of the lock file are locked again.
+	return `Writes the digest of each tag, and the highest version that each constraint in dependsOn allows. Locked entries stay the same; entries that the files no longer name are removed. With neither FILES nor --base-image, those of the lock file are locked again.
 
-The commands render, test, dev, run and xpkg build take what is locked, and nothing else, with --locked or XFN_LOCKED=true. What runs a function is chosen as without it: a builtin takes the place of an image that it stands for, locked or not.
+With --locked or XFN_LOCKED=true, the commands render, test, dev, run and xpkg build use only locked images. The choice of the runtime stays the same: a builtin still replaces the image of its function, locked or not.
 
 Examples:
 
@@ -278,7 +278,7 @@ func body(text []byte) []byte {
 
 func outdated(c checked) string {
 	if len(c.Missing)+len(c.Unused) == 0 {
-		return "xfn lock would write the same images otherwise"
+		return "xfn lock would write the same images in another form"
 	}
 	return fmt.Sprintf("%s missing, %d unused", terminal.Count(len(c.Missing), "image"), len(c.Unused))
 }

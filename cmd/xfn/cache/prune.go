@@ -14,16 +14,16 @@ import (
 
 // PruneCmd prunes the cache.
 type PruneCmd struct {
-	OlderThan duration `placeholder:"DURATION" xor:"which" help:"Also remove what was not used for so long, as in 12h or 30d."`
-	All       bool     `xor:"which" help:"Also remove everything else that no running program uses."`
-	DryRun    bool     `help:"Remove nothing, and say what would be."`
+	OlderThan duration `placeholder:"DURATION" xor:"which" help:"Also remove entries that were not used for this time, as in 12h or 30d."`
+	All       bool     `xor:"which" help:"Also remove all other entries that no running program uses."`
+	DryRun    bool     `help:"Remove nothing, and print what would be removed."`
 	flags.Cache
 	format
 }
 
 // Help is shown by --help.
 func (PruneCmd) Help() string {
-	return `Without flags, it removes what no name in the cache needs, and what killed programs have left. What a running program uses stays, whatever the flags.
+	return `Without flags, it removes files that no name in the cache needs, and files that killed programs left. It never removes files that a running program uses.
 
 Example:
 
@@ -83,7 +83,7 @@ type duration time.Duration
 func (d *duration) UnmarshalText(text []byte) error {
 	parsed, err := parseDuration(string(text))
 	if err != nil || parsed <= 0 {
-		return fmt.Errorf("parsing duration %q: it is to be like 12h or 30d", text)
+		return fmt.Errorf("parsing duration %q: expected the form 12h or 30d", text)
 	}
 	*d = duration(parsed)
 	return nil

@@ -32,16 +32,16 @@ func (Cmd) Help() string {
 
 // ServeCmd serves a registry.
 type ServeCmd struct {
-	Dir         string `placeholder:"DIR" help:"Keep what is pushed in this directory. Default: a temporary one, until the registry stops."`
-	Address     string `default:"127.0.0.1:5000" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one. Default: ${default}."`
-	AllowRemote bool   `help:"Listen on an address that other machines reach."`
+	Dir         string `placeholder:"DIR" help:"Directory to store pushed images in. Default: a temporary one, until the registry stops."`
+	Address     string `default:"127.0.0.1:5000" placeholder:"HOST:PORT" help:"Address to listen on; port 0 selects a free port. Default: ${default}."`
+	AllowRemote bool   `help:"Allow an address that other machines can reach."`
 	TLSCertsDir string `name:"tls-certs-dir" placeholder:"DIR" help:"Serve HTTPS: a folder with tls.crt and tls.key. Default: plain HTTP."`
-	Htpasswd    string `placeholder:"FILE" help:"Let only those users in, by password: a file of htpasswd -B. Default: anybody."`
+	Htpasswd    string `placeholder:"FILE" help:"Require HTTP basic authentication with the users in this file of htpasswd -B. Default: no authentication."`
 }
 
 // Help is shown by --help.
 func (ServeCmd) Help() string {
-	return `It is for laptops, tests and CI. Its first line of output says where it listens. Beyond the loopback addresses it listens only with --allow-remote, and whoever reaches it then can push and pull: --htpasswd and --tls-certs-dir keep others out. Ctrl-C stops it; requests that run have three seconds to end.
+	return `The registry is for laptops, tests and CI. Its first line of output names its address. Addresses other than loopback ones require --allow-remote. Any client that reaches the registry can then push and pull: --htpasswd requires a password, and --tls-certs-dir encrypts it. Ctrl-C stops it; running requests have three seconds to end.
 
 Examples:
 
@@ -67,7 +67,7 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error)
 	var users *registry.Users
 	if c.Htpasswd != "" {
 		if users, err = registry.ReadUsers(c.Htpasswd); err != nil {
-			return hint.Wrap(err, "write the file by htpasswd -c -B FILE USER")
+			return hint.Wrap(err, "write the file with htpasswd -c -B FILE USER")
 		}
 	}
 	dir := c.Dir
@@ -107,7 +107,7 @@ func (c *ServeCmd) listen(ctx context.Context) (net.Listener, error) {
 	}
 	if addr, ok := listener.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && !c.AllowRemote {
 		err := fmt.Errorf("listening on %q: other machines reach this address", c.Address)
-		err = hint.Wrap(err, "name one of 127.0.0.1, or let others in by --allow-remote")
+		err = hint.Wrap(err, "use an address of 127.0.0.1, or allow other machines with --allow-remote")
 		return nil, errors.Join(&terminal.UsageError{Err: err}, listener.Close())
 	}
 	if c.TLSCertsDir != "" {

@@ -30,7 +30,7 @@ import (
 	store "github.com/xfn-dev/xfn/internal/registry"
 )
 
-// An address that is taken is found out before the directory is touched.
+// An address in use is an error before the directory is created.
 func TestAddressTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,11 +43,11 @@ func TestAddressTaken(t *testing.T) {
 		t.Errorf("got %v, want an error that names %s", err, c.Address)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the directory was made (%v)", err)
+		t.Errorf("the directory was created (%v)", err)
 	}
 }
 
-// A directory that another registry uses is refused before an address is
+// A directory that another registry uses is an error before the address is
 // printed.
 func TestDirTaken(t *testing.T) {
 	dir := t.TempDir()
@@ -59,14 +59,14 @@ func TestDirTaken(t *testing.T) {
 	var out strings.Builder
 	c := registry.ServeCmd{Dir: dir, Address: "127.0.0.1:0"}
 	if err := c.Run(t.Context(), &terminal.Terminal{Stdout: &out}); err == nil || !strings.Contains(err.Error(), "another registry uses it") {
-		t.Errorf("got %v, want a refusal", err)
+		t.Errorf("got %v, want an error about the other registry", err)
 	}
 	if out.Len() > 0 {
 		t.Errorf("it printed %q", &out)
 	}
 }
 
-// Where other machines reach it, it listens only if it is told to.
+// An address that other machines can reach is refused without --allow-remote.
 func TestBeyondLoopback(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
 		var out strings.Builder
@@ -75,7 +75,7 @@ func TestBeyondLoopback(t *testing.T) {
 		err := c.Run(t.Context(), &terminal.Terminal{Stdout: &out})
 		var usage *terminal.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), address) || !strings.Contains(string(hint.Of(err)), "--allow-remote") {
-			t.Errorf("%s: got %v (hint: %s), want a refusal", address, err, hint.Of(err))
+			t.Errorf("%s: got %v (hint: %s), want a usage error", address, err, hint.Of(err))
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) || out.Len() > 0 {
 			t.Errorf("%s: it printed %q, and the directory is there (%v)", address, &out, err)
@@ -85,8 +85,8 @@ func TestBeyondLoopback(t *testing.T) {
 	serve(t, registry.ServeCmd{Address: "localhost:0"})
 }
 
-// With a certificate and users, an image is pushed by TLS by who has a password,
-// and by nobody else. When it stops, a temporary directory goes.
+// With a certificate and users, a push requires TLS and a password. A temporary
+// directory is removed when the registry stops.
 func TestTLSAndUsers(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -102,10 +102,10 @@ func TestTLSAndUsers(t *testing.T) {
 	trust := remote.WithTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}})
 	login := remote.WithAuth(&authn.Basic{Username: "alice", Password: "secret"})
 	if err := remote.Write(ref, img, login); err == nil {
-		t.Error("a certificate of nobody knows whom is accepted: it was no TLS")
+		t.Error("a certificate by an unknown authority is accepted")
 	}
 	if err := remote.Write(ref, img, trust); err == nil {
-		t.Error("a push without a password is taken")
+		t.Error("a push without a password is accepted")
 	}
 	must(t, remote.Write(ref, img, trust, login))
 	got, err := remote.Image(ref, trust, login)
@@ -115,11 +115,12 @@ func TestTLSAndUsers(t *testing.T) {
 	left, err := os.ReadDir(temp)
 	must(t, err)
 	if len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("files remain after the stop: %v", left)
 	}
 }
 
-// What cannot be served is told before anything is printed or made.
+// Unusable files are an error before an address is printed or a directory is
+// created.
 func TestUnusableFiles(t *testing.T) {
 	certs, _ := certificates(t)
 	must(t, os.Remove(filepath.Join(certs, "tls.key")))
@@ -129,10 +130,10 @@ func TestUnusableFiles(t *testing.T) {
 		reason, file string
 		cmd          registry.ServeCmd
 	}{
-		"NoCerts": {"a folder that is not there", "nowhere", registry.ServeCmd{TLSCertsDir: "nowhere"}},
-		"NoKey":   {"a certificate without its key", certs, registry.ServeCmd{TLSCertsDir: certs}},
-		"NoUsers": {"a file that is not there", "nowhere", registry.ServeCmd{Htpasswd: "nowhere"}},
-		"NoHash":  {"a password that is no hash", users, registry.ServeCmd{Htpasswd: users}},
+		"NoCerts": {"a missing folder of certificates is an error", "nowhere", registry.ServeCmd{TLSCertsDir: "nowhere"}},
+		"NoKey":   {"a certificate without its key is an error", certs, registry.ServeCmd{TLSCertsDir: certs}},
+		"NoUsers": {"a missing file of users is an error", "nowhere", registry.ServeCmd{Htpasswd: "nowhere"}},
+		"NoHash":  {"a password without a hash is an error", users, registry.ServeCmd{Htpasswd: users}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +150,7 @@ func TestUnusableFiles(t *testing.T) {
 	}
 }
 
-// serve runs c until the test ends, or it is stopped, and returns its address.
+// serve runs c until the test ends or stop is called, and returns its address.
 func serve(t *testing.T, c registry.ServeCmd) (address string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -165,7 +166,7 @@ func serve(t *testing.T, c registry.ServeCmd) (address string, stop func()) {
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := e2e.Receive(t, ended); err != nil {
-			t.Errorf("it was stopped, which is no error: %v", err)
+			t.Errorf("a stop returned an error: %v", err)
 		}
 	})
 	t.Cleanup(stop)
@@ -176,8 +177,8 @@ func serve(t *testing.T, c registry.ServeCmd) (address string, stop func()) {
 	return address, stop
 }
 
-// certificates returns a folder with a certificate for 127.0.0.1 and its key, and
-// who trusts it.
+// certificates returns a folder with a certificate for 127.0.0.1 and its key,
+// and a pool that trusts it.
 func certificates(t *testing.T) (dir string, pool *x509.CertPool) {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)

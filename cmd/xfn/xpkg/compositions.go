@@ -30,7 +30,7 @@ func LintCompositions(ctx context.Context, objects []xpkg.Document) xpkg.Problem
 		}
 		e, err := composition.Decode(document(o))
 		if err != nil {
-			continue // It is of another group.
+			continue // It belongs to another group.
 		}
 		for _, p := range check.Composition(e, defined().Definition, check.ByAnnotation) {
 			if counts(p) {
@@ -68,8 +68,8 @@ func definitions(objects []xpkg.Document) schema.Definitions {
 	return all
 }
 
-// counts reports whether a problem is one of a package. Lost fields are a rule of xpkg.
-// Warnings do not count, except those about values that Crossplane does not apply.
+// counts reports whether the rule reports a problem: no lost fields, which another
+// rule reports, and of warnings only those about values that are not applied.
 func counts(p composition.Problem) bool {
 	switch p.Kind {
 	case composition.UnknownField, check.MissingSchema:

@@ -161,6 +161,6 @@ func TestCompositionsStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := command.LintCompositions(ctx, objects); got != nil {
-		t.Errorf("after the end of the context: got %v", got)
+		t.Errorf("after the context is done: got %v", got)
 	}
 }

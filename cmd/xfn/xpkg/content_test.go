@@ -46,7 +46,7 @@ func TestParseAnnotations(t *testing.T) {
 				return
 			}
 			if err == nil || tc.err == "" || !strings.Contains(err.Error(), tc.err) || !errors.As(err, new(*terminal.UsageError)) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.err)
+				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.err)
 			}
 		})
 	}

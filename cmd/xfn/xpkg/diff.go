@@ -18,17 +18,17 @@ import (
 
 // DiffCmd compares packages.
 type DiffCmd struct {
-	From string `arg:"" help:"Package file or reference: what it was."`
-	To   string `arg:"" help:"Package file or reference: what it is to be."`
+	From string `arg:"" help:"Package file or reference of the old version."`
+	To   string `arg:"" help:"Package file or reference of the new version."`
 
-	FailOn string `enum:"never,breaking,any" default:"never" help:"Exit with 1 if there are such changes: ${enum}. Default: ${default}."`
+	FailOn string `enum:"never,breaking,any" default:"never" help:"Exit with 1 if there are changes of this kind: ${enum}. Default: ${default}."`
 	terminal.Format
 	registryFlags
 }
 
 // Help is shown by --help.
 func (DiffCmd) Help() string {
-	return `Shows what changes in the metadata, the objects, the schemas that CRDs and XRDs have for their users, and the images. Breaking is a change after which an object that was right may be refused or lose fields, or something that others use is not there: a version, a field, a definition, a Composition, a platform. --format json and yaml keep their structure: from, to, breaking, changed, metadata, objects (with fields and schema), images (with config and layers).
+	return `Shows changes of the metadata, the objects, the schemas of CRDs and XRDs, and the images. A change is breaking if a valid object may be refused or lose fields afterwards, or if something that others use is removed: a version, a field, a definition, a Composition, a platform. --format json and yaml keep their structure: from, to, breaking, changed, metadata, objects (with fields and schema), images (with config and layers).
 
 Examples:
 

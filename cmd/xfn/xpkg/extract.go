@@ -51,7 +51,7 @@ Examples:
 `
 }
 
-// Run writes what was asked for.
+// Run writes the selected part.
 func (c *ExtractCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
 	if c.Rootfs != "" && c.Output != "" {
 		return &terminal.UsageError{Err: errors.New("--rootfs and --output cannot be used together: --rootfs names the directory to write")}
@@ -161,7 +161,7 @@ func imageOf(a xpkg.Artifact, platform *v1.Platform) (v1.Image, error) {
 		platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
 	}
 	img, err := image.ImageFor(a, *platform)
-	return img, hint.Wrap(err, "choose an existing platform with --platform")
+	return img, hint.Wrap(err, "use an existing platform with --platform")
 }
 
 // metadata writes package.yaml compressed, as the crossplane CLI does for its cache.

@@ -95,7 +95,7 @@ func (from keySource) read() ([]byte, error) {
 	if err != nil {
 		return nil, fsx.Cause(err)
 	}
-	defer func() { _ = f.Close() }() // It was only read.
+	defer func() { _ = f.Close() }() // The file was only read.
 	text, err := io.ReadAll(io.LimitReader(f, signature.MaxKey+1))
 	return text, fsx.Cause(err)
 }

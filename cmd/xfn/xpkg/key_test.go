@@ -23,8 +23,8 @@ func TestKeyFromEnvironment(t *testing.T) {
 	}{
 		"Right":      {"a key and its password are accepted", string(text), new("s3cret"), "", ""},
 		"Wrong":      {"a wrong password is an error", string(text), new("hunter2"), `reading key "env://KEY": its password is wrong`, ""},
-		"NoPassword": {"a missing password is not an empty one", string(text), nil, `reading key "env://KEY": it is encrypted, and there is no password`, "COSIGN_PASSWORD"},
-		"Empty":      {"an empty password is a password", string(text), new(""), `its password is wrong`, ""},
+		"NoPassword": {"a missing password is an error", string(text), nil, `reading key "env://KEY": it is encrypted, and there is no password`, "COSIGN_PASSWORD"},
+		"Empty":      {"an empty password is not a missing one", string(text), new(""), `its password is wrong`, ""},
 		"NoKey":      {"text that is not a key is an error", "s3cret", nil, "it contains no key in PEM", ""},
 	}
 	for name, tc := range cases {

@@ -95,7 +95,7 @@ func TestViewsAreSafe(t *testing.T) {
 	}
 	for name, text := range views {
 		if len(text) < 300 {
-			t.Errorf("%s prints nothing: %q", name, text)
+			t.Errorf("the output of %s is incomplete: %q", name, text)
 		}
 		if terminal.Printable(text) != text || strings.ContainsAny(text, "\t") {
 			t.Errorf("%s prints %q", name, text)
@@ -106,7 +106,7 @@ func TestViewsAreSafe(t *testing.T) {
 				t.Errorf("%s has a line of %d characters: %s", name, utf8.RuneCountInString(line), line)
 			}
 			if strings.HasPrefix(line, "from ") {
-				t.Errorf("a name has become a line of %s: %s", name, line)
+				t.Errorf("a name is a separate line in the output of %s: %s", name, line)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ const (
 	annotationQuote  = "quotable.io/quote"
 )
 
-// quotes are old enough to be everybody's.
+// quotes are in the public domain.
 var quotes = []struct{ author, text string }{
 	{"Seneca", "It is quality rather than quantity that matters."},
 	{"Ovid", "Everything changes, nothing perishes."},
@@ -24,7 +24,7 @@ var quotes = []struct{ author, text string }{
 	{"Virgil", "Fortune favours the bold."},
 }
 
-// object is one of JSON or YAML.
+// object is a JSON or YAML object.
 type object = map[string]any
 
 func main() {
@@ -34,8 +34,8 @@ func main() {
 	}
 }
 
-// run passes on the FunctionIO that it reads, with a quote for each desired
-// resource that has none.
+// run copies the FunctionIO from in to out, and adds a quote to each desired
+// resource without one.
 func run(in io.Reader, out io.Writer) error {
 	var functionIO object
 	if err := yaml.NewDecoder(in).Decode(&functionIO); err != nil {
@@ -58,8 +58,8 @@ func run(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// annotate chooses a resource's quote by its name, so that it keeps it: Crossplane
-// calls functions every minute.
+// annotate chooses the quote by the resource's name, so that it stays the same
+// in all calls of the function.
 func annotate(resource object, name string) {
 	annotations := child(child(resource, "metadata"), "annotations")
 	if annotations[annotationQuote] != nil {
@@ -71,7 +71,7 @@ func annotate(resource object, name string) {
 	annotations[annotationAuthor], annotations[annotationQuote] = quote.author, quote.text
 }
 
-// child returns the object in a field, which it makes if it is not there.
+// child returns the object in a field, which it creates if necessary.
 func child(parent object, field string) object {
 	c, ok := parent[field].(object)
 	if !ok {
@@ -81,7 +81,7 @@ func child(parent object, field string) object {
 	return c
 }
 
-// warn adds a result to those of the functions before.
+// warn adds a result to those of earlier functions.
 func warn(functionIO object, message string) {
 	results, _ := functionIO["results"].([]any)
 	functionIO["results"] = append(results, object{"severity": "Warning", "message": message})

@@ -22,15 +22,15 @@ const policy resource.Name = "network-policy"
 
 type object = map[string]any
 
-// Function guards what the steps before it compose.
+// Function adds labels, resources and a NetworkPolicy to the desired state.
 type Function struct {
 	fnv1.UnimplementedFunctionRunnerServiceServer
 
 	log logging.Logger
 }
 
-// RunFunction answers one request of Crossplane. What goes wrong is a fatal result,
-// which people see on their App.
+// RunFunction handles one request of Crossplane. An error is a fatal result,
+// which users see on their App.
 func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	f.log.Debug("Running function", "tag", req.GetMeta().GetTag())
 	rsp := response.To(req, response.DefaultTTL)
@@ -40,7 +40,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	return rsp, nil
 }
 
-// App is what the function reads of the composite resource.
+// App has the fields of the composite resource that the function reads.
 type App struct {
 	Name string `json:"-"`
 
@@ -51,7 +51,8 @@ type App struct {
 	} `json:"replicas"`
 }
 
-// guard adds to what is desired. The same request always gives the same response.
+// guard extends the desired state. The same request always gives the same
+// response.
 func guard(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
 	in := &Input{}
 	if err := request.GetInput(req, in); err != nil {
@@ -71,11 +72,11 @@ func guard(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
 	}
 	desired, err := request.GetDesiredComposedResources(req)
 	if err != nil {
-		return errors.Wrap(err, "reading what is desired")
+		return errors.Wrap(err, "reading the desired resources")
 	}
 	observed, err := request.GetObservedComposedResources(req)
 	if err != nil {
-		return errors.Wrap(err, "reading what is observed")
+		return errors.Wrap(err, "reading the observed resources")
 	}
 	desired[policy] = &resource.DesiredComposed{Resource: app.policy(in), Ready: exists(observed, policy)}
 	for _, name := range slices.Sorted(maps.Keys(desired)) {
@@ -84,14 +85,13 @@ func guard(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
 			return errors.Wrapf(err, "reading the desired resource %q", name)
 		}
 		for _, image := range unpinned {
-			response.Warning(rsp, fmt.Errorf("image %s has no fixed tag: nobody knows what runs", image))
+			response.Warning(rsp, fmt.Errorf("image %s has no fixed tag, so its content may change", image))
 		}
 	}
-	return errors.Wrap(response.SetDesiredComposedResources(rsp, desired), "desiring resources")
+	return errors.Wrap(response.SetDesiredComposedResources(rsp, desired), "setting the desired resources")
 }
 
-// exists tells whether a resource is ready of which nobody reports more than that
-// it is there.
+// exists returns the readiness of a resource that is ready once it exists.
 func exists(observed map[resource.Name]resource.ObservedComposed, name resource.Name) resource.Ready {
 	if _, ok := observed[name]; ok {
 		return resource.ReadyTrue
@@ -99,7 +99,7 @@ func exists(observed map[resource.Name]resource.ObservedComposed, name resource.
 	return resource.ReadyFalse
 }
 
-// labels of all that an App is composed of.
+// labels returns the labels of all composed resources of an App.
 func (a *App) labels(in *Input) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/instance":       a.Name,
@@ -108,16 +108,16 @@ func (a *App) labels(in *Input) map[string]string {
 	}
 }
 
-// adorn labels a resource. The containers of a workload get a size each, but for
-// those that ask for resources of their own. It returns images without a fixed tag.
+// adorn labels a resource, and sets resources for containers of a workload that
+// have none. It returns images without a fixed tag.
 func adorn(cd *composed.Unstructured, labels map[string]string, size Size) (unpinned []string, err error) {
 	cd.SetLabels(merged(cd.GetLabels(), labels))
 	const template = "spec.template"
 	if _, err := cd.GetValue(template); err != nil {
-		return nil, nil // no workload
+		return nil, nil // not a workload
 	}
 	pod := map[string]string{}
-	_ = cd.GetValueInto(template+".metadata.labels", &pod) // it may have none
+	_ = cd.GetValueInto(template+".metadata.labels", &pod) // the template may have no labels
 	if err := cd.SetValue(template+".metadata.labels", merged(pod, labels)); err != nil {
 		return nil, err
 	}
@@ -142,8 +142,8 @@ func pinned(image string) bool {
 	return tagged && tag != "latest"
 }
 
-// resources of a container: as much memory as it asks for and no more, and as much
-// CPU as there is.
+// resources returns the resources of a container. The memory limit equals the
+// request; CPU has no limit.
 func (s Size) resources() object {
 	return object{
 		"requests": object{"cpu": s.CPU.String(), "memory": s.Memory.String()},
@@ -151,8 +151,8 @@ func (s Size) resources() object {
 	}
 }
 
-// policy lets into an App's Pods those of its own namespace, and of others that the
-// App or the environment names.
+// policy returns a NetworkPolicy that allows traffic from the App's namespace,
+// and from those that the App or the environment names.
 func (a *App) policy(in *Input) *composed.Unstructured {
 	from := []any{object{"podSelector": object{}}}
 	for _, namespace := range slices.Concat(in.AllowFrom, a.AllowFrom) {
@@ -172,7 +172,7 @@ func (a *App) policy(in *Input) *composed.Unstructured {
 	return cd
 }
 
-// merged returns labels with others, which win.
+// merged returns both maps. The second has priority.
 func merged(labels, others map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, labels)

@@ -12,29 +12,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Input says what an environment gives the workloads that run in it. Its schema is
-// in package/input.yaml: change both together.
+// Input configures an environment and its workloads. Its schema is in
+// package/input.yaml: change both together.
 type Input struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Environment is a label of everything that is composed.
+	// Environment is a label of all composed resources.
 	Environment string `json:"environment"`
-	// Sizes that an App can have, by name.
+	// Sizes are the sizes of an App, by name.
 	Sizes map[string]Size `json:"sizes"`
-	// MaxMemory is the most memory that all replicas of an App may ask for.
+	// MaxMemory limits the requested memory of all replicas of an App.
 	MaxMemory *quantity.Quantity `json:"maxMemory,omitempty"`
-	// AllowFrom are namespaces whose Pods reach every App, as an ingress controller's.
+	// AllowFrom are other namespaces whose Pods can reach every App.
 	AllowFrom []string `json:"allowFrom,omitempty"`
 }
 
-// Size is what each container asks for.
+// Size has the resource requests of a container.
 type Size struct {
 	CPU    quantity.Quantity `json:"cpu"`
 	Memory quantity.Quantity `json:"memory"`
 }
 
-// size returns what an App of a size gets, if its replicas fit the environment.
+// size returns a size, or an error if it is unknown or exceeds MaxMemory.
 func (in *Input) size(name string, replicas int64) (Size, error) {
 	if in.Environment == "" {
 		return Size{}, errors.New("the input names no environment")
@@ -47,13 +47,13 @@ func (in *Input) size(name string, replicas int64) (Size, error) {
 	total := size.Memory.DeepCopy()
 	total.Mul(replicas)
 	if in.MaxMemory != nil && total.Cmp(*in.MaxMemory) > 0 {
-		return size, fmt.Errorf("%d replicas of size %s want %s of memory: %s allows an App %s", replicas, name, &total, in.Environment, in.MaxMemory)
+		return size, fmt.Errorf("%d replicas of size %s request %s of memory: %s allows an App %s", replicas, name, &total, in.Environment, in.MaxMemory)
 	}
 	return size, nil
 }
 
-// DeepCopyObject makes Input a runtime.Object, as the SDK wants it. Nothing changes
-// an input, so that a shallow copy will do.
+// DeepCopyObject implements runtime.Object for the SDK. A shallow copy
+// suffices, because inputs do not change.
 func (in *Input) DeepCopyObject() runtime.Object {
 	out := *in
 	return &out

@@ -1,5 +1,5 @@
-// Command function-guardrails is a composition function that gives every workload
-// of the platform what none may go without: labels, resources and a NetworkPolicy.
+// Command function-guardrails is a composition function that adds labels,
+// resources and a NetworkPolicy to every workload of the platform.
 package main
 
 import (

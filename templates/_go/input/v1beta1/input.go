@@ -1,5 +1,5 @@
 // Package v1beta1 is the typed input of function-example: what a Composition
-// gives it under spec.pipeline[].input.
+// has under spec.pipeline[].input.
 package v1beta1
 
 import (
@@ -13,29 +13,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Input says how the platform runs Apps. package/input holds the schema that
-// describes it to people and tools: change both together.
+// Input configures how the platform runs Apps. Its schema is in package/input:
+// change both together.
 type Input struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Labels are put on everything that is composed.
+	// Labels are added to all composed resources.
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// Environments that an App can choose from, by name. At least one.
+	// Environments that an App can choose, by name. At least one.
 	Environments map[string]Environment `json:"environments"`
 }
 
-// An Environment is what Apps that run in it have in common.
+// An Environment has the settings that its Apps share.
 type Environment struct {
-	// Replicas of an App that does not ask for a number. At least 1.
+	// Replicas is the default number of replicas of an App. At least 1.
 	Replicas int64 `json:"replicas"`
 
 	// Settings are the environment variables of the App's container.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// Validate returns all that is wrong with the input, each with its field.
+// Validate returns all errors of the input, each with its field.
 func (in *Input) Validate() error {
 	var errs field.ErrorList
 	environments, labels := field.NewPath("environments"), field.NewPath("labels")
@@ -49,13 +49,13 @@ func (in *Input) Validate() error {
 	}
 	errs = append(errs, metav1validation.ValidateLabels(in.Labels, labels)...)
 
-	// Maps have no order, but the same input has to give the same error.
+	// Maps have no order, but the same input must give the same error.
 	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs.ToAggregate()
 }
 
-// DeepCopyObject makes Input a runtime.Object, as the SDK's request.GetInput
-// wants it. It is what controller-gen would write, by hand.
+// DeepCopyObject implements runtime.Object, which request.GetInput of the SDK
+// requires. It does the same as the code that controller-gen generates.
 func (in *Input) DeepCopyObject() runtime.Object {
 	out := &Input{TypeMeta: in.TypeMeta, Labels: maps.Clone(in.Labels), Environments: maps.Clone(in.Environments)}
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A field that DeepCopyObject forgets, or shares, shows up here.
+// DeepCopyObject copies all fields and shares none.
 func TestDeepCopyObject(t *testing.T) {
 	in := func() *Input {
 		return &Input{
@@ -17,7 +17,7 @@ func TestDeepCopyObject(t *testing.T) {
 	original := in()
 	c, ok := original.DeepCopyObject().(*Input)
 	if !ok {
-		t.Fatal("the copy is no *Input")
+		t.Fatal("the copy is not an *Input")
 	}
 	if diff := cmp.Diff(original, c); diff != "" {
 		t.Errorf("the copy differs: -original, +copy:\n%s", diff)
