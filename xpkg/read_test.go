@@ -220,7 +220,7 @@ func TestReadStopsInRules(t *testing.T) {
 
 func TestReadLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("making links needs a privilege there")
+		t.Skip("creating links requires a privilege on Windows")
 	}
 	cases := map[string]struct {
 		reason string

@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// elsewhere are the rules that packages of higher floors report, with tests of
+// elsewhere are the rules that packages of higher layers report, with tests of
 // their own.
 var elsewhere = []string{"composition"}
 

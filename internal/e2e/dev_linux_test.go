@@ -109,7 +109,7 @@ func (p *pseudo) modes() unix.Termios {
 func (p *pseudo) ends() {
 	p.t.Helper()
 	if err := p.cmd.Wait(); err != nil {
-		p.t.Errorf("it ended with %v", err)
+		p.t.Errorf("the process ended with %v", err)
 	}
 }
 
@@ -154,7 +154,7 @@ cases:
 `,
 }
 
-// With keys of a terminal, each round replaces the one before.
+// TestDevKeys: with keys of a terminal, each round replaces the previous one.
 func TestDevKeys(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)
@@ -167,7 +167,7 @@ func TestDevKeys(t *testing.T) {
 	p.types("a")
 	p.says("accepting goldens", "updated golden.yaml", "ok (1 case", "q quit")
 	if text, err := os.ReadFile(filepath.Join(p.dir, "golden.yaml")); err != nil || !strings.Contains(string(text), "colour: blue") {
-		t.Errorf("the golden file holds %q, %v", text, err)
+		t.Errorf("the golden file has %q, %v", text, err)
 	}
 	p.types("t")
 	p.says("the trace is in ")
@@ -184,11 +184,12 @@ func TestDevKeys(t *testing.T) {
 	p.types("q")
 	p.ends()
 	if after := p.modes(); after != before {
-		t.Errorf("the terminal was left in modes %+v, it had %+v", after, before)
+		t.Errorf("the terminal has modes %+v after the end, want %+v", after, before)
 	}
 }
 
-// Long differences are shortened to fit, and shown whole after a key.
+// TestDevShowsAll: long differences are shortened to fit; a key shows them
+// whole.
 func TestDevShowsAll(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t, "--trace-html", "page.html")
@@ -210,7 +211,8 @@ func TestDevShowsAll(t *testing.T) {
 	p.ends()
 }
 
-// A signal ends the process like a key, and restores the terminal.
+// TestDevIsTerminated: a signal ends the process and restores the terminal, as
+// the key q does.
 func TestDevIsTerminated(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)
@@ -221,6 +223,6 @@ func TestDevIsTerminated(t *testing.T) {
 	}
 	p.ends()
 	if after := p.modes(); after != before {
-		t.Errorf("the terminal was left in modes %+v, it had %+v", after, before)
+		t.Errorf("the terminal has modes %+v after the end, want %+v", after, before)
 	}
 }

@@ -55,8 +55,8 @@ func (e *echoes) RunContainer(_ context.Context, req alpha.ContainerRequest) ([]
 	return req.Input, nil
 }
 
-// served serves a Runner and returns its endpoint: an abstract socket if the
-// system has them.
+// served starts a server of a Runner and returns its endpoint: an abstract
+// socket if the system has them.
 func served(t *testing.T, r alpha.ContainerRunner) string {
 	t.Helper()
 	network, address, prefix := "tcp", "127.0.0.1:0", "dns:///"
@@ -201,8 +201,8 @@ func TestAlphaRefuses(t *testing.T) {
 	}{
 		"Functions":    {"a functions file is not supported", config(func(c *session.Config) { c.Functions = "functions.yaml" }), "profile alpha does not support a functions file", ""},
 		"Packages":     {"packages are not supported", config(func(c *session.Config) { c.Packages = map[string]string{"f0": "."} }), "does not support packages", ""},
-		"Runtime":      {"another runtime is not supported", config(func(c *session.Config) { c.Runtime = session.Process }), `choosing a runtime for function "f0": a container does not run by Process`, ""},
-		"NoContainers": {"without a container runner there is an error", config(func(c *session.Config) { c.Containers = nil }), "nothing here can run containers", "container.runner.endpoint"},
+		"Runtime":      {"another runtime is not supported", config(func(c *session.Config) { c.Runtime = session.Process }), `choosing a runtime for function "f0": runtime Process cannot run a container`, ""},
+		"NoContainers": {"without a container runner there is an error", config(func(c *session.Config) { c.Containers = nil }), "no container runtime is available", "container.runner.endpoint"},
 		"Compositions": {"a choice of Compositions is not supported", in(func(in *session.Inputs) { in.Compositions = []string{"lib"} }), "does not support Compositions to choose from", ""},
 		"Loop":         {"an observe loop is not supported", in(func(in *session.Inputs) { in.ObserveLoop = 1 }), "does not support an observe loop", ""},
 		"WrapRunner":   {"tracing is not supported", in(func(in *session.Inputs) { in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r } }), "does not support tracing of functions", ""},

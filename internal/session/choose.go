@@ -143,7 +143,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 	case Builtin:
 		b, ok := s.config.Builtins.Forced(fn.Package)
 		if !ok || isFile {
-			return c, hint.Wrap(fmt.Errorf("no builtin stands for package %q", fn.Package), "name one with "+hint.Builtin+" REPO=NAME")
+			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", fn.Package), "name one with "+hint.Builtin+" REPO=NAME")
 		}
 		c.builtin = b
 	case Docker:
@@ -152,7 +152,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 	case Development:
 		if given {
-			return c, errors.New("a package is given for it, but the runtime Development runs none")
+			return c, errors.New("a package is given for it, but runtime Development does not run packages")
 		}
 	}
 	return c, nil
@@ -190,7 +190,7 @@ func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (c
 	if c.runtime != Auto {
 		return c, nil
 	}
-	err := fmt.Errorf("nothing here can run package %q", c.fn.Package)
+	err := fmt.Errorf("no available runtime can run package %q", c.fn.Package)
 	if s.noContainer != nil {
 		err = fmt.Errorf("%w: %w", err, s.noContainer)
 	}
@@ -283,7 +283,7 @@ type UnknownStepError struct {
 }
 
 func (e *UnknownStepError) Error() string {
-	return fmt.Sprintf("there is no pipeline step %q to answer for, only %s", e.Step, strings.Join(e.Steps, ", "))
+	return fmt.Sprintf("no pipeline has step %q; the steps are %s", e.Step, strings.Join(e.Steps, ", "))
 }
 
 // checkSteps returns an *UnknownStepError for a step that no Composition has.

@@ -110,7 +110,7 @@ func TestLegacyFunctions(t *testing.T) {
 	}{
 		"NoFile":      {"without a functions file the builtin is used", "", old, session.Config{}, []string{converted, ran}, ""},
 		"Unlisted":    {"the function may be missing from the functions file", fn("function-dummy", "x", ""), old, session.Config{}, []string{converted, ran}, ""},
-		"Listed":      {"a function in the functions file is used", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `nothing here can run package "ghcr.io/acme/mine:v1"`},
+		"Listed":      {"a function in the functions file is used", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `no available runtime can run package "ghcr.io/acme/mine:v1"`},
 		"Runner":      {"a given package is used", "", old, session.Config{Runners: function.Mux{"function-patch-and-transform": stub}}, []string{converted}, ""},
 		"BuiltinsOff": {"without builtins the function must be listed", "", old, session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, []string{converted}, unknown},
 		"Pipeline":    {"a pipeline must have its functions listed", fn("function-dummy", "x", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls the function \"function-patch-and-transform\", which was not found"},
@@ -223,7 +223,7 @@ func FuzzLegacy(f *testing.F) {
 			return
 		}
 		if len(e.Spec.Pipeline) == 0 || e.Spec.Mode != "Pipeline" {
-			t.Fatalf("it is no pipeline: %+v", e.Spec)
+			t.Fatalf("expected a pipeline, got %+v", e.Spec)
 		}
 		for _, step := range e.Spec.Pipeline {
 			if step.FunctionRef.Name != "function-patch-and-transform" || obj["spec"].(map[string]any)["pipeline"] != nil {

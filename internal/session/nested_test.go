@@ -252,7 +252,7 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 		t.Errorf("the metadata of a composed XR is not what its parent's output has (-want +got):\n%s", diff)
 	}
 	if _, ok, _ := unstructured.NestedFieldNoCopy(gadget.Object, "status", "lies"); ok {
-		t.Error("a status that the parent desires got through to the XR: the API server drops it")
+		t.Error("the XR has a status that the parent desires, but the API server drops it")
 	}
 	bolt := &unstructured.Unstructured{Object: all[1].Composed[0]}
 	want := map[string]string{"crossplane.io/composite": "shop-fcm9r", "crossplane.io/claim-name": "shop", "crossplane.io/claim-namespace": "retail"}
@@ -266,7 +266,7 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 		t.Error("an XR whose XRD is v1 is legacy: its references are right below its spec")
 	}
 	if _, ok, _ := unstructured.NestedFieldNoCopy(all[1].XR, "spec", "crossplane", "resourceRefs"); !ok {
-		t.Error("one whose XRD is v2 is not legacy, whatever its parent is")
+		t.Error("an XR whose XRD is v2 is not legacy, whatever its parent is")
 	}
 }
 
@@ -280,6 +280,6 @@ func TestNestedDefaults(t *testing.T) {
 		t.Errorf("the XRD's default of a composed XR was not applied: got %v", size)
 	}
 	if _, ok, _ := unstructured.NestedFieldNoCopy(all[0].Composed[0], "spec", "size"); ok {
-		t.Error("the default got into the parent's output, which has what the parent desires")
+		t.Error("the parent's output must not have the default, which the parent does not desire")
 	}
 }

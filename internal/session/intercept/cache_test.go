@@ -289,7 +289,7 @@ func TestUnusableFolder(t *testing.T) {
 				}
 			}
 			if len(said) != 1 || said[0].Kind != progress.Warning || !strings.Contains(said[0].Text, tc.want) {
-				t.Errorf("%s: it said %v", tc.reason, said)
+				t.Errorf("%s: got the warnings %v", tc.reason, said)
 			}
 		})
 	}
@@ -319,7 +319,7 @@ func TestInvalidUTF8(t *testing.T) {
 				t.Errorf("%s: got %v", tc.reason, rsp)
 			}
 			if len(said) != 1 || !strings.Contains(said[0], tc.want) {
-				t.Errorf("%s: it said %q", tc.reason, said)
+				t.Errorf("%s: got the warnings %q", tc.reason, said)
 			}
 		})
 	}

@@ -45,10 +45,10 @@ func TestCrosscheck(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	fails := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		return nil, errors.New("it is out")
+		return nil, errors.New("it is unavailable")
 	})
 	r := intercept.Crosscheck(intercept.Side{Name: "the builtin", Runner: says(t, "{}")}, intercept.Side{Name: "the package", Runner: fails})
-	if _, err := r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != "calling the package: it is out" {
+	if _, err := r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != "calling the package: it is unavailable" {
 		t.Errorf("got %v", err)
 	}
 }

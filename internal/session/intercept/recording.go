@@ -122,7 +122,7 @@ func (e *MissError) Error() string {
 	if e.Recorded == nil {
 		return fmt.Sprintf("no call of function %q at step %q is in recording %q", e.Function, e.Step, e.Dir)
 	}
-	return fmt.Sprintf("function %q at step %q is called with another request than in recording %q", e.Function, e.Step, e.Dir)
+	return fmt.Sprintf("function %q at step %q is called with a request that differs from recording %q", e.Function, e.Step, e.Dir)
 }
 
 // Replay returns a Runner that returns the responses of the recording in dir,
