@@ -52,7 +52,7 @@ func Discover(fsys afero.Fs, dir string) (Project, error) {
 			*f.into = path
 		case !f.optional:
 			return Project{}, hint.Wrap(fmt.Errorf("looking for a function in %q: there is no %s", dir, f.name),
-				"name the files of the composite resource and the Composition, or go where 'xfn xpkg init' made a function")
+				"name the files of the composite resource and the Composition, or change to a folder that 'xfn xpkg init' created")
 		}
 	}
 	var err error

@@ -46,10 +46,10 @@ type Event struct {
 }
 
 // errChanged cancels a round whose files changed.
-var errChanged = errors.New("something changed meanwhile")
+var errChanged = errors.New("a file changed during the round")
 
-// coarse is the maximum difference between file times and the clock.
-const coarse = 10 * time.Millisecond
+// clockError is the maximum difference between file times and the clock.
+const clockError = 10 * time.Millisecond
 
 // Run runs rounds until ctx is done or commands is closed: the first one
 // immediately, others after a change or a command. A change cancels the current
@@ -293,7 +293,7 @@ func (l *loop) look(ctx context.Context, show func(Event) error) ([]watch.Change
 			break
 		}
 	}
-	return l.last.Since(former, l.began.Add(-coarse)), nil
+	return l.last.Since(former, l.began.Add(-clockError)), nil
 }
 
 // polls reports that the loop polls, and why.

@@ -123,18 +123,18 @@ func TestSectionsInColor(t *testing.T) {
 	}
 	text := strings.Join(slices.Concat(colored...), "\n")
 	if !strings.Contains(text, "\x1b[31mnot rendered\x1b[0m") {
-		t.Errorf("there is no color in %q", text)
+		t.Errorf("%q has no color", text)
 	}
 	for _, l := range slices.Concat(plain...) {
 		if n := utf8.RuneCountInString(l); n > 40 {
-			t.Errorf("a line of %d columns: %q", n, l)
+			t.Errorf("got a line of %d columns: %q", n, l)
 		}
 	}
 	if n := strings.Count(strings.Join(slices.Concat(plain...), " "), "word"); n != 80 {
-		t.Errorf("%d words are left of 80", n)
+		t.Errorf("got %d of 80 words", n)
 	}
 	if n := strings.Count(text, "word"); n != 80 {
-		t.Errorf("%d words are left of 80, in color", n)
+		t.Errorf("got %d of 80 words, in color", n)
 	}
 }
 

@@ -107,7 +107,7 @@ var devs sync.Map
 func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
 	t, ok := devs.Load(ts)
 	if !ok {
-		ts.Fatalf("nothing was started by start-dev")
+		ts.Fatalf("start-dev was not run")
 	}
 	for _, arg := range args {
 		_, err := t.(*transcript).await(regexp.MustCompile("(?m)" + arg))

@@ -136,7 +136,7 @@ func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, e
 	}
 	for key := range fields {
 		if key != environmentKey {
-			return nil, hint.Wrap(fmt.Errorf("reading context %q: functions of the alpha have no context", key),
+			return nil, hint.Wrap(fmt.Errorf("reading context %q: alpha functions have no context", key),
 				"only the environment may be given, as "+environmentKey)
 		}
 	}

@@ -99,10 +99,10 @@ func TestAlphaRunners(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"here acme/a", "here " + filepath.Join("lib", "fn.xpkg")}, here.images); diff != "" {
-		t.Errorf("run here (-want +got):\n%s", diff)
+		t.Errorf("calls of the local runner (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"there acme/b"}, there.images); diff != "" {
-		t.Errorf("run there (-want +got):\n%s", diff)
+		t.Errorf("calls of the remote runner (-want +got):\n%s", diff)
 	}
 	want := []session.Run{
 		{Function: "f0", Package: "acme/a", Runtime: session.Sandbox, Detail: "acme/a"},
@@ -151,7 +151,7 @@ func TestAlphaEnvironment(t *testing.T) {
 		"Value":  {"the environment can be a value", nil, map[string]string{key: "{count: 7}"}, "007", ""},
 		"File":   {"the environment can be in a file", map[string]string{key: "env.yaml"}, nil, "008", ""},
 		"None":   {"a missing environment is a warning", nil, nil, "", ""},
-		"Other":  {"other context keys are an error", nil, map[string]string{"k": "{}"}, "", `reading context "k": functions of the alpha have no context`},
+		"Other":  {"other context keys are an error", nil, map[string]string{"k": "{}"}, "", `reading context "k": alpha functions have no context`},
 		"Scalar": {"the environment must be an object", nil, map[string]string{key: "7"}, "", "the environment must be an object"},
 		"Broken": {"the environment must be valid YAML", nil, map[string]string{key: "{"}, "", `reading context "` + key + `"`},
 	}
@@ -176,7 +176,7 @@ func TestAlphaEnvironment(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", tc.reason, count, tc.want)
 			}
 			if warned := strings.Contains(strings.Join(said.lines, "\n"), "there is no environment"); warned != (tc.want == "") {
-				t.Errorf("%s: said %q", tc.reason, said.lines)
+				t.Errorf("%s: got the messages %q", tc.reason, said.lines)
 			}
 		})
 	}

@@ -133,7 +133,7 @@ func TestCrosscheck(t *testing.T) {
 		"Managed":     {"a function with the package manager's name is checked", "crossplane-contrib-function-patch-and-transform", alike, map[string]string{"crossplane-contrib-function-patch-and-transform": "pt.xpkg"}, ""},
 		"Differ":      {"a difference is an error", "function-patch-and-transform", differs, map[string]string{"function-patch-and-transform": "pt.xpkg"}, `desired.resources.thing.ready is nothing by the builtin, but "READY_TRUE" by the runtime Process`},
 		"NoBuiltin":   {"a function without a builtin is not checked", "function-mine", differs, map[string]string{"function-mine": "mine.xpkg"}, ""},
-		"OnlyBuiltin": {"a builtin cannot be checked against itself", "function-patch-and-transform", alike, nil, "there is only the builtin"},
+		"OnlyBuiltin": {"a builtin cannot be checked against itself", "function-patch-and-transform", alike, nil, "runs only as a builtin"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

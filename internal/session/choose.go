@@ -242,7 +242,7 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 // crosschecked adds the builtin, if any, against which the function is checked.
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
-		return c, hint.Wrap(fmt.Errorf("there is only the builtin for package %q, and nothing to check it against", c.fn.Package),
+		return c, hint.Wrap(fmt.Errorf("package %q runs only as a builtin, which cannot be checked against itself", c.fn.Package),
 			"name the package's file with "+packageOf(c.fn)+", or "+startIt)
 	}
 	c.builtin, _ = builtinFor(c.fn.Name)

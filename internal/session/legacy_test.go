@@ -53,7 +53,7 @@ func TestLegacyEqualsPipeline(t *testing.T) {
 				t.Errorf("(-pipeline +legacy):\n%s", diff)
 			}
 			if !strings.Contains(outputs[0], "size-12") {
-				t.Errorf("nothing was patched:\n%s", outputs[0])
+				t.Errorf("the output has no patches:\n%s", outputs[0])
 			}
 		})
 	}
@@ -182,14 +182,14 @@ func TestLegacyLibrary(t *testing.T) {
 		t.Errorf("the conversion was reported %d times: %q", n, said.lines)
 	}
 	in.XRs = []string{"other.yaml"}
-	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: functions of the alpha are rendered in profile alpha alone")
+	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
 }
 
 // TestAlpha: a Composition that needs profile Alpha is an error with a hint.
 func TestAlpha(t *testing.T) {
 	text := old + "  functions: [{name: f, type: Container, container: {image: acme/f:v1}}]\n"
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
-	refused(t, s, inputs, "composition.yaml:10: spec.functions: functions of the alpha are rendered in profile alpha alone")
+	refused(t, s, inputs, "composition.yaml:10: spec.functions: alpha functions can only be rendered in profile alpha")
 }
 
 func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {

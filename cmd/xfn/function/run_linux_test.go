@@ -183,7 +183,7 @@ func TestRunDies(t *testing.T) {
 func TestRunFails(t *testing.T) {
 	cases := map[string]struct {
 		reason, address, network string
-		behavior                functiontest.Behavior
+		behavior                 functiontest.Behavior
 		want                     string
 	}{
 		"Crashes": {"a function that ends before it serves is an error", "127.0.0.1:0", "Isolated", functiontest.Crashes, "it ended by itself (exit code 3); its last output:\n  line 12\n"},

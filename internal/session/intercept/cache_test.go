@@ -135,7 +135,7 @@ func TestSecondCall(t *testing.T) {
 				t.Errorf("%s: hit is %t", tc.reason, hit)
 			}
 			if diff := cmp.Diff(answer(tc.req, time.Hour), got, protocmp.Transform()); diff != "" {
-				t.Errorf("%s: the answer differs from the function's (-want +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: the response differs from the function's (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(sent, tc.req, protocmp.Transform()); diff != "" {
 				t.Errorf("the request was changed (-want +got):\n%s", diff)
@@ -230,7 +230,7 @@ func TestFilesAreTheOwners(t *testing.T) {
 	}
 	for _, private := range []string{"open-sesame", "secret-fn", "door"} {
 		if strings.Contains(string(data), private) {
-			t.Errorf("the file says %q, which is in the request only", private)
+			t.Errorf("the cache file contains %q from the request", private)
 		}
 	}
 	if runtime.GOOS == "windows" {

@@ -195,7 +195,7 @@ func TestPrune(t *testing.T) {
 				t.Fatal(err)
 			}
 			if gone := len(names(t, filepath.Dir(path))) == 0; gone != tc.wantRemoved || removed == 1 != tc.wantRemoved {
-				t.Errorf("%s: gone is %t, %d removed", tc.reason, gone, removed)
+				t.Errorf("%s: the file is removed: %t, with %d removed files", tc.reason, gone, removed)
 			}
 		})
 	}

@@ -147,7 +147,7 @@ func TestNearest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, miss.Recorded); diff != "" {
-		t.Errorf("another is nearer (-want +got):\n%s", diff)
+		t.Errorf("the most similar call (-want +got):\n%s", diff)
 	}
 }
 
