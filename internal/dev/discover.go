@@ -56,13 +56,13 @@ func Discover(fsys afero.Fs, dir string) (Project, error) {
 		}
 	}
 	var err error
-	p.Function, err = own(fsys, dir, p.Composition)
+	p.Function, err = ownFunction(fsys, dir, p.Composition)
 	return p, err
 }
 
-// own returns the name with which the Composition calls the function of the
+// ownFunction returns the name with which the Composition calls the function of the
 // folder.
-func own(fsys afero.Fs, dir, composition string) (string, error) {
+func ownFunction(fsys afero.Fs, dir, composition string) (string, error) {
 	called, err := calls(fsys, composition)
 	for _, name := range []string{packageName(fsys, dir), moduleName(fsys, dir)} {
 		// A Composition that cannot be read may be incomplete while it

@@ -119,7 +119,7 @@ type loop struct {
 
 func (l *loop) run(ctx context.Context, commands <-chan Command, show func(Event) error) error {
 	l.began = l.config.Now()
-	if _, err := l.look(ctx, show); err != nil {
+	if _, err := l.detectChanges(ctx, show); err != nil {
 		return err
 	}
 	l.next = Plan{Render: true, Test: true}
@@ -182,7 +182,7 @@ func (l *loop) abandon() {
 // changed checks for changes. It cancels the current round, and adds its plan
 // to the next one.
 func (l *loop) changed(ctx context.Context, show func(Event) error) error {
-	changes, err := l.look(ctx, show)
+	changes, err := l.detectChanges(ctx, show)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 	if !l.next.empty() {
 		return nil
 	}
-	changes, err := l.look(ctx, show)
+	changes, err := l.detectChanges(ctx, show)
 	if err != nil {
 		return err
 	}
@@ -277,9 +277,9 @@ func (l *loop) compare(r *Round) {
 // maxSeen limits the number of notes that are remembered.
 const maxSeen = 10_000
 
-// look returns the changes since the last snapshot, and watches the current
+// detectChanges returns the changes since the last snapshot, and watches the current
 // files.
-func (l *loop) look(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
+func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
 	sources := union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
 	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: sources, Folders: l.config.Session.BuiltinOptions.Templates}
 	former := l.last

@@ -149,5 +149,5 @@ func (d DocDiff) title() string {
 	if d.Resource != "" {
 		resource = "resource " + d.Resource
 	}
-	return title + aside(d.APIVersion, resource)
+	return title + inParentheses(d.APIVersion, resource)
 }

@@ -84,13 +84,13 @@ func served(t *testing.T, r alpha.ContainerRunner) string {
 func TestAlphaRunners(t *testing.T) {
 	here, there := &echoes{name: "here"}, &echoes{name: "there"}
 	endpoint := served(t, there)
-	var said log
+	var messages log
 	s := session.Open(session.Config{
 		Reader: reader(t, map[string]string{
 			"xr.yaml": xr, "lib/fn.xpkg": "", "observed.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: n}}",
 			"lib/composition.yaml": calling("image: acme/a", "image: acme/b, runner: {endpoint: '"+endpoint+"'}", "image: ./fn.xpkg"),
 		}),
-		Containers: here, Progress: said.take,
+		Containers: here, Progress: messages.record,
 	})
 	in := alphaInputs
 	in.Observed = []string{"observed.yaml"}
@@ -112,8 +112,8 @@ func TestAlphaRunners(t *testing.T) {
 	if diff := cmp.Diff(want, got.Functions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if want := "note: f1: Runner, acme/b by the runner at " + endpoint; !slices.Contains(said.lines, want) {
-		t.Errorf("%q is not among %q", want, said.lines)
+	if want := "note: f1: Runner, acme/b by the runner at " + endpoint; !slices.Contains(messages.lines, want) {
+		t.Errorf("%q is not among %q", want, messages.lines)
 	}
 	if len(got.Composed) != 1 || got.Composed[0]["kind"] != "Bolt" || got.Passes != 1 {
 		t.Errorf("got %v", got.Result)
@@ -157,8 +157,8 @@ func TestAlphaEnvironment(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var said log
-			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": composition, "env.yaml": "count: 8"}), Progress: said.take})
+			var messages log
+			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": composition, "env.yaml": "count: 8"}), Progress: messages.record})
 			in := alphaInputs
 			in.ContextFiles, in.ContextValues = tc.files, tc.values
 			got, err := renderOne(t.Context(), s, in)
@@ -175,8 +175,8 @@ func TestAlphaEnvironment(t *testing.T) {
 			if count != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, count, tc.want)
 			}
-			if warned := strings.Contains(strings.Join(said.lines, "\n"), "there is no environment"); warned != (tc.want == "") {
-				t.Errorf("%s: got the messages %q", tc.reason, said.lines)
+			if warned := strings.Contains(strings.Join(messages.lines, "\n"), "there is no environment"); warned != (tc.want == "") {
+				t.Errorf("%s: got the messages %q", tc.reason, messages.lines)
 			}
 		})
 	}

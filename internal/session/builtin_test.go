@@ -49,7 +49,7 @@ func TestBuiltinVersions(t *testing.T) {
 				Reader: reader(t, map[string]string{
 					"xr.yaml": xr, "composition.yaml": patched(thing), "functions.yaml": fn("function-patch-and-transform", tc.pkg, ""),
 				}),
-				Functions: "functions.yaml", Builtins: builtin.Policy{Mode: tc.mode}, Progress: warnings.take,
+				Functions: "functions.yaml", Builtins: builtin.Policy{Mode: tc.mode}, Progress: warnings.record,
 			})
 			r, err := renderOne(t.Context(), s, inputs)
 			if tc.refuse != "" {
@@ -74,7 +74,7 @@ type notes struct {
 	texts []string
 }
 
-func (n *notes) take(e progress.Event) {
+func (n *notes) record(e progress.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if e.Kind == progress.Warning {

@@ -51,12 +51,12 @@ func TestContainerChoice(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var said []string
+			var messages []string
 			tc.config.Reader = reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f", "g"), "functions.yaml": fn("f", tc.pkg, "") + fn("g", tc.pkg, "")})
 			tc.config.Functions = "functions.yaml"
 			tc.config.Progress = func(e progress.Event) {
 				if e.Kind == progress.Note {
-					said = append(said, e.Text)
+					messages = append(messages, e.Text)
 				}
 			}
 			tc.config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Docker: tc.docker, session.Process: &shelf{}}
@@ -83,7 +83,7 @@ func TestContainerChoice(t *testing.T) {
 			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; !strings.HasPrefix(got, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
-			if notes := strings.Join(said, "\n"); tc.note != "" && strings.Count(notes, tc.note) != 1 || tc.note == "" && strings.Contains(notes, "by Docker") {
+			if notes := strings.Join(messages, "\n"); tc.note != "" && strings.Count(notes, tc.note) != 1 || tc.note == "" && strings.Contains(notes, "by Docker") {
 				t.Errorf("%s: got notes %q", tc.reason, notes)
 			}
 		})

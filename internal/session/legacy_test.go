@@ -81,7 +81,7 @@ type log struct {
 	lines []string
 }
 
-func (l *log) take(e progress.Event) {
+func (l *log) record(e progress.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch e.Kind {
@@ -134,14 +134,14 @@ func TestLegacyFunctions(t *testing.T) {
 			if tc.functions != "" {
 				files["functions.yaml"], tc.config.Functions = tc.functions, "functions.yaml"
 			}
-			var said log
-			tc.config.Reader, tc.config.Progress = reader(t, files), said.take
+			var messages log
+			tc.config.Reader, tc.config.Progress = reader(t, files), messages.record
 			_, err := renderOne(t.Context(), session.Open(tc.config), inputs)
 			switch {
 			case tc.wantErr == "" && err != nil, tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)):
 				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.wantErr)
 			}
-			if diff := cmp.Diff(tc.want, said.lines); diff != "" {
+			if diff := cmp.Diff(tc.want, messages.lines); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -171,15 +171,15 @@ func TestLegacyLibrary(t *testing.T) {
 		"xr.yaml": xr + "---" + strings.Replace(xr, "alpha", "beta", 1), "other.yaml": strings.Replace(xr, "XWidget", "XOther", 1),
 		"lib/old.yaml": old, "lib/alpha.yaml": alpha, "functions.yaml": fn("function-dummy", "x", ""),
 	}
-	var said log
-	s := session.Open(session.Config{Reader: reader(t, files), Functions: "functions.yaml", Progress: said.take})
+	var messages log
+	s := session.Open(session.Config{Reader: reader(t, files), Functions: "functions.yaml", Progress: messages.record})
 	in := session.Inputs{XRs: []string{"xr.yaml"}, AllDocuments: true, Compositions: []string{"lib"}}
 	got, err := names(t, s, in)
 	if diff := cmp.Diff([]string{"alpha", "beta"}, got); diff != "" || err != nil {
 		t.Errorf("got error %v (-want +got):\n%s", err, diff)
 	}
-	if n := strings.Count(strings.Join(said.lines, "\n"), "is of mode Resources"); n != 1 {
-		t.Errorf("the conversion was reported %d times: %q", n, said.lines)
+	if n := strings.Count(strings.Join(messages.lines, "\n"), "is of mode Resources"); n != 1 {
+		t.Errorf("the conversion was reported %d times: %q", n, messages.lines)
 	}
 	in.XRs = []string{"other.yaml"}
 	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")

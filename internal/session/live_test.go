@@ -129,10 +129,10 @@ func TestLive(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var said []string
+			var messages []string
 			s := session.Open(session.Config{
 				Reader:   reader(t, map[string]string{"composition.yaml": patched(thing), "dump.yaml": tc.dump}),
-				Progress: func(e progress.Event) { said = append(said, e.Text) },
+				Progress: func(e progress.Event) { messages = append(messages, e.Text) },
 			})
 			var got []string
 			err := s.Render(t.Context(), session.Inputs{Live: true, Full: true, Compositions: []string{"composition.yaml"}, Observed: []string{"dump.yaml"}}, func(r session.Result) error {
@@ -153,7 +153,7 @@ func TestLive(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if all := strings.Join(said, "\n"); !strings.Contains(all, tc.notes) {
+			if all := strings.Join(messages, "\n"); !strings.Contains(all, tc.notes) {
 				t.Errorf("%s: got the notes %q", tc.reason, all)
 			}
 		})

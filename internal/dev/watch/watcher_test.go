@@ -8,8 +8,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/dev/watch"
 )
 
-// hears waits until a snapshot has a change, as the loop does.
-func hears(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.Snapshot) watch.Snapshot {
+// awaitChange waits until a snapshot has a change, as the loop does.
+func awaitChange(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.Snapshot) watch.Snapshot {
 	t.Helper()
 	for {
 		select {
@@ -61,7 +61,7 @@ func TestWatcher(t *testing.T) {
 				func() { put(t, dir, "fn/deep/new/main.go", "package main // again") },
 			} {
 				do()
-				look = hears(t, w, targets, look)
+				look = awaitChange(t, w, targets, look)
 			}
 		})
 	}

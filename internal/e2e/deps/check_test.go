@@ -17,18 +17,18 @@ import (
 // Check reads the Go files of the module whose root is fsys, and returns the
 // violations of these rules, each as "file:line: text", by folder:
 //
-// - Each folder belongs to an area.
-// - A file imports only its own area and areas of lower layers.
-// - Below the top layer nothing prints, exits, reads flags or the environment,
-//   or creates its own context.
-// - Below the top layer no string names a command-line flag: hints name options
-//   by the constants of internal/hint.
-// - Tests are exempt from these three, but must not import the command line. A
-//   package whose name ends in "test" is for tests, and only tests import it.
-// - Package names describe the content: util is not allowed.
-// - Each package has a doc.go with a package comment.
-// - Public packages export no type of an internal package, and at most 150
-//   identifiers in all.
+//   - Each folder belongs to an area.
+//   - A file imports only its own area and areas of lower layers.
+//   - Below the top layer nothing prints, exits, reads flags or the environment,
+//     or creates its own context.
+//   - Below the top layer no string names a command-line flag: hints name options
+//     by the constants of internal/hint.
+//   - Tests are exempt from these three, but must not import the command line. A
+//     package whose name ends in "test" is for tests, and only tests import it.
+//   - Package names describe the content: util is not allowed.
+//   - Each package has a doc.go with a package comment.
+//   - Public packages export no type of an internal package, and at most 150
+//     identifiers in all.
 //
 // Folders that the go command ignores are ignored: testdata, other modules,
 // names that begin with "." or "_". Check returns an error if it cannot read or

@@ -154,9 +154,9 @@ func TestChildForks(t *testing.T) {
 
 func TestChildInCall(t *testing.T) {
 	cases := map[string]struct {
-		reason    string
+		reason   string
 		behavior functiontest.Behavior
-		want      error
+		want     error
 	}{
 		"Dies":  {"a function that dies in a call closes the connection", functiontest.DiesInCall, nil},
 		"Hangs": {"a function that hangs in a call runs into the caller's timeout", functiontest.HangsInCall, context.DeadlineExceeded},
@@ -186,11 +186,11 @@ func TestChildInCall(t *testing.T) {
 
 func TestChildMisbehaves(t *testing.T) {
 	cases := map[string]struct {
-		reason    string
+		reason   string
 		behavior functiontest.Behavior
-		flags     []string
-		exit      int
-		stderr    string
+		flags    []string
+		exit     int
+		stderr   string
 	}{
 		"Crashes":  {"a crashed child has exit status 3 and writes to stderr", functiontest.Crashes, nil, 3, "line 30\na simulated crash\n"},
 		"NoFlag":   {"a function with TCP only has no flag --network", functiontest.ServesTCP, []string{"--network=unix"}, 2, "flag provided but not defined: -network"},

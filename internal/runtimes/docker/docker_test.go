@@ -76,10 +76,10 @@ func TestPackageFile(t *testing.T) {
 func TestFailingStart(t *testing.T) {
 	p := open(t)
 	cases := map[string]struct {
-		reason    string
+		reason   string
 		behavior functiontest.Behavior
-		limit     time.Duration
-		want      string
+		limit    time.Duration
+		want     string
 	}{
 		"Crashes": {"the error quotes the last output", functiontest.Crashes, 0, "^starting function \"f\": it ended by itself \\(exit code 3\\); its last output:\n  line 12\n(  .*\n)+  a simulated crash$"},
 		"Hangs":   {"a function must answer within the timeout", functiontest.Hangs, 500 * time.Millisecond, `no answer within 500ms: .*; it wrote no output$`},

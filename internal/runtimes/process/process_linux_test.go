@@ -160,10 +160,10 @@ func TestBadFunctions(t *testing.T) {
 		last = append(last, fmt.Sprintf("  line %d\n", n+12))
 	}
 	cases := map[string]struct {
-		reason    string
+		reason   string
 		behavior functiontest.Behavior
-		timeout   time.Duration
-		want      string
+		timeout  time.Duration
+		want     string
 	}{
 		"Crashes": {"the error contains the exit status and the last lines", functiontest.Crashes, 0, `starting function "f": it ended by itself (exit status 3); its last output:` + "\n" + strings.Join(last, "") + "  a simulated crash"},
 		"Hangs":   {"a function must answer within the timeout", functiontest.Hangs, 2 * time.Second, "no answer within 2s: "},
