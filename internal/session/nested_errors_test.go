@@ -27,7 +27,7 @@ func TestNestedErrors(t *testing.T) {
 			"an error of an invalid claim has no path",
 			[]string{composing("XWidget"), defining("v1", "XWidget", "claimNames: {kind: Widget}")},
 			"{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}}",
-			`creating a composite resource of claim Widget "shop": its spec`, "",
+			`creating a composite resource of claim Widget "shop": the claim's spec`, "",
 		},
 		"RootFails": {
 			"an error of the first XR has no path",
@@ -60,7 +60,7 @@ func TestNestedErrors(t *testing.T) {
 				composing("XGadget"), defining("v1", "XGadget", "claimNames: {kind: Gadget}"),
 			},
 			widget,
-			`rendering nested composite resources: XWidget "alpha": creating a composite resource of claim Gadget "g": its spec`, "",
+			`rendering nested composite resources: XWidget "alpha": creating a composite resource of claim Gadget "g": the claim's spec`, "",
 		},
 		"ChildVersion": {
 			"an error of a version that the XRD does not have has the path to it",
