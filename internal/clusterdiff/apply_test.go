@@ -22,29 +22,29 @@ func object(t *testing.T, text string) map[string]any {
 
 func TestApply(t *testing.T) {
 	cases := map[string]struct{ reason, live, desired, previous, want string }{
-		"Set":        {"what is desired is set", `{"a":1}`, `{"a":2,"b":3}`, "", `{"a":2,"b":3}`},
-		"Foreign":    {"what others set stays", `{"a":{"mine":1,"theirs":2}}`, `{"a":{"mine":3}}`, "", `{"a":{"mine":3,"theirs":2}}`},
-		"Gone":       {"what only the last apply had goes", `{"a":1,"b":2,"c":3}`, `{"a":1}`, `{"a":1,"b":2}`, `{"a":1,"c":3}`},
-		"GoneDeep":   {"and an object with it, if nothing else is in there", `{"a":{"b":{"c":1}},"d":{"e":1,"f":2}}`, `{}`, `{"a":{"b":{"c":1}},"d":{"e":1}}`, `{"d":{"f":2}}`},
-		"Unknown":    {"without a last apply nothing goes", `{"a":1,"b":2}`, `{"a":1}`, "", `{"a":1,"b":2}`},
-		"GoneBefore": {"what is not there cannot go", `{"a":1}`, `{"a":1}`, `{"a":1,"b":{"c":1}}`, `{"a":1}`},
-		"Type":       {"an object replaces what is none", `{"a":"x"}`, `{"a":{"b":1}}`, `{"a":"x"}`, `{"a":{"b":1}}`},
-		"Scalar":     {"and the other way round", `{"a":{"b":1}}`, `{"a":"x"}`, `{"a":{"b":1}}`, `{"a":"x"}`},
+		"Set":        {"desired fields are set", `{"a":1}`, `{"a":2,"b":3}`, "", `{"a":2,"b":3}`},
+		"Foreign":    {"fields of other owners are kept", `{"a":{"mine":1,"theirs":2}}`, `{"a":{"mine":3}}`, "", `{"a":{"mine":3,"theirs":2}}`},
+		"Gone":       {"fields that only the last apply has are removed", `{"a":1,"b":2,"c":3}`, `{"a":1}`, `{"a":1,"b":2}`, `{"a":1,"c":3}`},
+		"GoneDeep":   {"an object that becomes empty is removed", `{"a":{"b":{"c":1}},"d":{"e":1,"f":2}}`, `{}`, `{"a":{"b":{"c":1}},"d":{"e":1}}`, `{"d":{"f":2}}`},
+		"Unknown":    {"without a last apply no field is removed", `{"a":1,"b":2}`, `{"a":1}`, "", `{"a":1,"b":2}`},
+		"GoneBefore": {"a missing field of the last apply is ignored", `{"a":1}`, `{"a":1}`, `{"a":1,"b":{"c":1}}`, `{"a":1}`},
+		"Type":       {"an object replaces a scalar", `{"a":"x"}`, `{"a":{"b":1}}`, `{"a":"x"}`, `{"a":{"b":1}}`},
+		"Scalar":     {"a scalar replaces an object", `{"a":{"b":1}}`, `{"a":"x"}`, `{"a":{"b":1}}`, `{"a":"x"}`},
 		"List":       {"a list of scalars is replaced", `{"a":[1,2]}`, `{"a":[2]}`, `{"a":[1,2]}`, `{"a":[2]}`},
-		"Numbers":    {"1 is 1.0", `{"a":[1.0,{"b":2}]}`, `{"a":[1,{"b":2.0}]}`, "", `{"a":[1.0,{"b":2}]}`},
+		"Numbers":    {"1 and 1.0 are equal", `{"a":[1.0,{"b":2}]}`, `{"a":[1,{"b":2.0}]}`, "", `{"a":[1.0,{"b":2}]}`},
 		"ByName": {
-			"objects with names are merged: a container keeps what the API server gave it",
+			"list items with unique names are merged and keep fields of the API server",
 			`{"c":[{"name":"x","image":"1","pull":"Always"},{"name":"sidecar","image":"s"}]}`, `{"c":[{"name":"x","image":"2"},{"name":"new"}]}`, "",
 			`{"c":[{"name":"x","image":"2","pull":"Always"},{"name":"sidecar","image":"s"},{"name":"new"}]}`,
 		},
 		"ByNameGone": {
-			"one that is applied no more goes, and so does a field of one that stays",
+			"list items and fields that only the last apply has are removed",
 			`{"c":[{"name":"x","a":1,"b":2},{"name":"y"},{"name":"z"}]}`, `{"c":[{"name":"x","a":1}]}`, `{"c":[{"name":"x","a":1,"b":2},{"name":"y"}]}`,
 			`{"c":[{"name":"x","a":1},{"name":"z"}]}`,
 		},
-		"SameName": {"objects that share a name are replaced", `{"c":[{"name":"x","a":1}]}`, `{"c":[{"name":"x"},{"name":"x"}]}`, "", `{"c":[{"name":"x"},{"name":"x"}]}`},
-		"ByIndex":  {"others stay if they have all that is desired", `{"p":[{"port":80,"protocol":"TCP"}]}`, `{"p":[{"port":80}]}`, "", `{"p":[{"port":80,"protocol":"TCP"}]}`},
-		"Replaced": {"and are replaced if not", `{"p":[{"port":80,"protocol":"TCP"}]}`, `{"p":[{"port":81}]}`, "", `{"p":[{"port":81}]}`},
+		"SameName": {"a list of items with duplicate names is replaced", `{"c":[{"name":"x","a":1}]}`, `{"c":[{"name":"x"},{"name":"x"}]}`, "", `{"c":[{"name":"x"},{"name":"x"}]}`},
+		"ByIndex":  {"a list without names is kept if it has all desired fields", `{"p":[{"port":80,"protocol":"TCP"}]}`, `{"p":[{"port":80}]}`, "", `{"p":[{"port":80,"protocol":"TCP"}]}`},
+		"Replaced": {"a list without names is replaced if it lacks a desired field", `{"p":[{"port":80,"protocol":"TCP"}]}`, `{"p":[{"port":81}]}`, "", `{"p":[{"port":81}]}`},
 		"Null":     {"a null is a value", `{"a":1}`, `{"a":null}`, "", `{"a":null}`},
 	}
 	for name, tc := range cases {
@@ -63,7 +63,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Applying twice is applying once, whatever the objects are.
+// FuzzApply: a second apply of any object changes nothing.
 func FuzzApply(f *testing.F) {
 	f.Add(`{"a":[{"name":"x"}],"b":{"c":1}}`, `{"a":[{"name":"y"}]}`, `{"b":{"c":1}}`)
 	f.Add(`{"a":{}}`, `{"a":[]}`, `{"a":{"b":[{"name":"x"}]}}`)

@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 			`6 spec.pipeline[0].functionRef.name UnknownFunction: the step "one" calls the function "absent", which was not found`,
 		}},
 		"Alpha": {"alpha functions are not converted to steps", head + "spec:\n  functions:\n  - {name: one}\n", []string{
-			"4 spec.functions UnknownMode: functions of the alpha are rendered in profile alpha alone",
+			"4 spec.functions UnknownMode: alpha functions can only be rendered in profile alpha",
 		}},
 		"ModeIsCaseSensitive": {"a mode is case-sensitive", head + "spec:\n  mode: pipeline\n  pipeline: []\n", []string{
 			`4 spec.mode UnknownMode: mode "pipeline" is not supported: only Pipeline and Resources are`,
@@ -219,7 +219,7 @@ func TestCheckWithoutFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := composition.Check(c, nil); got != nil {
-		t.Errorf("without a list of functions none is missing: got %v", got)
+		t.Errorf("without a list of functions every function exists: got %v", got)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestGoldenCompositions(t *testing.T) {
 			}
 			c, err := composition.Decode(doc)
 			if err != nil {
-				return // which is what the case is for
+				return // It is the problem that the case is for.
 			}
 			var functions []string
 			docs, err := r.All(t.Context(), filepath.Join(filepath.Dir(path), "functions.yaml"))

@@ -32,15 +32,15 @@ func FromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (xr *unstructur
 	case !xrd.Legacy():
 		err = errors.New("only an XRD of scope LegacyCluster can offer claims")
 	case claim.GetName() == "":
-		err = errors.New("it has no name")
+		err = errors.New("the claim has no name")
 	case !ok:
-		err = errors.New("its spec is not an object")
+		err = errors.New("the claim's spec is not an object")
 	default:
 		xr = &unstructured.Unstructured{Object: map[string]any{"spec": forXR(spec)}}
 		err = setName(xr, claim, namespace)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making a composite resource of claim %s %q: %w", claim.GetKind(), claim.GetName(), err)
+		return nil, fmt.Errorf("creating a composite resource of claim %s %q: %w", claim.GetKind(), claim.GetName(), err)
 	}
 	xr.SetAPIVersion(claim.GetAPIVersion())
 	xr.SetKind(xrd.Kind())

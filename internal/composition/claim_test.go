@@ -138,7 +138,7 @@ func TestFromClaimNames(t *testing.T) {
 	seen := map[string]bool{}
 	cases := map[string]struct{ reason, name, namespace string }{
 		"Short":     {"a short name is not cut", "shop", "retail"},
-		"Namespace": {"the same name in another namespace gets another suffix", "shop", "wholesale"},
+		"Namespace": {"an equal name in another namespace gets another suffix", "shop", "wholesale"},
 		"Dots":      {"a name may have dots", "a.b.c", "retail"},
 		"Longest":   {"the longest name that fits is not cut", strings.Repeat("a", 57), "retail"},
 		"Longer":    {"a longer name is cut, as by the API server", strings.Repeat("a", 58), "retail"},
@@ -152,7 +152,7 @@ func TestFromClaimNames(t *testing.T) {
 				t.Errorf("%s: got %q", tc.reason, got)
 			}
 			if faults := validation.IsDNS1123Subdomain(got); len(got) > 63 || len(faults) > 0 {
-				t.Errorf("%s: %q is no valid name: %v", tc.reason, got, faults)
+				t.Errorf("%s: %q is not a valid name: %v", tc.reason, got, faults)
 			}
 			if again := nameOf(tc.name, tc.namespace); again != got {
 				t.Errorf("two runs named it %q and %q", got, again)
@@ -169,14 +169,14 @@ func TestFromClaimRefuses(t *testing.T) {
 	const widget = "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {}}"
 	v1 := xrdFor("v1", "XWidget", offersWidgets)
 	cases := map[string]struct{ reason, claim, xrd, want string }{
-		"OtherKind": {"a claim requires an XRD that offers it", "{apiVersion: gold.test/v1, kind: Gadget, metadata: {name: shop}, spec: {}}", v1, `making a composite resource of claim Gadget "shop": the XRD of XWidget does not offer such claims`},
+		"OtherKind": {"a claim requires an XRD that offers it", "{apiVersion: gold.test/v1, kind: Gadget, metadata: {name: shop}, spec: {}}", v1, `creating a composite resource of claim Gadget "shop": the XRD of XWidget does not offer such claims`},
 		"NoClaims":  {"an XRD may offer no claims", widget, xrdFor("v1", "XWidget", ""), "does not offer such claims"},
 		"NotLegacy": {"the API server rejects claims of other scopes", widget, xrdFor("v2", "XWidget", offersWidgets), "only an XRD of scope LegacyCluster"},
-		"NoName":    {"a claim requires a name", "{apiVersion: gold.test/v1, kind: Widget, spec: {}}", v1, "it has no name"},
-		"NoSpec":    {"a claim requires a spec", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}}", v1, "its spec is not an object"},
-		"ListSpec":  {"the spec of a claim must be an object", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: []}", v1, "its spec is not an object"},
-		"BadName":   {"an invalid name of the claim makes an invalid name of the XR", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: Shop_1}, spec: {}}", v1, "not a valid RFC 1123 subdomain"},
-		"BadRef":    {"an invalid reference makes an invalid name of the XR", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {resourceRef: {name: A}}}", v1, `the name "A" that`},
+		"NoName":    {"a claim requires a name", "{apiVersion: gold.test/v1, kind: Widget, spec: {}}", v1, "the claim has no name"},
+		"NoSpec":    {"a claim requires a spec", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}}", v1, "the claim's spec is not an object"},
+		"ListSpec":  {"the spec of a claim must be an object", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: []}", v1, "the claim's spec is not an object"},
+		"BadName":   {"an invalid name of the claim gives the XR an invalid name", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: Shop_1}, spec: {}}", v1, "not a valid RFC 1123 subdomain"},
+		"BadRef":    {"an invalid name in the reference gives the XR an invalid name", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {resourceRef: {name: A}}}", v1, `the name "A" that`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -52,7 +52,7 @@ func Decode(doc manifest.Document) (Entry, error) {
 	}
 	switch {
 	case legacy.HasFunctions(obj):
-		e.Alpha, e.refused = true, legacy.Note{Field: "spec.functions", Text: "functions of the alpha are rendered in profile alpha alone"}
+		e.Alpha, e.refused = true, legacy.Note{Field: "spec.functions", Text: "alpha functions can only be rendered in profile alpha"}
 	case legacy.Is(obj):
 		return e, e.convert()
 	}

@@ -52,17 +52,17 @@ func Discover(fsys afero.Fs, dir string) (Project, error) {
 			*f.into = path
 		case !f.optional:
 			return Project{}, hint.Wrap(fmt.Errorf("looking for a function in %q: there is no %s", dir, f.name),
-				"name the files of the composite resource and the Composition, or go where 'xfn xpkg init' made a function")
+				"name the files of the composite resource and the Composition, or change to a folder that 'xfn xpkg init' created")
 		}
 	}
 	var err error
-	p.Function, err = own(fsys, dir, p.Composition)
+	p.Function, err = ownFunction(fsys, dir, p.Composition)
 	return p, err
 }
 
-// own returns the name with which the Composition calls the function of the
+// ownFunction returns the name with which the Composition calls the function of the
 // folder.
-func own(fsys afero.Fs, dir, composition string) (string, error) {
+func ownFunction(fsys afero.Fs, dir, composition string) (string, error) {
 	called, err := calls(fsys, composition)
 	for _, name := range []string{packageName(fsys, dir), moduleName(fsys, dir)} {
 		// A Composition that cannot be read may be incomplete while it

@@ -46,10 +46,10 @@ type Event struct {
 }
 
 // errChanged cancels a round whose files changed.
-var errChanged = errors.New("something changed meanwhile")
+var errChanged = errors.New("a file changed during the round")
 
-// coarse is the maximum difference between file times and the clock.
-const coarse = 10 * time.Millisecond
+// clockError is the maximum difference between file times and the clock.
+const clockError = 10 * time.Millisecond
 
 // Run runs rounds until ctx is done or commands is closed: the first one
 // immediately, others after a change or a command. A change cancels the current
@@ -110,7 +110,7 @@ type loop struct {
 
 func (l *loop) run(ctx context.Context, commands <-chan Command, show func(Event) error) error {
 	l.began = l.config.Now()
-	if _, err := l.look(ctx, show); err != nil {
+	if _, err := l.detectChanges(ctx, show); err != nil {
 		return err
 	}
 	l.next = Plan{Render: true, Test: true}
@@ -173,7 +173,7 @@ func (l *loop) abandon() {
 // changed checks for changes. It cancels the current round, and adds its plan
 // to the next one.
 func (l *loop) changed(ctx context.Context, show func(Event) error) error {
-	changes, err := l.look(ctx, show)
+	changes, err := l.detectChanges(ctx, show)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 	if !l.next.empty() {
 		return nil
 	}
-	changes, err := l.look(ctx, show)
+	changes, err := l.detectChanges(ctx, show)
 	if err != nil {
 		return err
 	}
@@ -268,9 +268,9 @@ func (l *loop) compare(r *Round) {
 // maxSeen limits the number of notes that are remembered.
 const maxSeen = 10_000
 
-// look returns the changes since the last snapshot, and watches the current
+// detectChanges returns the changes since the last snapshot, and watches the current
 // files.
-func (l *loop) look(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
+func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
 	sources := union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
 	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: sources, Folders: l.config.Session.BuiltinOptions.Templates}
 	former := l.last
@@ -284,7 +284,7 @@ func (l *loop) look(ctx context.Context, show func(Event) error) ([]watch.Change
 			break
 		}
 	}
-	return l.last.Since(former, l.began.Add(-coarse)), nil
+	return l.last.Since(former, l.began.Add(-clockError)), nil
 }
 
 // polls reports that the loop polls, and why.

@@ -181,7 +181,7 @@ func (b *bench) round() dev.Round {
 	b.Helper()
 	r, ok := b.next()
 	if !ok {
-		b.Fatal("no round in a minute")
+		b.Fatal("no round ended within a minute")
 	}
 	return r
 }
@@ -258,7 +258,7 @@ func TestLoop(t *testing.T) {
 	b.put("tests/golden.yaml", "kind: Other")
 	b.wants(b.round(), "golden files are watched", "tests/golden.yaml changed", "FAIL: s/golden")
 	if b.fake.most > 2 { // one that stops and one that starts
-		t.Errorf("%d functions ran at once", b.fake.most)
+		t.Errorf("%d functions ran concurrently", b.fake.most)
 	}
 }
 
@@ -379,9 +379,8 @@ func TestClosedCommands(t *testing.T) {
 	}
 }
 
-// TestSuitesMayCome: if suites are optional, nothing is reported until there is
-// one.
-func TestSuitesMayCome(t *testing.T) {
+// TestSuitesAreOptional: if suites are optional, a missing suite is not an error.
+func TestSuitesAreOptional(t *testing.T) {
 	b := start(t, func(c *dev.Config) {
 		c.SuitesMayBeNone = true
 		if err := os.Remove(filepath.Join(c.Suites[0], "suite.yaml")); err != nil {

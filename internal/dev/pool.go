@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// A Pool keeps the functions that its runtimes have started, until they are
-// dropped or it is closed. It is safe for concurrent use.
+// A Pool keeps the functions that its runtimes have started until they are
+// dropped or the Pool is closed. It is safe for concurrent use.
 type Pool struct {
 	now func() time.Time
 
@@ -135,7 +135,7 @@ func (k pooled) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Inst
 	instance, runs := s.instance, s.runs()
 	k.mu.Unlock()
 	if runs {
-		return lent(instance), nil
+		return withoutStop(instance), nil
 	}
 	return k.start(ctx, s)
 }
@@ -174,11 +174,11 @@ func (k pooled) start(ctx context.Context, s *slot) (*runtimes.Instance, error) 
 		return nil, fmt.Errorf("starting function %q: its source changed while it was starting", s.fn.Name)
 	}
 	k.starts = append(k.starts, Start{s.fn.Name, instance.Compiled, k.now().Sub(began) - instance.Compiled})
-	return lent(instance), nil
+	return withoutStop(instance), nil
 }
 
-// lent returns a copy of an instance whose Stop has no effect.
-func lent(i *runtimes.Instance) *runtimes.Instance {
+// withoutStop returns a copy of an instance whose Stop has no effect.
+func withoutStop(i *runtimes.Instance) *runtimes.Instance {
 	mine := *i
 	mine.Stop = func(context.Context) error { return nil }
 	return &mine

@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// A starter notes what is started and stopped.
+// A starter records starts and stops of functions.
 type starter struct {
 	mu      sync.Mutex
 	log     []string
@@ -66,7 +66,7 @@ func (s *starter) Start(ctx context.Context, fn runtimes.Function) (*runtimes.In
 		Detail: name, Compiled: 2 * time.Second, Done: done, Grace: grace,
 		Stop: func(ctx context.Context) error {
 			if _, ok := ctx.Deadline(); !ok {
-				return errors.New("nothing bounds stopping")
+				return errors.New("the context of Stop has no deadline")
 			}
 			s.note("stop %s", name)
 			return ctx.Err()
@@ -125,12 +125,12 @@ func TestKeep(t *testing.T) {
 	if err := first.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	first.Detail = "changed by who borrowed it"
+	first.Detail = "changed by the caller"
 	if again := begin(t, r, "a", "./a"); again.Detail != "a 1" {
-		t.Errorf("got instance %q, want the one that runs", again.Detail)
+		t.Errorf("got instance %q, want the running one", again.Detail)
 	}
 	begin(t, r, "b", "./b")
-	s.want(t, "a function goes on when its session ends", "start a 1", "start b 2")
+	s.want(t, "a function keeps running when its session ends", "start a 1", "start b 2")
 	if diff := cmp.Diff([]dev.Start{{"a", 2 * time.Second, time.Second}, {"b", 2 * time.Second, time.Second}}, k.Starts()); diff != "" {
 		t.Errorf("starts: (-want +got)\n%s", diff)
 	}
@@ -153,7 +153,7 @@ func TestKeep(t *testing.T) {
 	slices.Sort(got)
 	want := []string{"start a 1", "start a 3", "start b 2", "start b 4", "stop a 1", "stop a 3", "stop b 2", "stop b 4"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("one that ended starts anew, and so does one that was dropped: (-want +got)\n%s", diff)
+		t.Errorf("functions that ended or were dropped are started again: (-want +got)\n%s", diff)
 	}
 	if _, err := r.Start(t.Context(), runtimes.Function{Name: "a"}); err == nil {
 		t.Error("a closed pool starts functions")
@@ -179,7 +179,7 @@ func TestDrop(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"start a 1", "start b 2", "start a 3"}, starts); diff != "" {
-		t.Errorf("only what was dropped starts anew: (-want +got)\n%s", diff)
+		t.Errorf("only dropped functions are started again: (-want +got)\n%s", diff)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	begin(t, k.Runtime("Docker", s), "a", "./a")
-	s.want(t, "four functions", "start a 1", "start a 2", "start a 3", "start a 4")
+	s.want(t, "functions that differ in any field are started separately", "start a 1", "start a 2", "start a 3", "start a 4")
 	if err := k.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -213,13 +213,13 @@ func TestFailedStart(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if diff := cmp.Diff([]string{"./a"}, k.Packages()); diff != "" {
-		t.Errorf("what does not start is watched, too: (-want +got)\n%s", diff)
+		t.Errorf("functions that fail to start are watched: (-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"a"}, k.Unstarted()); diff != "" {
 		t.Errorf("unstarted: (-want +got)\n%s", diff)
 	}
 	if k.Begin(); k.Unstarted() != nil {
-		t.Errorf("got %v of a round in which nothing starts", k.Unstarted())
+		t.Errorf("a round without starts has starts %v", k.Unstarted())
 	}
 	s.fail = nil
 	begin(t, r, "a", "./a")
@@ -250,7 +250,7 @@ func TestConcurrentStarts(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	s.want(t, "one start", "start a 1")
+	s.want(t, "concurrent requests share one start", "start a 1")
 	if err := k.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -276,7 +276,7 @@ func TestDropWhileStarting(t *testing.T) {
 	if err := k.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	s.want(t, "it is stopped", "start a 1", "stop a 1")
+	s.want(t, "a function whose source changed during the start is stopped", "start a 1", "stop a 1")
 }
 
 func TestCloseTells(t *testing.T) {
@@ -297,21 +297,21 @@ func TestPrepareAndProbe(t *testing.T) {
 	begin(t, r, "a", "./a")
 	preparer, ok := r.(runtimes.Preparer)
 	if !ok {
-		t.Fatal("it is no Preparer")
+		t.Fatal("the runtime is not a Preparer")
 	}
 	if err := preparer.Prepare(t.Context(), runtimes.Function{Name: "a", Package: "./a"}, runtimes.Function{Name: "b"}); err != nil {
 		t.Error(err)
 	}
-	s.want(t, "only b does not run", "start a 1", "prepare b")
+	s.want(t, "only functions that do not run are prepared", "start a 1", "prepare b")
 	if p, ok := r.(runtimes.Prober); !ok || p.Probe(t.Context()) == nil {
-		t.Error("the runtime was not asked")
+		t.Error("the runtime was not probed")
 	}
 	plain := k.Runtime("Plain", startOnly{s})
 	if err := plain.(runtimes.Prober).Probe(t.Context()); err != nil {
-		t.Errorf("of one that cannot tell: %v", err)
+		t.Errorf("probing a runtime that is not a Prober: %v", err)
 	}
 	if err := plain.(runtimes.Preparer).Prepare(t.Context(), runtimes.Function{Name: "c"}); err != nil {
-		t.Errorf("of one that fetches nothing: %v", err)
+		t.Errorf("preparing with a runtime that is not a Preparer: %v", err)
 	}
 	if err := k.Close(t.Context()); err != nil {
 		t.Error(err)

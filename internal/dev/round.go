@@ -60,9 +60,9 @@ type Rendering struct {
 type Testing struct {
 	Took     time.Duration
 	Outcomes []suite.Outcome
-	// Err is the error that kept suites from running. Missing are functions
-	// that do not start; nothing is tested then, because each case would
-	// fail with it.
+	// Err is the error that prevented a run of the suites. Missing are
+	// functions that do not start; nothing is tested then, because each
+	// case would fail.
 	Err     error
 	Missing []string
 }

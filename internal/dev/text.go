@@ -40,7 +40,7 @@ func (t Text) Sections(r Round) ([]Section, error) {
 	changes, err := t.changes(r)
 	tests, testErr := t.tests(r.Tested)
 	var sections []Section
-	for _, s := range []Section{t.head(r), t.failure(r), t.said(r), changes, tests} {
+	for _, s := range []Section{t.head(r), t.failure(r), t.messages(r), changes, tests} {
 		if len(s) > 0 {
 			sections = append(sections, Wrap(s, t.Columns))
 		}
@@ -143,8 +143,8 @@ var inGo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m
 
 // placed returns compiler messages with paths relative to the working
 // directory.
-func placed(dir, said string) string {
-	return inGo().ReplaceAllStringFunc(said, func(place string) string { return filepath.Join(dir, place) })
+func placed(dir, output string) string {
+	return inGo().ReplaceAllStringFunc(output, func(place string) string { return filepath.Join(dir, place) })
 }
 
 func indented(text string) Section {
@@ -158,8 +158,8 @@ func indented(text string) Section {
 // printable replaces tabs of compilers and logs by spaces.
 func printable(l string) string { return report.Printable(strings.ReplaceAll(l, "\t", "    ")) }
 
-// said returns the messages of functions and notes of the render.
-func (t Text) said(r Round) Section {
+// messages returns the messages of functions and notes of the render.
+func (t Text) messages(r Round) Section {
 	var s Section
 	for _, n := range r.Notes {
 		s = append(s, printable("note: "+n))

@@ -27,7 +27,7 @@ func TestSections(t *testing.T) {
 	one := []map[string]any{doc("a", "one")}
 	first := &dev.Rendering{Took: 12 * time.Millisecond, Documents: one, First: true, Diff: report.Compare(nil, one)}
 	second := &dev.Rendering{Documents: one, Diff: report.Compare(one, []map[string]any{doc("a", "two")})}
-	said := []report.Trace{{Steps: []report.Step{{Name: "make", Results: []report.Result{
+	traces := []report.Trace{{Steps: []report.Step{{Name: "make", Results: []report.Result{
 		{Severity: "Warning", Message: "mind\nthe \x1b[31mgap"}, {Severity: "Fatal", Message: "no more"},
 	}}}}}
 	compile := fmt.Errorf("starting function %q: %w", "f", &gobuild.CompileError{
@@ -73,13 +73,13 @@ func TestSections(t *testing.T) {
 		"NeverGood": {
 			"an error without an earlier render has a hint",
 			dev.Text{Last: true},
-			dev.Round{N: 1, Rendered: &dev.Rendering{Err: hint.Wrap(errors.New("no"), "try"), Traces: said}},
+			dev.Round{N: 1, Rendered: &dev.Rendering{Err: hint.Wrap(errors.New("no"), "try"), Traces: traces}},
 			"round 1: start\n\nnot rendered\n  no\n  hint: try\n\nstep make: warning: mind\n    the \\x1b[31mgap",
 		},
 		"Fatal": {
 			"a fatal result is shown if there is no other error",
 			dev.Text{},
-			dev.Round{N: 5, Rendered: &dev.Rendering{Documents: one, Traces: said}},
+			dev.Round{N: 5, Rendered: &dev.Rendering{Documents: one, Traces: traces}},
 			"round 5: run again\nrendered 1 document in 0 ms\n\nstep make: warning: mind\n    the \\x1b[31mgap\nstep make: fatal: no more\n\nnothing changed since the last render",
 		},
 		"Tests": {
@@ -123,18 +123,18 @@ func TestSectionsInColor(t *testing.T) {
 	}
 	text := strings.Join(slices.Concat(colored...), "\n")
 	if !strings.Contains(text, "\x1b[31mnot rendered\x1b[0m") {
-		t.Errorf("there is no color in %q", text)
+		t.Errorf("%q has no color", text)
 	}
 	for _, l := range slices.Concat(plain...) {
 		if n := utf8.RuneCountInString(l); n > 40 {
-			t.Errorf("a line of %d columns: %q", n, l)
+			t.Errorf("got a line of %d columns: %q", n, l)
 		}
 	}
 	if n := strings.Count(strings.Join(slices.Concat(plain...), " "), "word"); n != 80 {
-		t.Errorf("%d words are left of 80", n)
+		t.Errorf("got %d of 80 words", n)
 	}
 	if n := strings.Count(text, "word"); n != 80 {
-		t.Errorf("%d words are left of 80, in color", n)
+		t.Errorf("got %d of 80 words, in color", n)
 	}
 }
 

@@ -87,7 +87,7 @@ func bareRun(b *testing.B, docker, img string) {
 		b.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeoutCause(b.Context(), time.Minute, fmt.Errorf("no answer"))
+	ctx, cancel := context.WithTimeoutCause(b.Context(), time.Minute, fmt.Errorf("no response"))
 	defer cancel()
 	if err := client.WaitReady(ctx); err != nil {
 		b.Fatal(err)

@@ -146,7 +146,7 @@ func benchPackage(b *testing.B, xfn string) (file string, blobs []v1.Descriptor)
 	defer func() { _ = f.Close() }()
 	img, ok := f.Artifact.(v1.Image)
 	if !ok {
-		b.Fatal("the package is no image")
+		b.Fatal("the package is not an image")
 	}
 	m, err := img.Manifest()
 	if err != nil {

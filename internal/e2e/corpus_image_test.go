@@ -89,7 +89,7 @@ func describe(t *testing.T, img v1.Image) corpusImage {
 	for i, l := range layers {
 		mark, _ := labels["io.crossplane.xpkg:"+m.Layers[i].Digest.String()].(string)
 		if a := m.Layers[i].Annotations["io.crossplane.xpkg"]; a != mark {
-			t.Errorf("layer %d is labelled %q and annotated %q", i, mark, a)
+			t.Errorf("layer %d has label %q and annotation %q", i, mark, a)
 		}
 		files, content := filesOf(t, l)
 		got.Layers = append(got.Layers, corpusLayer{mark, files})

@@ -48,7 +48,7 @@ func TestPushCorpus(t *testing.T) {
 	}
 	for name := range known {
 		if _, err := os.Stat(filepath.Join(pushCorpus, name)); err != nil {
-			t.Errorf("differences.yaml names %q, which is no case", name)
+			t.Errorf("differences.yaml names %q, which is not a case", name)
 		}
 	}
 }
@@ -186,24 +186,24 @@ func comparePush(t *testing.T, servers pushServers, dir string, listed bool) {
 	args := strings.Split(strings.TrimSuffix(readFile(t, filepath.Join(dir, "args")), "\n"), "\n")
 	code, stdout, stderr := s.run(t, dir, append([]string{"xpkg", "push", "--retry=0"}, args...)...)
 	if strings.Contains(stdout+stderr, "s3cret") {
-		t.Errorf("a password is told: %s%s", stdout, stderr)
+		t.Errorf("the output contains the password: %s%s", stdout, stderr)
 	}
 	want := strings.TrimSpace(readFile(t, filepath.Join(dir, "exit")))
 	diff := ""
 	if (want == "0") != (code == done) {
-		diff = fmt.Sprintf("exit code %d, the incumbent's is %s: %s", code, want, stderr)
+		diff = fmt.Sprintf("exit code %d, the crossplane CLI's is %s: %s", code, want, stderr)
 	} else if pushed := optional(t, filepath.Join(dir, "registry.json")); pushed != "" {
 		diff = cmp.Diff(goldenTag(t, pushed), s.tag(t, pushed))
 	}
 	switch {
 	case listed && diff == "":
-		t.Error("differences.yaml names this case, but it differs no more")
+		t.Error("differences.yaml names this case, but its output is equal")
 	case !listed && diff != "":
 		t.Errorf("%s%s", readFile(t, filepath.Join(dir, "about.txt")), diff)
 	}
 }
 
-// A registry with a CA in a file is trusted with that file, for push and pull.
+// TestCAFile: push and pull trust a registry with the CA in --ca-file.
 func TestCAFile(t *testing.T) {
 	t.Parallel()
 	for name, serve := range map[string]func(*testing.T) pushServers{"ours": ourServers, "docker-registry": dockerServers} {
@@ -217,11 +217,11 @@ func TestCAFile(t *testing.T) {
 				code   int
 				args   []string
 			}{
-				{"nobody vouches for it", failed, []string{"xpkg", "push", "-f", "a.xpkg", ref}},
-				{"the file does", done, []string{"xpkg", "push", "-f", "a.xpkg", ref, "--ca-file={tmp}/reg/cert.pem"}},
-				{"pull needs it, too", failed, []string{"xpkg", "pull", ref, "-o", "b.xpkg"}},
-				{"and takes it", done, []string{"xpkg", "pull", ref, "-o", "b.xpkg", "--ca-file={tmp}/reg/cert.pem"}},
-				{"a file that is not there", misuse, []string{"xpkg", "pull", ref, "--ca-file={tmp}/reg/none.pem"}},
+				{"push fails without the CA", failed, []string{"xpkg", "push", "-f", "a.xpkg", ref}},
+				{"push succeeds with the CA file", done, []string{"xpkg", "push", "-f", "a.xpkg", ref, "--ca-file={tmp}/reg/cert.pem"}},
+				{"pull fails without the CA", failed, []string{"xpkg", "pull", ref, "-o", "b.xpkg"}},
+				{"pull succeeds with the CA file", done, []string{"xpkg", "pull", ref, "-o", "b.xpkg", "--ca-file={tmp}/reg/cert.pem"}},
+				{"a missing CA file is a usage error", misuse, []string{"xpkg", "pull", ref, "--ca-file={tmp}/reg/none.pem"}},
 			} {
 				if code, _, stderr := s.run(t, dir, tc.args...); code != tc.code {
 					t.Errorf("%s: exit code %d, want %d: %s", tc.reason, code, tc.code, stderr)

@@ -35,7 +35,7 @@ type difference struct{ Case, Mode, Fault, Rule, Differs string }
 // the case; then it must differ.
 func TestPackageCorpus(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("making links needs a privilege there")
+		t.Skip("creating links requires a privilege on Windows")
 	}
 	t.Parallel()
 	known := knownDifferences(t, "build")
@@ -57,7 +57,7 @@ func TestPackageCorpus(t *testing.T) {
 		})
 	}
 	for name := range known {
-		t.Errorf("differences.yaml names %q, which is no case", name)
+		t.Errorf("differences.yaml names %q, which is not a case", name)
 	}
 }
 
@@ -88,7 +88,7 @@ func knownDifferences(t *testing.T, list string) map[string]difference {
 	known := map[string]difference{}
 	for _, d := range all {
 		if !slices.Contains(reasons[list], d.Fault) && !(d.Mode == "default" && d.Fault == "" && isRule(d.Rule)) || d.Differs == "" {
-			t.Errorf("differences.yaml: %s: got fault %q and rule %q in mode %q, want one reason and what differs", d.Case, d.Fault, d.Rule, d.Mode)
+			t.Errorf("differences.yaml: %s: got fault %q and rule %q in mode %q, want one reason and a description of the difference", d.Case, d.Fault, d.Rule, d.Mode)
 		}
 		if _, twice := known[d.Case]; twice {
 			t.Errorf("differences.yaml names %q twice", d.Case)
@@ -122,7 +122,7 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 		}
 		diff = compareImage(t, dir, path)
 	case want == "0" || code == 0:
-		diff = fmt.Sprintf("exit code %d, the incumbent's is %s: %s", code, want, readFile(t, filepath.Join(dir, "stderr")))
+		diff = fmt.Sprintf("exit code %d, the crossplane CLI's is %s: %s", code, want, readFile(t, filepath.Join(dir, "stderr")))
 	}
 	if code != 0 {
 		if diff := cmp.Diff(before, tree(t, work)); diff != "" {
@@ -131,7 +131,7 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 	}
 	switch {
 	case listed && diff == "":
-		t.Error("differences.yaml names this case, but it differs no more")
+		t.Error("differences.yaml names this case, but its output is equal")
 	case !listed && diff != "":
 		t.Errorf("%s%s", readFile(t, filepath.Join(dir, "about.txt")), diff)
 	}
@@ -283,7 +283,8 @@ func optional(t *testing.T, path string) string {
 	return readFile(t, path)
 }
 
-// If there are very many problems, some are printed, and their number.
+// TestBuildBoundsProblems: of very many problems, the first 50 and the number
+// are printed.
 func TestBuildBoundsProblems(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

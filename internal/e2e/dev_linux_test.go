@@ -79,8 +79,8 @@ func (p *pseudo) put(name, text string) {
 	}
 }
 
-// says waits for texts in the output, one after another.
-func (p *pseudo) says(texts ...string) {
+// awaitOutput waits for texts in the output, one after another.
+func (p *pseudo) awaitOutput(texts ...string) {
 	p.t.Helper()
 	for _, text := range texts {
 		if _, err := p.await(regexp.MustCompile(regexp.QuoteMeta(text))); err != nil {
@@ -105,11 +105,11 @@ func (p *pseudo) modes() unix.Termios {
 	return *modes
 }
 
-// ends waits for the end of the process, which must succeed.
-func (p *pseudo) ends() {
+// awaitExit waits for the end of the process, which must succeed.
+func (p *pseudo) awaitExit() {
 	p.t.Helper()
 	if err := p.cmd.Wait(); err != nil {
-		p.t.Errorf("it ended with %v", err)
+		p.t.Errorf("the process ended with %v", err)
 	}
 }
 
@@ -154,23 +154,23 @@ cases:
 `,
 }
 
-// With keys of a terminal, each round replaces the one before.
+// TestDevKeys: with keys of a terminal, each round replaces the previous one.
 func TestDevKeys(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)
 	before := p.modes()
-	p.says("\x1b[H\x1b[2J", "round 1: start", "+ Widget", "--- FAIL: widgets/golden", "hint: write it with key a", "? help  q quit")
+	p.awaitOutput("\x1b[H\x1b[2J", "round 1: start", "+ Widget", "--- FAIL: widgets/golden", "hint: write it with key a", "? help  q quit")
 	p.put("composition.yaml", strings.Replace(typed["composition.yaml"], "colour: red", "colour: blue", 1))
-	p.says("\x1b[H\x1b[2J", "composition.yaml changed", `spec.colour: "red" → "blue"`, "q quit")
+	p.awaitOutput("\x1b[H\x1b[2J", "composition.yaml changed", `spec.colour: "red" → "blue"`, "q quit")
 	p.types("r")
-	p.says("run again", "nothing changed since the last render", "q quit")
+	p.awaitOutput("run again", "nothing changed since the last render", "q quit")
 	p.types("a")
-	p.says("accepting goldens", "updated golden.yaml", "ok (1 case", "q quit")
+	p.awaitOutput("accepting goldens", "updated golden.yaml", "ok (1 case", "q quit")
 	if text, err := os.ReadFile(filepath.Join(p.dir, "golden.yaml")); err != nil || !strings.Contains(string(text), "colour: blue") {
-		t.Errorf("the golden file holds %q, %v", text, err)
+		t.Errorf("the golden file has %q, %v", text, err)
 	}
 	p.types("t")
-	p.says("the trace is in ")
+	p.awaitOutput("the trace is in ")
 	path, err := p.await(regexp.MustCompile(`\S+trace\.html`))
 	if err != nil {
 		t.Fatal(err)
@@ -179,48 +179,50 @@ func TestDevKeys(t *testing.T) {
 		t.Errorf("the page %s has no trace: %v", path, err)
 	}
 	p.types("?")
-	p.says("accept: write the golden files", "q quit")
+	p.awaitOutput("accept: write the golden files", "q quit")
 	p.types("x") // not a key
 	p.types("q")
-	p.ends()
+	p.awaitExit()
 	if after := p.modes(); after != before {
-		t.Errorf("the terminal was left in modes %+v, it had %+v", after, before)
+		t.Errorf("the terminal has modes %+v after the end, want %+v", after, before)
 	}
 }
 
-// Long differences are shortened to fit, and shown whole after a key.
+// TestDevShowsAll: long differences are shortened to fit; a key shows them
+// whole.
 func TestDevShowsAll(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t, "--trace-html", "page.html")
-	p.says("round 1", "q quit")
+	p.awaitOutput("round 1", "q quit")
 	var fields strings.Builder
 	for n := range 60 {
 		fmt.Fprintf(&fields, "                  field%d: %d\n", n, n)
 	}
 	p.put("composition.yaml", typed["composition.yaml"]+fields.String())
-	p.says("composition.yaml changed", "+ spec.field0: 0", "more lines: d shows all", "q quit")
+	p.awaitOutput("composition.yaml changed", "+ spec.field0: 0", "more lines: d shows all", "q quit")
 	p.types("d")
-	p.says("+ spec.field0: 0", "+ spec.field59: 59", "q quit")
+	p.awaitOutput("+ spec.field0: 0", "+ spec.field59: 59", "q quit")
 	p.types("d")
-	p.says("d shows all", "q quit")
+	p.awaitOutput("d shows all", "q quit")
 	if _, err := os.Stat(filepath.Join(p.dir, "page.html")); err != nil {
 		t.Error(err)
 	}
 	p.types("\x03") // Ctrl-C
-	p.ends()
+	p.awaitExit()
 }
 
-// A signal ends the process like a key, and restores the terminal.
+// TestDevIsTerminated: a signal ends the process and restores the terminal, as
+// the key q does.
 func TestDevIsTerminated(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)
 	before := p.modes()
-	p.says("round 1", "q quit")
+	p.awaitOutput("round 1", "q quit")
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.ends()
+	p.awaitExit()
 	if after := p.modes(); after != before {
-		t.Errorf("the terminal was left in modes %+v, it had %+v", after, before)
+		t.Errorf("the terminal has modes %+v after the end, want %+v", after, before)
 	}
 }

@@ -65,12 +65,12 @@ func (t *transcript) await(pattern *regexp.Regexp) (string, error) {
 		}
 		t.mu.Unlock()
 		if ended != nil {
-			return "", errors.New("it ended before it said " + pattern.String() + ":\n" + rest)
+			return "", errors.New("the output ended before " + pattern.String() + ":\n" + rest)
 		}
 		select {
 		case <-more:
 		case <-late:
-			return "", errors.New("it did not say " + pattern.String() + " in two minutes:\n" + rest)
+			return "", errors.New("the output has no match of " + pattern.String() + " in two minutes:\n" + rest)
 		}
 	}
 }
@@ -107,7 +107,7 @@ var devs sync.Map
 func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
 	t, ok := devs.Load(ts)
 	if !ok {
-		ts.Fatalf("nothing was started by start-dev")
+		ts.Fatalf("start-dev was not run")
 	}
 	for _, arg := range args {
 		_, err := t.(*transcript).await(regexp.MustCompile("(?m)" + arg))

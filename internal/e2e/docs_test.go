@@ -59,7 +59,7 @@ func TestDocs(t *testing.T) {
 		t.Run(filepath.ToSlash(name), func(t *testing.T) {
 			t.Parallel()
 			if runtime.GOOS != "linux" && strings.Contains(string(text), "<!-- needs: linux -->") {
-				t.Skip("the page runs functions from packages, which hold programs for Linux")
+				t.Skip("the page runs functions from packages, which contain programs for Linux")
 			}
 			runPage(t, root, steps)
 		})
@@ -120,7 +120,7 @@ func readPage(page string) (steps []step, err error) {
 			commands = true
 			steps = append(steps, step{line: i + 1, command: line[2:], background: strings.HasSuffix(line, " &")})
 		case last < 0 || steps[last].isFile:
-			return nil, fmt.Errorf("line %d: a console block begins with a command", i+1)
+			return nil, fmt.Errorf("line %d: a console block must begin with a command", i+1)
 		case steps[last].output == "" && strings.HasSuffix(steps[last].command, `\`):
 			steps[last].command += "\n" + line
 		default:
@@ -293,7 +293,7 @@ func TestDocsLinks(t *testing.T) {
 				path = filepath.Join(filepath.Dir(page), filepath.FromSlash(target))
 			}
 			if !hasHeading(path, heading) {
-				t.Errorf("%s: the link %s leads nowhere", page, m[1])
+				t.Errorf("%s: the target of link %s does not exist", page, m[1])
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func Receive[T any](t testing.TB, c <-chan T) T {
 	case v := <-c:
 		return v
 	case <-timeout.C:
-		t.Fatalf("nothing was received within %v", Limit)
+		t.Fatalf("no value was received within %v", Limit)
 		panic("unreachable")
 	}
 }

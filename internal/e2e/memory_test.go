@@ -82,51 +82,51 @@ func TestMemoryLimit(t *testing.T) {
 		want     string // stderr without notes
 	}{
 		"Enough": {
-			reason: "an ordinary render is within a small limit",
+			reason: "an ordinary render succeeds with a small limit",
 			args:   render + " --memory-limit=96Mi",
 		},
 		"Kept": {
-			reason:   "the template keeps all that it makes",
+			reason:   "a template that stores its output exceeds the limit",
 			template: `{{ $d := dict }}{{ range $i := 1000000000 }}{{ $_ := set $d (toString $i) (repeat 1000000 "x") }}{{ end }}`,
 			args:     render + " --memory-limit=128Mi",
 			want:     step,
 		},
 		"Graph": {
-			reason:   "a small value has 2^64 characters as text",
+			reason:   "formatting a small value as 2^64 characters exceeds the limit",
 			template: `{{ $v := list (repeat 10000 "x") }}{{ range until 64 }}{{ $v = list $v $v }}{{ end }}{{ $v }}`,
 			args:     render + " --memory-limit=128Mi",
 			want:     step,
 		},
 		"Width": {
-			reason:   "each verb of a format has a large width",
+			reason:   "a format with large widths exceeds the limit",
 			template: `{{ printf (repeat 10000 "%999999[1]d") 1 }}`,
 			args:     render + " --memory-limit=128Mi",
 			want:     step,
 		},
 		"Regexp": {
-			reason:   "all matches of a regular expression have a long replacement",
+			reason:   "long replacements of many matches exceed the limit",
 			template: `{{ $s := repeat 100000 "x" }}{{ regexReplaceAll "x" $s $s }}`,
 			args:     render + " --memory-limit=128Mi",
 			want:     step,
 		},
 		"Aliases": {
-			reason:   "the output of the template is YAML whose aliases stand for more than there is",
+			reason:   "YAML aliases in the template's output that expand beyond memory are an error",
 			template: named + `a: &a "{{ repeat 100000 "x" }}"` + "\nb: [{{ repeat 10000 \"*a,\" }}]\n",
 			args:     render + " --memory-limit=128Mi",
 			want:     step,
 		},
 		"Input": {
-			reason: "a file is YAML of the same kind",
+			reason: "YAML aliases in a file that expand beyond memory are an error",
 			args:   "render bomb.yaml composition.yaml functions.yaml --memory-limit=128Mi",
 			want:   "xfn: error: loading the composite resource and its Composition" + exceeded,
 		},
 		"Package": {
-			reason: "a package needs more memory than there is",
+			reason: "a package that needs more memory than the limit is an error",
 			args:   "xpkg build -f package -o large.xpkg --memory-limit=48Mi",
 			want:   "xfn: error: running xfn xpkg build" + exceeded,
 		},
 		"Time": {
-			reason:   "a call that takes hours does not keep the render from its end",
+			reason:   "a function call that would run for hours ends at the timeout",
 			template: `{{ until 1000000 | uniq }}`,
 			args:     render + " --timeout=1s",
 			want:     `xfn: error: rendering composite resource "p": running pipeline step "compose": executing the template: timed out after 1s\nhint: raise the limit with --timeout\n`,

@@ -71,31 +71,31 @@ type builtPackage struct {
 // builtPackages has one package of each kind.
 var builtPackages = map[string]builtPackage{
 	"configuration": {
-		"a package may be all",
+		"a configuration has only the base layer",
 		[]string{"-f", "configuration"},
 		[]string{"base"},
 		1,
 	},
 	"extended": {
-		"others may have their share",
+		"examples and extensions have layers of their own",
 		[]string{"-f", "configuration", "-e", "samples", "--extensions-root", "extensions"},
 		[]string{"icons", "readme", "base", "upbound"},
 		1,
 	},
 	"provider": {
-		"its runtime is elsewhere",
+		"a provider can have no runtime layers",
 		[]string{"-f", "provider", "-e", "samples"},
 		[]string{"base", "upbound"},
 		1,
 	},
 	"tarball": {
-		"a runtime may have a package.yaml of its own",
+		"a package.yaml in a runtime layer is not the package's",
 		[]string{"-f", "function", "--embed-runtime-image-tarball", "runtime.tar", "--extensions-root", "extensions"},
 		[]string{"", "", "icons", "readme", "base"},
 		1,
 	},
 	"source": {
-		"several platforms make an index",
+		"several platforms are stored as an index",
 		[]string{"-f", "function", "-e", "samples", "--extensions-root", "extensions", "--embed-runtime-source", "src", "--platform", "linux/amd64,linux/arm64"},
 		[]string{"", "", "icons", "readme", "base", "upbound"},
 		2,
@@ -138,8 +138,9 @@ func buildPackage(t *testing.T, dir, name string, b builtPackage) string {
 	return file
 }
 
-// Package files can be read as Docker does, which knows only manifest.json, and
-// as OCI layouts. In both, the rules of Crossplane find the same package.yaml.
+// TestPackageFilesAreImages: package files can be read as Docker archives (by
+// manifest.json alone) and as OCI layouts. In both, the rules of Crossplane
+// find the same package.yaml.
 func TestPackageFilesAreImages(t *testing.T) {
 	t.Parallel()
 	dir := writeInputs(t)
@@ -154,7 +155,7 @@ func TestPackageFilesAreImages(t *testing.T) {
 			want := core(t, images[0])
 			for _, line := range []string{"\nkind: ", "\n  name: ", "\n    meta.crossplane.io/source: https://example.org/"} {
 				if !strings.Contains(string(want), line) {
-					t.Errorf("%s: not the package's own: %s", tc.reason, want)
+					t.Errorf("%s: unexpected package.yaml: %s", tc.reason, want)
 				}
 			}
 			docker, err := tarball.ImageFromPath(file, nil)

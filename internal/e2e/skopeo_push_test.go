@@ -16,8 +16,8 @@ type skopeoSite struct {
 	push, copies []string
 }
 
-// skopeo can copy packages that xfn pushed: all images of an index, with
-// unchanged digests.
+// TestSkopeoCopiesPushed: skopeo can copy packages that xfn pushed: all images
+// of an index, with unchanged digests.
 func TestSkopeoCopiesPushed(t *testing.T) {
 	t.Parallel()
 	skopeoCommand(t)

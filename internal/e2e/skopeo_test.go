@@ -31,9 +31,9 @@ func skopeoCommand(t *testing.T) func(args ...string) []byte {
 	switch {
 	case err == nil:
 	case slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "skopeo"):
-		t.Fatalf("XFN_REQUIRE asks for skopeo: %v", err)
+		t.Fatalf("XFN_REQUIRE requires skopeo: %v", err)
 	default:
-		t.Skipf("there is no skopeo: %v", err)
+		t.Skipf("skopeo is not installed: %v", err)
 	}
 	return func(args ...string) []byte {
 		t.Helper()
@@ -51,8 +51,8 @@ func skopeoCommand(t *testing.T) func(args ...string) []byte {
 	}
 }
 
-// skopeo reads a package file as an OCI archive and as a Docker archive, and
-// copies it with its annotations.
+// TestSkopeo: skopeo reads a package file as an OCI archive and as a Docker
+// archive, and copies it with its annotations.
 func TestSkopeo(t *testing.T) {
 	t.Parallel()
 	skopeo := skopeoCommand(t)
@@ -75,7 +75,7 @@ func TestSkopeo(t *testing.T) {
 			loaded := filepath.Join(t.TempDir(), "loaded")
 			skopeo("copy", "docker-archive:"+file, "oci:"+loaded+":v1")
 			if got, want := core(t, layoutImages(t, loaded)[0]), core(t, images[0]); string(got) != string(want) {
-				t.Errorf("%s: from a Docker archive came %q, want %q", tc.reason, got, want)
+				t.Errorf("%s: the Docker archive has %q, want %q", tc.reason, got, want)
 			}
 
 			// All images, with equal bytes.
@@ -94,8 +94,8 @@ func TestSkopeo(t *testing.T) {
 	}
 }
 
-// skopeo copies packages to and from the registry of xfn without changes, lists
-// their tags, and deletes them.
+// TestSkopeoWithRegistry: skopeo copies packages to and from the registry of
+// xfn without changes, lists their tags, and deletes them.
 func TestSkopeoWithRegistry(t *testing.T) {
 	t.Parallel()
 	skopeo := skopeoCommand(t)

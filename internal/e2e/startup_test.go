@@ -126,7 +126,7 @@ func packageInit(t testing.TB, program string) initialization {
 		all.packages++
 	}
 	if all.packages == 0 {
-		t.Fatalf("nothing was traced:\n%s", stderr.String())
+		t.Fatalf("the output has no traces:\n%s", stderr.String())
 	}
 	return all
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// Unsolicited responses of a registry, such as the user's own credentials, are
-// not printed.
+// TestUnsolicited: unsolicited responses of a registry, such as the user's own
+// credentials, are not printed.
 func TestUnsolicited(t *testing.T) {
 	t.Parallel()
 	const basic = "Z29sZDpzM2NyZXQ=" // gold:s3cret
@@ -30,10 +30,10 @@ func TestUnsolicited(t *testing.T) {
 		cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home)
 		out, err := cmd.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "credentials of") {
-			t.Fatalf("it did not fail with these credentials: %s", out)
+			t.Fatalf("the pull did not fail with these credentials: %s", out)
 		}
 		if strings.Contains(string(out), basic) || strings.Contains(string(out), "HTTP") {
-			t.Fatalf("it repeats what the registry says: %s", out)
+			t.Fatalf("the output has text from the registry: %s", out)
 		}
 	}
 }

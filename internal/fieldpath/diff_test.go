@@ -128,7 +128,7 @@ func TestDiffNumbers(t *testing.T) {
 		before, after any
 		same          bool
 	}{
-		"IntFloat":   {"1 is 1.0", int64(1), 1.0, true},
+		"IntFloat":   {"1 and 1.0 are equal", int64(1), 1.0, true},
 		"Ints":       {"integer types do not matter", 7, int32(7), true},
 		"Fraction":   {"1 is not 1.5", int64(1), 1.5, false},
 		"Large":      {"large numbers are not rounded", int64(1<<53 + 1), float64(1 << 53), false},

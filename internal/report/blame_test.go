@@ -30,7 +30,7 @@ func TestBlame(t *testing.T) {
 		"Status":   {"only the status of the XR counts", []string{`desired: {composite: {resource: {` + head + `, statuses: 1, status: {m: 1}}}}`}, "composite status.m first"},
 		"Whole":    {"a status that is not an object has an origin", []string{`desired: {composite: {resource: {status: odd}}}`}, "composite status first"},
 		"Order":    {"the XR comes first, then names in natural order", []string{`desired: {composite: {resource: {status: {m: 1}}}, resources: {r10: {resource: {k: 1}}, r2: {resource: {k10: 1, k2: 1}}}}`}, "composite status.m first\nr2 k2 first\nr2 k10 first\nr10 k first"},
-		"Fatal":    {"a fatal step sets nothing", []string{a(`k: 1`), `{` + a(`k: 2`) + `, results: [{severity: SEVERITY_FATAL}]}`}, "a k first"},
+		"Fatal":    {"a fatal step sets no fields", []string{a(`k: 1`), `{` + a(`k: 2`) + `, results: [{severity: SEVERITY_FATAL}]}`}, "a k first"},
 		"NoSteps":  {"a pipeline without steps has no origins", nil, ""},
 	}
 	for name, tc := range cases {
@@ -62,7 +62,7 @@ func TestBlameIsWhole(t *testing.T) {
 		want[c.Path] = c.New
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("every field has its value (-want +got):\n%s", diff)
+		t.Errorf("origins of all fields (-want +got):\n%s", diff)
 	}
 }
 

@@ -166,7 +166,7 @@ func TestUse(t *testing.T) {
 			want:   "1 1",
 		},
 		"Nothing": {
-			reason: "a search without matches says so",
+			reason: "a search without matches shows a message",
 			script: `type("unobtainium"); see(visible(".row"), visible(".nothing"))`,
 			want:   "0 1",
 		},

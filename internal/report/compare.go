@@ -27,8 +27,8 @@ type DocDiff struct {
 
 // Compare returns the differences between the expected and the actual
 // documents, whose order does not matter: missing and different ones in the
-// order of want, then unexpected ones in the order of got. It returns nil if
-// there is none.
+// order of want, then unexpected ones in the order of got. Without differences
+// it returns nil.
 //
 // Documents are compared by apiVersion, kind, namespace and name. The remaining
 // ones are compared by XR and composition resource name, if possible with the
@@ -149,5 +149,5 @@ func (d DocDiff) title() string {
 	if d.Resource != "" {
 		resource = "resource " + d.Resource
 	}
-	return title + aside(d.APIVersion, resource)
+	return title + inParentheses(d.APIVersion, resource)
 }

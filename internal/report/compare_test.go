@@ -36,20 +36,20 @@ func TestCompare(t *testing.T) {
 		diff      string
 	}{
 		"Equal":      {"equal documents do not differ", []string{bucketA}, []string{bucketA}, ""},
-		"Order":      {"their order does not matter", []string{bucketA, bucketB}, []string{bucketB, bucketA}, ""},
-		"Differs":    {"a field that differs is told", []string{bucketA}, []string{strings.Replace(bucketA, "m: 1", "m: 2", 1)}, "changed Bucket a: ~ spec.m 1 2"},
-		"Missing":    {"a document may be missing", []string{bucketA, `{kind: K}`}, []string{bucketA}, `removed K : - kind "K"`},
-		"Unexpected": {"or be there without being expected", nil, []string{`{kind: K}`}, `added K : + kind "K"`},
-		"Renamed":    {"another name is another document", []string{`{kind: K, metadata: {name: a}}`}, []string{`{kind: K, metadata: {name: b}}`}, `removed K a: - kind "K"` + "\n" + `- metadata.name "a"` + "\n" + `added K b: + kind "K"` + "\n" + `+ metadata.name "b"`},
-		"Namespace":  {"so is another namespace", []string{`{kind: K, metadata: {name: a, namespace: ms}}`, `{kind: K, metadata: {name: a, namespace: ns}, x: 1}`}, []string{`{kind: K, metadata: {name: a, namespace: ns}, x: 2}`, `{kind: K, metadata: {name: a, namespace: ms}}`}, "changed K a: ~ x 1 2"},
-		"Resource":   {"without a name the resource name decides", []string{part("a", ""), part("b", "")}, []string{part("b", ""), part("a", "")}, ""},
-		"Generated":  {"a name that was not expected is a difference", []string{part("a", "")}, []string{part("a", ", name: x-1")}, `changed Bucket : + metadata.name "x-1"`},
-		"Version":    {"a resource in another version differs", []string{part("a", "")}, []string{strings.Replace(part("a", ""), "s3/v1", "s3/v2", 1)}, `changed Bucket : ~ apiVersion "s3/v1" "s3/v2"`},
-		"XRs":        {"resources of several XRs are told apart", []string{part("a", ", labels: {crossplane.io/composite: one}"), part("a", ", labels: {crossplane.io/composite: two}, x: 1")}, []string{part("a", ", labels: {crossplane.io/composite: two}, x: 2"), part("a", ", labels: {crossplane.io/composite: one}")}, "changed Bucket : ~ metadata.x 1 2"},
+		"Order":      {"the order of documents is ignored", []string{bucketA, bucketB}, []string{bucketB, bucketA}, ""},
+		"Differs":    {"a different field is a change", []string{bucketA}, []string{strings.Replace(bucketA, "m: 1", "m: 2", 1)}, "changed Bucket a: ~ spec.m 1 2"},
+		"Missing":    {"a missing document is removed", []string{bucketA, `{kind: K}`}, []string{bucketA}, `removed K : - kind "K"`},
+		"Unexpected": {"an unexpected document is added", nil, []string{`{kind: K}`}, `added K : + kind "K"`},
+		"Renamed":    {"documents with different names are different documents", []string{`{kind: K, metadata: {name: a}}`}, []string{`{kind: K, metadata: {name: b}}`}, `removed K a: - kind "K"` + "\n" + `- metadata.name "a"` + "\n" + `added K b: + kind "K"` + "\n" + `+ metadata.name "b"`},
+		"Namespace":  {"documents in different namespaces are different documents", []string{`{kind: K, metadata: {name: a, namespace: ms}}`, `{kind: K, metadata: {name: a, namespace: ns}, x: 1}`}, []string{`{kind: K, metadata: {name: a, namespace: ns}, x: 2}`, `{kind: K, metadata: {name: a, namespace: ms}}`}, "changed K a: ~ x 1 2"},
+		"Resource":   {"documents without a name are compared by resource name", []string{part("a", ""), part("b", "")}, []string{part("b", ""), part("a", "")}, ""},
+		"Generated":  {"an unexpected name is a change", []string{part("a", "")}, []string{part("a", ", name: x-1")}, `changed Bucket : + metadata.name "x-1"`},
+		"Version":    {"a resource in another version is compared", []string{part("a", "")}, []string{strings.Replace(part("a", ""), "s3/v1", "s3/v2", 1)}, `changed Bucket : ~ apiVersion "s3/v1" "s3/v2"`},
+		"XRs":        {"equal resource names of several XRs are distinguished", []string{part("a", ", labels: {crossplane.io/composite: one}"), part("a", ", labels: {crossplane.io/composite: two}, x: 1")}, []string{part("a", ", labels: {crossplane.io/composite: two}, x: 2"), part("a", ", labels: {crossplane.io/composite: one}")}, "changed Bucket : ~ metadata.x 1 2"},
 		"Nameless":   {"documents without any name are compared in order", []string{fmt.Sprintf(result, "a"), fmt.Sprintf(result, "b")}, []string{fmt.Sprintf(result, "a"), fmt.Sprintf(result, "c")}, `changed Result : ~ message "b" "c"`},
-		"Twice":      {"a document may be there twice", []string{bucketA, bucketA}, []string{bucketA}, "removed Bucket a: - apiVersion \"s3/v1\"\n- kind \"Bucket\"\n- metadata.name \"a\"\n- spec.m 1"},
-		"Odd":        {"metadata may be anything", []string{`{kind: K, metadata: [1]}`}, []string{`{kind: K, metadata: {name: 7}}`}, "changed K : + metadata.name 7\n- metadata[0] 1"},
-		"Nothing":    {"nothing is equal to nothing", nil, nil, ""},
+		"Twice":      {"each document is compared with at most one other", []string{bucketA, bucketA}, []string{bucketA}, "removed Bucket a: - apiVersion \"s3/v1\"\n- kind \"Bucket\"\n- metadata.name \"a\"\n- spec.m 1"},
+		"Odd":        {"metadata that is not an object is compared", []string{`{kind: K, metadata: [1]}`}, []string{`{kind: K, metadata: {name: 7}}`}, "changed K : + metadata.name 7\n- metadata[0] 1"},
+		"Nothing":    {"empty lists are equal", nil, nil, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestWriteDiff(t *testing.T) {
 	}
 }
 
-// TestCompareKeepsDocuments guards the inputs, which the caller goes on to use.
+// TestCompareKeepsDocuments: Compare does not change its inputs.
 func TestCompareKeepsDocuments(t *testing.T) {
 	want, got := docs(t, `{kind: A, x: [1]}`, `{kind: B}`), docs(t, `{kind: B}`, `{kind: A, x: [2]}`)
 	report.Compare(want, got)
@@ -107,8 +107,8 @@ func BenchmarkCompare(b *testing.B) {
 	}
 }
 
-// FuzzCompare holds Compare to what must be true of any documents: each has at
-// most one partner, and equal ones have nothing to tell.
+// FuzzCompare: each document has at most one partner, and equal ones have no
+// differences.
 func FuzzCompare(f *testing.F) {
 	f.Add(`[{"kind":"K","metadata":{"name":"a"}},{}]`, `[{"kind":"K","metadata":{"name":"a","namespace":"n"}}]`)
 	f.Add(`[{"metadata":{"annotations":{"crossplane.io/composition-resource-name":"r"}}}]`, `[{"metadata":{"labels":1}},{}]`)
@@ -130,12 +130,12 @@ func FuzzCompare(f *testing.F) {
 			}
 		}
 		if len(want)-missing != len(got)-unexpected {
-			t.Errorf("of %d wanted %d are missing, of %d there %d are unexpected", len(want), missing, len(got), unexpected)
+			t.Errorf("%d of %d expected documents are missing, but %d of %d actual ones are unexpected", missing, len(want), unexpected, len(got))
 		}
 	})
 }
 
-// lines writes changes as simply as possible.
+// lines formats changes briefly.
 func lines(changes []report.Change) string {
 	all := make([]string, len(changes))
 	for i, c := range changes {

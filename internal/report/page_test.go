@@ -49,14 +49,14 @@ func TestWriteShows(t *testing.T) {
 	cases := map[string]struct{ reason, want string }{
 		"Title":       {"the title is the caller's", "<title>Render of storage.yaml</title>"},
 		"Count":       {"the summary counts XRs", "2 composite resources"},
-		"Failed":      {"the summary says how many failed", `<strong class="bad">1 failed</strong>`},
+		"Failed":      {"the summary counts failed XRs", `<strong class="bad">1 failed</strong>`},
 		"Link":        {"a card links to its step", `<a href="#xr-1-step-2">`},
 		"Target":      {"a step has an id", `<details class="step" id="xr-1-step-2" open>`},
 		"Runtime":     {"a card shows the runtime", `<span>Sandbox</span>`},
 		"Calls":       {"a card shows calls and duration", `2 calls · 182 ms`},
 		"Added":       {"a card counts added resources, with text for screen readers", `+3<span class="unseen"> resources added</span>`},
 		"Warnings":    {"warnings have a badge", `<span class="badge warn">1 warning</span>`},
-		"Quiet":       {"a step without changes says so", `no changes`},
+		"Quiet":       {"a step without changes has a message", `no changes`},
 		"Path":        {"fields show their path", `<code class="path">metadata.labels[example.org/owner]</code>`},
 		"Number":      {"numbers have the class of numbers", `<ins class="figure">365</ins>`},
 		"Old":         {"changes show the old value", `<del class="figure">30</del>`},
@@ -98,7 +98,7 @@ func TestWriteIsSelfContained(t *testing.T) {
 		}
 	}
 	if !strings.Contains(html.UnescapeString(text), `content="default-src 'none';`) {
-		t.Error("the policy allows loading")
+		t.Error("the policy allows loading resources")
 	}
 }
 

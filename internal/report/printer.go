@@ -81,7 +81,7 @@ func changeLines(c Change, room int) []string {
 		if utf8.RuneCountInString(short) <= left {
 			return []string{label + " " + short}
 		}
-		was, is := apart(c.Old, c.New, below)
+		was, is := differingParts(c.Old, c.New, below)
 		return []string{label, "    - " + was, "    + " + is}
 	}
 	v := c.New
@@ -95,9 +95,9 @@ func changeLines(c Change, room int) []string {
 	return []string{label, "      " + text}
 }
 
-// apart returns two values as texts of at most limit columns. It omits the
+// differingParts returns two values as texts of at most limit columns. It omits the
 // common prefix of long strings, so that the difference is visible.
-func apart(before, after any, limit int) (was, is string) {
+func differingParts(before, after any, limit int) (was, is string) {
 	const context = 10
 	a, isString := before.(string)
 	b, both := after.(string)
@@ -234,7 +234,7 @@ func (p *printer) resource(indent string, r ResourceChange) {
 
 // String returns "severity: message (reason, target)".
 func (r Result) String() string {
-	return strings.ToLower(r.Severity) + ": " + r.Message + aside(r.Reason, r.Target)
+	return strings.ToLower(r.Severity) + ": " + r.Message + inParentheses(r.Reason, r.Target)
 }
 
 // String returns "type=status: message (reason, target)".
@@ -243,11 +243,11 @@ func (c Condition) String() string {
 	if c.Message != "" {
 		text += ": " + c.Message
 	}
-	return text + aside(c.Reason, c.Target)
+	return text + inParentheses(c.Reason, c.Target)
 }
 
-// aside returns the words that are not empty in parentheses, or "".
-func aside(words ...string) string {
+// inParentheses returns the words that are not empty in parentheses, or "".
+func inParentheses(words ...string) string {
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	if len(words) == 0 {
 		return ""

@@ -65,7 +65,7 @@ func (r *Recorder) Calls() []Call {
 	return slices.Clone(r.calls)
 }
 
-// LastCalls returns the last call of each step: the one whose response counts.
+// LastCalls returns the last call of each step, whose response is used.
 func (r *Recorder) LastCalls() []Call {
 	var last []Call
 	for _, calls := range r.callsByStep() {

@@ -179,14 +179,14 @@ requirements:
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what a step answered (-want +got):\n%s", diff)
+		t.Errorf("step (-want +got):\n%s", diff)
 	}
 }
 
 func TestTraceFatal(t *testing.T) {
 	got := run(t, one, `{results: [{severity: SEVERITY_FATAL, message: "no"}]}`)
 	if len(got.Steps) != 2 || !got.Steps[1].Fatal || got.Steps[0].Fatal {
-		t.Errorf("want two steps and a fatal result of the last: %+v", got.Steps)
+		t.Errorf("want two steps with a fatal result in the last: %+v", got.Steps)
 	}
 }
 
@@ -196,7 +196,7 @@ func answers(responses ...*fnv1.RunFunctionResponse) function.Runner {
 	return function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		n++
 		if responses[n-1] == nil {
-			return nil, errors.New("the function is gone")
+			return nil, errors.New("the function has ended")
 		}
 		return responses[n-1], nil
 	})
@@ -219,7 +219,7 @@ func TestTraceOfManyCalls(t *testing.T) {
 		ctx := function.WithStep(t.Context(), step)
 		rsp, err := rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{})
 		if failed := err != nil; failed != (i == 3) || failed != (rsp == nil) {
-			t.Fatalf("call %d: the recorder does not pass on what it gets: %v, %v", i, rsp, err)
+			t.Fatalf("call %d: the recorder must return the response and error of the function, got %v, %v", i, rsp, err)
 		}
 	}
 	late := []report.ResourceChange{{Name: "late", Op: report.Added}}
@@ -227,10 +227,10 @@ func TestTraceOfManyCalls(t *testing.T) {
 	want := report.Trace{XR: "xr", Steps: []report.Step{
 		{Name: "loop", Function: "f", Calls: 2, Took: 3 * time.Millisecond, Changes: late, Results: results},
 		{Name: "other", Function: "f", Calls: 1, Took: 1500 * time.Microsecond, Changes: late, Results: results},
-		{Name: "loop", Function: "f", Calls: 1, Took: 1500 * time.Microsecond, Error: "the function is gone"},
+		{Name: "loop", Function: "f", Calls: 1, Took: 1500 * time.Microsecond, Error: "the function has ended"},
 	}}
 	if diff := cmp.Diff(want, rec.Trace("xr")); diff != "" {
-		t.Errorf("calls in a row for one step are that step, and the last one counts (-want +got):\n%s", diff)
+		t.Errorf("consecutive calls for one step are one step with the last response (-want +got):\n%s", diff)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestTraceKeepsSecrets(t *testing.T) {
 	fmt.Fprintf(&b, "%+v %+v", trace, rec.Trace("xr").Blame())
 	for _, leak := range []string{secret, other[:5], "token", "Y29ycmVjdCBob3JzZQ"} {
 		if strings.Contains(b.String(), leak) {
-			t.Errorf("the trace tells %q:\n%s", leak, b.String())
+			t.Errorf("the trace contains %q:\n%s", leak, b.String())
 		}
 	}
 	want := []report.Change{
@@ -303,7 +303,7 @@ func TestTraceKeepsSecrets(t *testing.T) {
 		{Path: "password", Op: report.Changed, Old: "13 bytes", New: "13 bytes"},
 	}
 	if diff := cmp.Diff(want, trace.Steps[0].Changes[1].ConnectionDetails); diff != "" {
-		t.Errorf("a secret of the same length that differs is a change (-want +got):\n%s", diff)
+		t.Errorf("a different secret of the same length is a change (-want +got):\n%s", diff)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestTraceOfOddValues(t *testing.T) {
 	}
 	for _, c := range trace.Steps[0].Changes {
 		if c.Name == "" {
-			t.Error("a resource without a name passes for the XR")
+			t.Error("a resource without a name is recorded as the XR")
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
@@ -36,7 +36,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// everyday is the trace of a pipeline that has something of everything.
+// everyday returns the trace of a pipeline with all kinds of changes.
 func everyday(t testing.TB) report.Trace {
 	trace := run(t, `
 context: {apiextensions.crossplane.io/environment: {region: eu-central-1, zones: [a, b]}}
@@ -91,10 +91,10 @@ func TestText(t *testing.T) {
 		trace  report.Trace
 		color  bool
 	}{
-		"trace.txt":        {"all that a trace can tell", everyday(t), false},
-		"trace-color.txt":  {"the same in color", everyday(t), true},
-		"trace-quiet.txt":  {"a step that changes nothing says so", quiet, false},
-		"trace-failed.txt": {"a call that fails says why", failed, false},
+		"trace.txt":        {"the text has all parts of a trace", everyday(t), false},
+		"trace-color.txt":  {"the text can have colors", everyday(t), true},
+		"trace-quiet.txt":  {"a step without changes is marked as such", quiet, false},
+		"trace-failed.txt": {"a failed call shows its error", failed, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(tc.reason)
@@ -118,7 +118,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(everyday(t), back); diff != "" {
-		t.Errorf("JSON leaves something out (-want +got):\n%s", diff)
+		t.Errorf("the JSON lacks fields (-want +got):\n%s", diff)
 	}
 }
 
@@ -134,8 +134,7 @@ func TestTextFits(t *testing.T) {
 	}
 }
 
-// TestTextOfLongValues has each value in text only as far as it fits, and whole
-// in JSON.
+// TestTextOfLongValues: long values are cut in text and whole in JSON.
 func TestTextOfLongValues(t *testing.T) {
 	long := strings.Repeat("0123456789", 100)
 	cases := map[string]struct {
@@ -149,27 +148,27 @@ func TestTextOfLongValues(t *testing.T) {
 			`+ a: "01234567890123456789012345678901234567890"… (959 more bytes)`,
 		},
 		"Removed": {
-			"also one of a field that is gone",
+			"a long value of a removed field is cut",
 			report.Change{Path: "a", Op: report.Removed, Old: long},
 			`- a: "01234567890123456789012345678901234567890"… (959 more bytes)`,
 		},
 		"Below": {
-			"a long path has its value below",
+			"the value of a long path is on the next line",
 			report.Change{Path: strings.Repeat("p", 60), Op: report.Added, New: long},
 			"+ " + strings.Repeat("p", 60) + ":\n             " + `"01234567890123456789012345678901234567890"… (959 more bytes)`,
 		},
 		"End": {
-			"values that differ at their ends show these",
+			"long values that differ at their ends are cut at the beginning",
 			report.Change{Path: "a", Op: report.Changed, Old: long + "x", New: long + "y"},
 			"~ a:\n           - …" + `"0123456789x"` + "\n           + …" + `"0123456789y"`,
 		},
 		"Umlaut": {
-			"no letter is cut in two",
+			"multi-byte characters are not split",
 			report.Change{Path: "a", Op: report.Changed, Old: strings.Repeat("é", 60) + "x", New: strings.Repeat("é", 60) + "y"},
 			"~ a:\n           - …" + `"éééééx"` + "\n           + …" + `"éééééy"`,
 		},
 		"Beginning": {
-			"those that differ at once show the beginning",
+			"long values that differ at the beginning are cut at the end",
 			report.Change{Path: "a", Op: report.Changed, Old: "x" + long, New: 1.0},
 			"~ a:\n           - " + `"x0123456789012345678901234567890123456789"… (960 more bytes)` + "\n           + 1",
 		},
@@ -212,11 +211,11 @@ func TestTextIsHarmless(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\u202e\r") {
-		t.Errorf("a terminal would obey this: %q", b.String())
+		t.Errorf("the text has control characters: %q", b.String())
 	}
 	for line := range strings.Lines(b.String()) {
 		if strings.HasPrefix(line, "fake") {
-			t.Errorf("a foreign string passes for a line of ours: %q", line)
+			t.Errorf("an external string starts a line: %q", line)
 		}
 	}
 }
@@ -232,7 +231,7 @@ func TestTextFails(t *testing.T) {
 		"Diff":  report.WriteDiff(fullDisk{}, []report.DocDiff{{Kind: "K"}}, false),
 	} {
 		if err == nil {
-			t.Errorf("%s: the error of the writer is lost", name)
+			t.Errorf("%s: the error of the writer is not returned", name)
 		}
 	}
 }

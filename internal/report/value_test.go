@@ -32,7 +32,7 @@ func TestValueText(t *testing.T) {
 		"List":      {"lists are JSON", []any{"a\u202e"}, 40, `["a\u202e"]`},
 		"Fits":      {"a short value is not cut", strings.Repeat("a", 38), 40, `"` + strings.Repeat("a", 38) + `"`},
 		"Cut":       {"a long value is cut, with the number of bytes left", strings.Repeat("a", 100), 40, `"` + strings.Repeat("a", 14) + `"… (86 more bytes)`},
-		"Unlimited": {"a limit of 0 cuts nothing", strings.Repeat("a", 100), 0, `"` + strings.Repeat("a", 100) + `"`},
+		"Unlimited": {"a limit of 0 means no limit", strings.Repeat("a", 100), 0, `"` + strings.Repeat("a", 100) + `"`},
 		"CutRunes":  {"a character is not split", strings.Repeat("é", 100), 40, `"` + strings.Repeat("é", 14) + `"… (172 more bytes)`},
 		"CutTree":   {"objects are cut like text", map[string]any{"k": strings.Repeat("a", 100)}, 40, `{"k":"aaaaaaaaaa… (92 more bytes)`},
 		"Floor":     {"a small limit counts as 40", "0123456789", 3, `"0123456789"`},

@@ -136,7 +136,7 @@ func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, e
 	}
 	for key := range fields {
 		if key != environmentKey {
-			return nil, hint.Wrap(fmt.Errorf("reading context %q: functions of the alpha have no context", key),
+			return nil, hint.Wrap(fmt.Errorf("reading context %q: alpha functions have no context", key),
 				"only the environment may be given, as "+environmentKey)
 		}
 	}
@@ -151,7 +151,7 @@ func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, e
 func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 	here := alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		if s.config.Containers == nil {
-			return nil, hint.Wrap(errors.New("nothing here can run containers"), "name a runner elsewhere by container.runner.endpoint")
+			return nil, hint.Wrap(errors.New("no container runtime is available"), "set container.runner.endpoint to a remote runner")
 		}
 		req.Image = s.resolve(dir, req.Image)
 		return s.config.Containers.RunContainer(ctx, req)
@@ -161,7 +161,7 @@ func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 		r := Run{Function: c.Function, Package: c.Image, Runtime: Sandbox, Detail: c.Image}
 		switch runtime := s.config.Runtime; {
 		case c.Endpoint == "" && runtime != Auto && runtime != Sandbox:
-			return fmt.Errorf("choosing a runtime for function %q: a container does not run by %s, but in a sandbox or by a runner that the Composition names", c.Function, runtime)
+			return fmt.Errorf("choosing a runtime for function %q: runtime %s cannot run a container; use a sandbox or a runner that the Composition names", c.Function, runtime)
 		case c.Endpoint != "":
 			r.Runtime, r.Detail = Runner, c.Image+" by the runner at "+c.Endpoint
 		}

@@ -55,8 +55,8 @@ func (e *echoes) RunContainer(_ context.Context, req alpha.ContainerRequest) ([]
 	return req.Input, nil
 }
 
-// served serves a Runner and returns its endpoint: an abstract socket if the
-// system has them.
+// served starts a server of a Runner and returns its endpoint: an abstract
+// socket if the system has them.
 func served(t *testing.T, r alpha.ContainerRunner) string {
 	t.Helper()
 	network, address, prefix := "tcp", "127.0.0.1:0", "dns:///"
@@ -84,13 +84,13 @@ func served(t *testing.T, r alpha.ContainerRunner) string {
 func TestAlphaRunners(t *testing.T) {
 	here, there := &echoes{name: "here"}, &echoes{name: "there"}
 	endpoint := served(t, there)
-	var said log
+	var messages log
 	s := session.Open(session.Config{
 		Reader: reader(t, map[string]string{
 			"xr.yaml": xr, "lib/fn.xpkg": "", "observed.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: n}}",
 			"lib/composition.yaml": calling("image: acme/a", "image: acme/b, runner: {endpoint: '"+endpoint+"'}", "image: ./fn.xpkg"),
 		}),
-		Containers: here, Progress: said.take,
+		Containers: here, Progress: messages.record,
 	})
 	in := alphaInputs
 	in.Observed = []string{"observed.yaml"}
@@ -99,10 +99,10 @@ func TestAlphaRunners(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"here acme/a", "here " + filepath.Join("lib", "fn.xpkg")}, here.images); diff != "" {
-		t.Errorf("run here (-want +got):\n%s", diff)
+		t.Errorf("calls of the local runner (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"there acme/b"}, there.images); diff != "" {
-		t.Errorf("run there (-want +got):\n%s", diff)
+		t.Errorf("calls of the remote runner (-want +got):\n%s", diff)
 	}
 	want := []session.Run{
 		{Function: "f0", Package: "acme/a", Runtime: session.Sandbox, Detail: "acme/a"},
@@ -112,8 +112,8 @@ func TestAlphaRunners(t *testing.T) {
 	if diff := cmp.Diff(want, got.Functions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if want := "note: f1: Runner, acme/b by the runner at " + endpoint; !slices.Contains(said.lines, want) {
-		t.Errorf("%q is not among %q", want, said.lines)
+	if want := "note: f1: Runner, acme/b by the runner at " + endpoint; !slices.Contains(messages.lines, want) {
+		t.Errorf("%q is not among %q", want, messages.lines)
 	}
 	if len(got.Composed) != 1 || got.Composed[0]["kind"] != "Bolt" || got.Passes != 1 {
 		t.Errorf("got %v", got.Result)
@@ -151,14 +151,14 @@ func TestAlphaEnvironment(t *testing.T) {
 		"Value":  {"the environment can be a value", nil, map[string]string{key: "{count: 7}"}, "007", ""},
 		"File":   {"the environment can be in a file", map[string]string{key: "env.yaml"}, nil, "008", ""},
 		"None":   {"a missing environment is a warning", nil, nil, "", ""},
-		"Other":  {"other context keys are an error", nil, map[string]string{"k": "{}"}, "", `reading context "k": functions of the alpha have no context`},
+		"Other":  {"other context keys are an error", nil, map[string]string{"k": "{}"}, "", `reading context "k": alpha functions have no context`},
 		"Scalar": {"the environment must be an object", nil, map[string]string{key: "7"}, "", "the environment must be an object"},
 		"Broken": {"the environment must be valid YAML", nil, map[string]string{key: "{"}, "", `reading context "` + key + `"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var said log
-			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": composition, "env.yaml": "count: 8"}), Progress: said.take})
+			var messages log
+			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": composition, "env.yaml": "count: 8"}), Progress: messages.record})
 			in := alphaInputs
 			in.ContextFiles, in.ContextValues = tc.files, tc.values
 			got, err := renderOne(t.Context(), s, in)
@@ -175,8 +175,8 @@ func TestAlphaEnvironment(t *testing.T) {
 			if count != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, count, tc.want)
 			}
-			if warned := strings.Contains(strings.Join(said.lines, "\n"), "there is no environment"); warned != (tc.want == "") {
-				t.Errorf("%s: said %q", tc.reason, said.lines)
+			if warned := strings.Contains(strings.Join(messages.lines, "\n"), "there is no environment"); warned != (tc.want == "") {
+				t.Errorf("%s: got the messages %q", tc.reason, messages.lines)
 			}
 		})
 	}
@@ -201,8 +201,8 @@ func TestAlphaRefuses(t *testing.T) {
 	}{
 		"Functions":    {"a functions file is not supported", config(func(c *session.Config) { c.Functions = "functions.yaml" }), "profile alpha does not support a functions file", ""},
 		"Packages":     {"packages are not supported", config(func(c *session.Config) { c.Packages = map[string]string{"f0": "."} }), "does not support packages", ""},
-		"Runtime":      {"another runtime is not supported", config(func(c *session.Config) { c.Runtime = session.Process }), `choosing a runtime for function "f0": a container does not run by Process`, ""},
-		"NoContainers": {"without a container runner there is an error", config(func(c *session.Config) { c.Containers = nil }), "nothing here can run containers", "container.runner.endpoint"},
+		"Runtime":      {"another runtime is not supported", config(func(c *session.Config) { c.Runtime = session.Process }), `choosing a runtime for function "f0": runtime Process cannot run a container`, ""},
+		"NoContainers": {"without a container runner there is an error", config(func(c *session.Config) { c.Containers = nil }), "no container runtime is available", "container.runner.endpoint"},
 		"Compositions": {"a choice of Compositions is not supported", in(func(in *session.Inputs) { in.Compositions = []string{"lib"} }), "does not support Compositions to choose from", ""},
 		"Loop":         {"an observe loop is not supported", in(func(in *session.Inputs) { in.ObserveLoop = 1 }), "does not support an observe loop", ""},
 		"WrapRunner":   {"tracing is not supported", in(func(in *session.Inputs) { in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r } }), "does not support tracing of functions", ""},

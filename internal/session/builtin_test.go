@@ -49,7 +49,7 @@ func TestBuiltinVersions(t *testing.T) {
 				Reader: reader(t, map[string]string{
 					"xr.yaml": xr, "composition.yaml": patched(thing), "functions.yaml": fn("function-patch-and-transform", tc.pkg, ""),
 				}),
-				Functions: "functions.yaml", Builtins: builtin.Policy{Mode: tc.mode}, Progress: warnings.take,
+				Functions: "functions.yaml", Builtins: builtin.Policy{Mode: tc.mode}, Progress: warnings.record,
 			})
 			r, err := renderOne(t.Context(), s, inputs)
 			if tc.refuse != "" {
@@ -74,7 +74,7 @@ type notes struct {
 	texts []string
 }
 
-func (n *notes) take(e progress.Event) {
+func (n *notes) record(e progress.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if e.Kind == progress.Warning {
@@ -133,7 +133,7 @@ func TestCrosscheck(t *testing.T) {
 		"Managed":     {"a function with the package manager's name is checked", "crossplane-contrib-function-patch-and-transform", alike, map[string]string{"crossplane-contrib-function-patch-and-transform": "pt.xpkg"}, ""},
 		"Differ":      {"a difference is an error", "function-patch-and-transform", differs, map[string]string{"function-patch-and-transform": "pt.xpkg"}, `desired.resources.thing.ready is nothing by the builtin, but "READY_TRUE" by the runtime Process`},
 		"NoBuiltin":   {"a function without a builtin is not checked", "function-mine", differs, map[string]string{"function-mine": "mine.xpkg"}, ""},
-		"OnlyBuiltin": {"a builtin cannot be checked against itself", "function-patch-and-transform", alike, nil, "there is only the builtin"},
+		"OnlyBuiltin": {"a builtin cannot be checked against itself", "function-patch-and-transform", alike, nil, "runs only as a builtin"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

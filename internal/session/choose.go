@@ -146,7 +146,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 	case Builtin:
 		b, ok := s.config.Builtins.Forced(fn.Package)
 		if !ok || isFile {
-			return c, hint.Wrap(fmt.Errorf("no builtin stands for package %q", fn.Package), "name one with "+hint.Builtin+" REPO=NAME")
+			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", fn.Package), "name one with "+hint.Builtin+" REPO=NAME")
 		}
 		c.builtin = b
 	case Docker:
@@ -155,7 +155,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 	case Development:
 		if given {
-			return c, errors.New("a package is given for it, but the runtime Development runs none")
+			return c, errors.New("a package is given for it, but runtime Development does not run packages")
 		}
 	}
 	return c, nil
@@ -193,7 +193,7 @@ func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (c
 	if c.runtime != Auto {
 		return c, nil
 	}
-	err := fmt.Errorf("nothing here can run package %q", c.fn.Package)
+	err := fmt.Errorf("no available runtime can run package %q", c.fn.Package)
 	if s.noContainer != nil {
 		err = fmt.Errorf("%w: %w", err, s.noContainer)
 	}
@@ -245,7 +245,7 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 // crosschecked adds the builtin, if any, against which the function is checked.
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
-		return c, hint.Wrap(fmt.Errorf("there is only the builtin for package %q, and nothing to check it against", c.fn.Package),
+		return c, hint.Wrap(fmt.Errorf("package %q runs only as a builtin, which cannot be checked against itself", c.fn.Package),
 			"name the package's file with "+packageOf(c.fn)+", or "+startIt)
 	}
 	c.builtin, _ = builtinFor(c.fn.Name)
@@ -286,7 +286,7 @@ type UnknownStepError struct {
 }
 
 func (e *UnknownStepError) Error() string {
-	return fmt.Sprintf("there is no pipeline step %q to answer for, only %s", e.Step, strings.Join(e.Steps, ", "))
+	return fmt.Sprintf("no pipeline has step %q; the steps are %s", e.Step, strings.Join(e.Steps, ", "))
 }
 
 // checkSteps returns an *UnknownStepError for a step that no Composition has.

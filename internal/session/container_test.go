@@ -44,19 +44,19 @@ func TestContainerChoice(t *testing.T) {
 		"Neither":       {"without an engine, the error of the sandbox is returned", stranger, &prober{err: forbidden}, &prober{err: absent}, session.Config{}, "Sandbox", "", "", 1},
 		"Elsewhere":     {"a system without sandboxes uses the engine", stranger, nil, &prober{}, session.Config{}, "Docker", "", "", 1},
 		"ElsewhereFile": {"a system without sandboxes runs a package file in the engine", "./f.xpkg", nil, &prober{}, session.Config{}, "Docker", "", "", 1},
-		"Nothing":       {"an image without any runtime is an error with a hint", stranger, nil, &prober{err: absent}, session.Config{}, "", "", `nothing here can run package "ghcr.io/acme/f:v1": no engine is here`, 1},
+		"Nothing":       {"an image without any runtime is an error with a hint", stranger, nil, &prober{err: absent}, session.Config{}, "", "", `no available runtime can run package "ghcr.io/acme/f:v1": no engine is here`, 1},
 		"NothingFile":   {"a package file without a container runtime runs as a process", "./f.xpkg", nil, &prober{err: absent}, session.Config{}, "Process", "", "", 1},
 		"Forced":        {"an engine that the user selects is not probed", stranger, &prober{}, &prober{}, session.Config{Runtime: session.Docker}, "Docker", "", "", 0},
 		"Package":       {"a given package is a path for an engine, too", stranger, &prober{}, &prober{}, session.Config{Runtime: session.Docker, Packages: map[string]string{"f": "layout"}}, "Docker ./layout", "", "", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var said []string
+			var messages []string
 			tc.config.Reader = reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f", "g"), "functions.yaml": fn("f", tc.pkg, "") + fn("g", tc.pkg, "")})
 			tc.config.Functions = "functions.yaml"
 			tc.config.Progress = func(e progress.Event) {
 				if e.Kind == progress.Note {
-					said = append(said, e.Text)
+					messages = append(messages, e.Text)
 				}
 			}
 			tc.config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Docker: tc.docker, session.Process: &shelf{}}
@@ -69,7 +69,7 @@ func TestContainerChoice(t *testing.T) {
 				t.Error(err)
 			}
 			if tc.docker.asked != tc.askedDocker {
-				t.Errorf("%s: the engine was asked %d times", tc.reason, tc.docker.asked)
+				t.Errorf("%s: the engine was probed %d times", tc.reason, tc.docker.asked)
 			}
 			if tc.wantErr != "" {
 				if err == nil || !strings.HasSuffix(err.Error(), tc.wantErr) || !strings.Contains(string(hint.Of(err)), "{package} f=PATH") {
@@ -83,7 +83,7 @@ func TestContainerChoice(t *testing.T) {
 			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; !strings.HasPrefix(got, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
-			if notes := strings.Join(said, "\n"); tc.note != "" && strings.Count(notes, tc.note) != 1 || tc.note == "" && strings.Contains(notes, "by Docker") {
+			if notes := strings.Join(messages, "\n"); tc.note != "" && strings.Count(notes, tc.note) != 1 || tc.note == "" && strings.Contains(notes, "by Docker") {
 				t.Errorf("%s: got notes %q", tc.reason, notes)
 			}
 		})

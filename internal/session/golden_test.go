@@ -67,7 +67,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal("there are no cases")
 	}
 	for c := range known {
-		t.Errorf("differences.yaml names %q, which is no case", c)
+		t.Errorf("differences.yaml names %q, which is not a case", c)
 	}
 }
 
@@ -123,7 +123,7 @@ func (g golden) run(t *testing.T, profile render.Profile) {
 	diff := cmp.Diff(g.read(t, g.engine+".stdout"), stdout.String())
 	if g.differs {
 		if failed == wantFailed && diff == "" {
-			t.Error("differences.yaml names this case, but it differs no more")
+			t.Error("differences.yaml names this case, but its output is equal")
 		}
 		return
 	}
@@ -250,7 +250,7 @@ func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
 			k, v, _ := strings.Cut(value, "=")
 			in.ContextValues[k] = v
 		default:
-			t.Fatalf("the case has an argument that this test does not know: %s", lines[i])
+			t.Fatalf("this test does not support an argument of the case: %s", lines[i])
 		}
 	}
 	return in, p

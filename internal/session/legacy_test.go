@@ -53,7 +53,7 @@ func TestLegacyEqualsPipeline(t *testing.T) {
 				t.Errorf("(-pipeline +legacy):\n%s", diff)
 			}
 			if !strings.Contains(outputs[0], "size-12") {
-				t.Errorf("nothing was patched:\n%s", outputs[0])
+				t.Errorf("the output has no patches:\n%s", outputs[0])
 			}
 		})
 	}
@@ -81,7 +81,7 @@ type log struct {
 	lines []string
 }
 
-func (l *log) take(e progress.Event) {
+func (l *log) record(e progress.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch e.Kind {
@@ -110,7 +110,7 @@ func TestLegacyFunctions(t *testing.T) {
 	}{
 		"NoFile":      {"without a functions file the builtin is used", "", old, session.Config{}, []string{converted, ran}, ""},
 		"Unlisted":    {"the function may be missing from the functions file", fn("function-dummy", "x", ""), old, session.Config{}, []string{converted, ran}, ""},
-		"Listed":      {"a function in the functions file is used", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `nothing here can run package "ghcr.io/acme/mine:v1"`},
+		"Listed":      {"a function in the functions file is used", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `no available runtime can run package "ghcr.io/acme/mine:v1"`},
 		"Runner":      {"a given package is used", "", old, session.Config{Runners: function.Mux{"function-patch-and-transform": stub}}, []string{converted}, ""},
 		"BuiltinsOff": {"without builtins the function must be listed", "", old, session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, []string{converted}, unknown},
 		"Pipeline":    {"a pipeline must have its functions listed", fn("function-dummy", "x", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls the function \"function-patch-and-transform\", which was not found"},
@@ -134,14 +134,14 @@ func TestLegacyFunctions(t *testing.T) {
 			if tc.functions != "" {
 				files["functions.yaml"], tc.config.Functions = tc.functions, "functions.yaml"
 			}
-			var said log
-			tc.config.Reader, tc.config.Progress = reader(t, files), said.take
+			var messages log
+			tc.config.Reader, tc.config.Progress = reader(t, files), messages.record
 			_, err := renderOne(t.Context(), session.Open(tc.config), inputs)
 			switch {
 			case tc.wantErr == "" && err != nil, tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)):
 				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.wantErr)
 			}
-			if diff := cmp.Diff(tc.want, said.lines); diff != "" {
+			if diff := cmp.Diff(tc.want, messages.lines); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -171,25 +171,25 @@ func TestLegacyLibrary(t *testing.T) {
 		"xr.yaml": xr + "---" + strings.Replace(xr, "alpha", "beta", 1), "other.yaml": strings.Replace(xr, "XWidget", "XOther", 1),
 		"lib/old.yaml": old, "lib/alpha.yaml": alpha, "functions.yaml": fn("function-dummy", "x", ""),
 	}
-	var said log
-	s := session.Open(session.Config{Reader: reader(t, files), Functions: "functions.yaml", Progress: said.take})
+	var messages log
+	s := session.Open(session.Config{Reader: reader(t, files), Functions: "functions.yaml", Progress: messages.record})
 	in := session.Inputs{XRs: []string{"xr.yaml"}, AllDocuments: true, Compositions: []string{"lib"}}
 	got, err := names(t, s, in)
 	if diff := cmp.Diff([]string{"alpha", "beta"}, got); diff != "" || err != nil {
 		t.Errorf("got error %v (-want +got):\n%s", err, diff)
 	}
-	if n := strings.Count(strings.Join(said.lines, "\n"), "is of mode Resources"); n != 1 {
-		t.Errorf("the conversion was reported %d times: %q", n, said.lines)
+	if n := strings.Count(strings.Join(messages.lines, "\n"), "is of mode Resources"); n != 1 {
+		t.Errorf("the conversion was reported %d times: %q", n, messages.lines)
 	}
 	in.XRs = []string{"other.yaml"}
-	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: functions of the alpha are rendered in profile alpha alone")
+	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
 }
 
 // TestAlpha: a Composition that needs profile Alpha is an error with a hint.
 func TestAlpha(t *testing.T) {
 	text := old + "  functions: [{name: f, type: Container, container: {image: acme/f:v1}}]\n"
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
-	refused(t, s, inputs, "composition.yaml:10: spec.functions: functions of the alpha are rendered in profile alpha alone")
+	refused(t, s, inputs, "composition.yaml:10: spec.functions: alpha functions can only be rendered in profile alpha")
 }
 
 func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
@@ -223,7 +223,7 @@ func FuzzLegacy(f *testing.F) {
 			return
 		}
 		if len(e.Spec.Pipeline) == 0 || e.Spec.Mode != "Pipeline" {
-			t.Fatalf("it is no pipeline: %+v", e.Spec)
+			t.Fatalf("expected a pipeline, got %+v", e.Spec)
 		}
 		for _, step := range e.Spec.Pipeline {
 			if step.FunctionRef.Name != "function-patch-and-transform" || obj["spec"].(map[string]any)["pipeline"] != nil {

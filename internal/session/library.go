@@ -85,7 +85,7 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 		return nil, fmt.Errorf("loading Compositions: %w", err)
 	}
 	for _, ignored := range library.Ignored() {
-		s.config.Progress.Note(ignored + " is neither a Composition nor an XRD, and is passed over")
+		s.config.Progress.Note(ignored + " is neither a Composition nor an XRD, and is ignored")
 	}
 	return library, nil
 }
@@ -222,7 +222,7 @@ func (s *Session) live(library *composition.Library, c ownerIndex) (docs []manif
 			continue
 		}
 		if _, err := library.Select(o.Unstructured); err != nil {
-			s.config.Progress.Note(fmt.Sprintf("passing over %s: %v", composition.Describe(o.Unstructured), err))
+			s.config.Progress.Note(fmt.Sprintf("skipping %s: %v", composition.Describe(o.Unstructured), err))
 			continue
 		}
 		rendered[keyOf(o.Unstructured)] = true

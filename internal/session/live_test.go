@@ -56,7 +56,7 @@ func TestDump(t *testing.T) {
 		},
 		"OtherKinds": {"a list of a specific kind is a dump, too", strings.Replace(dumped(own), "kind: List", "kind: ThingList", 1), []string{"thing-abc"}, widgetUID, ""},
 		"Named": {
-			"a resource outside of a list belongs to the XR, whoever controls it",
+			"a resource outside of a list belongs to the XR, whatever its controller is",
 			strings.ReplaceAll(owned("stray", "beta", "u-2", "thing"), "\n", ""),
 			nil, "", `observed resource "stray" is controlled by XWidget "beta"`,
 		},
@@ -96,7 +96,7 @@ func TestDump(t *testing.T) {
 				t.Errorf("%s: the XR has UID %q", tc.reason, uid)
 			}
 			if slices.Contains(tc.want, "thing-abc") && got.GetName() != "thing-abc" {
-				t.Errorf("%s: the resource that exists is composed anew as %q", tc.reason, got.GetName())
+				t.Errorf("%s: the existing resource gets the new name %q", tc.reason, got.GetName())
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func TestLive(t *testing.T) {
 		notes        string
 	}{
 		"All":    {"each XR that selects the Composition is rendered", dumped(one("XWidget", "b", "widgets", ""), one("XWidget", "a", "widgets", "")), []string{"b", "a"}, ""},
-		"Others": {"an XR that selects another Composition is skipped with a note", dumped(one("XWidget", "a", "others", ""), one("XWidget", "b", "widgets", "")), []string{"b"}, "passing over XWidget \"a\""},
+		"Others": {"an XR that selects another Composition is skipped with a note", dumped(one("XWidget", "a", "others", ""), one("XWidget", "b", "widgets", "")), []string{"b"}, "skipping XWidget \"a\""},
 		"Kinds":  {"an XR without a Composition is skipped", dumped(one("XGadget", "g", "widgets", ""), one("XWidget", "a", "widgets", "")), []string{"a"}, ""},
 		"Nested": {
 			"an XR that another composes is rendered with it",
@@ -129,10 +129,10 @@ func TestLive(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var said []string
+			var messages []string
 			s := session.Open(session.Config{
 				Reader:   reader(t, map[string]string{"composition.yaml": patched(thing), "dump.yaml": tc.dump}),
-				Progress: func(e progress.Event) { said = append(said, e.Text) },
+				Progress: func(e progress.Event) { messages = append(messages, e.Text) },
 			})
 			var got []string
 			err := s.Render(t.Context(), session.Inputs{Live: true, Full: true, Compositions: []string{"composition.yaml"}, Observed: []string{"dump.yaml"}}, func(r session.Result) error {
@@ -153,7 +153,7 @@ func TestLive(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if all := strings.Join(said, "\n"); !strings.Contains(all, tc.notes) {
+			if all := strings.Join(messages, "\n"); !strings.Contains(all, tc.notes) {
 				t.Errorf("%s: got the notes %q", tc.reason, all)
 			}
 		})

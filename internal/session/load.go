@@ -72,7 +72,7 @@ type Inputs struct {
 	// LiteralDeletion deletes resources as the code of profile Alpha did,
 	// and not as its documentation said.
 	LiteralDeletion bool
-	// Strict makes all problems of the Composition errors.
+	// Strict reports all problems of the Composition as errors.
 	Strict bool
 }
 
@@ -224,7 +224,7 @@ func (s *Session) warnDuplicates(doc manifest.Document) {
 
 func (s *Session) warnDuplicate(err error) {
 	if err != nil {
-		s.config.Progress.Warn(err.Error() + "; the last one counts")
+		s.config.Progress.Warn(err.Error() + "; the last one is used")
 	}
 }
 

@@ -107,7 +107,7 @@ func TestOrderAndBound(t *testing.T) {
 		t.Errorf("got %d results", len(got))
 	}
 	if limit := int64(runtime.GOMAXPROCS(0)); most.Load() > limit {
-		t.Errorf("%d renders ran at a time, with %d processors", most.Load(), limit)
+		t.Errorf("%d renders ran concurrently, with %d processors", most.Load(), limit)
 	}
 }
 

@@ -35,8 +35,7 @@ func TestChangedFiles(t *testing.T) {
 	}
 }
 
-// TestManyCompositions: more documents than the cache holds are rendered
-// correctly.
+// TestManyCompositions renders more documents than the cache can store.
 func TestManyCompositions(t *testing.T) {
 	files := map[string]string{"xr.yaml": xr}
 	var paths []string

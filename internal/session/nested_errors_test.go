@@ -27,7 +27,7 @@ func TestNestedErrors(t *testing.T) {
 			"an error of an invalid claim has no path",
 			[]string{composing("XWidget"), defining("v1", "XWidget", "claimNames: {kind: Widget}")},
 			"{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}}",
-			`making a composite resource of claim Widget "shop": its spec`, "",
+			`creating a composite resource of claim Widget "shop": the claim's spec`, "",
 		},
 		"RootFails": {
 			"an error of the first XR has no path",
@@ -60,7 +60,7 @@ func TestNestedErrors(t *testing.T) {
 				composing("XGadget"), defining("v1", "XGadget", "claimNames: {kind: Gadget}"),
 			},
 			widget,
-			`rendering nested composite resources: XWidget "alpha": making a composite resource of claim Gadget "g": its spec`, "",
+			`rendering nested composite resources: XWidget "alpha": creating a composite resource of claim Gadget "g": the claim's spec`, "",
 		},
 		"ChildVersion": {
 			"an error of a version that the XRD does not have has the path to it",
@@ -78,7 +78,7 @@ func TestNestedErrors(t *testing.T) {
 				composing("XGadget", part("b", "XWidget", "metadata: {name: alpha}")),
 			},
 			widget,
-			`XWidget "alpha" > XGadget "g" > XWidget "alpha": it is composed by itself`, "",
+			`XWidget "alpha" > XGadget "g" > XWidget "alpha": it composes itself`, "",
 		},
 		"Endless": {
 			"a cycle of kinds ends at the maximum depth",
@@ -94,7 +94,7 @@ func TestNestedErrors(t *testing.T) {
 				t.Fatalf("%s: got %v (hint: %s), want %q", tc.reason, err, hint.Of(err), tc.want)
 			}
 			if all != nil {
-				t.Errorf("half a result came with the error: %v", summary(all))
+				t.Errorf("got a partial result with the error: %v", summary(all))
 			}
 			if strings.HasPrefix(name, "Root") && strings.Contains(err.Error(), "nested") {
 				t.Errorf("%s: got %v", tc.reason, err)
@@ -110,10 +110,10 @@ func TestNestedDepth(t *testing.T) {
 		n.depth = depth
 		all, err := renderAll(t.Context(), n, object(t, "{apiVersion: gold.test/v1, kind: X0, metadata: {name: x}}"))
 		if (err == nil) != want {
-			t.Errorf("two levels below the first within %d: got %v", depth, err)
+			t.Errorf("two levels with a maximum depth of %d: got %v", depth, err)
 		}
 		if want && len(all) != 3 {
-			t.Errorf("within %d: got %v", depth, summary(all))
+			t.Errorf("maximum depth %d: got %v", depth, summary(all))
 		}
 	}
 }

@@ -98,10 +98,10 @@ func TestNestedObserved(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if phase, _, _ := unstructured.NestedString(all[1].Full, "status", "phase"); phase != "up" {
-				t.Errorf("the nested XR lost the status that it has: got %v", all[1].Full["status"])
+				t.Errorf("the nested XR lost its observed status: got %v", all[1].Full["status"])
 			}
 			if kind := all[1].Composed[0]["kind"]; kind != "Bolt" {
-				t.Errorf("the nested XR has its Composition already, but another was taken: it composes %v", kind)
+				t.Errorf("another Composition was selected for a nested XR that has one: it composes %v", kind)
 			}
 		})
 	}

@@ -249,15 +249,15 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 	gadget := &unstructured.Unstructured{Object: all[1].Full}
 	composed := &unstructured.Unstructured{Object: all[0].Composed[0]}
 	if diff := cmp.Diff(composed.Object["metadata"], gadget.Object["metadata"]); diff != "" {
-		t.Errorf("the metadata of a composed XR is not what its parent's output has (-want +got):\n%s", diff)
+		t.Errorf("the metadata of a composed XR differs from that in its parent's output (-want +got):\n%s", diff)
 	}
 	if _, ok, _ := unstructured.NestedFieldNoCopy(gadget.Object, "status", "lies"); ok {
-		t.Error("a status that the parent desires got through to the XR: the API server drops it")
+		t.Error("the XR has a status that the parent desires, but the API server drops it")
 	}
 	bolt := &unstructured.Unstructured{Object: all[1].Composed[0]}
 	want := map[string]string{"crossplane.io/composite": "shop-fcm9r", "crossplane.io/claim-name": "shop", "crossplane.io/claim-namespace": "retail"}
 	if diff := cmp.Diff(want, bolt.GetLabels()); diff != "" {
-		t.Errorf("the labels of the outermost XR are handed on (-want +got):\n%s", diff)
+		t.Errorf("nested XRs get the labels of the outermost XR (-want +got):\n%s", diff)
 	}
 	if owners := bolt.GetOwnerReferences(); len(owners) != 1 || owners[0].Name != gadget.GetName() || owners[0].UID == gadget.GetOwnerReferences()[0].UID {
 		t.Errorf("a nested resource has owners %v, but its own XR should own it", owners)
@@ -266,7 +266,7 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 		t.Error("an XR whose XRD is v1 is legacy: its references are right below its spec")
 	}
 	if _, ok, _ := unstructured.NestedFieldNoCopy(all[1].XR, "spec", "crossplane", "resourceRefs"); !ok {
-		t.Error("one whose XRD is v2 is not legacy, whatever its parent is")
+		t.Error("an XR whose XRD is v2 is not legacy, whatever its parent is")
 	}
 }
 
@@ -280,6 +280,6 @@ func TestNestedDefaults(t *testing.T) {
 		t.Errorf("the XRD's default of a composed XR was not applied: got %v", size)
 	}
 	if _, ok, _ := unstructured.NestedFieldNoCopy(all[0].Composed[0], "spec", "size"); ok {
-		t.Error("the default got into the parent's output, which has what the parent desires")
+		t.Error("the parent's output must not have the default, which the parent does not desire")
 	}
 }

@@ -51,7 +51,7 @@ func (s *Session) all(ctx context.Context, what string, paths []string) ([]*unst
 
 func (s *Session) required(ctx context.Context, what string, paths []string, checks reconciler.Checks) ([]*unstructured.Unstructured, error) {
 	if n := len(paths); n > 1 && checks.LastRequired {
-		s.config.Progress.Note(fmt.Sprintf("of several sources of %s only the last counts, as in that version of Crossplane: %s", what, paths[n-1]))
+		s.config.Progress.Note(fmt.Sprintf("only the last source of %s is used, as in that version of Crossplane: %s", what, paths[n-1]))
 		paths = paths[n-1:]
 	}
 	return s.all(ctx, what, paths)
@@ -116,7 +116,7 @@ func (s *Session) first(ctx context.Context, path string) (manifest.Document, er
 }
 
 func (s *Session) noteMore(path string) {
-	s.config.Progress.Note(fmt.Sprintf("%s holds several documents; only the first is used", path))
+	s.config.Progress.Note(fmt.Sprintf("%s has several documents; only the first is used", path))
 }
 
 func decode(doc manifest.Document) (*unstructured.Unstructured, error) {
@@ -260,7 +260,7 @@ func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconcile
 	for _, key := range slices.Sorted(maps.Keys(in.ContextValues)) {
 		text := []byte(in.ContextValues[key])
 		if checks.JSONContext && !json.Valid(text) {
-			return nil, fmt.Errorf("reading context %q: that version of Crossplane takes only JSON", key)
+			return nil, fmt.Errorf("reading context %q: that version of Crossplane accepts only JSON", key)
 		}
 		var err error
 		if fields[key], err = (manifest.Document{Path: "value", Line: 1, Text: text}).Value(); err != nil {

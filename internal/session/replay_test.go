@@ -23,8 +23,8 @@ type replayer struct {
 	calls []recordedCall
 }
 
-// recordedCall is a line of a recording: what function was sent what, and what it
-// answered. Messages are in protobuf's JSON form.
+// recordedCall is a line of a recording: a function, its request, and its
+// response. Messages are in protobuf's JSON form.
 type recordedCall struct {
 	Function string          `json:"function"`
 	Request  json.RawMessage `json:"request"`
@@ -32,9 +32,9 @@ type recordedCall struct {
 	Error    json.RawMessage `json:"error"`
 }
 
-// newReplayer returns a replayer of the calls that r holds, one JSON object a line.
-// A call must be for the recorded function and, but for what intercept.Mask
-// hides, equal the recorded request.
+// newReplayer returns a replayer of the calls in r, one JSON object a line. A
+// call must have the recorded function and, except for fields that
+// intercept.Mask masks, the recorded request.
 func newReplayer(r io.Reader) (*replayer, error) {
 	p := &replayer{}
 	lines := bufio.NewReader(r)
@@ -54,17 +54,16 @@ func newReplayer(r io.Reader) (*replayer, error) {
 	}
 }
 
-// RunFunction answers with the next recorded response, whose tag becomes that
-// of the request.
+// RunFunction returns the next recorded response, with the tag of the request.
 func (p *replayer) RunFunction(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.calls) == 0 {
-		return nil, fmt.Errorf("function %q was not called any more", name)
+		return nil, fmt.Errorf("function %q is called after the last recorded call", name)
 	}
 	c := p.calls[0]
 	if c.Function != name {
-		return nil, fmt.Errorf("function %q was called, not %q", c.Function, name)
+		return nil, fmt.Errorf("the recorded call is of function %q, not %q", c.Function, name)
 	}
 	if err := sameRequest(c.Request, req); err != nil {
 		return nil, fmt.Errorf("calling function %q: %w", name, err)

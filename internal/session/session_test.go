@@ -136,13 +136,13 @@ func TestRuntimeChoice(t *testing.T) {
 			"without builtins, a reference has no runtime",
 			fn("f", contrib, ""), "f",
 			session.Config{Builtins: builtin.Policy{Mode: builtin.Off}},
-			"", `nothing here can run package "` + contrib,
+			"", `no available runtime can run package "` + contrib,
 		},
 		"Stranger": {
 			"a reference without a builtin has no runtime",
 			fn("f", "ghcr.io/acme/f:v1", ""), "f",
 			session.Config{},
-			"", `choosing a runtime for function "f": nothing here can run package "ghcr.io/acme/f:v1"`,
+			"", `choosing a runtime for function "f": no available runtime can run package "ghcr.io/acme/f:v1"`,
 		},
 		"File": {
 			"a package file runs as a process; the path is relative to the functions file if it exists there",
@@ -196,7 +196,7 @@ func TestRuntimeChoice(t *testing.T) {
 			"a builtin that does not exist is an error",
 			fn("f", "ghcr.io/acme/f:v1", ""), "f",
 			session.Config{Runtime: session.Builtin},
-			"", "no builtin stands for package",
+			"", "no builtin replaces package",
 		},
 		"ForcedBuiltinOther": {
 			"runtime Builtin runs a builtin for any owner",
@@ -387,7 +387,7 @@ func TestNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"xr.yaml holds several documents; only the first is used",
+		"xr.yaml has several documents; only the first is used",
 		`no step uses function "typo", for which a package is given`,
 		"function-dummy: Builtin, measured against function-dummy v0.4.1",
 	}

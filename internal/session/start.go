@@ -20,10 +20,10 @@ import (
 // started is a function that runs or has failed once done is closed.
 type started struct {
 	choice choice
-	// wanted is the number of renders that wait for it. At zero, cancel
+	// waiting is the number of renders that wait for it. At zero, cancel
 	// ends the start.
-	wanted int
-	cancel context.CancelCauseFunc
+	waiting int
+	cancel  context.CancelCauseFunc
 
 	done     chan struct{}
 	instance *runtimes.Instance
@@ -102,7 +102,7 @@ func (s *Session) enter(ctx context.Context, choices []choice) (entries []*start
 				e.instance, e.err = s.startOne(ctx, c)
 			}()
 		}
-		e.wanted++
+		e.waiting++
 		entries, isNew = append(entries, e), append(isNew, !ok)
 	}
 	return entries, isNew, nil
@@ -144,7 +144,7 @@ func (s *Session) wait(ctx context.Context, e *started) error {
 func (s *Session) isLast(e *started) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.wanted--; e.wanted > 0 || e.isDone() {
+	if e.waiting--; e.waiting > 0 || e.isDone() {
 		return false
 	}
 	if s.running[e.choice.fn.Name] == e {

@@ -49,7 +49,7 @@ func TestSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.asked, asked); diff != "" {
-				t.Errorf("%s: asked (-want +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: requests (-want +got):\n%s", tc.reason, diff)
 			}
 			if !slices.Equal(tc.started, fns.started) {
 				t.Errorf("%s: started %q, want %q", tc.reason, fns.started, tc.started)

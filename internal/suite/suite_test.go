@@ -195,7 +195,7 @@ func TestCases(t *testing.T) {
 				"s.yaml/forever failed", "  9: CEL [0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, true)))))): it exceeds the cost limit",
 				"s.yaml/golden failed", "  10: reading a golden file: broken.yaml:1: mapping values are not allowed in this context | replace it with option update",
 				"s.yaml/good passed",
-				"s.yaml/mock failed", `  12: there is no pipeline step "patch" to answer for, only patch-and-transform`,
+				"s.yaml/mock failed", `  12: no pipeline has step "patch"; the steps are patch-and-transform`,
 				"s.yaml/response failed", "  13: mocks.patch-and-transform: response: invalid RunFunctionResponse: (WORDS OF PROTOBUF)",
 				"s.yaml/both failed", "  14: mocks.patch-and-transform: expected either a response or a recording",
 				"s.yaml/recording failed", "  15: mocks.patch-and-transform: recordings are not supported here",

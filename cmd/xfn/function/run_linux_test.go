@@ -174,7 +174,7 @@ func TestRunDies(t *testing.T) {
 		}
 	}
 	_, err := r.ended()
-	const want = ": it ended by itself (exit code 137); its last output:\n  greeting: of the image\n  this call is too much"
+	const want = ": it ended by itself (exit code 137); its last output:\n  greeting: of the image\n  a simulated crash in a call"
 	if err == nil || !strings.HasPrefix(err.Error(), "running function ") || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %q at its end", err, want)
 	}
@@ -183,7 +183,7 @@ func TestRunDies(t *testing.T) {
 func TestRunFails(t *testing.T) {
 	cases := map[string]struct {
 		reason, address, network string
-		behaviour                functiontest.Behavior
+		behavior                 functiontest.Behavior
 		want                     string
 	}{
 		"Crashes": {"a function that ends before it serves is an error", "127.0.0.1:0", "Isolated", functiontest.Crashes, "it ended by itself (exit code 3); its last output:\n  line 12\n"},
@@ -193,7 +193,7 @@ func TestRunFails(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			cmd := function.RunCmd{Image: packageOf(t, tc.behaviour), Address: tc.address}
+			cmd := function.RunCmd{Image: packageOf(t, tc.behavior), Address: tc.address}
 			cmd.Network = tc.network
 			r := start(t, cmd)
 			if _, err := r.ended(); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -70,7 +70,7 @@ Examples:
     xfn render xr.yaml composition.yaml --xrd xrd.yaml --validate --crd crds
     xfn render --profile alpha xr.yaml composition.yaml
 
-Exit codes: 0 rendered, 1 failed, 2 used wrongly, 3 a function returned a fatal result.
+Exit codes: 0 rendered, 1 failed, 2 usage error, 3 a function returned a fatal result.
 `
 }
 
@@ -206,7 +206,7 @@ func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 		return nil
 	}
 	if functions != "" {
-		return hint.Wrap(fmt.Errorf("unexpected argument %q", functions), "--profile alpha takes no functions: they are in the Composition")
+		return hint.Wrap(fmt.Errorf("unexpected argument %q", functions), "--profile alpha accepts no functions: they are in the Composition")
 	}
 	for _, element := range kctx.Path {
 		if f := element.Flag; f != nil && !slices.Contains(alphaFlags, f.Name) {

@@ -32,10 +32,10 @@ type validateFlags struct {
 type validation struct {
 	term *terminal.Terminal
 	v    *validate.Validator
-	// faulty is the number of invalid objects. said has kinds without a definition
+	// faulty is the number of invalid objects. reported has kinds without a definition
 	// and invalid definitions, which are printed once.
-	faulty int
-	said   map[string]bool
+	faulty   int
+	reported map[string]bool
 }
 
 // validation loads the definitions. Packages in their folders are not fetched.
@@ -61,7 +61,7 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
 	v := crds.Validator(slices.Concat(all, more), validate.Options{Composition: check.ForValidation(check.ByAnnotation)})
-	return &validation{term: term, v: v, said: map[string]bool{}}, nil
+	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 
 // check validates the XR of a result as an API server does for kubectl, and its output
@@ -151,8 +151,8 @@ func (v *validation) print(r session.Result, what string, found validate.Result)
 
 // once reports whether it is called for the first time with a text.
 func (v *validation) once(what string) bool {
-	was := v.said[what]
-	v.said[what] = true
+	was := v.reported[what]
+	v.reported[what] = true
 	return !was
 }
 

@@ -72,7 +72,7 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 		return err
 	}
 	defer restore()
-	term.Listen = screen.hear
+	term.Listen = screen.showEvent
 	return dev.Run(ctx, config, commands, screen.show)
 }
 

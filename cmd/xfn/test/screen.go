@@ -50,15 +50,15 @@ func newScreen(t *terminal.Terminal, page string) *screen {
 	return s
 }
 
-// hear shows messages that belong to no round, such as the output of functions.
-func (s *screen) hear(e progress.Event) {
+// showEvent shows messages outside of rounds, such as the output of functions.
+func (s *screen) showEvent(e progress.Event) {
 	if e.Kind != progress.Note && e.Kind != progress.Warning {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// The next round returns the error of writing.
-	_ = s.tell(terminal.Printable(e.Text))
+	_ = s.showText(terminal.Printable(e.Text))
 }
 
 func (s *screen) show(e dev.Event) error {
@@ -70,7 +70,7 @@ func (s *screen) show(e dev.Event) error {
 		if s.live {
 			return s.draw()
 		}
-		return s.tell(s.lasting)
+		return s.showText(s.lasting)
 	case e.Began != nil:
 		s.status = "working"
 		if len(e.Began.Changed) > 0 {
@@ -182,11 +182,11 @@ func (s *screen) begin(watches string) error {
 	if s.watches = watches; watches == "" {
 		return nil
 	}
-	return s.tell(watches)
+	return s.showText(watches)
 }
 
-// tell shows a message besides the round.
-func (s *screen) tell(text string) error {
+// showText shows a message besides the round.
+func (s *screen) showText(text string) error {
 	const most = 5
 	if !s.live {
 		_, err := fmt.Fprintln(s.term.Stderr(), text)

@@ -76,7 +76,7 @@ Examples:
     xfn test --junit report.xml --shard 2/4
     xfn test --schema > testsuite.schema.json
 
-Exit codes: 0 all passed, 1 some failed, 2 used wrongly.
+Exit codes: 0 all passed, 1 some failed, 2 usage error.
 `
 }
 

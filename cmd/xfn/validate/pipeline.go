@@ -54,7 +54,7 @@ func (c *PipelineCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	}
 	for _, doc := range docs {
 		if _, err := doc.StrictJSON(); err != nil {
-			term.Warn(err.Error() + "; the last one counts")
+			term.Warn(err.Error() + "; the last one is used")
 		}
 	}
 	if docs, err = unlisted(docs); err != nil {

@@ -55,7 +55,7 @@ Examples:
         xfn validate definition.yaml -
     xfn validate definition.yaml xr.yaml --old cluster.yaml --format junit
 
-Exit codes: 0 all valid, 1 some invalid, 2 used wrongly.
+Exit codes: 0 all valid, 1 some invalid, 2 usage error.
 `
 }
 

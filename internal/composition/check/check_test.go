@@ -193,7 +193,7 @@ func TestIntegrityRules(t *testing.T) {
 		"the resources field isn't empty": {
 			"  resources: []\n", "", []string{"7 spec.resources: EmptyResources: a Composition of mode Resources must have resources"},
 		},
-		"the resources field isn't empty, though there are others": {
+		"the resources field of a Composition with a pipeline isn't empty": {
 			"  pipeline: [{step: a, functionRef: {name: b}}]\n", "  resources: []\n", []string{
 				"4 spec.resources: EmptyResources: a Composition of mode Resources must have resources",
 				"6 spec.mode: warning: NotCarried: the pipeline is used, since there are no resources: Crossplane would reject the Composition",
@@ -329,10 +329,10 @@ func TestInputRules(t *testing.T) {
 		"NoSetName":     {"a patch of type PatchSet requires a name", "  resources:\n  - {name: a, patches: [{type: PatchSet}]}\n", []string{"14 " + at + "resources[0].patches[0].patchSetName: InvalidInput: patchSetName must be set for patch type PatchSet"}},
 		"Policy":        {"a policy must be a known one of its field", "  resources:\n  - name: a\n    patches:\n    - fromFieldPath: spec.text\n      toFieldPath: a\n      policy:\n        toFieldPath: Other\n", []string{"19 " + at + `resources[0].patches[0].policy.toFieldPath: InvalidInput: Invalid value: "Other": unknown toFieldPathPolicy`}},
 		"CombineRest":   {"transforms of a combine patch are checked", "  resources:\n  - name: a\n    patches:\n    - {type: CombineFromComposite, toFieldPath: a, " + combine + ", transforms: [{type: odd}]}\n", []string{of + `type: InvalidInput: Invalid value: "odd": unknown transform type`}},
-		"TwoErrors":     {"one error does not hide another", "  resources:\n  - name: a\n    patches:\n    - {toFieldPath: a, transforms: [{type: math}]}\n", []string{"16 " + at + "resources[0].patches[0].fromFieldPath: PatchWithoutFromFieldPath: fromFieldPath must be set for patch type FromCompositeFieldPath", of + "math: InvalidInput: given transform type math requires configuration"}},
+		"TwoErrors":     {"all errors of an input are reported", "  resources:\n  - name: a\n    patches:\n    - {toFieldPath: a, transforms: [{type: math}]}\n", []string{"16 " + at + "resources[0].patches[0].fromFieldPath: PatchWithoutFromFieldPath: fromFieldPath must be set for patch type FromCompositeFieldPath", of + "math: InvalidInput: given transform type math requires configuration"}},
 		"Conversion":    {"a string conversion must be a known one", patched("{type: string, string: {type: Convert, convert: ToRot13}}"), []string{of + `string.convert: InvalidInput: unknown string conversion "ToRot13"`}},
 		"Conversions":   {"a string conversion requires its name", patched("{type: string, string: {type: Convert, convert: ToJson}}, {type: string, string: {type: Convert, convert: ToSha256}}, {type: string, string: {type: Convert, convert: FromBase64}}"), nil},
-		"Never":         {"some formats only support some types", patched("{type: convert, convert: {toType: array, format: quantity}}"), []string{of + "convert.format: InvalidInput: the format quantity converts no value to array; the format json converts a string"}},
+		"Never":         {"some formats only support some types", patched("{type: convert, convert: {toType: array, format: quantity}}"), []string{of + "convert.format: InvalidInput: the format quantity cannot convert a value to array; the format json converts a string"}},
 		"PatternType":   {"a pattern requires a type, although the schema does not", patched("{type: match, match: {patterns: [{literal: a}]}}"), []string{of + "match.patterns[0].type: InvalidInput: a pattern must have the type literal or regexp"}},
 		"Fallbacks":     {"a match has only one fallback", patched("{type: match, match: {patterns: [{type: literal, literal: a}], fallbackTo: Input, fallbackValue: 1}}"), []string{of + "match.fallbackTo: InvalidInput: fallbackValue must not be set if fallbackTo is Input"}},
 		"DetailType":    {"a connection detail requires a type", "  resources:\n  - {name: a, connectionDetails: [{name: a}]}\n", []string{"14 " + at + "resources[0].connectionDetails[0].type: InvalidInput: connection detail type is required"}},
@@ -355,7 +355,7 @@ func TestOtherInputs(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
 		"OtherKind": {"inputs of other functions are not checked", strings.Replace(pipeline("  resources: 1\n"), "pt.fn", "other.fn", 1), ""},
 		"Malformed": {"a legacy Composition with a field of another type cannot be converted", legacy("  resources: [{name: [a]}]\n"), "7 spec.resources.name: UnknownMode: cannot decode a JSON array"},
-		"Alpha":     {"alpha functions are not checked", legacy("  resources: [{}]\n  functions: [{name: a}]\n"), "8 spec.functions: UnknownMode: functions of the alpha are rendered in profile alpha alone"},
+		"Alpha":     {"alpha functions are not checked", legacy("  resources: [{}]\n  functions: [{name: a}]\n"), "8 spec.functions: UnknownMode: alpha functions can only be rendered in profile alpha"},
 		"OtherMode": {"a Composition of an unknown mode has no other problems", head + "  mode: Magic\n", `6 spec.mode: UnknownMode: mode "Magic" is not supported: only Pipeline and Resources are`},
 	}
 	for name, tc := range cases {

@@ -99,8 +99,8 @@ func BenchmarkComposition(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/templates/patches, "ns/patch")
 }
 
-// A short input can expand to very many patches. A problem says where checking
-// stops.
+// TestPatchSetsAreBounded: a short input can expand to very many patches. A
+// problem says where checking stops.
 func TestPatchSetsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("  patchSets:\n  - name: s\n    patches:\n" + strings.Repeat("    - {type: FromEnvironmentFieldPath, fromFieldPath: a}\n", 1000) + "  resources:\n")

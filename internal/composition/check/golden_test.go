@@ -11,7 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// onPurpose are the cases that get another result than the function's.
+// onPurpose are the cases whose result differs from the function's, with
+// reasons.
 var onPurpose = map[string]string{
 	"combine-bad-frompolicy-not-validated":  "a combine patch treats an unknown policy as Optional",
 	"conn-missing-key-and-path":             "a malformed path adds no connection detail",
@@ -65,7 +66,7 @@ func TestGolden(t *testing.T) {
 			failed := strings.Contains(string(answer), "SEVERITY_FATAL")
 			differs := refused && wrong == nil || !failed && wrong != nil
 			if _, listed := onPurpose[filepath.Base(dir)]; listed != differs {
-				t.Errorf("differs is %t, want %t: found %q, the function answered %s", differs, listed, wrong, answer)
+				t.Errorf("differs is %t, want %t: found %q, the function returned %s", differs, listed, wrong, answer)
 			}
 		})
 	}

@@ -74,7 +74,7 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 			}
 			c.invalid(at, p.Validate())
 			if name := p.PatchSetName; name != nil && *name != "" && !sets[*name] {
-				c.add(InvalidInput, at+".patchSetName", "there is no patch set %q", *name)
+				c.add(InvalidInput, at+".patchSetName", "patch set %q does not exist", *name)
 			}
 		}
 		for j := range t.ConnectionDetails {
@@ -136,7 +136,7 @@ func neverConverts(t *spec.Convert) string {
 	if t.Format != nil {
 		format = *t.Format
 	}
-	text := fmt.Sprintf("the format %[2]s converts no value to %[1]s", t.ToType, format)
+	text := fmt.Sprintf("the format %[2]s cannot convert a value to %[1]s", t.ToType, format)
 	if t.ToType == spec.ToObject || t.ToType == spec.ToArray {
 		text += "; the format json converts a string"
 	}

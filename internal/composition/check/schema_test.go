@@ -130,7 +130,7 @@ func TestTransforms(t *testing.T) {
 		"ConvertText":     {"numbers and booleans convert to a string", "flag", "{type: convert, convert: {toType: string}}", "text", ""},
 		"ConvertList":     {"a list does not convert", "list", "{type: convert, convert: {toType: string}}", "text", first + "this convert transform requires a string or a number or a boolean, got an array"},
 		"ConvertJSON":     {"a string with the format json converts to an object", "text", "{type: convert, convert: {toType: object, format: json}}", "object", ""},
-		"ConvertNoJSON":   {"the format json must be set", "text", "{type: convert, convert: {toType: object}}", "object", "transforms[0].convert.format: InvalidInput: the format none converts no value to object; the format json converts a string"},
+		"ConvertNoJSON":   {"the format json must be set", "text", "{type: convert, convert: {toType: object}}", "object", "transforms[0].convert.format: InvalidInput: the format none cannot convert a value to object; the format json converts a string"},
 		"ConvertArray":    {"a string with the format json converts to an array", "text", "{type: convert, convert: {toType: array, format: json}}", "object", ends + "an array, but spec.object of MR must be an object"},
 		"ConvertQuantity": {"a quantity requires a string or a number", "flag", "{type: convert, convert: {toType: float64, format: quantity}}", "ratio", first + "this convert transform requires a string or a number, got a boolean"},
 		"Chain":           {"each transform gets the output of the previous one", "count", "{type: convert, convert: {toType: string}}, {type: map, map: {a: [1]}}, {type: string, string: {type: Join, join: {separator: ','}}}", "text", ""},
@@ -265,7 +265,7 @@ func TestPlaces(t *testing.T) {
 			"16 spec.pipeline[0].input.patchSets[0].patches[0].fromFieldPath: NoSuchField: XR has no field spec.none",
 			"17 spec.pipeline[0].input.patchSets[0].patches[1].toFieldPath: NoSuchField: MR has no field spec.other",
 			"17 spec.pipeline[0].input.patchSets[0].patches[1].toFieldPath: NoSuchField: XR has no field spec.other",
-			`22 spec.pipeline[0].input.resources[3].patches[0].patchSetName: InvalidInput: there is no patch set "t"`,
+			`22 spec.pipeline[0].input.resources[3].patches[0].patchSetName: InvalidInput: patch set "t" does not exist`,
 		}},
 		"Environment": {"an environment patch reads and writes the XR", `  environment:
     patches:

@@ -41,7 +41,7 @@ func (c *converter) functionSteps(all []alphaFunction) []any {
 			{"timeout", f.Container.Timeout, "the functions of a pipeline have no timeouts of their own"},
 			{"network", f.Container.Network, "the function runs in a Pod with a network, unless a NetworkPolicy restricts it"},
 			{"resources", f.Container.Resources, "replaced by the Function's DeploymentRuntimeConfig"},
-			{"runner", f.Container.Runner, "there is no runner: the function runs in its own Pod"},
+			{"runner", f.Container.Runner, "a pipeline has no runner: the function runs in its own Pod"},
 		} {
 			if setting.value != nil {
 				c.note(at+"."+setting.field, "%s", setting.advice)

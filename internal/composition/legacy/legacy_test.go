@@ -12,8 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// head is the begin of a Composition, five lines long; its spec is indented by
-// two.
+// head is the beginning of a Composition, five lines long; its spec is indented
+// by two.
 const head = `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
 metadata: {name: widgets, labels: {shape: square}}
@@ -170,7 +170,7 @@ func TestSteps(t *testing.T) {
 		want         []string
 		notes        []string
 	}{
-		"Resources":       {"resources are one step", resources, []string{"patch-and-transform"}, nil},
+		"Resources":       {"all resources are converted to one step", resources, []string{"patch-and-transform"}, nil},
 		"EnvironmentOnly": {"a patched environment needs no resources", "  mode: Resources\n  environment: {patches: [{fromFieldPath: a}]}\n", []string{"patch-and-transform"}, nil},
 		"DataOnly":        {"environment data without patches and resources needs no function-patch-and-transform", "  mode: Resources\n  environment: {defaultData: {a: 1}}\n", []string{"environment-configs"}, nil},
 		"PolicyOnly":      {"an environment policy alone needs no step", resources + "  environment: {policy: {resolve: IfNotPresent, resolution: Required}}\n", []string{"patch-and-transform"}, nil},

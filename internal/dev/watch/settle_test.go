@@ -46,7 +46,7 @@ func TestSettle(t *testing.T) {
 				time.Sleep(patience)
 				synctest.Wait()
 				if told != tc.want {
-					t.Errorf("%s: told %d times, want %d", tc.reason, told, tc.want)
+					t.Errorf("%s: got %d notifications, want %d", tc.reason, told, tc.want)
 				}
 				cancel()
 				close(in)
@@ -86,7 +86,7 @@ func TestPollInstead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, polling := Open(t.Context(), false)
 			if polling != nil {
-				t.Skipf("this system tells of no changes: %v", polling)
+				t.Skipf("this system has no change notifications: %v", polling)
 			}
 			err := w.poll(t.Context(), tc.err)
 			if !errors.Is(err, tc.err) || !strings.Contains(err.Error(), tc.want) {
@@ -95,10 +95,10 @@ func TestPollInstead(t *testing.T) {
 			select {
 			case <-w.C:
 			case <-time.After(time.Minute):
-				t.Error("it does not tick")
+				t.Error("polling sends no ticks")
 			}
 			if fresh, err := w.Watch(t.Context(), []string{t.TempDir()}); fresh || err != nil {
-				t.Errorf("Watch() of one that polls: %v, %v", fresh, err)
+				t.Errorf("Watch of a polling watcher: got %v, %v", fresh, err)
 			}
 			if err := w.Close(); err != nil {
 				t.Error(err)

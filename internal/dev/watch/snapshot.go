@@ -86,7 +86,7 @@ const (
 // of the former Snapshot, which may be the zero value, are not read again. Now is
 // the current time.
 func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
-	l := looker{former: former, dirs: map[string]bool{}}
+	l := snapshotter{former: former, dirs: map[string]bool{}}
 	snapshot := Snapshot{files: map[target]map[string]stamp{}, at: now}
 	for _, p := range t.Paths {
 		snapshot.files[target{name: p}] = map[string]stamp{p: l.path(p)}
@@ -107,8 +107,8 @@ func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 
 // folder returns one stamp for all files of a folder, because it is not known which
 // ones are read.
-func (l *looker) folder(folder string) stamp {
-	source := sourceLooker{looker: l, files: map[string]stamp{}}
+func (l *snapshotter) folder(folder string) stamp {
+	source := sourceSnapshotter{snapshotter: l, files: map[string]stamp{}}
 	l.around(folder)
 	source.whole(folder)
 	sum := sha256.New()
@@ -161,14 +161,14 @@ func (l Snapshot) Since(former Snapshot, began time.Time) []Change {
 	return changes
 }
 
-// A looker takes one Snapshot.
-type looker struct {
+// A snapshotter creates one Snapshot.
+type snapshotter struct {
 	former Snapshot
 	dirs   map[string]bool
 }
 
 // path records a file, or the names in a folder.
-func (l *looker) path(path string) stamp {
+func (l *snapshotter) path(path string) stamp {
 	l.around(path)
 	info, err := os.Stat(path)
 	switch {
@@ -183,7 +183,7 @@ func (l *looker) path(path string) stamp {
 
 // around records the folder of a path, or the nearest one that exists, and the
 // target folder of a link.
-func (l *looker) around(path string) {
+func (l *snapshotter) around(path string) {
 	dir := filepath.Dir(path)
 	for info, err := os.Stat(dir); (err != nil || !info.IsDir()) && filepath.Dir(dir) != dir; info, err = os.Stat(dir) {
 		dir = filepath.Dir(dir)
@@ -212,7 +212,7 @@ func names(path string, info fs.FileInfo) stamp {
 }
 
 // file reads a file, unless the former stamp is still valid.
-func (l *looker) file(path string, info fs.FileInfo, former stamp) stamp {
+func (l *snapshotter) file(path string, info fs.FileInfo, former stamp) stamp {
 	s := stamp{exists: true, size: info.Size(), modified: info.ModTime()}
 	if !info.Mode().IsRegular() || s.size > hashed {
 		return s

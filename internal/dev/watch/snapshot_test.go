@@ -142,7 +142,7 @@ func TestSince(t *testing.T) {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
 			}
 			if again := watch.TakeSnapshot(targets, now, time.Now()).Since(now, time.Now()); len(again) > 0 {
-				t.Errorf("the next look finds %v", again)
+				t.Errorf("the next snapshot has changes %v", again)
 			}
 		})
 	}
@@ -160,16 +160,17 @@ func TestSinceOfNewTargets(t *testing.T) {
 	}
 	look := watch.TakeSnapshot(watch.Targets{Paths: []string{path}}, watch.Snapshot{}, time.Now())
 	if got := look.Since(watch.Snapshot{}, at.Add(time.Minute)); got != nil {
-		t.Errorf("got %v of a file that was read after it was written", got)
+		t.Errorf("a file that was read after it was written has changes %v", got)
 	}
 	want := []watch.Change{{Path: path}}
 	if diff := cmp.Diff(want, look.Since(watch.Snapshot{}, at.Add(-time.Minute))); diff != "" {
-		t.Errorf("of a file that was written after it was read: (-want +got)\n%s", diff)
+		t.Errorf("a file that was written after it was read has changed: (-want +got)\n%s", diff)
 	}
 }
 
-// TestLookTrustsTimes: an old file of the same size and time is not read again.
-func TestLookTrustsTimes(t *testing.T) {
+// TestSnapshotTrustsTimes: an old file of the same size and time is not read
+// again.
+func TestSnapshotTrustsTimes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.yaml")
 	targets := watch.Targets{Paths: []string{path}}
@@ -209,14 +210,14 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestLookFollowsLinks: the target of a link is watched, too.
-func TestLookFollowsLinks(t *testing.T) {
+// TestSnapshotFollowsLinks: the target of a link is watched, too.
+func TestSnapshotFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "real/a.yaml", "a")
 	put(t, dir, "in/b.yaml", "b")
 	link := filepath.Join(dir, "in", "a.yaml")
 	if err := os.Symlink(filepath.Join(dir, "real", "a.yaml"), link); err != nil {
-		t.Skipf("there are no links here: %v", err)
+		t.Skipf("the system cannot create links: %v", err)
 	}
 	look := watch.TakeSnapshot(watch.Targets{Paths: []string{link}}, watch.Snapshot{}, time.Now())
 	if !slices.ContainsFunc(look.Dirs, func(d string) bool { return filepath.Base(d) == "real" }) {

@@ -13,9 +13,9 @@ import (
 )
 
 // source records all files from which a function is built.
-func (l *looker) source(path string) map[string]stamp {
+func (l *snapshotter) source(path string) map[string]stamp {
 	files := map[string]stamp{}
-	s := sourceLooker{looker: l, files: files, former: l.former.files[target{path, true}]}
+	s := sourceSnapshotter{snapshotter: l, files: files, former: l.former.files[target{path, true}]}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -38,13 +38,13 @@ func (l *looker) source(path string) map[string]stamp {
 	return files
 }
 
-// A sourceLooker records the files of one source.
-type sourceLooker struct {
-	*looker
+// A sourceSnapshotter records the files of one source.
+type sourceSnapshotter struct {
+	*snapshotter
 	files, former map[string]stamp
 }
 
-func (s *sourceLooker) add(path string) stamp {
+func (s *sourceSnapshotter) add(path string) stamp {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() || len(s.files) >= most {
 		return stamp{}
@@ -53,7 +53,7 @@ func (s *sourceLooker) add(path string) stamp {
 	return s.files[path]
 }
 
-func (s *sourceLooker) module(root string, seen map[string]bool) {
+func (s *sourceSnapshotter) module(root string, seen map[string]bool) {
 	root = filepath.Clean(root)
 	if seen[root] {
 		return
@@ -67,7 +67,7 @@ func (s *sourceLooker) module(root string, seen map[string]bool) {
 
 // tree records the Go files below a folder and the files that they embed. It
 // skips what the go command skips, and nested modules.
-func (s *sourceLooker) tree(root string) {
+func (s *sourceSnapshotter) tree(root string) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -103,7 +103,7 @@ func isSource(name string) bool {
 	return name == "go.mod" || name == "go.sum"
 }
 
-func (s *sourceLooker) embedded(dir string, patterns []string) {
+func (s *sourceSnapshotter) embedded(dir string, patterns []string) {
 	for _, p := range patterns {
 		matches, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(p)))
 		if err != nil {
@@ -116,7 +116,7 @@ func (s *sourceLooker) embedded(dir string, patterns []string) {
 	}
 }
 
-func (s *sourceLooker) whole(path string) {
+func (s *sourceSnapshotter) whole(path string) {
 	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -167,7 +167,7 @@ func above(dir, name string) string {
 
 // local records a go.mod or go.work file, and returns the local folders that it
 // names.
-func (s *sourceLooker) local(path string) []string {
+func (s *sourceSnapshotter) local(path string) []string {
 	text, err := read(path)
 	if path == "" || err != nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/dev/watch"
 )
 
-// hears waits until a snapshot has a change, as the loop does.
-func hears(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.Snapshot) watch.Snapshot {
+// awaitChange waits until a snapshot has a change, as the loop does.
+func awaitChange(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.Snapshot) watch.Snapshot {
 	t.Helper()
 	for {
 		select {
@@ -23,7 +23,7 @@ func hears(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.S
 				return now
 			}
 		case <-time.After(time.Minute):
-			t.Fatal("nothing was told in a minute")
+			t.Fatal("no change was reported within a minute")
 		}
 	}
 }
@@ -37,7 +37,7 @@ func TestWatcher(t *testing.T) {
 			put(t, dir, "in/a.yaml", "a")
 			w, polling := watch.Open(t.Context(), poll)
 			if polling != nil {
-				t.Skipf("this system tells of no changes: %v", polling)
+				t.Skipf("this system has no change notifications: %v", polling)
 			}
 			defer func() {
 				if err := w.Close(); err != nil {
@@ -61,7 +61,7 @@ func TestWatcher(t *testing.T) {
 				func() { put(t, dir, "fn/deep/new/main.go", "package main // again") },
 			} {
 				do()
-				look = hears(t, w, targets, look)
+				look = awaitChange(t, w, targets, look)
 			}
 		})
 	}

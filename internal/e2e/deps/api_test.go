@@ -17,8 +17,8 @@ func public(folder string) bool {
 	return elements[0] != "cmd" && !slices.Contains(elements, "internal")
 }
 
-// api counts what a file of a public package exports, and checks that it needs no
-// type of an internal package.
+// api counts the identifiers that a file of a public package exports, and
+// checks that they use no type of an internal package.
 func (c *checker) api(file *ast.File) {
 	internal := map[string]bool{} // local names of internal packages
 	for _, spec := range file.Imports {
@@ -66,8 +66,8 @@ func (c *checker) apiSpec(spec ast.Spec, internal map[string]bool) {
 	}
 }
 
-// leaks notes where the type of an exported name uses an internal package. Fields
-// that are not exported may.
+// leaks reports the types of internal packages that an exported name uses.
+// Fields that are not exported may use them.
 func (c *checker) leaks(name string, of ast.Expr, internal map[string]bool) {
 	ast.Inspect(of, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -80,7 +80,7 @@ func (c *checker) leaks(name string, of ast.Expr, internal map[string]bool) {
 			return false
 		case *ast.SelectorExpr:
 			if id, ok := n.X.(*ast.Ident); ok && internal[id.Name] {
-				c.fault(n.Pos(), "%s is exported and uses %s.%s, which importers cannot name", name, id.Name, n.Sel.Name)
+				c.fault(n.Pos(), "%s is exported and uses %s.%s, which importers cannot use", name, id.Name, n.Sel.Name)
 			}
 		}
 		return true

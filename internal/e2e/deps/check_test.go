@@ -14,38 +14,38 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Check reads the Go files of the module whose root is fsys, and returns what
-// breaks the rules of the house, each as "file:line: what", by folder:
+// Check reads the Go files of the module whose root is fsys, and returns the
+// violations of these rules, each as "file:line: text", by folder:
 //
-//   - Each folder lies in a room.
-//   - A file imports only its own room and rooms of lower floors.
-//   - Below the top floor nothing prints, exits, reads flags or the environment,
-//     or makes its own context.
-//   - Below the top floor no string names a command-line flag: hints name options
+//   - Each folder belongs to an area.
+//   - A file imports only its own area and areas of lower layers.
+//   - Below the top layer nothing prints, exits, reads flags or the environment,
+//     or creates its own context.
+//   - Below the top layer no string names a command-line flag: hints name options
 //     by the constants of internal/hint.
-//   - Tests are free of these three, but import no command line. A package whose
-//     name ends in "test" is for tests, and only tests import it.
-//   - No package is named after nothing, like util.
+//   - Tests are exempt from these three, but must not import the command line. A
+//     package whose name ends in "test" is for tests, and only tests import it.
+//   - Package names describe the content: util is not allowed.
 //   - Each package has a doc.go with a package comment.
-//   - What public packages export uses no type of an internal package, and is at
-//     most 150 identifiers in all.
+//   - Public packages export no type of an internal package, and at most 150
+//     identifiers in all.
 //
-// Folders that the go command passes over are passed over here: testdata, other
-// modules, names that begin with "." or "_". It returns an error where it
-// cannot read or parse a file.
-func Check(fsys fs.FS, rooms []Room) ([]string, error) {
+// Folders that the go command ignores are ignored: testdata, other modules,
+// names that begin with "." or "_". Check returns an error if it cannot read or
+// parse a file.
+func Check(fsys fs.FS, areas []Area) ([]string, error) {
 	gomod, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {
 		return nil, fmt.Errorf("reading the module's go.mod: %w", err)
 	}
-	c := &checker{fsys: fsys, rooms: rooms, module: modfile.ModulePath(gomod), fset: token.NewFileSet()}
+	c := &checker{fsys: fsys, areas: areas, module: modfile.ModulePath(gomod), fset: token.NewFileSet()}
 	err = fs.WalkDir(fsys, ".", func(folder string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case !d.IsDir():
 			return nil
-		case passedOver(fsys, folder):
+		case isIgnored(fsys, folder):
 			return fs.SkipDir
 		}
 		return c.folder(folder)
@@ -56,7 +56,7 @@ func Check(fsys fs.FS, rooms []Room) ([]string, error) {
 	return c.faults, err
 }
 
-func passedOver(fsys fs.FS, folder string) bool {
+func isIgnored(fsys fs.FS, folder string) bool {
 	if folder == "." {
 		return false
 	}
@@ -68,8 +68,8 @@ func passedOver(fsys fs.FS, folder string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// forTests reports whether a package exists for tests: its name ends in "test",
-// as that of httptest, or it is e2e. A package called test is a command.
+// forTests reports whether a package is for tests: its name ends in "test", as
+// that of httptest, or it is e2e. A package called test is a command.
 func forTests(folder string) bool {
 	name := path.Base(folder)
 	return strings.HasSuffix(name, "test") && name != "test" || name == "e2e"
@@ -77,7 +77,7 @@ func forTests(folder string) bool {
 
 type checker struct {
 	fsys   fs.FS
-	rooms  []Room
+	areas  []Area
 	module string
 	fset   *token.FileSet
 	faults []string
@@ -85,7 +85,7 @@ type checker struct {
 	exported int
 }
 
-// fault notes what is wrong at a position.
+// fault adds a violation at a position.
 func (c *checker) fault(pos token.Pos, format string, args ...any) {
 	p := c.fset.Position(pos)
 	c.faults = append(c.faults, fmt.Sprintf("%s:%d: ", p.Filename, p.Line)+fmt.Sprintf(format, args...))
@@ -108,22 +108,22 @@ func (c *checker) folder(folder string) error {
 		}
 	}
 
-	room, ok := roomOf(folder, c.rooms)
+	area, ok := areaOf(folder, c.areas)
 	if !ok {
-		c.fault(files[names[0]].Package, "folder %s lies in no room: add it to internal/e2e/deps/rooms_test.go", folder)
+		c.fault(files[names[0]].Package, "folder %s belongs to no area: add it to internal/e2e/deps/areas_test.go", folder)
 		return nil
 	}
 	for _, name := range names {
 		if public(folder) && !strings.HasSuffix(name, "_test.go") {
 			c.api(files[name])
 		}
-		c.file(room, files[name], strings.HasSuffix(name, "_test.go") || forTests(folder))
+		c.file(area, files[name], strings.HasSuffix(name, "_test.go") || forTests(folder))
 	}
 	c.doc(folder, names, files)
 	return nil
 }
 
-// doc checks that a package is named after something, and says what it is for.
+// doc checks the name of a package and its package comment.
 func (c *checker) doc(folder string, names []string, files map[string]*ast.File) {
 	i := slices.IndexFunc(names, func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
 	if i < 0 {
@@ -132,7 +132,7 @@ func (c *checker) doc(folder string, names []string, files map[string]*ast.File)
 	first := files[names[i]]
 	switch first.Name.Name {
 	case "util", "utils", "common", "helpers", "misc":
-		c.fault(first.Name.Pos(), "package %s is named after nothing: say what it is", first.Name.Name)
+		c.fault(first.Name.Pos(), "package name %s does not describe the content", first.Name.Name)
 	}
 	doc, ok := files[path.Join(folder, "doc.go")]
 	switch {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestHouse(t *testing.T) {
-	faults, err := Check(os.DirFS("../../.."), Rooms())
+	faults, err := Check(os.DirFS("../../.."), Areas())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,15 +20,15 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// A room must not lie in another, or its floor would depend on the order of the
-// table.
-func TestRoomsAreApart(t *testing.T) {
-	rooms := Rooms()
-	for i, a := range rooms {
-		if slices.ContainsFunc(rooms[i+1:], func(b Room) bool {
+// An area must not be inside another, or its layer would depend on the order of
+// the table.
+func TestAreasAreDisjoint(t *testing.T) {
+	areas := Areas()
+	for i, a := range areas {
+		if slices.ContainsFunc(areas[i+1:], func(b Area) bool {
 			return strings.HasPrefix(a.Folder+"/", b.Folder+"/") || strings.HasPrefix(b.Folder+"/", a.Folder+"/")
 		}) {
-			t.Errorf("room %q lies in another, or stands there twice", a.Folder)
+			t.Errorf("area %q is inside another or is listed twice", a.Folder)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 		want   []string
 	}{
 		"Clean": {
-			reason: "lower floors and the own room may be imported, and so may other modules",
+			reason: "a file may import its own area, lower layers and other modules",
 			files: map[string]string{
 				"cmd/app/main.go":      "package main\n\nimport (\n\t\"fmt\"\n\t\"log\"\n\n\t_ \"x.test/house/cmd/app/sub\"\n\t_ \"x.test/house/high\"\n)\n\nfunc main() { fmt.Println(); log.Println() }",
 				"cmd/app/sub/doc.go":   "// Package sub is one.\npackage sub",
@@ -57,36 +57,36 @@ func TestCheck(t *testing.T) {
 			},
 		},
 		"Up": {
-			reason: "data flows down the floors and never back up",
+			reason: "a file must not import a higher layer",
 			files: map[string]string{
 				"low/doc.go": "// Package low is one.\npackage low\n\nimport _ \"x.test/house/high/part\"",
 			},
-			want: []string{"low/doc.go:4: imports high/part of floor 4: low is on floor 1, and imports only lower ones"},
+			want: []string{"low/doc.go:4: imports high/part of layer 4: low is on layer 1, and imports only lower ones"},
 		},
 		"UpOnOneSystem": {
-			reason: "a build constraint hides no import",
+			reason: "imports of files with build constraints are checked",
 			files: map[string]string{
 				"low/doc.go":         "// Package low is one.\npackage low",
 				"low/low_windows.go": "//go:build windows\n\npackage low\n\nimport _ \"x.test/house/high\"",
 			},
-			want: []string{"low/low_windows.go:5: imports high of floor 4: low is on floor 1, and imports only lower ones"},
+			want: []string{"low/low_windows.go:5: imports high of layer 4: low is on layer 1, and imports only lower ones"},
 		},
 		"Sideways": {
-			reason: "rooms of one floor do not know each other",
+			reason: "a file must not import another area of its layer",
 			files: map[string]string{
 				"high/doc.go": "// Package high is one.\npackage high\n\nimport _ \"x.test/house/tall\"",
 			},
-			want: []string{"high/doc.go:4: imports tall of floor 4: high is on floor 4, and imports only lower ones"},
+			want: []string{"high/doc.go:4: imports tall of layer 4: high is on layer 4, and imports only lower ones"},
 		},
 		"Test": {
-			reason: "a test may bring rooms together, print, and make a context",
+			reason: "a test may import any area, print, and create a context",
 			files: map[string]string{
 				"low/doc.go":      "// Package low is one.\npackage low",
 				"low/low_test.go": "package low_test\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\n\t_ \"x.test/house/high\"\n)\n\nfunc f() { fmt.Println(context.Background()) }",
 			},
 		},
 		"TestPackage": {
-			reason: "a package of fakes may do what a test may, and stays with the tests",
+			reason: "a package for tests has the rights of a test, and only tests may import it",
 			files: map[string]string{
 				"low/lowtest/doc.go":  "// Package lowtest is one.\npackage lowtest",
 				"low/lowtest/fake.go": "package lowtest\n\nimport \"os\"\n\nfunc f() { os.Exit(0) }",
@@ -96,7 +96,7 @@ func TestCheck(t *testing.T) {
 			want: []string{"low/doc.go:4: imports low/lowtest: that is for tests"},
 		},
 		"Test command": {
-			reason: "a package called test is one like any other",
+			reason: "a package called test is not for tests only",
 			files: map[string]string{
 				"high/test/doc.go": "// Package test is one.\npackage test\n\nimport \"os\"\n\nfunc f() { os.Exit(0) }",
 				"high/doc.go":      "// Package high is one.\npackage high\n\nimport _ \"x.test/house/high/test\"",
@@ -104,7 +104,7 @@ func TestCheck(t *testing.T) {
 			want: []string{"high/test/doc.go:6: uses os.Exit: that is for the command line"},
 		},
 		"CommandLine": {
-			reason: "nothing imports the command line, tests included",
+			reason: "only the command line itself imports the command line",
 			files: map[string]string{
 				"low/doc.go":      "// Package low is one.\npackage low\n\nimport _ \"x.test/house/cmd/app\"",
 				"low/low_test.go": "package low_test\n\nimport _ \"x.test/house/cmd/app/sub\"",
@@ -114,23 +114,23 @@ func TestCheck(t *testing.T) {
 				"low/low_test.go:3: imports cmd/app/sub: nothing imports the command line",
 			},
 		},
-		"NoRoom": {
-			reason: "a folder without a floor could import anything",
+		"NoArea": {
+			reason: "each folder must belong to an area",
 			files: map[string]string{
 				"attic/doc.go": "// Package attic is one.\npackage attic",
-				"lower/doc.go": "// Package lower is one: to begin like a room is not to lie in it.\npackage lower",
+				"lower/doc.go": "// Package lower is one: to begin like an area is not to lie in it.\npackage lower",
 				"high/doc.go":  "// Package high is one.\npackage high\n\nimport _ \"x.test/house/attic\"",
 				"root.go":      "// Package root is one.\npackage root",
 			},
 			want: []string{
-				"root.go:2: folder . lies in no room: add it to internal/e2e/deps/rooms_test.go",
-				"attic/doc.go:2: folder attic lies in no room: add it to internal/e2e/deps/rooms_test.go",
-				"high/doc.go:4: imports attic, which lies in no room",
-				"lower/doc.go:2: folder lower lies in no room: add it to internal/e2e/deps/rooms_test.go",
+				"root.go:2: folder . belongs to no area: add it to internal/e2e/deps/areas_test.go",
+				"attic/doc.go:2: folder attic belongs to no area: add it to internal/e2e/deps/areas_test.go",
+				"high/doc.go:4: imports attic, which belongs to no area",
+				"lower/doc.go:2: folder lower belongs to no area: add it to internal/e2e/deps/areas_test.go",
 			},
 		},
 		"Reserved": {
-			reason: "only the command line knows the process, the environment and the terminal",
+			reason: "only the command line uses the process, the environment and the terminal",
 			files: map[string]string{
 				"low/doc.go": "// Package low is one.\npackage low",
 				"low/low.go": `package low
@@ -174,29 +174,29 @@ func f() {
 			},
 		},
 		"Hidden": {
-			reason: "a variable that is named like a package is not the package",
+			reason: "a variable with the name of a package is not the package",
 			files: map[string]string{
 				"low/doc.go": "// Package low is one.\npackage low",
 				"low/low.go": "package low\n\nimport \"os\"\n\nvar _ = os.ErrExist\n\nfunc f(os interface{ Exit(int) }) { os.Exit(1) }",
 			},
 		},
 		"Flag": {
-			reason: "only the command line knows flags; tests may name them",
+			reason: "only the command line and tests may name flags",
 			files: map[string]string{
 				"low/doc.go":      "// Package low is one, and not for --flags.\npackage low\n\nconst a, b, c = \"run it without --offline\", \"--\", \"---- x\"",
 				"low/low_test.go": "package low_test\n\nconst a = \"--offline\"",
 			},
-			want: []string{"low/doc.go:4: names a flag in \"run it without --offline\": only the command line knows flags"},
+			want: []string{"low/doc.go:4: names a flag in \"run it without --offline\": only the command line may name flags"},
 		},
 		"Util": {
-			reason: "a package is named after what it holds",
+			reason: "a package name must describe the content",
 			files: map[string]string{
 				"low/util/doc.go": "// Package util is one.\npackage util",
 			},
-			want: []string{"low/util/doc.go:2: package util is named after nothing: say what it is"},
+			want: []string{"low/util/doc.go:2: package name util does not describe the content"},
 		},
 		"Leak": {
-			reason: "an importer can neither make nor name a value of an internal type",
+			reason: "exported names must not use types of internal packages",
 			files: map[string]string{
 				"low/doc.go": "// Package low is one.\npackage low",
 				"low/low.go": `package low
@@ -227,16 +227,16 @@ func (unseen) Method(secret.Event) { var _ secret.Event }
 				"low/internal/inner/doc.go": "// Package inner is one.\npackage inner\n\nimport \"x.test/house/low/internal/inner/more\"\n\nfunc F(more.T) {}",
 			},
 			want: []string{
-				"low/low.go:10: Options is exported and uses secret.Embedded, which importers cannot name",
-				"low/low.go:11: Options is exported and uses secret.Element, which importers cannot name",
-				"low/low.go:15: Alias is exported and uses secret.Aliased, which importers cannot name",
-				"low/low.go:17: Value is exported and uses secret.Value, which importers cannot name",
-				"low/low.go:19: Do is exported and uses secret.Event, which importers cannot name",
-				"low/low.go:20: Method is exported and uses secret.Result, which importers cannot name",
+				"low/low.go:10: Options is exported and uses secret.Embedded, which importers cannot use",
+				"low/low.go:11: Options is exported and uses secret.Element, which importers cannot use",
+				"low/low.go:15: Alias is exported and uses secret.Aliased, which importers cannot use",
+				"low/low.go:17: Value is exported and uses secret.Value, which importers cannot use",
+				"low/low.go:19: Do is exported and uses secret.Event, which importers cannot use",
+				"low/low.go:20: Method is exported and uses secret.Result, which importers cannot use",
 			},
 		},
 		"Large": {
-			reason: "a public API that grows without limit cannot be kept",
+			reason: "public packages export at most 150 identifiers",
 			files: map[string]string{
 				"low/doc.go":                "// Package low is one.\npackage low\n\nconst (\n" + strings.Repeat("X = 0\n", 149) + "x = 0\n)\n\ntype T[P any] struct{ F int }\n\nfunc (*T[P]) M() {}\nfunc (T[P]) m() {}",
 				"low/internal/inner/doc.go": "// Package inner is one.\npackage inner\n\nfunc F() {}",
@@ -244,7 +244,7 @@ func (unseen) Method(secret.Event) { var _ secret.Event }
 			want: []string{"public packages export 151 identifiers, and may export 150"},
 		},
 		"NoDoc": {
-			reason: "each package says what it is for, in the file where one looks for it",
+			reason: "each package must have a doc.go with a package comment",
 			files: map[string]string{
 				"high/high.go":       "// Package high is one.\npackage high",
 				"low/doc.go":         "package low",
@@ -258,14 +258,14 @@ func (unseen) Method(secret.Event) { var _ secret.Event }
 			},
 		},
 	}
-	rooms := []Room{{"cmd/app", 8}, {"high", 4}, {"tall", 4}, {"low", 1}}
+	areas := []Area{{"cmd/app", 8}, {"high", 4}, {"tall", 4}, {"low", 1}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fsys := fstest.MapFS{"go.mod": {Data: []byte("module x.test/house\n")}}
 			for file, text := range tc.files {
 				fsys[file] = &fstest.MapFile{Data: []byte(text)}
 			}
-			got, err := Check(fsys, rooms)
+			got, err := Check(fsys, areas)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,12 +283,12 @@ func TestCheckFails(t *testing.T) {
 		want   string
 	}{
 		"NoModule": {
-			reason: "without a module path no import could be told from a foreign one",
+			reason: "a missing go.mod is an error, because it has the module path",
 			fsys:   fstest.MapFS{},
 			want:   "reading the module's go.mod",
 		},
 		"NotGo": {
-			reason: "a file that cannot be read as Go is named, and not passed over",
+			reason: "an invalid Go file is an error with its name",
 			fsys: fstest.MapFS{
 				"go.mod":     {Data: []byte("module x.test/house\n")},
 				"low/doc.go": {Data: []byte("not Go")},

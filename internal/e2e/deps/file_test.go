@@ -10,7 +10,7 @@ import (
 )
 
 // reserved returns the packages, and the names in packages, that only the top
-// floor may use. A package without names is reserved as a whole.
+// layer may use. A package without names is reserved as a whole.
 func reserved() map[string][]string {
 	return map[string][]string{
 		"context": {"Background", "TODO"},
@@ -21,17 +21,17 @@ func reserved() map[string][]string {
 	}
 }
 
-// file checks what one file of a room imports and uses.
-func (c *checker) file(room Room, file *ast.File, test bool) {
-	bound := room.Floor < top && !test
+// file checks what one file of an area imports and uses.
+func (c *checker) file(area Area, file *ast.File, test bool) {
+	bound := area.Layer < top && !test
 	watched := map[string]string{} // local name of an import → its path
 	for _, spec := range file.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			continue // the parser has checked it
+			continue // The parser has checked the path.
 		}
 		if folder, ok := strings.CutPrefix(target, c.module+"/"); ok {
-			c.imports(room, folder, spec, test)
+			c.imports(area, folder, spec, test)
 		}
 		names, ok := reserved()[target]
 		switch {
@@ -52,7 +52,7 @@ func (c *checker) file(room Room, file *ast.File, test bool) {
 			c.uses(n, watched)
 		case *ast.BasicLit:
 			if bound && flagName.MatchString(n.Value) {
-				c.fault(n.Pos(), "names a flag in %s: only the command line knows flags", n.Value)
+				c.fault(n.Pos(), "names a flag in %s: only the command line may name flags", n.Value)
 			}
 		}
 		return true
@@ -63,19 +63,19 @@ func (c *checker) file(room Room, file *ast.File, test bool) {
 var flagName = regexp.MustCompile("(^|[ `'\"(])--[a-z][a-z-]+")
 
 // imports checks one import of this module.
-func (c *checker) imports(from Room, folder string, spec *ast.ImportSpec, test bool) {
-	to, ok := roomOf(folder, c.rooms)
+func (c *checker) imports(from Area, folder string, spec *ast.ImportSpec, test bool) {
+	to, ok := areaOf(folder, c.areas)
 	switch {
 	case !ok:
-		c.fault(spec.Pos(), "imports %s, which lies in no room", folder)
+		c.fault(spec.Pos(), "imports %s, which belongs to no area", folder)
 	case !test && forTests(folder):
 		c.fault(spec.Pos(), "imports %s: that is for tests", folder)
 	case to == from:
-	case to.Floor == top:
+	case to.Layer == top:
 		c.fault(spec.Pos(), "imports %s: nothing imports the command line", folder)
-	case !test && to.Floor >= from.Floor:
-		c.fault(spec.Pos(), "imports %s of floor %d: %s is on floor %d, and imports only lower ones",
-			folder, to.Floor, from.Folder, from.Floor)
+	case !test && to.Layer >= from.Layer:
+		c.fault(spec.Pos(), "imports %s of layer %d: %s is on layer %d, and imports only lower ones",
+			folder, to.Layer, from.Folder, from.Layer)
 	}
 }
 

@@ -133,7 +133,7 @@ func (c *child) crash() error {
 	for line := range 30 {
 		fmt.Fprintln(c.stderr, "line", line+1)
 	}
-	return errors.New("no heart to go on")
+	return errors.New("a simulated crash")
 }
 
 func (c *child) fork() error {
@@ -165,7 +165,7 @@ func (c *child) answer(ctx context.Context, name string, req *fnv1.RunFunctionRe
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case DiesInCall:
-		fmt.Fprintln(c.stderr, "this call is too much")
+		fmt.Fprintln(c.stderr, "a simulated crash in a call")
 		self, err := os.FindProcess(os.Getpid())
 		if err != nil {
 			return nil, err
@@ -202,7 +202,7 @@ func Start(t testing.TB, env ...string) (c *Child, line string) {
 	}
 	line, err = bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Errorf("the child said %q: %v", line, err)
+		t.Errorf("the child printed %q: %v", line, err)
 	}
 	return &Child{cmd, in}, strings.TrimSuffix(line, "\n")
 }

@@ -85,7 +85,7 @@ func dial(t *testing.T, sock string) *grpc.Client {
 func TestRunChildIsForChildrenOnly(t *testing.T) {
 	for _, args := range [][]string{nil, {"-test.v"}, {"-test.run", "x", "--insecure"}} {
 		if _, isChild := functiontest.RunChild(t.Context(), args, io.Discard); isChild {
-			t.Errorf("%q made a child", args)
+			t.Errorf("%q started a child", args)
 		}
 	}
 }
@@ -104,20 +104,20 @@ func TestChildServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := rsp.GetMeta().GetTag(); got != "hi" {
-		t.Errorf("got %q, want the literal answer", got)
+		t.Errorf("got %q, want the literal response", got)
 	}
 
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	if err := e2e.Await(t, cmd.Wait); err != nil {
-		t.Errorf("a child that is told to end should exit 0: %v", err)
+		t.Errorf("an interrupted child must exit with status 0: %v", err)
 	}
 	if _, err := bufio.NewReader(life).ReadString('\n'); err != nil {
-		t.Errorf("the lifeline carries no process id: %v", err)
+		t.Errorf("the lifeline has no process id: %v", err)
 	}
 	if n, err := life.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("the lifeline of a dead child gave %d, %v", n, err)
+		t.Errorf("reading the lifeline of an ended child: got %d, %v", n, err)
 	}
 }
 
@@ -147,25 +147,25 @@ func TestChildForks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := child.Kill(); err != nil {
-			t.Errorf("the child of the child is gone already: %v", err)
+			t.Errorf("the child of the child has ended: %v", err)
 		}
 	}
 }
 
 func TestChildInCall(t *testing.T) {
 	cases := map[string]struct {
-		reason    string
-		behaviour functiontest.Behavior
-		want      error
+		reason   string
+		behavior functiontest.Behavior
+		want     error
 	}{
-		"Dies":  {"the connection breaks", functiontest.DiesInCall, nil},
-		"Hangs": {"the caller has to give up", functiontest.HangsInCall, context.DeadlineExceeded},
+		"Dies":  {"a function that dies in a call closes the connection", functiontest.DiesInCall, nil},
+		"Hangs": {"a function that hangs in a call runs into the caller's timeout", functiontest.HangsInCall, context.DeadlineExceeded},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path, _ := lifeline(t)
 			sock := filepath.Join(filepath.Dir(path), "fn")
-			start(t, tc.behaviour, "", "--network=unix", "--address="+sock)
+			start(t, tc.behavior, "", "--network=unix", "--address="+sock)
 			c := dial(t, sock)
 			if err := c.WaitReady(t.Context()); err != nil {
 				t.Fatal(err)
@@ -186,25 +186,25 @@ func TestChildInCall(t *testing.T) {
 
 func TestChildMisbehaves(t *testing.T) {
 	cases := map[string]struct {
-		reason    string
-		behaviour functiontest.Behavior
-		flags     []string
-		exit      int
-		stderr    string
+		reason   string
+		behavior functiontest.Behavior
+		flags    []string
+		exit     int
+		stderr   string
 	}{
-		"Crashes":  {"a crash has a status and last words", functiontest.Crashes, nil, 3, "line 30\nno heart to go on\n"},
-		"NoFlag":   {"an old function does not know --network", functiontest.ServesTCP, []string{"--network=unix"}, 2, "flag provided but not defined: -network"},
-		"BadPlace": {"a child that cannot listen says why", functiontest.Serves, []string{"--address=nowhere"}, 3, "nowhere"},
+		"Crashes":  {"a crashed child has exit status 3 and writes to stderr", functiontest.Crashes, nil, 3, "line 30\na simulated crash\n"},
+		"NoFlag":   {"a function with TCP only has no flag --network", functiontest.ServesTCP, []string{"--network=unix"}, 2, "flag provided but not defined: -network"},
+		"BadPlace": {"a child that cannot listen reports the error", functiontest.Serves, []string{"--address=nowhere"}, 3, "nowhere"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			cmd, stderr := start(t, tc.behaviour, "", tc.flags...)
+			cmd, stderr := start(t, tc.behavior, "", tc.flags...)
 			_ = e2e.Await(t, cmd.Wait)
 			if got := cmd.ProcessState.ExitCode(); got != tc.exit {
 				t.Errorf("%s: exit %d, want %d", tc.reason, got, tc.exit)
 			}
 			if !strings.Contains(stderr.String(), tc.stderr) {
-				t.Errorf("%s: stderr %q does not hold %q", tc.reason, stderr, tc.stderr)
+				t.Errorf("%s: stderr %q does not contain %q", tc.reason, stderr, tc.stderr)
 			}
 		})
 	}

@@ -111,13 +111,13 @@ func TestLiteral(t *testing.T) {
 		tag    string
 		err    string
 	}{
-		"Nothing":      {reason: "a test that forgets the input should be told", input: `{}`, err: `reading the input of function "f": it has none of response, sequence, grpcError`},
-		"WrongType":    {reason: "an input of another shape is an error", input: `{"sequence": 1}`, err: `reading the input of function "f"`},
-		"WrongField":   {reason: "a misspelt response is an error, not an empty answer", input: `{"response": {"dessired": {}}}`, err: `reading the response in the input of function "f"`},
-		"SequenceZero": {reason: "no required resources means the first element", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, tag: "a"},
-		"SequenceOne":  {reason: "extra resources count", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, more: []string{`"extra_resources": {"x": {}}`}, tag: "b"},
-		"SequenceSum":  {reason: "both kinds of keys count, also if they are the same", input: `{"sequence": [{}, {}, {"meta": {"tag": "c"}}, {}]}`, more: []string{`"extra_resources": {"x": {}}`, `"required_resources": {"x": {}}`}, tag: "c"},
-		"SequencePast": {reason: "past the end means the last element", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, more: []string{`"extra_resources": {"x": {}}`, `"required_resources": {"x": {}, "y": {}}`}, tag: "b"},
+		"Nothing":      {reason: "an empty input is an error", input: `{}`, err: `reading the input of function "f": it has none of response, sequence, grpcError`},
+		"WrongType":    {reason: "a field of the wrong type is an error", input: `{"sequence": 1}`, err: `reading the input of function "f"`},
+		"WrongField":   {reason: "an unknown field of a response is an error", input: `{"response": {"dessired": {}}}`, err: `reading the response in the input of function "f"`},
+		"SequenceZero": {reason: "a request without required resources gets the first element", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, tag: "a"},
+		"SequenceOne":  {reason: "keys of extra resources are counted", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, more: []string{`"extra_resources": {"x": {}}`}, tag: "b"},
+		"SequenceSum":  {reason: "equal keys of required and extra resources are both counted", input: `{"sequence": [{}, {}, {"meta": {"tag": "c"}}, {}]}`, more: []string{`"extra_resources": {"x": {}}`, `"required_resources": {"x": {}}`}, tag: "c"},
+		"SequencePast": {reason: "more keys than elements select the last element", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, more: []string{`"extra_resources": {"x": {}}`, `"required_resources": {"x": {}, "y": {}}`}, tag: "b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

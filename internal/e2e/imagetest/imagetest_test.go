@@ -23,7 +23,7 @@ func TestTar(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.HasSuffix(content, make([]byte, 1024)) {
-		t.Error("its end is not written")
+		t.Error("the tar has no end-of-archive marker")
 	}
 	var got strings.Builder
 	for r := tar.NewReader(bytes.NewReader(content)); ; {
@@ -56,9 +56,9 @@ func TestImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if file.OS != "linux" || file.Architecture != runtime.GOARCH || len(file.Config.Entrypoint) != 1 || len(file.RootFS.DiffIDs) != 1 {
-		t.Errorf("its config is %+v", file)
+		t.Errorf("unexpected config %+v", file)
 	}
 	if id, err := layer.DiffID(); err != nil || id != file.RootFS.DiffIDs[0] {
-		t.Errorf("its layer is %v (%v), and not %v", file.RootFS.DiffIDs[0], err, id)
+		t.Errorf("got layer %v (%v), want %v", file.RootFS.DiffIDs[0], err, id)
 	}
 }

@@ -76,12 +76,12 @@ func TestPackageFile(t *testing.T) {
 func TestFailingStart(t *testing.T) {
 	p := open(t)
 	cases := map[string]struct {
-		reason    string
-		behaviour functiontest.Behavior
-		limit     time.Duration
-		want      string
+		reason   string
+		behavior functiontest.Behavior
+		limit    time.Duration
+		want     string
 	}{
-		"Crashes": {"the error quotes the last output", functiontest.Crashes, 0, "^starting function \"f\": it ended by itself \\(exit code 3\\); its last output:\n  line 12\n(  .*\n)+  no heart to go on$"},
+		"Crashes": {"the error quotes the last output", functiontest.Crashes, 0, "^starting function \"f\": it ended by itself \\(exit code 3\\); its last output:\n  line 12\n(  .*\n)+  a simulated crash$"},
 		"Hangs":   {"a function must answer within the timeout", functiontest.Hangs, 500 * time.Millisecond, `no answer within 500ms: .*; it wrote no output$`},
 		"Babbles": {"an answer that is not gRPC is an error", functiontest.Babbles, 0, `it answered "HTTP/1.1 404 Not Found" where gRPC was expected`},
 	}
@@ -89,7 +89,7 @@ func TestFailingStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := p.config()
 			config.StartTimeout = tc.limit
-			_, err := docker.New(config).Start(t.Context(), fn(p.image(t, tc.behaviour)))
+			_, err := docker.New(config).Start(t.Context(), fn(p.image(t, tc.behavior)))
 			if err == nil || !regexp.MustCompile(tc.want).MatchString(err.Error()) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 			}
@@ -138,13 +138,13 @@ func TestCancelledStart(t *testing.T) {
 
 func TestDiesInCall(t *testing.T) {
 	p := open(t)
-	dockerenginetest.Load(t, p.engine, named+"says", dockerenginetest.Function(t, functiontest.HangsInCall, func(f *v1.ConfigFile) { f.Config.Env = []string{"SAY=this call is too much"} }))
+	dockerenginetest.Load(t, p.engine, named+"says", dockerenginetest.Function(t, functiontest.HangsInCall, func(f *v1.ConfigFile) { f.Config.Env = []string{"SAY=a simulated crash in a call"} }))
 	heard := make(chan string, 9)
 	config := p.config()
 	config.Output = func(function, line string) { heard <- function + ": " + line }
 	instance := start(t, docker.New(config), fn(named+"says"))
 	defer end(t, instance)
-	if got := e2e.Receive(t, heard); got != "f: this call is too much" {
+	if got := e2e.Receive(t, heard); got != "f: a simulated crash in a call" {
 		t.Errorf("got output %q", got)
 	}
 	failed := make(chan error, 1)
@@ -153,7 +153,7 @@ func TestDiesInCall(t *testing.T) {
 	if _, err := p.engine.ContainerKill(t.Context(), name, client.ContainerKillOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	want := `calling function "f": it ended by itself (exit code 137); its last output:` + "\n  this call is too much"
+	want := `calling function "f": it ended by itself (exit code 137); its last output:` + "\n  a simulated crash in a call"
 	if err := e2e.Receive(t, failed); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

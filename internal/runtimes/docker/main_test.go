@@ -182,7 +182,7 @@ func answers(ctx context.Context, r function.Runner) error {
 	}
 	rsp, err := r.RunFunction(ctx, "f", req)
 	if err == nil && rsp.GetMeta().GetTag() != "hi" {
-		err = fmt.Errorf("got %q, want the literal answer", rsp.GetMeta().GetTag())
+		err = fmt.Errorf("got %q, want the literal response", rsp.GetMeta().GetTag())
 	}
 	return err
 }

@@ -188,7 +188,7 @@ func assertAnswers(t *testing.T, r function.Runner) {
 		return
 	}
 	if got := rsp.GetMeta().GetTag(); got != "hi" {
-		t.Errorf("got %q, want the literal answer", got)
+		t.Errorf("got %q, want the literal response", got)
 	}
 }
 

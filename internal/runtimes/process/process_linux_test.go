@@ -160,12 +160,12 @@ func TestBadFunctions(t *testing.T) {
 		last = append(last, fmt.Sprintf("  line %d\n", n+12))
 	}
 	cases := map[string]struct {
-		reason    string
-		behaviour functiontest.Behavior
-		timeout   time.Duration
-		want      string
+		reason   string
+		behavior functiontest.Behavior
+		timeout  time.Duration
+		want     string
 	}{
-		"Crashes": {"the error contains the exit status and the last lines", functiontest.Crashes, 0, `starting function "f": it ended by itself (exit status 3); its last output:` + "\n" + strings.Join(last, "") + "  no heart to go on"},
+		"Crashes": {"the error contains the exit status and the last lines", functiontest.Crashes, 0, `starting function "f": it ended by itself (exit status 3); its last output:` + "\n" + strings.Join(last, "") + "  a simulated crash"},
 		"Hangs":   {"a function must answer within the timeout", functiontest.Hangs, 2 * time.Second, "no answer within 2s: "},
 		"Babbles": {"an answer that is not gRPC is quoted immediately", functiontest.Babbles, 0, "where gRPC was expected; it wrote no output"},
 	}
@@ -173,7 +173,7 @@ func TestBadFunctions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			line := newLifeline(t)
 			p := process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t), StartTimeout: tc.timeout}}
-			_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeChild(t, tc.behaviour, line)})
+			_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeChild(t, tc.behavior, line)})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 			}

@@ -91,7 +91,7 @@ func (c *cache) RunFunction(ctx context.Context, name string, req *fnv1.RunFunct
 	}
 	rsp, err := c.runner.RunFunction(ctx, name, req)
 	if err == nil {
-		c.keep(k, rsp)
+		c.store(k, rsp)
 	}
 	return rsp, err
 }
@@ -116,9 +116,9 @@ func (c *cache) load(k key) *fnv1.RunFunctionResponse {
 	return e.response
 }
 
-// keep caches a response, readable by the owner only: it may contain connection
+// store caches a response, readable by the owner only: it may contain connection
 // details.
-func (c *cache) keep(k key, rsp *fnv1.RunFunctionResponse) {
+func (c *cache) store(k key, rsp *fnv1.RunFunctionResponse) {
 	ttl := min(lifetime(rsp), c.options.MaxTTL)
 	if ttl <= 0 {
 		return
@@ -126,7 +126,7 @@ func (c *cache) keep(k key, rsp *fnv1.RunFunctionResponse) {
 	b, err := encode(k, entry{response: rsp, expires: c.options.Now().Add(ttl)})
 	if err == nil && int64(len(b)) <= maxFile {
 		if err = fsx.WriteFile(pathOf(c.options.Dir, k), 0o600, b); err != nil {
-			err = fmt.Errorf("keeping a response: %w", err)
+			err = fmt.Errorf("caching a response: %w", err)
 		}
 	}
 	c.report(err)

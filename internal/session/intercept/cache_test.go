@@ -135,7 +135,7 @@ func TestSecondCall(t *testing.T) {
 				t.Errorf("%s: hit is %t", tc.reason, hit)
 			}
 			if diff := cmp.Diff(answer(tc.req, time.Hour), got, protocmp.Transform()); diff != "" {
-				t.Errorf("%s: the answer differs from the function's (-want +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: the response differs from the function's (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(sent, tc.req, protocmp.Transform()); diff != "" {
 				t.Errorf("the request was changed (-want +got):\n%s", diff)
@@ -230,7 +230,7 @@ func TestFilesAreTheOwners(t *testing.T) {
 	}
 	for _, private := range []string{"open-sesame", "secret-fn", "door"} {
 		if strings.Contains(string(data), private) {
-			t.Errorf("the file says %q, which is in the request only", private)
+			t.Errorf("the cache file contains %q from the request", private)
 		}
 	}
 	if runtime.GOOS == "windows" {
@@ -263,7 +263,7 @@ func TestUnusableFolder(t *testing.T) {
 					t.Error(err)
 				}
 			}
-		}, "keeping a response"},
+		}, "caching a response"},
 		"NoFolder": {"a folder can be replaced by a file", func(t *testing.T) (string, func()) {
 			dir := filepath.Join(t.TempDir(), "d")
 			return dir, func() {
@@ -277,9 +277,9 @@ func TestUnusableFolder(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir, spoil := tc.dir(t)
-			var said []progress.Event
+			var events []progress.Event
 			o := options(t, dir)
-			o.Progress = func(e progress.Event) { said = append(said, e) }
+			o.Progress = func(e progress.Event) { events = append(events, e) }
 			r := intercept.Cache(echo(time.Hour), o)
 			spoil()
 			for range 3 {
@@ -288,8 +288,8 @@ func TestUnusableFolder(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 				}
 			}
-			if len(said) != 1 || said[0].Kind != progress.Warning || !strings.Contains(said[0].Text, tc.want) {
-				t.Errorf("%s: it said %v", tc.reason, said)
+			if len(events) != 1 || events[0].Kind != progress.Warning || !strings.Contains(events[0].Text, tc.want) {
+				t.Errorf("%s: got the warnings %v", tc.reason, events)
 			}
 		})
 	}
@@ -312,14 +312,14 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var said []string
+			var events []string
 			o := options(t, t.TempDir())
-			o.Progress = func(e progress.Event) { said = append(said, e.Text) }
+			o.Progress = func(e progress.Event) { events = append(events, e.Text) }
 			if rsp := call(t, intercept.Cache(tc.runner, o), "fn", tc.req); rsp.GetMeta().GetTtl() == nil {
 				t.Errorf("%s: got %v", tc.reason, rsp)
 			}
-			if len(said) != 1 || !strings.Contains(said[0], tc.want) {
-				t.Errorf("%s: it said %q", tc.reason, said)
+			if len(events) != 1 || !strings.Contains(events[0], tc.want) {
+				t.Errorf("%s: got the warnings %q", tc.reason, events)
 			}
 		})
 	}

@@ -107,7 +107,7 @@ type UnstableError struct {
 
 // Error implements error.
 func (e *UnstableError) Error() string {
-	return fmt.Sprintf("function %q at step %q answers the same request in two ways", e.Function, e.Step)
+	return fmt.Sprintf("function %q at step %q gives two different responses to one request", e.Function, e.Step)
 }
 
 // Twice returns a Runner that calls r twice for each call. It returns the first

@@ -27,7 +27,7 @@ func TestCrosscheck(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := intercept.Crosscheck(intercept.Side{Name: "the builtin", Runner: says(t, tc.first)}, intercept.Side{Name: "the package", Runner: says(t, tc.second)})
+			r := intercept.Crosscheck(intercept.Side{Name: "the builtin", Runner: responding(t, tc.first)}, intercept.Side{Name: "the package", Runner: responding(t, tc.second)})
 			got, err := r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{})
 			if tc.want == "" {
 				if want := response(t, tc.first); err != nil || !proto.Equal(want, got) {
@@ -45,15 +45,15 @@ func TestCrosscheck(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	fails := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		return nil, errors.New("it is out")
+		return nil, errors.New("it is unavailable")
 	})
-	r := intercept.Crosscheck(intercept.Side{Name: "the builtin", Runner: says(t, "{}")}, intercept.Side{Name: "the package", Runner: fails})
-	if _, err := r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != "calling the package: it is out" {
+	r := intercept.Crosscheck(intercept.Side{Name: "the builtin", Runner: responding(t, "{}")}, intercept.Side{Name: "the package", Runner: fails})
+	if _, err := r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != "calling the package: it is unavailable" {
 		t.Errorf("got %v", err)
 	}
 }
 
-func says(t *testing.T, text string) function.Runner {
+func responding(t *testing.T, text string) function.Runner {
 	rsp := response(t, text)
 	return function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return rsp, nil

@@ -142,14 +142,14 @@ func TestIrregularFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := tc.put(path, outside); err != nil {
-				t.Skipf("this system makes none: %v", err)
+				t.Skipf("the system cannot create it: %v", err)
 			}
 			checkUse(t, tc.reason, dir, false)
 			if got := entryPath(t, r, dir); got != path {
-				t.Errorf("%s: the answer is kept as %s", tc.reason, got)
+				t.Errorf("%s: the response is cached as %s", tc.reason, got)
 			}
 			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-				t.Errorf("%s: the answer is not kept: %v, %v", tc.reason, info, err)
+				t.Errorf("%s: the response is not cached: %v, %v", tc.reason, info, err)
 			}
 			if after, err := os.ReadFile(outside); err != nil || !bytes.Equal(before, after) {
 				t.Errorf("%s: the file outside was changed: %v", tc.reason, err)
@@ -195,7 +195,7 @@ func TestPrune(t *testing.T) {
 				t.Fatal(err)
 			}
 			if gone := len(names(t, filepath.Dir(path))) == 0; gone != tc.wantRemoved || removed == 1 != tc.wantRemoved {
-				t.Errorf("%s: gone is %t, %d removed", tc.reason, gone, removed)
+				t.Errorf("%s: the file is removed: %t, with %d removed files", tc.reason, gone, removed)
 			}
 		})
 	}
@@ -204,7 +204,7 @@ func TestPrune(t *testing.T) {
 func TestPruneOtherFolders(t *testing.T) {
 	dir := t.TempDir()
 	if n, err := intercept.PruneCache(t.Context(), filepath.Join(dir, "absent"), noon); n != 0 || err != nil {
-		t.Errorf("a folder that is not there: got %d, %v", n, err)
+		t.Errorf("a missing folder: got %d, %v", n, err)
 	}
 	put(t, filepath.Join(dir, "f"), "x")
 	if _, err := intercept.PruneCache(t.Context(), filepath.Join(dir, "f"), noon); err == nil {

@@ -53,8 +53,8 @@ func Record(dir string, r function.Runner) function.Runner {
 		if ctx.Err() != nil {
 			return rsp, err
 		}
-		if keepErr := c.keep(filepath.Join(dir, file), rsp, err); keepErr != nil {
-			return nil, fmt.Errorf("recording the call of function %q: %w", name, keepErr)
+		if writeErr := c.write(filepath.Join(dir, file), rsp, err); writeErr != nil {
+			return nil, fmt.Errorf("recording the call of function %q: %w", name, writeErr)
 		}
 		return rsp, err
 	})
@@ -83,7 +83,7 @@ func fileName(name string) string {
 	return name[:min(len(name), longest)]
 }
 
-func (c call) keep(path string, rsp *fnv1.RunFunctionResponse, err error) error {
+func (c call) write(path string, rsp *fnv1.RunFunctionResponse, err error) error {
 	if err != nil {
 		c.Error = err.Error()
 	} else {
@@ -122,7 +122,7 @@ func (e *MissError) Error() string {
 	if e.Recorded == nil {
 		return fmt.Sprintf("no call of function %q at step %q is in recording %q", e.Function, e.Step, e.Dir)
 	}
-	return fmt.Sprintf("function %q at step %q is called with another request than in recording %q", e.Function, e.Step, e.Dir)
+	return fmt.Sprintf("function %q at step %q is called with a request that differs from recording %q", e.Function, e.Step, e.Dir)
 }
 
 // Replay returns a Runner that returns the responses of the recording in dir,

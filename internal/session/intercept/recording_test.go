@@ -60,7 +60,7 @@ func TestReplay(t *testing.T) {
 		"Long":     {"a function name can be long", strings.Repeat("f", 300), "s", first, first, "call 1 of " + strings.Repeat("f", 300), "", ""},
 		"Error":    {"a recorded error is returned", "broken", "s", first, first, "", "it is broken", ""},
 		"Secrets":  {"credentials are neither recorded nor compared", "f", "s", withSecret, strings.Replace(withSecret, secret, "b3RoZXI=", 1), "call 1 of f", "", ""},
-		"Changed":  {"an unknown request is an error with the most similar one", "f", "s", first, strings.Replace(first, "1}", "2}", 1), "", `function "f" at step "s" is called with another request than in recording`, "a"},
+		"Changed":  {"an unknown request is an error with the most similar one", "f", "s", first, strings.Replace(first, "1}", "2}", 1), "", `function "f" at step "s" is called with a request that differs from recording`, "a"},
 		"Nothing":  {"an unknown function has no similar request", "f", "s", "", first, "", `no call of function "f" at step "s" is in recording`, ""},
 		"OneStep":  {"calls of other steps are not similar", "f", "s", "", first, "", "no call", ""},
 		"WithTime": {"the time at which the XR became responsive is ignored", "f", "s", responsive("2026-01-01T00:00:00Z"), responsive("2026-02-02T00:00:00Z"), "call 1 of f", "", ""},
@@ -113,7 +113,7 @@ func refuse(t *testing.T, dir string, texts ...string) {
 		content, err := os.ReadFile(path)
 		for _, text := range texts {
 			if strings.Contains(string(content)+path, text) {
-				t.Errorf("%s holds %q", path, text)
+				t.Errorf("%s contains %q", path, text)
 			}
 		}
 		return err
@@ -147,7 +147,7 @@ func TestNearest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, miss.Recorded); diff != "" {
-		t.Errorf("another is nearer (-want +got):\n%s", diff)
+		t.Errorf("the most similar call (-want +got):\n%s", diff)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestReplayRefuses(t *testing.T) {
 	}
 	_, err := intercept.Replay(filepath.Join(t.TempDir(), "none")).RunFunction(t.Context(), "f", callRequest(t, first))
 	if err == nil || !strings.Contains(err.Error(), "opening recording") {
-		t.Errorf("a folder that is not there: got %v", err)
+		t.Errorf("a missing folder: got %v", err)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestRecordRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := intercept.Record(file, new(counter)).RunFunction(t.Context(), "f", callRequest(t, first)); err == nil || !strings.Contains(err.Error(), `recording the call of function "f"`) {
-		t.Errorf("a folder that is a file: got %v", err)
+		t.Errorf("a file in place of the folder: got %v", err)
 	}
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -199,7 +199,7 @@ func TestRecordRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	if kept, err := os.ReadDir(dir); err != nil || len(kept) > 0 {
-		t.Errorf("a call was kept that ended with its context: %v, %v", kept, err)
+		t.Errorf("a cancelled call was recorded: %v, %v", kept, err)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestTwice(t *testing.T) {
 		wantErr      string
 	}{
 		"Same":    {"equal responses pass", "f", same, "same", ""},
-		"Differs": {"different responses are an error with both", "f", new(counter), "", `function "f" at step "s" answers the same request in two ways`},
+		"Differs": {"different responses are an error with both", "f", new(counter), "", `function "f" at step "s" gives two different responses to one request`},
 		"Broken":  {"an error is returned at once", "broken", flaky, "", "it is broken"},
 	}
 	for name, tc := range cases {
@@ -233,7 +233,7 @@ func TestTwice(t *testing.T) {
 			}
 			var differ *intercept.UnstableError
 			if errors.As(err, &differ) && cmp.Equal(differ.First, differ.Second) {
-				t.Errorf("%s: both answers are %v", tc.reason, differ.First)
+				t.Errorf("%s: both responses are %v", tc.reason, differ.First)
 			}
 		})
 	}

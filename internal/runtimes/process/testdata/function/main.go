@@ -13,7 +13,7 @@ import (
 func main() {
 	args := os.Args[1:]
 	if len(args) > 1 && strings.HasPrefix(args[1], "/") {
-		args = append(args[:1], args[2:]...) // "behaviour /script flags…"
+		args = append(args[:1], args[2:]...) // "behavior /script flags…"
 	}
 	args = append(functiontest.ChildArgs(functiontest.Behavior(args[0]), ""), args[1:]...)
 	exit, _ := functiontest.RunChild(context.Background(), args, os.Stderr)

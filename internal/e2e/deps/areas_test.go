@@ -2,22 +2,22 @@ package deps_test
 
 import "strings"
 
-// A Room is a folder with one purpose, and all folders below it.
-type Room struct {
+// An Area is a folder with one purpose, and all folders below it.
+type Area struct {
 	// Folder is its path from the root of the module, with slashes.
 	Folder string
-	// Floor says what it may import: rooms of lower floors, and itself.
-	Floor int
+	// Layer limits the imports: areas of lower layers, and the area itself.
+	Layer int
 }
 
-// top is the floor of the command line: the one that knows the terminal, the
-// environment and the process.
+// top is the layer of the command line, the only one that uses the terminal,
+// the environment and the process.
 const top = 8
 
-// Rooms returns every room of this module, from the top floor down. A new room
-// is a new line here, on the lowest floor that has what it needs below.
-func Rooms() []Room {
-	return []Room{
+// Areas returns all areas of this module, from the top layer down. A new area
+// needs a row, on the lowest layer above its imports.
+func Areas() []Area {
+	return []Area{
 		{"cmd/xfn", top},
 
 		{"internal/e2e", 7},
@@ -58,7 +58,7 @@ func Rooms() []Room {
 		{"internal/progress", 0},
 		{"internal/fieldpath", 0},
 
-		// Floor 0 imports these.
+		// Layer 0 imports these.
 		{"internal/proc", -1},
 
 		// Package proc imports these.
@@ -67,12 +67,12 @@ func Rooms() []Room {
 	}
 }
 
-// roomOf returns the room that a folder lies in.
-func roomOf(folder string, rooms []Room) (Room, bool) {
-	for _, r := range rooms {
+// areaOf returns the area that contains a folder.
+func areaOf(folder string, areas []Area) (Area, bool) {
+	for _, r := range areas {
 		if folder == r.Folder || strings.HasPrefix(folder, r.Folder+"/") {
 			return r, true
 		}
 	}
-	return Room{}, false
+	return Area{}, false
 }
