@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// told is an image whose manifest has a field that no type of ours has.
+// unknownField is an image whose manifest has a field that no Go type has.
 type told struct{ v1.Image }
 
 func (i told) RawManifest() ([]byte, error) {
@@ -37,12 +37,12 @@ func TestAnnotate(t *testing.T) {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if got := string(raw(t, img.RawManifest)); !strings.Contains(got, `"later":{"n":12345678901234567890}`) {
-		t.Errorf("a field is gone: %s", got)
+		t.Errorf("an unknown field was removed: %s", got)
 	}
 	if img, err = oci.Annotate(img, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(raw(t, img.RawManifest)); strings.Contains(got, "annotations") {
-		t.Errorf("without annotations there is no such field: %s", got)
+		t.Errorf("without annotations the manifest has the field: %s", got)
 	}
 }

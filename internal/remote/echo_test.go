@@ -19,8 +19,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// answers are what a hostile registry says, in which {header} is the
-// Authorization that it got, and {password} what that stands for.
+// answers are responses of a hostile registry. {header} stands for the received
+// Authorization header, and {password} for its password.
 var answers = map[string]string{
 	"Body":         "HTTP/1.1 400 Bad Request\r\nContent-Length: 1000\r\n\r\n{\"errors\":[{\"code\":\"DENIED\",\"message\":\"{header}\"}]}",
 	"Code":         "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n{\"errors\":[{\"code\":\"{password}\"}]}",
@@ -44,8 +44,8 @@ var answers = map[string]string{
 	"Continuation": "HTTP/1.1 100 {password}\r\nX\r\n\r\n",
 }
 
-// hostile lets everybody log in, and answers all else as it is told, or the
-// token server's requests.
+// hostile accepts every login, and responds with answer to all other requests,
+// or to the requests of the token server.
 func hostile(challenge, answer string, atToken bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Authorization")
@@ -66,7 +66,7 @@ func hostile(challenge, answer string, atToken bool) http.HandlerFunc {
 	}
 }
 
-// Whatever a registry repeats of the credentials, nobody reads it.
+// No error or event contains credentials that a registry repeats.
 func TestNoCanary(t *testing.T) {
 	blob := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 10}
 	does := map[string]func(*testing.T, *remote.Client, name.Repository) error{
@@ -115,7 +115,7 @@ func TestNoCanary(t *testing.T) {
 	}
 }
 
-// said keeps what is told.
+// recorder records progress events.
 type said struct {
 	mu    sync.Mutex
 	lines []string
@@ -127,7 +127,7 @@ func (s *said) take(e progress.Event) {
 	s.lines = append(s.lines, e.Text)
 }
 
-// Where credentials come from is told once for each registry.
+// The source of credentials is reported once for each registry.
 func TestSourcesAreTold(t *testing.T) {
 	one := remotetest.Serve(t, remotetest.Handler())
 	two := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))

@@ -187,7 +187,7 @@ func TestLock(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := lock.Parse("l", text); err != nil {
-				t.Errorf("what was made cannot be read: %v", err)
+				t.Errorf("the encoded lock cannot be parsed: %v", err)
 			}
 		})
 	}
@@ -336,10 +336,10 @@ func TestNamed(t *testing.T) {
 	i := full().Functions[0]
 	for _, name := range []string{"f", "acme/f", "acme-f", "registry.example.org/acme/f", i.Reference} {
 		if !i.Named(name) {
-			t.Errorf("it is not called %q", name)
+			t.Errorf("Named(%q) is false, want true", name)
 		}
 	}
 	if i.Named("acme") || i.Named("") {
-		t.Error("it is called by what is not its name")
+		t.Error("Named returned true for a wrong name")
 	}
 }

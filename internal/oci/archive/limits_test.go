@@ -91,8 +91,8 @@ func TestOpenDockerLayerTypes(t *testing.T) {
 		stored string
 		want   types.MediaType
 	}{
-		"Plain": {"as docker save writes them", string(layer), types.OCIUncompressedLayer},
-		"Zstd":  {"as newer tools write them", zipped.String(), types.OCILayerZStd},
+		"Plain": {"a plain tar, as docker save writes it, is accepted", string(layer), types.OCIUncompressedLayer},
+		"Zstd":  {"a compressed layer, as newer tools write it, is accepted", zipped.String(), types.OCILayerZStd},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
