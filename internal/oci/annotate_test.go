@@ -12,9 +12,9 @@ import (
 )
 
 // unknownField is an image whose manifest has a field that no Go type has.
-type told struct{ v1.Image }
+type unknownField struct{ v1.Image }
 
-func (i told) RawManifest() ([]byte, error) {
+func (i unknownField) RawManifest() ([]byte, error) {
 	raw, err := i.Image.RawManifest()
 	return []byte(strings.Replace(string(raw), "{", `{"annotations":{"old":"1"},"later":{"n":12345678901234567890},`, 1)), err
 }
@@ -22,7 +22,7 @@ func (i told) RawManifest() ([]byte, error) {
 func TestAnnotate(t *testing.T) {
 	src, _ := randomImage(t)
 	want := map[string]string{"a": "b", "empty": "", "text": "one, <two>"}
-	img, err := oci.Annotate(told{src}, want)
+	img, err := oci.Annotate(unknownField{src}, want)
 	if err != nil {
 		t.Fatal(err)
 	}

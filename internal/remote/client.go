@@ -134,9 +134,10 @@ type keychain struct {
 	tell  progress.Func
 
 	mu sync.Mutex
-	// told has the lines that were reported, and sources the source for each target.
-	told    map[string]bool
-	sources map[string]string
+	// reported has the lines that were reported, and sources the source for
+	// each target.
+	reported map[string]bool
+	sources  map[string]string
 }
 
 // The sources of credentials that have no name.
@@ -149,7 +150,7 @@ const (
 const maxKnown = 1000
 
 func newKeychain(inner authn.Keychain, tell progress.Func) *keychain {
-	return &keychain{inner: inner, tell: tell, told: map[string]bool{}, sources: map[string]string{}}
+	return &keychain{inner: inner, tell: tell, reported: map[string]bool{}, sources: map[string]string{}}
 }
 
 func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
@@ -167,13 +168,13 @@ func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Au
 	k.mu.Lock()
 	if len(k.sources) >= maxKnown {
 		clear(k.sources)
-		clear(k.told)
+		clear(k.reported)
 	}
 	k.sources[target.String()] = source
-	told := k.told[line]
-	k.told[line] = true
+	reported := k.reported[line]
+	k.reported[line] = true
 	k.mu.Unlock()
-	if !told {
+	if !reported {
 		k.tell.Step(line)
 	}
 	return auth, nil

@@ -97,17 +97,17 @@ func TestNoCanary(t *testing.T) {
 		for _, challenge := range []string{"Basic", "Bearer", "Token"} {
 			for doing, do := range does {
 				t.Run(kind+"/"+challenge+"/"+doing, func(t *testing.T) {
-					var said said
+					var got recorder
 					host := remotetest.Serve(t, hostile(strings.Replace(challenge, "Token", "Bearer", 1), answer, challenge == "Token"))
 					login := authn.AuthConfig{Username: user, Password: password}
-					c := fast(remote.Options{Keychain: keys{&credentials.Credential{Authenticator: authn.FromConfig(login), Source: "a file"}}, Progress: said.take})
+					c := fast(remote.Options{Keychain: keys{&credentials.Credential{Authenticator: authn.FromConfig(login), Source: "a file"}}, Progress: got.record})
 					repo := repository(t, host, "gold/image")
 					if err := c.Explain(repo.Tag("v1"), do(t, c, repo)); err != nil {
-						said.lines = append(said.lines, err.Error(), string(hint.Of(err)))
+						got.lines = append(got.lines, err.Error(), string(hint.Of(err)))
 					}
-					all := strings.ToLower(strings.Join(said.lines, "\n"))
+					all := strings.ToLower(strings.Join(got.lines, "\n"))
 					if len(all) == 0 || strings.Contains(all, password) || strings.Contains(all, "z29sz") {
-						t.Errorf("it says:\n%s", all)
+						t.Errorf("a credential is shown, or nothing:\n%s", all)
 					}
 				})
 			}
@@ -116,12 +116,12 @@ func TestNoCanary(t *testing.T) {
 }
 
 // recorder records progress events.
-type said struct {
+type recorder struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (s *said) take(e progress.Event) {
+func (s *recorder) record(e progress.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = append(s.lines, e.Text)
@@ -132,15 +132,15 @@ func TestSourcesAreTold(t *testing.T) {
 	one := remotetest.Serve(t, remotetest.Handler())
 	two := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
 	o := configured(t, auths(two, auth{"username": user, "password": password}))
-	var said said
-	o.Progress = said.take
+	var got recorder
+	o.Progress = got.record
 	c := fast(o)
 	for _, host := range []string{one, two, one, two} {
 		if _, err := push(t, c, host); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{one + ": no credentials", two + ": credentials of ~/config.json"}, said.lines); diff != "" {
+	if diff := cmp.Diff([]string{one + ": no credentials", two + ": credentials of ~/config.json"}, got.lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -182,7 +182,7 @@ func TestExplain(t *testing.T) {
 			get(&tls.CertificateVerificationError{Err: errors.New("x509: certificate signed by unknown authority")}),
 			`the certificate of registry "r.example" cannot be trusted: x509: certificate signed by unknown authority`, "CA",
 		},
-		"PlainHTTP":   {"a public registry must support TLS", get(http.ErrSchemeMismatch), `registry "r.example" speaks plain HTTP, which is used with loopback and private addresses only`, "{plain-http}"},
+		"PlainHTTP":   {"a public registry must support TLS", get(http.ErrSchemeMismatch), `registry "r.example" uses plain HTTP, which is allowed only for loopback and private addresses`, "{plain-http}"},
 		"Broken":      {"a broken connection is not an unreachable registry", get(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}), `the connection to registry "r.example" broke: connection reset by peer`, ""},
 		"Half":        {"an invalid response header is a broken answer", get(fmt.Errorf("x: %w", textproto.ProtocolError("malformed MIME header"))), `registry "r.example" sent a broken answer: malformed MIME header`, ""},
 		"EOF":         {"a closed connection is an error", get(io.EOF), `registry "r.example" closed the connection early`, ""},

@@ -20,14 +20,14 @@ import (
 
 // An otherHost is a server to which a registry redirects. It records all
 // requests.
-type stranger struct {
+type otherHost struct {
 	mu     sync.Mutex
 	heard  strings.Builder
 	asked  int
 	answer http.Handler
 }
 
-func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *otherHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	s.asked++
@@ -41,7 +41,7 @@ func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve returns a host name for the server, because clients refuse redirects to
 // private addresses.
-func (s *stranger) serve(t *testing.T, serve func(testing.TB, http.Handler) string) string {
+func (s *otherHost) serve(t *testing.T, serve func(testing.TB, http.Handler) string) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(serve(t, s))
 	if err != nil {
@@ -57,11 +57,11 @@ var logins = map[string]authn.AuthConfig{
 	"token":    {RegistryToken: password},
 }
 
-func checkHeard(t *testing.T, s *stranger) {
+func checkHeard(t *testing.T, s *otherHost) {
 	t.Helper()
 	for _, secret := range []string{password, "Z29sZDpzM2NyZXQ", "opensesame", "Cookie", "Authorization"} {
 		if strings.Contains(s.heard.String(), secret) {
-			t.Errorf("the stranger heard %q:\n%s", secret, s.heard.String())
+			t.Errorf("the other host received %q:\n%s", secret, s.heard.String())
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 		for kind, login := range logins {
 			for _, challenge := range []string{"Basic", "Bearer"} {
 				t.Run(name+"/"+challenge+"/"+kind, func(t *testing.T) {
-					other := &stranger{answer: remotetest.Embedded(t)}
+					other := &otherHost{answer: remotetest.Embedded(t)}
 					address := other.serve(t, remotetest.Serve)
 					host := remotetest.Serve(t, guardedRegistry(challenge, "http://{host}/token", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						if r.Method == http.MethodHead {
@@ -159,8 +159,8 @@ func TestTokenServers(t *testing.T) {
 			return c.Explain(ref, err)
 		}
 		t.Run("Redirect/"+kind, func(t *testing.T) {
-			other := &stranger{}
-			server := &stranger{answer: redirect("http://" + other.serve(t, remotetest.Serve) + "/token")}
+			other := &otherHost{}
+			server := &otherHost{answer: redirect("http://" + other.serve(t, remotetest.Serve) + "/token")}
 			host := remotetest.Serve(t, guardedRegistry("Bearer", "http://"+server.serve(t, remotetest.Serve)+"/token", http.NotFoundHandler()))
 			if err := pull(t, login, host); err == nil || server.asked == 0 {
 				t.Errorf("got %v after %d requests", err, server.asked)
@@ -168,13 +168,13 @@ func TestTokenServers(t *testing.T) {
 			checkHeard(t, other)
 		})
 		t.Run("Downgrade/"+kind, func(t *testing.T) {
-			other := &stranger{}
+			other := &otherHost{}
 			host := remotetest.ServeTLS(t, guardedRegistry("Bearer", "http://"+other.serve(t, remotetest.Serve)+"/token", http.NotFoundHandler()))
 			o := login
 			o.InsecureSkipTLSVerify = true
 			checkError(t, "an HTTPS registry with an HTTP token server is an error", pull(t, o, host), "https", "")
 			if other.asked != 0 {
-				t.Errorf("the token server heard\n%s", other.heard.String())
+				t.Errorf("the token server received\n%s", other.heard.String())
 			}
 		})
 		t.Run("Plain/"+kind, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestTokenServers(t *testing.T) {
 
 // A redirect from HTTPS to plain HTTP is refused.
 func TestNoDowngrade(t *testing.T) {
-	other := &stranger{}
+	other := &otherHost{}
 	address := other.serve(t, remotetest.Serve)
 	host := remotetest.ServeTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v2/" {
@@ -219,7 +219,7 @@ func TestPlainHTTP(t *testing.T) {
 		t.Errorf("without the option, got %v after %d TLS handshakes", err, counted.tls)
 	}
 	_, err := push(t, fast(plain), remotetest.ServeTLS(t, remotetest.Handler()))
-	checkError(t, "a server with TLS is an error", err, `" speaks HTTPS, and was spoken to in plain HTTP`, "leave out {plain-http}")
+	checkError(t, "a server with TLS is an error", err, `" requires HTTPS, but the request used plain HTTP`, "leave out {plain-http}")
 }
 
 // hellos counts connections that begin with TLS.

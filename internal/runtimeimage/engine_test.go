@@ -59,7 +59,7 @@ func TestFromEngine(t *testing.T) {
 		t.Errorf("got %v", digests)
 	}
 	_, err = runtimeimage.FromEngine(t.Context(), engine, "xfn.test/none:v1", runtimeimage.Options{TempDir: temp})
-	if want := `taking a runtime image out of the engine: the engine does not have image "xfn.test/none:v1"`; err == nil || err.Error() != want || !strings.Contains(string(hint.Of(err)), "docker pull xfn.test/none:v1") {
+	if want := `reading a runtime image from the engine: the engine does not have image "xfn.test/none:v1"`; err == nil || err.Error() != want || !strings.Contains(string(hint.Of(err)), "docker pull xfn.test/none:v1") {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {

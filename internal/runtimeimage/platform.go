@@ -57,7 +57,7 @@ func index(there []v1.Platform, want v1.Platform) (int, error) {
 	}
 	for other, p := range there {
 		if other != n && p.Equals(there[n]) {
-			return 0, hint.Wrap(fmt.Errorf("there are two images for %s", p), "name a place that holds one of them")
+			return 0, hint.Wrap(fmt.Errorf("there are two images for %s", p), "name a source that contains only one of them")
 		}
 	}
 	return n, nil

@@ -389,7 +389,7 @@ func assertHoldsLittle(t *testing.T, dir string) {
 		}
 	}
 	if diff := cmp.Diff(map[string]int{"anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1}, polled); diff != "" {
-		t.Errorf("what the supervisor waits by (-want +got):\n%s", diff)
+		t.Errorf("the supervisor's descriptors for polling (-want +got):\n%s", diff)
 	}
 	if exe, err := os.Readlink(filepath.Join(dir, "exe")); err != nil || !strings.HasPrefix(exe, "/memfd:") {
 		t.Errorf("the supervisor runs from %q (%v), not from memory", exe, err)

@@ -60,7 +60,7 @@ func TestJoinCosign(t *testing.T) {
 	before, img := cosigned(t), must[v1.Image](t)(signature.Append(cosigned(t), s))
 	m, old := must[*v1.Manifest](t)(img.Manifest()), must[*v1.Manifest](t)(before.Manifest())
 	if diff := cmp.Diff(old.Layers, m.Layers[:3]); diff != "" {
-		t.Errorf("what cosign wrote, -before +after:\n%s", diff)
+		t.Errorf("cosign's layers changed, -before +after:\n%s", diff)
 	}
 	theirs := must[*signature.PublicKey](t)(signature.ParsePublicKey(file(t, "cosign.pub"), nil))
 	if n := theirs.Count(must[[]signature.Signature](t)(signature.Read(img)), cosignedDigest); n != 2 {

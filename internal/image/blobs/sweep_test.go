@@ -127,7 +127,7 @@ func TestKilled(t *testing.T) {
 	s := source{data: content}
 	must(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
 	if diff := cmp.Diff([]int64{int64(len(content) / 2)}, s.asked); diff != "" {
-		t.Errorf("it was not resumed (-want +got):\n%s", diff)
+		t.Errorf("the fetch was not resumed (-want +got):\n%s", diff)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestFetchBesideAnother(t *testing.T) {
 	s := source{data: content}
 	must(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
 	if diff := cmp.Diff([]int64{0}, s.asked); diff != "" {
-		t.Errorf("it took what another writes (-want +got):\n%s", diff)
+		t.Errorf("the fetch used the file of a running process (-want +got):\n%s", diff)
 	}
 	kill()
 	if u := sweep(t, d, map[v1.Hash]bool{desc.Digest: true}, false); u.Leftovers != 1 || u.Blobs != 0 {

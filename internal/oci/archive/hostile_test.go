@@ -87,7 +87,7 @@ func TestOpenRefuses(t *testing.T) {
 		members []member
 		want    string
 	}{
-		"Nothing":        {"a tar without an image is an error", []member{{name: "a", text: "b"}}, "it is no image"},
+		"Nothing":        {"a tar without an image is an error", []member{{name: "a", text: "b"}}, "it is not an image"},
 		"NoIndex":        {"a layout must have an index", []member{marker}, "it has no index.json"},
 		"BadIndex":       {"the index must be JSON", []member{marker, {name: "index.json", text: "{"}}, "index.json is not valid"},
 		"NoImages":       {"an empty index is an error", layoutOf(""), "lists no image"},

@@ -140,7 +140,7 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"Empty":        {"an empty stream is an error", nil, "the file is empty"},
 		"Text":         {"a text is not a tar", bytes.Repeat([]byte("hello\n"), 1000), "it is not a tar file"},
-		"NoImage":      {"a tar without an image is an error", tarOf(t, member{name: "a", text: "b"}), "it is no image"},
+		"NoImage":      {"a tar without an image is an error", tarOf(t, member{name: "a", text: "b"}), "it is not an image"},
 		"CutPlain":     {"a truncated stream is an error", half(whole), "the tar file is cut off"},
 		"CutGzip":      {"a truncated gzip stream is an error", half(zipped), "the tar file is cut off"},
 		"CutZstd":      {"a truncated zstd stream is an error", append(zstandard(t, half(whole)), half(zstandard(t, whole))...), "the tar file is cut off"},

@@ -52,7 +52,7 @@ var flags = []string{
 // maxLines limits the quoted output of the compiler.
 const maxLines = 40
 
-const nameMainPackage = "name the directory of the main package, the one that holds func main"
+const nameMainPackage = "name the directory of the main package, the one with func main"
 
 // Build compiles the main package in opts.Dir: static (no cgo), stripped, and
 // without paths, VCS stamps or anything else that differs between machines. If go
@@ -107,13 +107,14 @@ func build(ctx context.Context, opts Options) (err error) {
 type CompileError struct {
 	// Dir is the directory of the package, and Target "GOOS/GOARCH".
 	Dir, Target string
-	// Said are the last lines of go build's output. Their paths are relative to Dir.
-	Said string
+	// Output has the last lines of go build's output. Their paths are
+	// relative to Dir.
+	Output string
 }
 
 // Error includes the output of go build.
 func (e *CompileError) Error() string {
-	return fmt.Sprintf("compiling %q for %s: go build failed:\n%s", e.Dir, e.Target, e.Said)
+	return fmt.Sprintf("compiling %q for %s: go build failed:\n%s", e.Dir, e.Target, e.Output)
 }
 
 // explain returns why the go command failed with err, after it wrote said.
@@ -124,7 +125,7 @@ func explain(ctx context.Context, opts Options, err error, said string) error {
 	case said == "":
 		return err
 	}
-	err = &CompileError{Dir: opts.Dir, Target: opts.GOOS + "/" + opts.GOARCH, Said: said}
+	err = &CompileError{Dir: opts.Dir, Target: opts.GOOS + "/" + opts.GOARCH, Output: said}
 	if strings.Contains(said, "no Go files in") {
 		return hint.Wrap(err, nameMainPackage)
 	}

@@ -147,7 +147,7 @@ func setting(t *testing.T, binary []byte, key string) string {
 func TestBuildObeysFlags(t *testing.T) {
 	dir := module(t, map[string]string{"main.go": program, "extra.go": "//go:build extra\n\npackage main\n\nfunc init() { println(\"extra\") }\n"})
 	if bytes.Equal(build(t, options(t, dir)), build(t, options(t, dir, "GOFLAGS=-tags=extra"))) {
-		t.Error("the tags of GOFLAGS made no difference")
+		t.Error("the tags of GOFLAGS were ignored")
 	}
 }
 
@@ -283,7 +283,7 @@ func TestBuildTakesFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Section(".symtab") != nil {
-		t.Error("the binary is not stripped any more")
+		t.Error("the binary is not stripped")
 	}
 	opts = options(t, dir)
 	opts.Flags = []string{"-nonsense"}

@@ -191,7 +191,7 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	case <-ctx.Done():
 		return Credential{}, ctx.Err()
 	}
-	if a, ok := k.said[q]; ok && k.s.Now().Sub(a.at) < fresh {
+	if a, ok := k.answers[q]; ok && k.s.Now().Sub(a.at) < fresh {
 		return a.Credential, nil
 	}
 	path, err := proc.LookPath(q.program, k.s.Env)
@@ -209,7 +209,7 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	if auth != (authn.AuthConfig{}) {
 		a.Credential = Credential{authn.FromConfig(auth), "credential helper " + q.program}
 	}
-	k.said[q] = a
+	k.answers[q] = a
 	return a.Credential, nil
 }
 

@@ -106,7 +106,7 @@ type endedError struct {
 }
 
 func (e endedError) Error() string {
-	return fmt.Sprintf("it ended by itself (%s)%s", e.state, e.out.Quote())
+	return fmt.Sprintf("it ended unexpectedly (%s)%s", e.state, e.out.Quote())
 }
 
 // ended returns how the process ended. Call it after done is closed.
