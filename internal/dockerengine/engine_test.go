@@ -47,7 +47,7 @@ func TestNegotiation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := e.ClientVersion(); got > version.APIVersion && len(got) >= len(version.APIVersion) {
-		t.Errorf("got %s, but the engine speaks %s", got, version.APIVersion)
+		t.Errorf("got %s, but the engine supports %s", got, version.APIVersion)
 	}
 	platform, err := e.Platform(t.Context())
 	if err != nil || platform.String() != version.Os+"/"+version.Arch {

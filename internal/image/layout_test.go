@@ -49,7 +49,7 @@ func TestOpenLocal(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 			continue
 		}
-		if what != "docker save" { // A Docker archive has no manifest of its own.
+		if what != "docker save" { // A Docker archive contains no manifest.
 			same(t, img, arm)
 		}
 		got, err := img.ConfigName()

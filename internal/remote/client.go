@@ -130,8 +130,8 @@ func newTransport(o Options) http.RoundTripper {
 // A keychain resolves credentials by another one. It reports once for each registry
 // where they come from, remembers that for errors, and marks the other's errors.
 type keychain struct {
-	inner authn.Keychain
-	tell  progress.Func
+	inner  authn.Keychain
+	report progress.Func
 
 	mu sync.Mutex
 	// reported has the lines that were reported, and sources the source for
@@ -142,15 +142,15 @@ type keychain struct {
 
 // The sources of credentials that have no name.
 const (
-	nobody  = "nobody"
-	unnamed = ""
+	anonymous = "anonymous"
+	unnamed   = ""
 )
 
 // maxKnown limits the memory of a keychain in a long-running process.
 const maxKnown = 1000
 
-func newKeychain(inner authn.Keychain, tell progress.Func) *keychain {
-	return &keychain{inner: inner, tell: tell, reported: map[string]bool{}, sources: map[string]string{}}
+func newKeychain(inner authn.Keychain, report progress.Func) *keychain {
+	return &keychain{inner: inner, report: report, reported: map[string]bool{}, sources: map[string]string{}}
 }
 
 func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
@@ -163,7 +163,7 @@ func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Au
 		source, line = c.Source, line+" of "+c.Source
 	}
 	if auth == authn.Anonymous {
-		source, line = nobody, target.RegistryStr()+": no credentials"
+		source, line = anonymous, target.RegistryStr()+": no credentials"
 	}
 	k.mu.Lock()
 	if len(k.sources) >= maxKnown {
@@ -175,7 +175,7 @@ func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Au
 	k.reported[line] = true
 	k.mu.Unlock()
 	if !reported {
-		k.tell.Step(line)
+		k.report.Step(line)
 	}
 	return auth, nil
 }

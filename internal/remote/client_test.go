@@ -206,7 +206,7 @@ func TestCredentials(t *testing.T) {
 		},
 		"NoHelper": {
 			"the error names the missing credential helper", func(string) any { return map[string]string{"credsStore": "absent"} },
-			`reading the credentials for registry "127.0.0.1:`, "take its name out of ~/config.json",
+			`reading the credentials for registry "127.0.0.1:`, "remove its name from ~/config.json",
 		},
 		"Broken": {
 			"the error names the invalid configuration", func(string) any { return json.RawMessage(`{"auths":`) },

@@ -68,7 +68,7 @@ func uploadTo(ctx context.Context, c *remote.Client, repo name.Repository, b rem
 		return remote.Upload{}, err
 	}
 	found, err := u.Find(ctx, b.Descriptor)
-	if err != nil || found.There {
+	if err != nil || found.Exists {
 		return remote.Upload{}, err
 	}
 	return u.Upload(ctx, b, found)

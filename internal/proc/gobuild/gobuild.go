@@ -94,11 +94,11 @@ func build(ctx context.Context, opts Options) (err error) {
 	cmd.Env = environment(opts, work)
 	cmd.WaitDelay = grace
 	proc.KillGroup(cmd)
-	var said proc.Output
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output proc.Output
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		said.Flush()
-		return explain(ctx, opts, err, strings.TrimSpace(said.Last(maxLines)))
+		output.Flush()
+		return explain(ctx, opts, err, strings.TrimSpace(output.Last(maxLines)))
 	}
 	return checkProgram(out)
 }
@@ -117,16 +117,16 @@ func (e *CompileError) Error() string {
 	return fmt.Sprintf("compiling %q for %s: go build failed:\n%s", e.Dir, e.Target, e.Output)
 }
 
-// explain returns why the go command failed with err, after it wrote said.
-func explain(ctx context.Context, opts Options, err error, said string) error {
+// explain returns why the go command failed with err, after it wrote output.
+func explain(ctx context.Context, opts Options, err error, output string) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case said == "":
+	case output == "":
 		return err
 	}
-	err = &CompileError{Dir: opts.Dir, Target: opts.GOOS + "/" + opts.GOARCH, Output: said}
-	if strings.Contains(said, "no Go files in") {
+	err = &CompileError{Dir: opts.Dir, Target: opts.GOOS + "/" + opts.GOARCH, Output: output}
+	if strings.Contains(output, "no Go files in") {
 		return hint.Wrap(err, nameMainPackage)
 	}
 	return err

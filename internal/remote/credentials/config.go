@@ -198,7 +198,7 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	if err != nil || strings.ContainsAny(suffix, `/\`) {
 		return Credential{}, hint.Wrap(
 			fmt.Errorf("%q names the credential helper %q, and there is no such program on PATH", f.name, q.program),
-			fmt.Sprintf("install the program, or take its name out of %s", f.name),
+			fmt.Sprintf("install the program, or remove its name from %s", f.name),
 		)
 	}
 	auth, err := k.run(ctx, path, q)

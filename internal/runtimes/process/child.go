@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// termGrace is how long a function may take to end after the request to.
+	// termGrace is the time for a function to end before it is killed.
 	termGrace = 2 * time.Second
 	// killGrace is how long the kernel may take to end a killed process.
 	killGrace = 5 * time.Second
