@@ -62,8 +62,7 @@ func innermost(err error) error {
 	}
 }
 
-// An engineError is an error of the engine, without the prefix of the client
-// library.
+// An engineError is an engine's error without the prefix of the client library.
 type engineError struct{ error }
 
 func (s engineError) Error() string {

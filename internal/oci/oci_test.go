@@ -347,7 +347,7 @@ type full struct{ err error }
 
 func (f full) Write([]byte) (int, error) { return 0, f.err }
 
-func TestCompressorSaysWhenFull(t *testing.T) {
+func TestCompressorFullDisk(t *testing.T) {
 	want := errors.New("no space left on device")
 	zw := oci.NewCompressor(full{want})
 	_, err := zw.Write(make([]byte, 10<<20))

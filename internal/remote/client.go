@@ -134,8 +134,7 @@ type keychain struct {
 	report progress.Func
 
 	mu sync.Mutex
-	// reported has the lines that were reported, and sources the source for
-	// each target.
+	// reported has the reported lines, and sources the source for each target.
 	reported map[string]bool
 	sources  map[string]string
 }

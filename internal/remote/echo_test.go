@@ -128,7 +128,7 @@ func (s *recorder) record(e progress.Event) {
 }
 
 // The source of credentials is reported once for each registry.
-func TestSourcesAreTold(t *testing.T) {
+func TestSourcesAreReported(t *testing.T) {
 	one := remotetest.Serve(t, remotetest.Handler())
 	two := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
 	o := configured(t, auths(two, auth{"username": user, "password": password}))

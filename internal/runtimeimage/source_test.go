@@ -247,7 +247,7 @@ func TestFromSourceStops(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-func TestFromSourceSaysWhatItDoes(t *testing.T) {
+func TestFromSourceProgress(t *testing.T) {
 	var mu sync.Mutex
 	var steps []string
 	opts, dir := options(t), source(t, program)

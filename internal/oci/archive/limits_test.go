@@ -127,7 +127,7 @@ func oneDescriptor(layers []v1.Layer) (*v1.Descriptor, error) {
 }
 
 // The last of several files with one name is used, as by tar.
-func TestOpenTakesTheLast(t *testing.T) {
+func TestOpenUsesTheLast(t *testing.T) {
 	docker := func(text string) member { return member{name: "manifest.json", text: text} }
 	config := member{name: "c", text: `{"rootfs":{"type":"layers","diff_ids":[]}}`}
 	f := open(t, file(t, tarOf(t, docker("not JSON"), config, docker(`[{"Config":"c"}]`))))

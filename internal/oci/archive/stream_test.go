@@ -203,7 +203,7 @@ func TestReadStops(t *testing.T) {
 }
 
 // An error of the stream's reader is returned.
-func TestReadSaysWhatFailed(t *testing.T) {
+func TestReadReturnsReaderError(t *testing.T) {
 	data := archives(t)["Unordered"]
 	broken := errors.New("the engine went away")
 	for _, n := range []int{0, 300, 700, len(data) / 2, len(data) - 1024} {

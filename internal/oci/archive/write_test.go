@@ -85,7 +85,7 @@ func (l flippedLayer) Compressed() (io.ReadCloser, error) {
 }
 
 // A full disk is an error, and leaves no partial file.
-func TestWriteSaysWhenFull(t *testing.T) {
+func TestWriteFullDisk(t *testing.T) {
 	full := errors.New("no space left on device")
 	img := image(t, "linux", "amd64")
 	whole := len(write(t, img))

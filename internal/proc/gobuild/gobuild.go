@@ -107,8 +107,7 @@ func build(ctx context.Context, opts Options) (err error) {
 type CompileError struct {
 	// Dir is the directory of the package, and Target "GOOS/GOARCH".
 	Dir, Target string
-	// Output has the last lines of go build's output. Their paths are
-	// relative to Dir.
+	// Output has the last lines of go build, with paths relative to Dir.
 	Output string
 }
 

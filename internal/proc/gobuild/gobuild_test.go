@@ -263,9 +263,9 @@ func assertEmpty(t *testing.T, dir string) {
 	}
 }
 
-// TestBuildTakesFlags checks that the flags of the options apply after those of
+// TestBuildAppliesFlags checks that the flags of the options apply after those of
 // Build.
-func TestBuildTakesFlags(t *testing.T) {
+func TestBuildAppliesFlags(t *testing.T) {
 	dir := module(t, map[string]string{
 		"main.go":  "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n",
 		"extra.go": "//go:build extra\n\npackage main\n\nfunc init() { println(\"only-with-a-tag\") }\n",
