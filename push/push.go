@@ -206,7 +206,7 @@ func (w *work) sendBlobs(ctx context.Context, find func(context.Context, v1.Desc
 func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) (err error) {
 	up := remote.Upload{Mounted: found.At != name.Repository{}}
 	b.Progress = w.advance
-	if !w.dry && !found.There {
+	if !w.dry && !found.Exists {
 		err = oci.RetryMismatch(func() error {
 			up, err = w.to.Upload(ctx, b, found)
 			return err
@@ -215,7 +215,7 @@ func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) 
 			return err
 		}
 	}
-	if found.There || up.Mounted || w.dry {
+	if found.Exists || up.Mounted || w.dry {
 		w.advance(b.Size)
 	}
 	w.mu.Lock()
@@ -223,7 +223,7 @@ func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) 
 	w.ready++
 	w.traffic.Retried += up.Again
 	switch {
-	case found.There:
+	case found.Exists:
 		w.traffic.Skipped += b.Size
 	case up.Mounted:
 		w.traffic.Mounted += b.Size

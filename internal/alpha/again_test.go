@@ -59,7 +59,7 @@ functions:
 		result, err := alpha.Run(t.Context(), alpha.Request{
 			XR:          xr,
 			Composition: decoded(t, map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, spec)}),
-		}, run.runner(t, &passed{}), store)
+		}, run.runner(t, &reconciled{}), store)
 		if err != nil {
 			t.Fatal(err)
 		}

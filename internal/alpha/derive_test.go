@@ -16,7 +16,7 @@ const (
 
 // derive composes an existing Till that has a status. The function and the
 // template add readiness checks or connection details.
-func derive(t *testing.T, byFunction, byTemplate string) *passed {
+func derive(t *testing.T, byFunction, byTemplate string) *reconciled {
 	t.Helper()
 	w := world{
 		existing: []string{

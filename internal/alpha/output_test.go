@@ -27,13 +27,13 @@ func TestOutput(t *testing.T) {
 	}.run(t).ok(t)
 	out := p.Output()
 	if diff := cmp.Diff(object(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}, status: {ref: r, `+conditions+`}}`), out.XR); diff != "" {
-		t.Errorf("the XR has its identity, and the status that was patched (-want +got):\n%s", diff)
+		t.Errorf("the XR has its identity and the patched status (-want +got):\n%s", diff)
 	}
 	if got := out.Full["spec"].(map[string]any); len(got["resourceRefs"].([]any)) != 2 || got["slots"] != int64(4) {
 		t.Errorf("Full has the spec of the XR in the store: got %v", got)
 	}
 	if diff := cmp.Diff(out.XR["status"], out.Full["status"]); diff != "" {
-		t.Errorf("and the same status:\n%s", diff)
+		t.Errorf("the full XR has another status:\n%s", diff)
 	}
 	marks := func(name string) string {
 		return `annotations: {crossplane.io/composition-resource-name: ` + name + `}, labels: {crossplane.io/composite: stall, crossplane.io/claim-name: claim, crossplane.io/claim-namespace: market}, ownerReferences: [` + owner + `]`
@@ -103,7 +103,7 @@ spec: {claimRef: {name: claim, namespace: market}, writeConnectionSecretToRef: {
 	before := given.DeepCopy()
 	for _, literal := range []bool{false, true} {
 		xr, store := alpha.Cluster(given, observed, objects(object(t, secret)))
-		p := &passed{}
+		p := &reconciled{}
 		w := world{functions: map[string]func(*fnio.FunctionIO){"f": desires(`{name: kept, resource: {apiVersion: v1, kind: Box, metadata: {name: kept}}}`)}}
 		result, err := alpha.Run(t.Context(), alpha.Request{
 			XR: xr, LiteralDeletion: literal,
@@ -125,7 +125,7 @@ spec: {claimRef: {name: claim, namespace: market}, writeConnectionSecretToRef: {
 		}
 		refs := xr.Object["spec"].(map[string]any)["resourceRefs"].([]any)
 		if diff := cmp.Diff(map[string]any{"apiVersion": "v1", "kind": "Box", "name": "kept"}, refs[0]); diff != "" || len(refs) != 3 {
-			t.Errorf("the XR refers to what is observed (-want +got):\n%s", diff)
+			t.Errorf("the XR refers to all observed resources (-want +got):\n%s", diff)
 		}
 		again, _ := alpha.Cluster(given, nil, nil)
 		if xr.GetUID() == "" || again.GetUID() != xr.GetUID() {

@@ -112,7 +112,7 @@ functions:
 	p := w.run(t).ok(t)
 	first, second := p.input(t, 0), p.input(t, 1)
 	if diff := cmp.Diff(first.Observed, second.Observed); diff != "" {
-		t.Errorf("what exists is the same for both, whatever the first returns:\n%s", diff)
+		t.Errorf("the observed state differs between the functions:\n%s", diff)
 	}
 	if first.Config == nil || second.Config != nil {
 		t.Errorf("each function gets only its own config: got %v and %v", first.Config, second.Config)

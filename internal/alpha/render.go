@@ -39,7 +39,7 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 		if d.Deleted {
 			out.Notes = append(out.Notes, fmt.Sprintf("composed resource %q, %s %q, is deleted", d.Name, d.Object.GetKind(), d.Object.GetName()))
 		} else {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("composed resource %q, %s %q, is left behind: nothing wants it any more, and it is not deleted", d.Name, d.Object.GetKind(), d.Object.GetName()))
+			out.Warnings = append(out.Warnings, fmt.Sprintf("composed resource %q, %s %q, is left behind: it is no longer desired, but is not deleted", d.Name, d.Object.GetKind(), d.Object.GetName()))
 		}
 	}
 	for _, c := range got.Composed {

@@ -14,8 +14,8 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// renderRequest is a request for an XR that has a Secret, with a template and a
-// function.
+// renderRequest returns a request for an XR that has a Secret, with a template
+// and a function.
 func renderRequest(t *testing.T) alpha.Request {
 	t.Helper()
 	c, err := alpha.Decode(object(t, `
@@ -54,7 +54,7 @@ func resources(t *testing.T, texts ...string) []*unstructured.Unstructured {
 	return all
 }
 
-// functionOf is a Runner of a function that changes what it gets.
+// functionOf returns a Runner of a function that changes its input.
 func functionOf(t *testing.T, change func(*fnio.FunctionIO)) alpha.ContainerRunner {
 	return alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		io, err := fnio.Decode(req.Input)
@@ -93,10 +93,10 @@ func TestRender(t *testing.T) {
 		names = append(names, o.Name)
 	}
 	if diff := cmp.Diff([]string{"bolt", "kept"}, names); diff != "" {
-		t.Errorf("Secrets that no annotation says to be composed are none (-want +got):\n%s", diff)
+		t.Errorf("Secrets without the annotation are not composed resources (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]any{"mine": "eA==", "key": "dmFsdWU="}, got.ConnectionDetails["data"]); diff != "" {
-		t.Errorf("the details are the XR's own, and those that derive from its resources (-want +got):\n%s", diff)
+		t.Errorf("connection details are the XR's own and those of its resources (-want +got):\n%s", diff)
 	}
 	kinds := []any{got.XR["kind"], got.ConnectionDetails["kind"]}
 	for _, doc := range append(got.Composed, got.Results...) {
@@ -131,12 +131,12 @@ func TestRenderFull(t *testing.T) {
 	}
 }
 
-// TestRenderLeftBehind: what a function drops that has a template is deleted
-// by the documentation, and left behind by the code.
+// TestRenderLeftBehind checks dropped resources that have a template: they are
+// deleted, or kept with LiteralDeletion.
 func TestRenderLeftBehind(t *testing.T) {
 	for literal, want := range map[bool][2]string{
 		false: {`composed resource "bolt", Bolt "alpha-x", is deleted`, ""},
-		true:  {"", `composed resource "bolt", Bolt "alpha-x", is left behind: nothing wants it any more, and it is not deleted`},
+		true:  {"", `composed resource "bolt", Bolt "alpha-x", is left behind: it is no longer desired, but is not deleted`},
 	} {
 		req := renderRequest(t)
 		req.LiteralDeletion = literal
@@ -150,7 +150,8 @@ func TestRenderLeftBehind(t *testing.T) {
 	}
 }
 
-// TestRenderUnrendered: what is missing from the output is warned of.
+// TestRenderUnrendered checks that a resource that could not be rendered causes
+// a warning.
 func TestRenderUnrendered(t *testing.T) {
 	req := renderRequest(t)
 	req.XR.Object["spec"] = "text"
@@ -175,6 +176,6 @@ func TestRenderFails(t *testing.T) {
 	broken := errors.New("broken")
 	_, err = alpha.Render(t.Context(), alpha.ContainerRunnerFunc(func(context.Context, alpha.ContainerRequest) ([]byte, error) { return nil, broken }), renderRequest(t), nil)
 	if !errors.Is(err, broken) || errors.As(err, &fatal) {
-		t.Errorf("got %v, want what is no result", err)
+		t.Errorf("got %v, want an error that is not a Fatal result", err)
 	}
 }

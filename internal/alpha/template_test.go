@@ -477,7 +477,7 @@ func TestBootstrap(t *testing.T) {
 		t.Errorf("a desired resource has no fields of the existing one: got %v", got)
 	}
 	if diff := cmp.Diff(value(t, `{"drawers": 2}`), got["spec"]); diff != "" {
-		t.Errorf("but its template's spec (-want +got):\n%s", diff)
+		t.Errorf("the desired resource has its template's spec (-want +got):\n%s", diff)
 	}
 	wantDetails := []fnio.ExplicitConnectionDetail{{Name: "binary", Value: "\ufffd"}, {Name: "key", Value: "v"}}
 	if diff := cmp.Diff(wantDetails, observed.ConnectionDetails); diff != "" {

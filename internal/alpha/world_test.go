@@ -88,8 +88,8 @@ func overlay(obj, over map[string]any) {
 	}
 }
 
-// A passed is a world after a reconcile.
-type passed struct {
+// A reconciled is a world after a reconcile.
+type reconciled struct {
 	*alpha.Result
 	err   error
 	store *alpha.Store
@@ -97,9 +97,9 @@ type passed struct {
 	requests []alpha.ContainerRequest
 }
 
-func (w world) run(t *testing.T) *passed {
+func (w world) run(t *testing.T) *reconciled {
 	t.Helper()
-	p := &passed{store: alpha.NewStore()}
+	p := &reconciled{store: alpha.NewStore()}
 	var existing []*unstructured.Unstructured
 	for _, text := range w.existing {
 		existing = append(existing, objects(object(t, text))...)
@@ -118,7 +118,7 @@ func (w world) run(t *testing.T) *passed {
 	return p
 }
 
-func (w world) runner(t *testing.T, p *passed) alpha.ContainerRunner {
+func (w world) runner(t *testing.T, p *reconciled) alpha.ContainerRunner {
 	return alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		p.requests = append(p.requests, req)
 		if f, ok := w.raw[req.Image]; ok {
@@ -138,7 +138,7 @@ func (w world) runner(t *testing.T, p *passed) alpha.ContainerRunner {
 }
 
 // input returns the input of the i-th function.
-func (p *passed) input(t *testing.T, i int) *fnio.FunctionIO {
+func (p *reconciled) input(t *testing.T, i int) *fnio.FunctionIO {
 	t.Helper()
 	io, err := fnio.Decode(p.requests[i].Input)
 	if err != nil {
@@ -148,7 +148,7 @@ func (p *passed) input(t *testing.T, i int) *fnio.FunctionIO {
 }
 
 // ok fails the test if the reconcile failed.
-func (p *passed) ok(t *testing.T) *passed {
+func (p *reconciled) ok(t *testing.T) *reconciled {
 	t.Helper()
 	if p.err != nil {
 		t.Fatal(p.err)
@@ -157,7 +157,7 @@ func (p *passed) ok(t *testing.T) *passed {
 }
 
 // stored returns an object of the store, or nil.
-func (p *passed) stored(kind, name string) map[string]any {
+func (p *reconciled) stored(kind, name string) map[string]any {
 	for _, o := range p.store.Objects() {
 		if o.GetKind() == kind && o.GetName() == name {
 			return o.Object
@@ -168,7 +168,7 @@ func (p *passed) stored(kind, name string) map[string]any {
 
 // failed fails the test unless the reconcile failed with an error with that
 // suffix.
-func (p *passed) failed(t *testing.T, reason, want string) {
+func (p *reconciled) failed(t *testing.T, reason, want string) {
 	t.Helper()
 	if p.err == nil || p.err.Error() != want {
 		t.Errorf("%s: got error\n%v, want\n%s", reason, p.err, want)

@@ -41,7 +41,7 @@ func (f *fake) Start(_ context.Context, fn runtimes.Function) (*runtimes.Instanc
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}
 	if strings.Contains(string(text), "broken") {
-		err := &gobuild.CompileError{Dir: fn.Package, Target: "linux/amd64", Said: "# f\n./main.go:3:2: undefined: broken"}
+		err := &gobuild.CompileError{Dir: fn.Package, Target: "linux/amd64", Output: "# f\n./main.go:3:2: undefined: broken"}
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}
 	f.count(fn.Name, 1)

@@ -117,7 +117,7 @@ func (t Text) failure(r Round) Section {
 	what, text := "not rendered", err.Error()
 	var ce *gobuild.CompileError
 	if errors.As(err, &ce) {
-		what, text = "not built", placed(ce.Dir, ce.Said)
+		what, text = "not built", placed(ce.Dir, ce.Output)
 	}
 	switch {
 	case r.Good == nil:

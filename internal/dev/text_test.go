@@ -31,7 +31,7 @@ func TestSections(t *testing.T) {
 		{Severity: "Warning", Message: "mind\nthe \x1b[31mgap"}, {Severity: "Fatal", Message: "no more"},
 	}}}}}
 	compile := fmt.Errorf("starting function %q: %w", "f", &gobuild.CompileError{
-		Dir: "fn", Target: "linux/amd64", Said: "# f\n./main.go:3:2: undefined: x\n\tmain.go:1:1: there\nsub/s.go:4: syntax error\ngo: go.mod:3: bad",
+		Dir: "fn", Target: "linux/amd64", Output: "# f\n./main.go:3:2: undefined: x\n\tmain.go:1:1: there\nsub/s.go:4: syntax error\ngo: go.mod:3: bad",
 	})
 	failed := suite.Outcome{Suite: "s", Case: "c", Status: suite.Failed, Failures: []suite.Failure{{Path: "s.yaml", Line: 3, Failure: check.Failure{Text: "no golden", Hint: "write it with " + hint.Update}}}}
 	cases := map[string]struct {

@@ -114,7 +114,7 @@ func firstSocket(paths []string) (Endpoint, error) {
 	}
 	if there == "" {
 		return Endpoint{}, hint.Wrap(fmt.Errorf("no container engine found: none of %s is a socket", strings.Join(paths, ", ")),
-			"start Docker or podman, or say where one is by DOCKER_HOST or DOCKER_CONTEXT")
+			"start Docker or podman, or set DOCKER_HOST or DOCKER_CONTEXT")
 	}
 	return Endpoint{Host: "unix://" + there, From: "the default"}, nil
 }

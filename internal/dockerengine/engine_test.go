@@ -25,12 +25,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// beStranger is an environment variable with the path of a socket. It makes
+// beOtherUser is an environment variable with the path of a socket. It makes
 // this test binary open the socket.
-const beStranger = "XFN_ENGINE_TEST_SOCKET"
+const beOtherUser = "XFN_ENGINE_TEST_SOCKET"
 
 func TestMain(m *testing.M) {
-	if socket := os.Getenv(beStranger); socket != "" {
+	if socket := os.Getenv(beOtherUser); socket != "" {
 		_, err := dockerengine.Open(stdcontext.Background(), dockerengine.Endpoint{Host: "unix://" + socket, From: "DOCKER_HOST"}, "", "xfn/test")
 		fmt.Printf("%v\nhint: %s\n", err, hint.Of(err))
 		return
@@ -47,7 +47,7 @@ func TestNegotiation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := e.ClientVersion(); got > version.APIVersion && len(got) >= len(version.APIVersion) {
-		t.Errorf("got %s, but the engine speaks %s", got, version.APIVersion)
+		t.Errorf("got %s, but the engine supports %s", got, version.APIVersion)
 	}
 	platform, err := e.Platform(t.Context())
 	if err != nil || platform.String() != version.Os+"/"+version.Arch {
@@ -87,7 +87,7 @@ func TestOpenFails(t *testing.T) {
 	_ = l.Close()
 	missing := filepath.Join(t.TempDir(), "docker.sock")
 	cases := map[string]struct{ reason, host, want, hint string }{
-		"Missing": {"the socket does not exist", "unix://" + missing, "connecting to the container engine at unix://" + missing + " (DOCKER_HOST): the socket does not exist", "start it, or say where one is by DOCKER_HOST"},
+		"Missing": {"the socket does not exist", "unix://" + missing, "connecting to the container engine at unix://" + missing + " (DOCKER_HOST): the socket does not exist", "start it, or set DOCKER_HOST"},
 		"Nobody":  {"no server listens at the address", "tcp://" + nobody, "connecting to the container engine at tcp://" + nobody + " (DOCKER_HOST): connection refused", "start it, or"},
 		"Web":     {"the server is not an engine", serve(t, http.NotFound), "404 page not found", ""},
 		"SSH":     {"an address must not contain a password", "ssh://ada:secret@x", "plain-text password is not supported", ""},
@@ -107,8 +107,8 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// TestPermission checks that a user without permission is told the group of the
-// socket.
+// TestPermission checks that the error for a user without permission names the
+// group of the socket.
 func TestPermission(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change the user")
@@ -134,7 +134,7 @@ func TestPermission(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(e2e.Context(t), self)
-		cmd.Env = []string{beStranger + "=" + socket}
+		cmd.Env = []string{beOtherUser + "=" + socket}
 		cmd.SysProcAttr = asNobody()
 		out, err := cmd.CombinedOutput()
 		want := fmt.Sprintf("connecting to the container engine at unix://%s (DOCKER_HOST): permission denied; the group of its socket is %q\nhint: add yourself to the group (sudo usermod -aG %s $USER)", socket, group, group)
@@ -201,8 +201,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestPullProgress checks that progress adds up all layers, and ends with the
-// total.
+// TestPullProgress checks that progress is the sum of all layers, and ends with
+// the total.
 func TestPullProgress(t *testing.T) {
 	e, err := open(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		for _, line := range []string{

@@ -40,7 +40,7 @@ func (e *Engine) Explain(ctx context.Context, err error) error {
 	case isBroken(err):
 		return &ConnectionError{e.endpoint, fmt.Sprintf("the connection to %s broke: %v", e.endpoint, innermost(err)), err}
 	default:
-		return said{err}
+		return engineError{err}
 	}
 }
 
@@ -62,20 +62,20 @@ func innermost(err error) error {
 	}
 }
 
-// said is an answer of the engine, without the prefix of the client library.
-type said struct{ error }
+// An engineError is an engine's error without the prefix of the client library.
+type engineError struct{ error }
 
-func (s said) Error() string {
+func (s engineError) Error() string {
 	return strings.TrimPrefix(s.error.Error(), "Error response from daemon: ")
 }
-func (s said) Unwrap() error { return s.error }
+func (s engineError) Unwrap() error { return s.error }
 
 // explainDial explains why a connection failed.
 func explainDial(at Endpoint, err error) error {
 	because := func(text string) error {
 		return &ConnectionError{at, fmt.Sprintf("connecting to %s: %s", at, text), err}
 	}
-	elsewhere := "start it, or say where one is by DOCKER_HOST or DOCKER_CONTEXT"
+	elsewhere := "start it, or set DOCKER_HOST or DOCKER_CONTEXT"
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		group := groupOf(strings.TrimPrefix(at.Host, "unix://"))

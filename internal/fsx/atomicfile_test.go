@@ -52,7 +52,7 @@ func TestWrite(t *testing.T) {
 
 func TestModeIsThatAskedFor(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no such modes")
+		t.Skip("Windows has no file modes")
 	}
 	path := filepath.Join(t.TempDir(), "f")
 	if err := fsx.WriteFile(path, 0o666, []byte("x")); err != nil {
@@ -72,16 +72,16 @@ func TestLinkStaysALink(t *testing.T) {
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
 	put(t, target, "old")
 	if err := os.Symlink("target", link); err != nil {
-		t.Skipf("this system makes no links: %v", err)
+		t.Skipf("this system cannot create links: %v", err)
 	}
 	if err := fsx.WriteFile(link, 0o644, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		t.Errorf("the link is one no more: %v, %v", info, err)
+		t.Errorf("the link was replaced: %v, %v", info, err)
 	}
 	if got := get(t, target); got != "new" {
-		t.Errorf("the target holds %q", got)
+		t.Errorf("the target contains %q", got)
 	}
 }
 
@@ -97,11 +97,11 @@ func TestKilledWhileWriting(t *testing.T) {
 	put(t, path, "old")
 	child, line := functiontest.Start(t, childEnv+"="+path)
 	if line != "half" {
-		t.Errorf("the child said %q", line)
+		t.Errorf("the child printed %q", line)
 	}
 	child.Kill(t)
 	if got := get(t, path); got != "old" {
-		t.Errorf("after a kill the file holds %q", got)
+		t.Errorf("after a kill the file contains %q", got)
 	}
 }
 

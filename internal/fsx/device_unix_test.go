@@ -36,7 +36,7 @@ func TestPipe(t *testing.T) {
 		}
 		info, err := os.Lstat(pipe)
 		if err != nil || info.Mode().Type() != fs.ModeNamedPipe {
-			t.Fatalf("the pipe is one no more: %v, %v", info, err)
+			t.Fatalf("the pipe was replaced: %v, %v", info, err)
 		}
 		got := make([]byte, 3)
 		if _, err := io.ReadFull(reader, got); err != nil || string(got) != "new" {
@@ -54,13 +54,13 @@ func TestPipe(t *testing.T) {
 func TestDevice(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
-		t.Skipf("there is no device that is always full: %v", err)
+		t.Skipf("this system has no device that is always full: %v", err)
 	}
 	err := fsx.WriteFile(full, 0o644, []byte("new"))
 	if !errors.Is(err, syscall.ENOSPC) || strings.Count(err.Error(), full) != 1 {
 		t.Errorf("got %v, want no space left on %s", err, full)
 	}
 	if info, err := os.Lstat(full); err != nil || info.Mode()&fs.ModeDevice == 0 {
-		t.Errorf("the device is one no more: %v, %v", info, err)
+		t.Errorf("the device was replaced: %v, %v", info, err)
 	}
 }

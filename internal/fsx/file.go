@@ -19,7 +19,7 @@ import (
 // a write.
 type AtomicFile struct {
 	f         *os.File
-	started   int64 // up to where the disk has been told to write
+	started   int64 // the offset up to which writeback was started
 	committed bool
 	closed    bool
 	resumable bool
@@ -32,7 +32,7 @@ var _ interface {
 	io.Closer
 } = (*AtomicFile)(nil)
 
-// writeback is the number of bytes after which the system starts to write to
+// writeback is the number of bytes after which the system begins to write to
 // the disk.
 const writeback = 16 << 20
 

@@ -21,7 +21,7 @@ func create(t *testing.T, dir string) *fsx.AtomicFile {
 	return f
 }
 
-// A file whose name is known last is complete or absent.
+// A file whose name is chosen after it was written is complete or absent.
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
@@ -115,18 +115,18 @@ func TestCreateAfterKill(t *testing.T) {
 	}
 	child, line := functiontest.Start(t, childEnv+"="+filepath.Join(dir, "f"))
 	if line != "half" {
-		t.Errorf("the child said %q", line)
+		t.Errorf("the child printed %q", line)
 	}
 	const kept = 3
 	if err := create(t, dir).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if n := entries(t, dir); n != kept+1 {
-		t.Errorf("there are %d files: one that is being written was removed", n)
+		t.Errorf("got %d files: Create removed a file of a running process", n)
 	}
 	child.Kill(t)
 	if n := entries(t, dir); n != kept+1 {
-		t.Errorf("there are %d files: a killed process left nothing", n)
+		t.Errorf("got %d files: the killed process left none", n)
 	}
 	if err := create(t, dir).Close(); err != nil {
 		t.Fatal(err)

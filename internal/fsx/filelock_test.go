@@ -103,14 +103,14 @@ func TestKilled(t *testing.T) {
 		t.Fatalf("the other process: got %q, %v", line, err)
 	}
 	if ok, err := fsx.TryLock(f, fsx.SharedLock); ok || err != nil {
-		t.Errorf("while another process has it: got %v, %v", ok, err)
+		t.Errorf("a file that another process has locked: got %v, %v", ok, err)
 	}
 	if err := holder.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = e2e.Await(t, holder.Wait) // it was killed
 	if ok, err := fsx.TryLock(f, fsx.ExclusiveLock); !ok || err != nil {
-		t.Errorf("after that was killed: got %v, %v", ok, err)
+		t.Errorf("after that process was killed: got %v, %v", ok, err)
 	}
 }
 
@@ -118,20 +118,20 @@ func TestIsAt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f := open(t, path)
 	if !fsx.IsAt(f, path) {
-		t.Error("a file is not at its path")
+		t.Error("IsAt is false for the file at its path")
 	}
 	if err := os.Rename(path, path+".old"); err != nil {
 		t.Fatal(err)
 	}
 	if fsx.IsAt(f, path) {
-		t.Error("a file is at a path that is none any more")
+		t.Error("IsAt is true for a removed file")
 	}
 	open(t, path)
 	if fsx.IsAt(f, path) {
-		t.Error("a file is at the path of another")
+		t.Error("IsAt is true for another file at the path")
 	}
 	f.Close()
 	if fsx.IsAt(f, path+".old") {
-		t.Error("a closed file is somewhere")
+		t.Error("IsAt is true for a closed file")
 	}
 }

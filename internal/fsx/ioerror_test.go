@@ -32,6 +32,6 @@ func TestCause(t *testing.T) {
 		})
 	}
 	if !errors.Is(fsx.Cause(absent), fs.ErrNotExist) {
-		t.Error("what kind of error it was is lost")
+		t.Error("the kind of the error is lost")
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestAll(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		make   func(dir, outside string) error // something called "it" in dir
+		make   func(dir, outside string) error // creates a file named "it" in dir
 	}{
 		"Nothing": {"a missing file is not an error", func(string, string) error { return nil }},
 		"File":    {"a file is removed", func(dir, _ string) error { return os.WriteFile(filepath.Join(dir, "it"), nil, 0o400) }},

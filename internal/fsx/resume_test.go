@@ -59,7 +59,7 @@ func only(t *testing.T, dir string) string {
 
 func TestResume(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows resumes nothing")
+		t.Skip("Windows cannot resume files")
 	}
 	cases := map[string]struct {
 		reason  string
@@ -153,6 +153,6 @@ func TestResumeClosed(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	if _, err := fsx.Resume(filepath.Join(dir, "none"), "a"); err == nil {
-		t.Error("a directory that is not there is no error")
+		t.Error("got no error for a missing directory")
 	}
 }

@@ -28,17 +28,17 @@ func TestDanglingLink(t *testing.T) {
 			}
 			for at, to := range tc.links {
 				if err := os.Symlink(filepath.FromSlash(to), filepath.Join(dir, at)); err != nil {
-					t.Skipf("this system makes no links: %v", err)
+					t.Skipf("this system cannot create links: %v", err)
 				}
 			}
 			if err := fsx.WriteFile(filepath.Join(dir, "link"), 0o644, []byte("new")); err != nil {
 				t.Fatal(err)
 			}
 			if info, err := os.Lstat(filepath.Join(dir, "link")); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-				t.Errorf("%s: the link is one no more: %v, %v", tc.reason, info, err)
+				t.Errorf("%s: the link was replaced: %v, %v", tc.reason, info, err)
 			}
 			if got := get(t, filepath.Join(dir, "real", "file")); got != "new" {
-				t.Errorf("%s: the target holds %q", tc.reason, got)
+				t.Errorf("%s: the target contains %q", tc.reason, got)
 			}
 		})
 	}
@@ -47,7 +47,7 @@ func TestDanglingLink(t *testing.T) {
 func TestLinkLoop(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink("link", link); err != nil {
-		t.Skipf("this system makes no links: %v", err)
+		t.Skipf("this system cannot create links: %v", err)
 	}
 	if err := fsx.WriteFile(link, 0o644, nil); err == nil || !strings.Contains(err.Error(), link) {
 		t.Errorf("got %v, want an error that names the link", err)
@@ -62,7 +62,7 @@ func TestLongName(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := get(t, path); got != "new" {
-			t.Errorf("the file holds %q", got)
+			t.Errorf("the file contains %q", got)
 		}
 	}
 }

@@ -28,7 +28,7 @@ type TempDir struct {
 	Name string
 
 	parent *os.Root
-	lock   *os.File // nil where there is none
+	lock   *os.File // nil on Windows
 }
 
 // MakeTempDir creates a directory in parent, which Close also closes. It

@@ -66,10 +66,10 @@ func TestIn(t *testing.T) {
 	for _, d := range []*fsx.TempDir{first, second} {
 		info, err := os.Stat(filepath.Join(parent, d.Name))
 		if err != nil {
-			t.Fatalf("one was removed while it was in use: %v", err)
+			t.Fatalf("a directory was removed while it was in use: %v", err)
 		}
 		if runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
-			t.Errorf("others may enter: %v", info.Mode())
+			t.Errorf("other users can enter the directory: %v", info.Mode())
 		}
 		if err := os.WriteFile(filepath.Join(parent, d.Name, "file"), nil, 0o400); err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestInAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(parent, theirs, "file")); err != nil {
-		t.Fatalf("one that another process uses was removed: %v", err)
+		t.Fatalf("a directory of a running process was removed: %v", err)
 	}
 	holder.Kill(t)
 	if err := in(t, parent).Close(); err != nil {

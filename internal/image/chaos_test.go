@@ -28,7 +28,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A large package has layers of more than a MiB. bytes is its file.
+// A large package has layers of more than 1 MiB. bytes are the bytes of its
+// file.
 type large struct {
 	image v1.Image
 	bytes []byte
@@ -124,13 +125,13 @@ func holds(t *testing.T, path string, want []byte) {
 	got, err := os.ReadFile(path)
 	must(t, err)
 	if !bytes.Equal(got, want) {
-		t.Errorf("the file has %d bytes, and not the %d that it should", len(got), len(want))
+		t.Errorf("the file has %d bytes, want %d", len(got), len(want))
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	must(t, err)
 	for _, e := range entries {
 		if e.Name() != filepath.Base(path) && !fsx.IsTemporary(e.Name()) {
-			t.Errorf("there is %q, too", e.Name())
+			t.Errorf("an unexpected file is left: %q", e.Name())
 		}
 	}
 }
@@ -138,7 +139,7 @@ func holds(t *testing.T, path string, want []byte) {
 func needsKeeping(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows keeps nothing of a pull that did not end")
+		t.Skip("Windows keeps no incomplete downloads")
 	}
 }
 

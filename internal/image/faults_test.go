@@ -19,7 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// Errors and lies of a registry.
+// Errors and false content of a registry.
 func TestImageErrors(t *testing.T) {
 	img := imageFor(t, "linux/amd64")
 	layers, err := img.Layers()
@@ -70,7 +70,7 @@ func TestImageErrors(t *testing.T) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
 			if _, err := os.Stat(blobFile(dir, digestOf(t, layers[1]))); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s: the layer is there (%v)", tc.reason, err)
+				t.Errorf("%s: the blob of the layer exists: %v", tc.reason, err)
 			}
 			if info, err := s.Info(t.Context()); err != nil || len(info.Refs) != 0 {
 				t.Errorf("%s: got %+v, %v, want no reference", tc.reason, info.Refs, err)
@@ -104,7 +104,7 @@ func TestFailedPullKeepsTheOld(t *testing.T) {
 	always := r
 	always.Policy = image.Always
 	if _, err := s.Image(t.Context(), always, quick()); err == nil {
-		t.Error("it came without its blobs")
+		t.Error("the image was returned without its blobs")
 	}
 	got, err := s.Image(t.Context(), r, offline())
 	must(t, err)
@@ -203,6 +203,6 @@ func TestResume(t *testing.T) {
 	must(t, err)
 	same(t, got, img)
 	if len(asked) != 2 || asked[0] != "" || !strings.HasPrefix(asked[1], "bytes=") {
-		t.Errorf("the layer was asked for by ranges %q, want none and then the rest", asked)
+		t.Errorf("the layer was requested with ranges %q, want none and then the rest", asked)
 	}
 }

@@ -24,8 +24,8 @@ type fetcher struct {
 	// ctx is the context of all reads, including later reads of layers.
 	ctx   context.Context
 	blobs *remote.Repository
-	// here are the first bytes of blobs, which are not fetched.
-	here map[v1.Hash]*io.SectionReader
+	// local are the first bytes of blobs, which are not fetched.
+	local map[v1.Hash]*io.SectionReader
 	// verified, if not nil, is called with the error of each layer that was
 	// read to its end.
 	verified func(error)
@@ -63,17 +63,17 @@ func (f *fetcher) read(ctx context.Context, d v1.Descriptor) (raw []byte, err er
 	return raw, nil
 }
 
-// open returns a blob: the bytes in here, and the rest from the registry.
+// open returns a blob: the bytes in local, and the rest from the registry.
 func (f *fetcher) open(d v1.Descriptor) io.ReadCloser {
-	here := f.here[d.Digest]
-	if here == nil || here.Size() > d.Size {
-		here = io.NewSectionReader(nil, 0, 0)
+	local := f.local[d.Digest]
+	if local == nil || local.Size() > d.Size {
+		local = io.NewSectionReader(nil, 0, 0)
 	}
-	rest := &fetched{f.blobs.Stream(f.ctx, d, here.Size()), &f.failed}
+	rest := &fetched{f.blobs.Stream(f.ctx, d, local.Size()), &f.failed}
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(io.NewSectionReader(here, 0, here.Size()), rest), rest}
+	}{io.MultiReader(io.NewSectionReader(local, 0, local.Size()), rest), rest}
 }
 
 // A fetched blob records whether it could not be read.
@@ -122,7 +122,7 @@ func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error
 // another digest.
 func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report progress.Func) error {
 	return oci.RetryMismatch(func() (err error) {
-		if f.here, err = draft.Blobs(); err != nil {
+		if f.local, err = draft.Blobs(); err != nil {
 			return err
 		}
 		if err = f.check(a); err == nil {

@@ -54,7 +54,7 @@ func TestKilled(t *testing.T) {
 	must(t, os.WriteFile(path, []byte("old"), 0o600))
 	c, line := functiontest.Start(t, childEnv+"=file "+path+" "+stalling.Name())
 	if line != "moved" {
-		t.Fatalf("the child says %q", line)
+		t.Fatalf("the child printed %q", line)
 	}
 	c.Kill(t)
 	holds(t, path, []byte("old"))

@@ -63,14 +63,14 @@ func ImageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	there := make([]v1.Platform, 0, len(images))
+	available := make([]v1.Platform, 0, len(images))
 	for _, i := range images {
 		if i.Platform == nil {
 			i.Platform = &v1.Platform{}
 		}
-		there = append(there, *i.Platform)
+		available = append(available, *i.Platform)
 	}
-	i, err := Choose(there, want)
+	i, err := Choose(available, want)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func TestOpenLocal(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 			continue
 		}
-		if what != "docker save" { // A Docker archive has no manifest of its own.
+		if what != "docker save" { // A Docker archive contains no manifest.
 			same(t, img, arm)
 		}
 		got, err := img.ConfigName()
@@ -83,22 +83,22 @@ func TestOpenLocalErrors(t *testing.T) {
 		path   string
 		err    string
 	}{
-		"Absent":    {"a path that leads nowhere", filepath.Join(t.TempDir(), "absent"), "no such file"},
-		"NoLayout":  {"any folder", t.TempDir(), "it has no oci-layout"},
-		"NoIndex":   {"a layout without an index", spoil(func(dir string) { must(t, os.Remove(filepath.Join(dir, "index.json"))) }), "index.json"},
-		"BadIndex":  {"an index that is none", spoil(func(dir string) { must(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte("{"), 0o600)) }), "not valid"},
-		"HugeIndex": {"an index that is huge", spoil(func(dir string) { must(t, os.Truncate(filepath.Join(dir, "index.json"), 1<<30)) }), "larger than"},
-		"Several":   {"a layout of several images", imagetest.Layout(t, img, imageFor(t, "linux/amd64")), "lists 2 images"},
-		"None":      {"a layout of nothing", imagetest.Layout(t), "lists no image"},
-		"NoBlob":    {"a layer that is not there", spoil(func(dir string) { must(t, os.Remove(blobFile(dir, layer))) }), "its blob " + layer.String()},
-		"Short":     {"a layer that is cut off", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, layer), 10)) }), "its blob " + layer.String()},
-		"Manifest":  {"a manifest with a wrong digest", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, digestOf(t, img)), 10)) }), "has 10 bytes, and should have"},
-		"Link": {"a link that leads out of the folder", spoil(func(dir string) {
+		"Absent":    {"a missing path is an error", filepath.Join(t.TempDir(), "absent"), "no such file"},
+		"NoLayout":  {"a folder without oci-layout is an error", t.TempDir(), "it has no oci-layout"},
+		"NoIndex":   {"a layout without an index is an error", spoil(func(dir string) { must(t, os.Remove(filepath.Join(dir, "index.json"))) }), "index.json"},
+		"BadIndex":  {"an invalid index is an error", spoil(func(dir string) { must(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte("{"), 0o600)) }), "not valid"},
+		"HugeIndex": {"the size of an index is limited", spoil(func(dir string) { must(t, os.Truncate(filepath.Join(dir, "index.json"), 1<<30)) }), "larger than"},
+		"Several":   {"a layout of several images is an error", imagetest.Layout(t, img, imageFor(t, "linux/amd64")), "lists 2 images"},
+		"None":      {"an empty layout is an error", imagetest.Layout(t), "lists no image"},
+		"NoBlob":    {"a missing layer is an error", spoil(func(dir string) { must(t, os.Remove(blobFile(dir, layer))) }), "its blob " + layer.String()},
+		"Short":     {"a truncated layer is an error", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, layer), 10)) }), "its blob " + layer.String()},
+		"Manifest":  {"a manifest with a wrong digest is an error", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, digestOf(t, img)), 10)) }), "has 10 bytes, and should have"},
+		"Link": {"a link out of the folder is an error", spoil(func(dir string) {
 			outside := filepath.Join(t.TempDir(), "x")
 			must(t, os.Rename(blobFile(dir, layer), outside))
 			must(t, os.Symlink(outside, blobFile(dir, layer)))
 		}), "escapes"},
-		"NoFile": {"a file that is no image", "layout_test.go", "not a tar file"},
+		"NoFile": {"a file without an image is an error", "layout_test.go", "not a tar file"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

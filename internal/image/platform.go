@@ -26,22 +26,22 @@ func orHost(p v1.Platform) v1.Platform {
 type PlatformError struct {
 	// Want is the requested platform.
 	Want v1.Platform
-	// There are the platforms of the images, in order.
-	There []v1.Platform
+	// Available are the platforms of the images, in order.
+	Available []v1.Platform
 }
 
 // Error implements error.
 func (e *PlatformError) Error() string {
-	var there []string
-	for _, p := range e.There {
-		if name := p.String(); name != "" && !slices.Contains(there, name) {
-			there = append(there, name)
+	var available []string
+	for _, p := range e.Available {
+		if name := p.String(); name != "" && !slices.Contains(available, name) {
+			available = append(available, name)
 		}
 	}
-	if len(there) == 0 {
+	if len(available) == 0 {
 		return fmt.Sprintf("it has no image for %s, and none that names its platform", e.Want)
 	}
-	return fmt.Sprintf("it has no image for %s, only for %s", e.Want, strings.Join(there, ", "))
+	return fmt.Sprintf("it has no image for %s, only for %s", e.Want, strings.Join(available, ", "))
 }
 
 // Choose returns the index of the platform that runs want: the same system and
@@ -49,18 +49,18 @@ func (e *PlatformError) Error() string {
 // first of equal platforms is chosen. A single image may have no platform, as
 // packages without a runtime. Otherwise the error is a *PlatformError with a
 // hint.
-func Choose(there []v1.Platform, want v1.Platform) (int, error) {
-	if len(there) == 1 && there[0].OS == "" {
+func Choose(available []v1.Platform, want v1.Platform) (int, error) {
+	if len(available) == 1 && available[0].OS == "" {
 		return 0, nil
 	}
 	best, height := -1, -1.0
-	for i, p := range there {
+	for i, p := range available {
 		if h := fit(p, want); h > height {
 			best, height = i, h
 		}
 	}
 	if best < 0 {
-		return 0, hint.Wrap(&PlatformError{want, there}, "use an image for "+want.String()+", or name a platform that this one has")
+		return 0, hint.Wrap(&PlatformError{want, available}, "use an image for "+want.String()+", or name a platform that this one has")
 	}
 	return best, nil
 }

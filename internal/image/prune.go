@@ -56,7 +56,7 @@ func (s *Store) Info(ctx context.Context) (Info, error) {
 
 func (r Ref) compare(other Ref) int { return cmp.Compare(r.Reference, other.Reference) }
 
-func (s *Store) ref(ctx context.Context, k kept) Ref {
+func (s *Store) ref(ctx context.Context, k recordFile) Ref {
 	r := Ref{Reference: k.Reference, Digest: k.Digest.String(), Resolved: k.Resolved, Used: k.used.UTC()}
 	for h := range s.reach(ctx, k.Digest) {
 		if size, err := s.blobs.Size(h); err == nil {

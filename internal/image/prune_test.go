@@ -104,7 +104,7 @@ func (p puller) says(t *testing.T, what string) {
 			return
 		}
 	}
-	t.Fatalf("the process never said %q (%v)", what, p.out.Err())
+	t.Fatalf("the process did not print %q (%v)", what, p.out.Err())
 }
 
 func (p puller) end(t *testing.T) {
@@ -238,7 +238,7 @@ func TestPruneLeftovers(t *testing.T) {
 		must(t, err)
 	}
 	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
-		t.Errorf("%d blobs of an image that is held are gone", removed.Blobs)
+		t.Errorf("%d blobs of a held image were removed", removed.Blobs)
 	}
 	must(t, s.Close())
 	digits := strings.Repeat("0", 64)
@@ -248,15 +248,15 @@ func TestPruneLeftovers(t *testing.T) {
 	}
 	s = openStore(t, dir)
 	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 4 || len(removed.Refs) != 0 {
-		t.Errorf("got %+v, want the blobs of the image that the tag was before", removed)
+		t.Errorf("got %+v, want the blobs of the previous image of the tag", removed)
 	}
 	for _, f := range broken {
 		if _, err := os.Stat(filepath.Join(dir, "refs", f)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is there: %v", f, err)
+			t.Errorf("%s exists: %v", f, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "refs", "mine.json")); err != nil {
-		t.Error("a file that is none of the cache's is gone")
+		t.Error("a file that does not belong to the cache was removed")
 	}
 	r.Policy = image.Never
 	_, err = s.Image(t.Context(), r, quick())
@@ -282,7 +282,7 @@ func TestProcesses(t *testing.T) {
 	}
 	s := openStore(t, dir)
 	if removed := prune(t, s, image.Old{All: true}, false); removed.Blobs != 0 || len(removed.Refs) != 0 || removed.Leftovers != 0 {
-		t.Errorf("four processes lost %+v", removed)
+		t.Errorf("four running processes lost %+v", removed)
 	}
 	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline())
 	must(t, err)
@@ -292,7 +292,7 @@ func TestProcesses(t *testing.T) {
 		p.end(t)
 	}
 	if removed := prune(t, s, image.Old{All: true}, false); removed.Blobs != 4 || names(removed.Refs) != "gold/package:v1.0.0" {
-		t.Errorf("after their end %+v was removed", removed)
+		t.Errorf("after the processes ended, Prune removed %+v", removed)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestKilledPull(t *testing.T) {
 	_ = e2e.Await(t, p.cmd.Wait) // It was killed, so this is an error.
 	close(killed)
 	if _, err := os.Stat(blobFile(dir, stalled)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("half a layer counts: %v", err)
+		t.Errorf("an incomplete layer exists: %v", err)
 	}
 	s := openStore(t, dir)
 	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline()); !errors.As(err, new(*image.MissingError)) {
@@ -340,11 +340,11 @@ func TestKilledPull(t *testing.T) {
 	must(t, err)
 	same(t, got, img)
 	if r, _ := ranges.Load().(string); !strings.HasPrefix(r, "bytes=") {
-		t.Errorf("the layer was asked for by range %q, want what was not there", r)
+		t.Errorf("the layer was requested with range %q, want the missing bytes", r)
 	}
 	must(t, s.Close())
 	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
-		t.Errorf("blobs of the image are gone: %+v", removed)
+		t.Errorf("blobs of the image were removed: %+v", removed)
 	}
 	if info, err := s.Info(t.Context()); err != nil || info.Leftovers != 0 {
 		t.Errorf("got %+v, %v, want no leftovers", info, err)

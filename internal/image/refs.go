@@ -71,8 +71,8 @@ func (r refs) used(reference string, now time.Time) {
 	_ = os.Chtimes(r.file(reference), now, now)
 }
 
-// A kept record is one with a file.
-type kept struct {
+// A recordFile is a record and its file.
+type recordFile struct {
 	record
 	path string
 	used time.Time
@@ -80,7 +80,7 @@ type kept struct {
 
 // all returns the records sorted by file, and the files that are broken or
 // unfinished.
-func (r refs) all() (records []kept, broken []string, err error) {
+func (r refs) all() (records []recordFile, broken []string, err error) {
 	entries, err := os.ReadDir(r.folder)
 	if err != nil {
 		return nil, nil, fsx.Cause(err)
@@ -101,7 +101,7 @@ func (r refs) all() (records []kept, broken []string, err error) {
 		case fsx.IsTemporary(e.Name()), isRecord && (err != nil || r.file(rec.Reference) != path):
 			broken = append(broken, path)
 		case isRecord:
-			records = append(records, kept{rec, path, info.ModTime()})
+			records = append(records, recordFile{rec, path, info.ModTime()})
 		}
 	}
 	return records, broken, nil

@@ -121,7 +121,7 @@ func (c CachedTags) Has(_ context.Context, tag name.Tag) (bool, error) {
 func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, error) {
 	records, _, err := c.Store.refs.all()
 	if err != nil {
-		return nil, fmt.Errorf("reading what is in the cache: %w", fsx.Cause(err))
+		return nil, fmt.Errorf("reading the cache: %w", fsx.Cause(err))
 	}
 	var tags []string
 	for _, r := range records {
@@ -130,7 +130,7 @@ func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, err
 		}
 	}
 	if len(tags) == 0 {
-		return nil, hint.Wrap(fmt.Errorf("no image of %q is in the cache, and none must be fetched", repo.Name()), useOnline)
+		return nil, hint.Wrap(fmt.Errorf("no image of %q is in the cache, and fetching is not allowed", repo.Name()), useOnline)
 	}
 	return tags, nil
 }

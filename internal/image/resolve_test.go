@@ -91,13 +91,13 @@ func TestPin(t *testing.T) {
 		img, err := openStore(t, dir).Image(t.Context(), r, pinned)
 		must(t, err)
 		same(t, img, before)
-		g.closed.Store(true) // The first has it all.
+		g.closed.Store(true) // The first request fetched all blobs.
 	}
 	g.closed.Store(false)
 	a, err := image.Artifact(t.Context(), tag, pinned)
 	must(t, err)
 	if digestOf(t, a) != digestOf(t, before) {
-		t.Error("what the tag means today was pulled")
+		t.Error("the current digest of the tag was pulled")
 	}
 	other := mustRef(t, tag.Context().Name()+":other")
 	_, err = openStore(t, dir).Image(t.Context(), on(other, "linux/amd64", t), pinned)

@@ -314,7 +314,7 @@ func TestShared(t *testing.T) {
 	images, err := s.Images(t.Context(), requests, o)
 	must(t, err)
 	if len(images) != 3 || len(gets) != 8 {
-		t.Errorf("got %d images, and %d blobs were asked for, want 3 and 8", len(images), len(gets))
+		t.Errorf("got %d images after %d requests for blobs, want 3 and 8", len(images), len(gets))
 	}
 	for digest, n := range gets {
 		if n != 1 {

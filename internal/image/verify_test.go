@@ -104,9 +104,9 @@ func TestArtifact(t *testing.T) {
 		layers    []string
 		platforms []string
 	}{
-		"Image": {"a manifest, a config and two layers", a, 4, layersOf(t, a), []string{"linux/amd64"}},
-		"Index": {"an index, and two such images that share layers", index(a, shared), 1 + 2*2 + 4, layersOf(t, shared), []string{"linux/amd64", "linux/arm64"}},
-		"Twice": {"an image that an index names twice", index(a, a), 1 + 4, layersOf(t, a), []string{"linux/amd64", "linux/amd64"}},
+		"Image": {"an image has a manifest, a config and two layers", a, 4, layersOf(t, a), []string{"linux/amd64"}},
+		"Index": {"layers that two images of an index share are counted once", index(a, shared), 1 + 2*2 + 4, layersOf(t, shared), []string{"linux/amd64", "linux/arm64"}},
+		"Twice": {"an image that is listed twice is counted once", index(a, a), 1 + 4, layersOf(t, a), []string{"linux/amd64", "linux/amd64"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -160,20 +160,20 @@ func TestNotSigned(t *testing.T) {
 		prepare func(t *testing.T, ref name.Tag, signatures name.Tag)
 		err     string
 	}{
-		"None":  {"no signature at all", nil, "has no signature"},
-		"Other": {"a signature by somebody else", func(t *testing.T, ref, _ name.Tag) { publish(t, ref, randomImage(t, "amd64"), yours) }, "has 1 signature, but none by the key: "},
-		"Moved": {"a signature of another package, moved here", func(t *testing.T, ref, at name.Tag) {
+		"None":  {"a package without a signature is an error", nil, "has no signature"},
+		"Other": {"a signature by another key is an error", func(t *testing.T, ref, _ name.Tag) { publish(t, ref, randomImage(t, "amd64"), yours) }, "has 1 signature, but none by the key: "},
+		"Moved": {"a signature of another package is an error", func(t *testing.T, ref, at name.Tag) {
 			pushed := publish(t, ref.Context().Tag("other"), other, mine)
 			move(t, signature.Tag(ref.Context(), pushed.Digest), at)
 		}, "has no valid signature: the key signed sha256:"},
-		"Tampered": {"the right document, and a changed signature", func(t *testing.T, ref, at name.Tag) {
+		"Tampered": {"a changed signature is an error", func(t *testing.T, ref, at name.Tag) {
 			s := value[signature.Signature](t)(mine.Sign(ref.Context(), digestAt(t, ref)))
 			s.Value[0] ^= 1
 			store(t, at, s)
 		}, "has 1 signature, but none by the key: they were made with other keys, or changed"},
-		"Index":   {"an index in place of signatures", func(t *testing.T, _, at name.Tag) { check(t, ggcr.WriteIndex(at, index(other))) }, "is an index and not an image of signatures"},
-		"Image":   {"an image in place of signatures", func(t *testing.T, _, at name.Tag) { check(t, ggcr.Write(at, other)) }, "has no signature"},
-		"Nothing": {"a reference that is not there", func(t *testing.T, ref, _ name.Tag) { check(t, ggcr.Delete(ref)) }, `has no "gold/package:v1.0.0"`},
+		"Index":   {"an index instead of signatures is an error", func(t *testing.T, _, at name.Tag) { check(t, ggcr.WriteIndex(at, index(other))) }, "is an index and not an image of signatures"},
+		"Image":   {"an image instead of signatures is an error", func(t *testing.T, _, at name.Tag) { check(t, ggcr.Write(at, other)) }, "has no signature"},
+		"Nothing": {"a missing reference is an error", func(t *testing.T, ref, _ name.Tag) { check(t, ggcr.Delete(ref)) }, `has no "gold/package:v1.0.0"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestNotSigned(t *testing.T) {
 			layers := blobsOf(t, ref)
 			watched := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if slices.Contains(layers, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]) {
-					t.Errorf("%s: %s is read before it is trusted", tc.reason, r.URL.Path)
+					t.Errorf("%s: %s is read before the signature is verified", tc.reason, r.URL.Path)
 				}
 				inner.ServeHTTP(w, r)
 			})))
@@ -241,7 +241,7 @@ func store(t *testing.T, at name.Tag, s signature.Signature) {
 	check(t, ggcr.Write(at, value[v1.Image](t)(signature.Append(nil, s))))
 }
 
-// Each blob and manifest below a signed manifest is verified.
+// All blobs and manifests below a signed manifest are verified.
 func TestLies(t *testing.T) {
 	img := randomImage(t, "amd64")
 	child := value[v1.Hash](t)(img.Digest())
@@ -254,11 +254,11 @@ func TestLies(t *testing.T) {
 		change func([]byte) []byte
 		err    string
 	}{
-		"Layer":    {"a flipped bit in a layer", layer, flip, layer.String() + " has other content than its digest says"},
-		"Short":    {"a layer that ends early", layer, func(b []byte) []byte { return b[:len(b)-1] }, "blob " + layer.String() + " ended after"},
-		"Long":     {"a layer that goes on", layer, func(b []byte) []byte { return append(b, 0) }, "blob " + layer.String() + " is longer than the"},
-		"Config":   {"a flipped bit in a config", config, flip, "reading config " + config.String()},
-		"Manifest": {"a flipped bit in an image's manifest", child, flip, child.Hex},
+		"Layer":    {"a flipped bit in a layer is an error", layer, flip, layer.String() + " has other content than its digest says"},
+		"Short":    {"a truncated layer is an error", layer, func(b []byte) []byte { return b[:len(b)-1] }, "blob " + layer.String() + " ended after"},
+		"Long":     {"a layer that is too long is an error", layer, func(b []byte) []byte { return append(b, 0) }, "blob " + layer.String() + " is longer than the"},
+		"Config":   {"a flipped bit in a config is an error", config, flip, "reading config " + config.String()},
+		"Manifest": {"a flipped bit in the manifest of an image is an error", child, flip, child.Hex},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -368,7 +368,7 @@ func TestPatience(t *testing.T) {
 		})))
 		_, err := image.Verify(t.Context(), ref, publics(key), remote.New(remote.Options{Tries: tries, RetryWait: 1}), nil)
 		if err == nil || asked.Load() != int64(tries) {
-			t.Errorf("asked %d times, want %d (%v)", asked.Load(), tries, err)
+			t.Errorf("got %d requests, want %d (%v)", asked.Load(), tries, err)
 		}
 	}
 }
@@ -376,7 +376,7 @@ func TestPatience(t *testing.T) {
 // Layers that registries need not store are listed, and not fetched from their
 // URLs.
 func TestElsewhere(t *testing.T) {
-	visited := remotetest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a URL of the manifest is visited") }))
+	visited := remotetest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the URL in the manifest was requested") }))
 	foreign := static.NewLayer([]byte("a licence forbids it"), types.OCIRestrictedLayer)
 	img := value[v1.Image](t)(mutate.Append(randomImage(t, "amd64"), mutate.Addendum{Layer: foreign, URLs: []string{"http://" + visited}, MediaType: types.OCIRestrictedLayer}))
 	ref, key := parse(t, remotetest.Serve(t, own(t))), imagetest.Key(t)

@@ -27,11 +27,11 @@ func find(ctx context.Context, w oci.Walk, top v1.Descriptor, want v1.Platform) 
 	if err != nil {
 		return candidate{}, err
 	}
-	there := make([]v1.Platform, len(all))
+	available := make([]v1.Platform, len(all))
 	for i, c := range all {
-		there[i] = c.platform
+		available[i] = c.platform
 	}
-	i, err := Choose(there, want)
+	i, err := Choose(available, want)
 	if err != nil {
 		return candidate{}, err
 	}

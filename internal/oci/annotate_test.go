@@ -11,10 +11,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// told is an image whose manifest has a field that no type of ours has.
-type told struct{ v1.Image }
+// unknownField is an image whose manifest has a field that no Go type has.
+type unknownField struct{ v1.Image }
 
-func (i told) RawManifest() ([]byte, error) {
+func (i unknownField) RawManifest() ([]byte, error) {
 	raw, err := i.Image.RawManifest()
 	return []byte(strings.Replace(string(raw), "{", `{"annotations":{"old":"1"},"later":{"n":12345678901234567890},`, 1)), err
 }
@@ -22,7 +22,7 @@ func (i told) RawManifest() ([]byte, error) {
 func TestAnnotate(t *testing.T) {
 	src, _ := randomImage(t)
 	want := map[string]string{"a": "b", "empty": "", "text": "one, <two>"}
-	img, err := oci.Annotate(told{src}, want)
+	img, err := oci.Annotate(unknownField{src}, want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,12 +37,12 @@ func TestAnnotate(t *testing.T) {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if got := string(raw(t, img.RawManifest)); !strings.Contains(got, `"later":{"n":12345678901234567890}`) {
-		t.Errorf("a field is gone: %s", got)
+		t.Errorf("an unknown field was removed: %s", got)
 	}
 	if img, err = oci.Annotate(img, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(raw(t, img.RawManifest)); strings.Contains(got, "annotations") {
-		t.Errorf("without annotations there is no such field: %s", got)
+		t.Errorf("without annotations the manifest has the field: %s", got)
 	}
 }

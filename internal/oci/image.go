@@ -144,7 +144,7 @@ func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 	return desc, nil
 }
 
-// Annotate returns img with these annotations of its manifest instead of its own.
+// Annotate returns img with the annotations of its manifest replaced by these.
 // All other fields of the manifest are kept, including unknown ones.
 func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
 	raw, err := img.RawManifest()

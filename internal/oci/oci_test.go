@@ -48,7 +48,7 @@ func randomImage(t *testing.T) (v1.Image, []v1.Layer) {
 	return img, layers
 }
 
-// An image that is put together from another's parts is that image.
+// An image that is assembled from another's parts has the same digest.
 func TestImage(t *testing.T) {
 	want, layers := randomImage(t)
 	got, err := oci.Image(raw(t, want.RawManifest), raw(t, want.RawConfigFile), layers...)
@@ -86,8 +86,8 @@ func TestImageRefuses(t *testing.T) {
 		want             string
 	}{
 		"NoManifest":   {"the manifest must be JSON", []byte("no"), config, layers, "reading an image manifest"},
-		"OtherConfig":  {"the manifest names its config", manifest, []byte("{}"), layers, "its manifest says"},
-		"MissingLayer": {"every layer must be there", manifest, config, layers[:2], "is missing"},
+		"OtherConfig":  {"a config other than the one in the manifest is an error", manifest, []byte("{}"), layers, "its manifest says"},
+		"MissingLayer": {"a missing layer is an error", manifest, config, layers[:2], "is missing"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestImageLacksLayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := img.LayerByDigest(v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}); err == nil {
-		t.Error("found a layer that the image has not")
+		t.Error("found a layer that the image does not have")
 	}
 }
 
@@ -167,17 +167,17 @@ func TestIndex(t *testing.T) {
 		assertSame(t, c, want)
 	}
 	if _, err := oci.Index(manifest, img); err == nil || !strings.Contains(err.Error(), "is missing") {
-		t.Errorf("a child is missing: got %v", err)
+		t.Errorf("a missing child: got %v", err)
 	}
 	if _, err := oci.Index([]byte("no"), img); err == nil {
 		t.Error("an index must be JSON")
 	}
 	if _, err := oci.Child(got, v1.Descriptor{MediaType: types.OCILayer}); err == nil {
-		t.Error("a layer is no child of an index")
+		t.Error("a layer is not a child of an index")
 	}
 	swapped := v1.Descriptor{MediaType: types.OCIImageIndex, Digest: m.Manifests[0].Digest}
 	if _, err := oci.Child(got, swapped); err == nil {
-		t.Error("an image is no index, whatever a descriptor says")
+		t.Error("the content, not the descriptor, decides that an image is not an index")
 	}
 }
 
@@ -197,10 +197,10 @@ func TestLayerChecks(t *testing.T) {
 		size   int64
 		want   string
 	}{
-		"Right":     {"what is right can be read", digest, size, ""},
-		"Content":   {"a digest that lies is found out", other, size, "other content"},
-		"Short":     {"a stored layer may be cut off", digest, size + 1, "1 bytes shorter"},
-		"Algorithm": {"only SHA-256 is checked", v1.Hash{Algorithm: "sha512", Hex: digest.Hex}, size, "not a SHA-256 sum"},
+		"Right":     {"a valid layer is read", digest, size, ""},
+		"Content":   {"a wrong digest is an error", other, size, "other content"},
+		"Short":     {"a truncated layer is an error", digest, size + 1, "1 bytes shorter"},
+		"Algorithm": {"only SHA-256 is supported", v1.Hash{Algorithm: "sha512", Hex: digest.Hex}, size, "not a SHA-256 sum"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestCompressor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := validate.Layer(l); err == nil {
-		t.Error("the data is no tar, and the validator should say so")
+		t.Error("the validator accepts a layer that is not a tar")
 	}
 	zr, err := gzip.NewReader(bytes.NewReader(want))
 	if err != nil {
@@ -270,14 +270,15 @@ func TestCompressor(t *testing.T) {
 	if id, err := partial.UncompressedSize(l); err != nil || id != int64(len(data)) {
 		t.Errorf("size: got %d, %v", id, err)
 	}
-	// The header of the incumbent: no name, no time, fastest, unknown system.
+	// The header that the crossplane CLI writes: no name, no time, fastest,
+	// unknown system.
 	if head := want[:10]; !bytes.Equal(head, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}) {
 		t.Errorf("header: got %x", head)
 	}
 	procs := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(procs)
 	if again, _ := compress(t, data); !bytes.Equal(again, want) {
-		t.Error("one core gives other bytes")
+		t.Error("one processor compresses to other bytes")
 	}
 }
 
@@ -285,7 +286,7 @@ func compress(t *testing.T, data []byte) ([]byte, oci.Blob) {
 	t.Helper()
 	var b bytes.Buffer
 	zw := oci.NewCompressor(&b)
-	// Uneven writes: the blocks must not depend on them.
+	// Writes of different sizes: the blocks must not depend on them.
 	for rest := data; len(rest) > 0; {
 		n := min(len(rest), 1+len(rest)%70000)
 		if _, err := zw.Write(rest[:n]); err != nil {
@@ -312,7 +313,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Readers of a layer do not disturb each other, whatever the sizes of their
+// Concurrent readers of a layer are independent, whatever the sizes of their
 // reads.
 func TestLayerIsReadAtOnce(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 10_000)
@@ -341,12 +342,12 @@ func TestLayerIsReadAtOnce(t *testing.T) {
 	}
 }
 
-// full is a disk that is.
+// full is a full disk.
 type full struct{ err error }
 
 func (f full) Write([]byte) (int, error) { return 0, f.err }
 
-func TestCompressorSaysWhenFull(t *testing.T) {
+func TestCompressorFullDisk(t *testing.T) {
 	want := errors.New("no space left on device")
 	zw := oci.NewCompressor(full{want})
 	_, err := zw.Write(make([]byte, 10<<20))
@@ -355,7 +356,7 @@ func TestCompressorSaysWhenFull(t *testing.T) {
 	}
 }
 
-// Bytes of a stranger, taken for a layer, are read whole or not believed.
+// Untrusted bytes of a layer are read completely, or are an error.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte("abc"), int64(3), true)
 	f.Add([]byte("abc"), int64(2), true)
@@ -374,7 +375,7 @@ func FuzzVerify(f *testing.F) {
 		}
 		_, err = io.ReadAll(r)
 		if good := honest && size == int64(len(data)); (err == nil) != good {
-			t.Errorf("good is %v, got %v", good, err)
+			t.Errorf("valid is %v, got %v", good, err)
 		}
 	})
 }

@@ -30,14 +30,14 @@ func TestPlain(t *testing.T) {
 		left   int64
 		want   error
 	}{
-		"Plain":    {"a layer may be a tar", data, size + 1, nil},
-		"Gzip":     {"or compressed, whatever its type says", zipped, size + 1, nil},
-		"Zstd":     {"in either way", zw.EncodeAll(data, nil), size + 1, nil},
-		"TooLarge": {"the bound is one of bytes that come out", zipped, size - 1, oci.ErrTooLarge},
-		"Nothing":  {"an earlier layer may have used it up", data, 0, oci.ErrTooLarge},
-		"Short":    {"a layer may be shorter than any mark", []byte("ab"), 3, nil},
-		"BadGzip":  {"a layer may only look compressed", []byte("\x1f\x8b no"), size, io.ErrUnexpectedEOF},
-		"BadZstd":  {"in either way", []byte("\x28\xb5\x2f\xfd"), size, io.ErrUnexpectedEOF},
+		"Plain":    {"a layer may be an uncompressed tar", data, size + 1, nil},
+		"Gzip":     {"a gzip layer is decompressed, whatever its media type is", zipped, size + 1, nil},
+		"Zstd":     {"a zstd layer is decompressed, whatever its media type is", zw.EncodeAll(data, nil), size + 1, nil},
+		"TooLarge": {"the limit counts decompressed bytes", zipped, size - 1, oci.ErrTooLarge},
+		"Nothing":  {"several layers share one limit", data, 0, oci.ErrTooLarge},
+		"Short":    {"a layer may be shorter than the magic number of a compression", []byte("ab"), 3, nil},
+		"BadGzip":  {"a layer with an invalid gzip body is an error", []byte("\x1f\x8b no"), size, io.ErrUnexpectedEOF},
+		"BadZstd":  {"a layer with an invalid zstd body is an error", []byte("\x28\xb5\x2f\xfd"), size, io.ErrUnexpectedEOF},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,11 +100,11 @@ func TestCheckDiffID(t *testing.T) {
 		left   int64
 		want   string
 	}{
-		"Right":    {"it is what comes out that counts", zipped, digest(data), int64(len(data)) + 1, ""},
-		"Plain":    {"a layer need not be compressed", data, digest(data), int64(len(data)) + 1, ""},
-		"Stored":   {"the sum of what is stored is another", zipped, digest(zipped), int64(len(data)) + 1, "is " + digest(zipped).String() + " in its config"},
-		"TooLarge": {"no layer takes for ever", zipped, digest(data), 100, "more bytes than may be read"},
-		"Broken":   {"it cannot be unpacked", zipped[:20], digest(data), 1 << 20, "unexpected EOF"},
+		"Right":    {"the diff ID is the digest of the decompressed tar", zipped, digest(data), int64(len(data)) + 1, ""},
+		"Plain":    {"a layer may be uncompressed", data, digest(data), int64(len(data)) + 1, ""},
+		"Stored":   {"the digest of the compressed layer is not the diff ID", zipped, digest(zipped), int64(len(data)) + 1, "is " + digest(zipped).String() + " in its config"},
+		"TooLarge": {"the decompressed size is limited", zipped, digest(data), 100, "more bytes than may be read"},
+		"Broken":   {"a layer that cannot be decompressed is an error", zipped[:20], digest(data), 1 << 20, "unexpected EOF"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

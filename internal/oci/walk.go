@@ -15,7 +15,7 @@ const (
 	// asks registries to accept at least, and few accept more.
 	MaxManifest = 4 << 20
 	// MaxMetadata limits the bytes of all manifests and configs together. An .xpkg
-	// file may have 64 MiB, and adds an index of its own.
+	// file may have 64 MiB, and contains another index.
 	MaxMetadata = 63 << 20
 	// maxParts limits the number of manifests, configs and layers.
 	maxParts = 10_000

@@ -25,7 +25,7 @@ func TestConcurrentClients(t *testing.T) {
 	contents := []string{plain, second, unborn}
 	v := visit{host: host, repository: "r"}
 	for _, s := range parts {
-		v.take(t, s)
+		v.send(t, s)
 	}
 	big := strings.Repeat("0123456789", 1<<14)
 	var wg sync.WaitGroup
@@ -34,17 +34,17 @@ func TestConcurrentClients(t *testing.T) {
 			own := visit{host: host, repository: "r"}
 			for n := range 3 {
 				for _, s := range blob(big) {
-					own.take(t, s)
+					own.send(t, s)
 				}
 				if got := download(t, "http://"+host+"/v2/r/blobs/"+sum(big)); got != big {
 					t.Errorf("a blob of %d bytes came back, want %d", len(got), len(big))
 				}
-				own.take(t, put("moving", imageType, contents[(i+n)%3]))
-				own.take(t, put(fmt.Sprintf("v%d", i), imageType, contents[n%3]))
-				own.take(t, get(fmt.Sprintf("/v2/r/manifests/v%d", i), 200, "", fields{"body": is(contents[n%3])}))
-				own.take(t, get("/v2/r/tags/list?n=3", 200, "", nil))
-				own.take(t, step{method: "DELETE", path: fmt.Sprintf("/v2/r/manifests/v%d", i), status: 202})
-				own.take(t, get("/v2/r/manifests/moving", 200, "", fields{"body": is(contents[0]) + "|" + is(contents[1]) + "|" + is(contents[2])}))
+				own.send(t, put("moving", imageType, contents[(i+n)%3]))
+				own.send(t, put(fmt.Sprintf("v%d", i), imageType, contents[n%3]))
+				own.send(t, get(fmt.Sprintf("/v2/r/manifests/v%d", i), 200, "", fields{"body": is(contents[n%3])}))
+				own.send(t, get("/v2/r/tags/list?n=3", 200, "", nil))
+				own.send(t, step{method: "DELETE", path: fmt.Sprintf("/v2/r/manifests/v%d", i), status: 202})
+				own.send(t, get("/v2/r/manifests/moving", 200, "", fields{"body": is(contents[0]) + "|" + is(contents[1]) + "|" + is(contents[2])}))
 			}
 		})
 	}

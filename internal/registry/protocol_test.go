@@ -20,7 +20,7 @@ func TestRules(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		t.Run(name, func(t *testing.T) {
 			host, _ := start(t, t.TempDir())
-			rules[name].hold(t, host)
+			rules[name].run(t, host)
 		})
 	}
 }
@@ -31,17 +31,17 @@ func TestRulesOfDistribution(t *testing.T) {
 	host := remotetest.Registry(t)
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		if rules[name].distribution == "" {
-			t.Run(name, func(t *testing.T) { rules[name].hold(t, host) })
+			t.Run(name, func(t *testing.T) { rules[name].run(t, host) })
 		}
 	}
 }
 
-// hold runs the steps in a repository of their own.
-func (r rule) hold(t *testing.T, host string) {
+// run runs the steps in their own repository.
+func (r rule) run(t *testing.T, host string) {
 	t.Helper()
 	v := visit{host: host, repository: "rules/" + strings.ToLower(rand.Text())}
 	for _, s := range r.steps {
-		if v.take(t, s); t.Failed() {
+		if v.send(t, s); t.Failed() {
 			t.Fatalf("%s: %s", r.section, r.rule)
 		}
 	}
@@ -63,8 +63,8 @@ func (v *visit) url(in string) string {
 	return "http://" + v.host + in
 }
 
-// take sends a request and compares the response.
-func (v *visit) take(t *testing.T, s step) {
+// send sends a request and compares the response.
+func (v *visit) send(t *testing.T, s step) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), s.method, v.url(s.path), strings.NewReader(s.body))
 	must(t, err)

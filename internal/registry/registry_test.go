@@ -298,10 +298,10 @@ func TestJournalFails(t *testing.T) {
 	must(t, os.Mkdir(obstacle, 0o755))
 	push := put("v1", "x/y", "{}")
 	push.status, push.code = 500, "UNKNOWN"
-	v.take(t, push)
-	v.take(t, head("/v2/a/manifests/v1", 404, nil))
+	v.send(t, push)
+	v.send(t, head("/v2/a/manifests/v1", 404, nil))
 	must(t, os.Remove(obstacle))
-	v.take(t, put("v1", "x/y", "{}"))
+	v.send(t, put("v1", "x/y", "{}"))
 	before := state(t, host)
 	stop()
 	host, _ = start(t, dir)
@@ -315,13 +315,13 @@ func TestRefusedChange(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
 	v := visit{host: host, repository: "a"}
-	v.take(t, put("v1", "x/y", "{}"))
-	v.take(t, step{method: "DELETE", path: "/v2/a/manifests/v0", status: 404, code: "MANIFEST_UNKNOWN"})
-	v.take(t, step{method: "PUT", path: "/v2/a/manifests/v3", status: 400, code: "MANIFEST_INVALID"})
+	v.send(t, put("v1", "x/y", "{}"))
+	v.send(t, step{method: "DELETE", path: "/v2/a/manifests/v0", status: 404, code: "MANIFEST_UNKNOWN"})
+	v.send(t, step{method: "PUT", path: "/v2/a/manifests/v3", status: 400, code: "MANIFEST_INVALID"})
 	noConfig := put("v4", "application/vnd.oci.image.manifest.v1+json", "{}")
 	noConfig.status, noConfig.code = 400, "MANIFEST_INVALID"
-	v.take(t, noConfig)
-	v.take(t, put("v2", "x/y", "{}"))
+	v.send(t, noConfig)
+	v.send(t, put("v2", "x/y", "{}"))
 	stop()
 	host, _ = start(t, dir)
 	if got := state(t, host)["a"]; !cmp.Equal(got, []string{"v1", "v2"}) {

@@ -71,9 +71,9 @@ func descriptor(mediaType, content string) object {
 	return object{"mediaType": mediaType, "digest": sum(content), "size": len(content)}
 }
 
-// made returns a manifest of an image whose config is "{}", with changed
+// manifestOf returns a manifest of an image whose config is "{}", with changed
 // fields.
-func made(change object) string {
+func manifestOf(change object) string {
 	o := object{
 		"schemaVersion": 2, "mediaType": imageType, "config": descriptor(configType, "{}"),
 		"layers": []object{descriptor("application/vnd.oci.image.layer.v1.tar", "layer")},
@@ -85,12 +85,12 @@ func made(change object) string {
 }
 
 var (
-	plain  = made(nil)
-	second = made(object{"annotations": object{"n": "2"}})
+	plain  = manifestOf(nil)
+	second = manifestOf(object{"annotations": object{"n": "2"}})
 	// unborn is the subject of artifact, which may be pushed before it.
-	unborn   = made(object{"annotations": object{"n": "unborn"}})
-	artifact = made(object{"artifactType": "test/signature", "subject": descriptor(imageType, unborn), "annotations": object{"by": "me"}})
-	legacy   = made(object{"subject": descriptor(imageType, unborn), "annotations": object{"by": "old"}})
+	unborn   = manifestOf(object{"annotations": object{"n": "unborn"}})
+	artifact = manifestOf(object{"artifactType": "test/signature", "subject": descriptor(imageType, unborn), "annotations": object{"by": "me"}})
+	legacy   = manifestOf(object{"subject": descriptor(imageType, unborn), "annotations": object{"by": "old"}})
 	both     = encode(object{"schemaVersion": 2, "mediaType": indexType, "manifests": []object{descriptor(imageType, plain), descriptor(imageType, second)}})
 )
 
@@ -314,12 +314,12 @@ var rules = map[string]rule{
 	"PutParameters":          {"Pushing manifests", "parameters of Content-Type are ignored", with(put("v1", imageType+"; charset=utf-8", plain), head("/v2/{repo}/manifests/v1", 200, fields{"Content-Type": is(imageType)})), ""},
 	"PutBlobElsewhere":       {"Pushing manifests", "the blobs of an image must be in its repository", with(step{method: "PUT", path: "/v2/{repo}/x/manifests/v1", header: fields{"Content-Type": imageType}, body: plain, status: 400, code: "MANIFEST_BLOB_UNKNOWN|BLOB_UNKNOWN"}), ""},
 	"PutBadType":             {"Pushing manifests", "an invalid Content-Type is refused", refused("v1", "; x", plain, "MANIFEST_INVALID"), ""},
-	"PutDocker":              {"Pushing manifests", "images with Docker's media types are accepted", slices.Concat(parts, []step{put("v1", dockerType, made(object{"mediaType": dockerType})), head("/v2/{repo}/manifests/v1", 200, fields{"Content-Type": is(dockerType)})}), ""},
+	"PutDocker":              {"Pushing manifests", "images with Docker's media types are accepted", slices.Concat(parts, []step{put("v1", dockerType, manifestOf(object{"mediaType": dockerType})), head("/v2/{repo}/manifests/v1", 200, fields{"Content-Type": is(dockerType)})}), ""},
 	"PutAnyType":             {"Pushing manifests", "a manifest with an unknown media type is accepted", []step{put("v1", "application/vnd.example+json", `{"any":"thing"}`), get("/v2/{repo}/manifests/v1", 200, "", fields{"body": is(`{"any":"thing"}`), "Content-Type": is("application/vnd.example+json")})}, "it accepts only known media types"},
-	"PutWithoutLayer":        {"Pushing manifests", "an image with missing blobs is refused", slices.Concat(blob("{}"), []step{{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": imageType}, body: made(object{"layers": []object{descriptor("x/y", "none")}}), status: 400, code: "MANIFEST_BLOB_UNKNOWN|BLOB_UNKNOWN", want: fields{"body": `(?s).*` + sum("none") + `.*`}}}), ""},
-	"PutWithoutConfig":       {"Pushing manifests", "an image without a config is refused", slices.Concat(blob("layer"), []step{{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": imageType}, body: made(object{"config": descriptor(configType, "none")}), status: 400, code: "MANIFEST_BLOB_UNKNOWN|BLOB_UNKNOWN"}, head("/v2/{repo}/manifests/v1", 404, nil)}), ""},
-	"PutForeignLayer":        {"Pushing manifests", "an image with a nondistributable layer is accepted", slices.Concat(blob("{}"), []step{put("v1", imageType, made(object{"layers": []object{{"mediaType": "application/vnd.oci.image.layer.nondistributable.v1.tar", "digest": sum("none"), "size": 4, "urls": []string{"https://registry.example.com/layer"}}}}))}), "it accepts URLs only if it is configured to"},
-	"PutBadDescriptor":       {"Pushing manifests", "a descriptor without a digest is refused", refused("v1", imageType, made(object{"config": object{"mediaType": configType, "size": 2}}), "MANIFEST_INVALID"), "it reports an unknown blob"},
+	"PutWithoutLayer":        {"Pushing manifests", "an image with missing blobs is refused", slices.Concat(blob("{}"), []step{{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": imageType}, body: manifestOf(object{"layers": []object{descriptor("x/y", "none")}}), status: 400, code: "MANIFEST_BLOB_UNKNOWN|BLOB_UNKNOWN", want: fields{"body": `(?s).*` + sum("none") + `.*`}}}), ""},
+	"PutWithoutConfig":       {"Pushing manifests", "an image without a config is refused", slices.Concat(blob("layer"), []step{{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": imageType}, body: manifestOf(object{"config": descriptor(configType, "none")}), status: 400, code: "MANIFEST_BLOB_UNKNOWN|BLOB_UNKNOWN"}, head("/v2/{repo}/manifests/v1", 404, nil)}), ""},
+	"PutForeignLayer":        {"Pushing manifests", "an image with a nondistributable layer is accepted", slices.Concat(blob("{}"), []step{put("v1", imageType, manifestOf(object{"layers": []object{{"mediaType": "application/vnd.oci.image.layer.nondistributable.v1.tar", "digest": sum("none"), "size": 4, "urls": []string{"https://registry.example.com/layer"}}}}))}), "it accepts URLs only if it is configured to"},
+	"PutBadDescriptor":       {"Pushing manifests", "a descriptor without a digest is refused", refused("v1", imageType, manifestOf(object{"config": object{"mediaType": configType, "size": 2}}), "MANIFEST_INVALID"), "it reports an unknown blob"},
 	"PutIndex":               {"Pushing manifests", "an index with all its manifests is accepted", with(put(sum(plain), imageType, plain), put(sum(second), imageType, second), put("v1", indexType, both), get("/v2/{repo}/manifests/v1", 200, "", fields{"body": is(both), "Content-Type": is(indexType)})), ""},
 	"PutIndexWithoutChild":   {"Pushing manifests", "an index with missing manifests is refused", with(put(sum(plain), imageType, plain), step{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": indexType}, body: both, status: 400, code: "MANIFEST_BLOB_UNKNOWN|BLOB_UNKNOWN|MANIFEST_UNKNOWN", want: fields{"body": `(?s).*` + sum(second) + `.*`}}), ""},
 	"PutIndexChildElsewhere": {"Pushing manifests", "the manifests of an index must be in its repository", with(put(sum(plain), imageType, plain), put(sum(second), imageType, second), step{method: "PUT", path: "/v2/{repo}/x/manifests/v1", header: fields{"Content-Type": indexType}, body: both, status: 400, code: "MANIFEST_BLOB_UNKNOWN|MANIFEST_UNKNOWN"}), ""},
@@ -331,7 +331,7 @@ var rules = map[string]rule{
 	"Subject":        {"Pushing manifests with subject", "OCI-Subject is returned by a registry with the referrers API", with(put("v1", imageType, unborn), step{method: "PUT", path: "/v2/{repo}/manifests/" + sum(artifact), header: fields{"Content-Type": imageType}, body: artifact, status: 201, want: fields{"OCI-Subject": sum(unborn)}}), newer},
 	"SubjectMissing": {"Pushing manifests with subject", "the subject may be missing", with(put(sum(artifact), imageType, artifact)), ""},
 	"SubjectIndex":   {"Pushing manifests with subject", "an index can have a subject", []step{{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": indexType}, body: referringIndex, status: 201, want: fields{"OCI-Subject": sum(unborn)}}, get("/v2/{repo}/referrers/"+sum(unborn), 200, "", fields{"body": listed(`"mediaType":"`+is(indexType)+`"`, sum(referringIndex), `"artifactType":"test/list"`)})}, newer},
-	"SubjectBad":     {"Pushing manifests with subject", "a subject without a digest is refused", refused("v1", imageType, made(object{"subject": object{"mediaType": imageType, "size": 2, "digest": "x"}}), "MANIFEST_INVALID"), newer},
+	"SubjectBad":     {"Pushing manifests with subject", "a subject without a digest is refused", refused("v1", imageType, manifestOf(object{"subject": object{"mediaType": imageType, "size": 2, "digest": "x"}}), "MANIFEST_INVALID"), newer},
 
 	// Content discovery: tags.
 	"Tags":          {"Listing Tags", "all tags of a repository are listed, in an order that ignores case", slices.Concat(tagged("b", "a", "B", "a1"), []step{get("/v2/{repo}/tags/list", 200, "", fields{"body": `\{"name":"{repo}","tags":\["a","a1","B","b"\]\}\s*`, "Content-Type": "application/json.*", "Link": ""})}), "its tags have no order"},
@@ -380,6 +380,6 @@ var referringIndex = encode(object{"schemaVersion": 2, "mediaType": indexType, "
 
 // padded returns a manifest of n bytes.
 func padded(n int) string {
-	o := made(object{"annotations": object{"pad": ""}})
+	o := manifestOf(object{"annotations": object{"pad": ""}})
 	return strings.Replace(o, `"pad":""`, `"pad":"`+strings.Repeat("x", n-len(o))+`"`, 1)
 }

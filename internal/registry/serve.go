@@ -19,7 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// drain is the time for running requests after the server is told to stop.
+// drain is the time for running requests after the context is done.
 const drain = 3 * time.Second
 
 // Serve serves h on l until ctx is done. Then it accepts no more requests,

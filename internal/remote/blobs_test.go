@@ -19,7 +19,7 @@ import (
 
 var blob = bytes.Repeat([]byte("0123456789"), 100)
 
-// serveBlob serves blob at each path, by parts.
+// serveBlob serves blob at each path, and supports ranges.
 func serveBlob(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v2/" {
 		return
@@ -70,28 +70,28 @@ func TestBlobs(t *testing.T) {
 		from   int64
 		err    string
 	}{
-		"Whole":     {reason: "a blob from its start", serve: serveBlob},
-		"Part":      {reason: "a blob from a byte on", serve: serveBlob, from: 300},
-		"NoParts":   {reason: "a registry may have no parts", serve: answer(200, "", string(blob)), from: 300},
-		"Refused":   {reason: "a registry may refuse all ranges", serve: answer(416, "", ""), from: 300},
-		"OtherPart": {reason: "a part that was not asked for", serve: answer(206, "bytes 200-999/1000", "x"), from: 300, err: "another part of a blob"},
-		"NoRange":   {reason: "a part that does not say which it is", serve: answer(206, "", "x"), from: 300, err: "another part of a blob"},
-		"Denied":    {reason: "a blob that nobody may have", serve: answer(403, "", ""), from: 300, err: "does not permit"},
-		"Gone":      {reason: "a blob that is not there", serve: answer(404, "", ""), from: 300, err: "lacks a blob"},
-		"Busy": {reason: "a registry that is busy is asked again", from: 300, serve: func(w http.ResponseWriter, r *http.Request) {
+		"Whole":     {reason: "a blob is read from its start", serve: serveBlob},
+		"Part":      {reason: "a blob is read from an offset", serve: serveBlob, from: 300},
+		"NoParts":   {reason: "a registry need not support ranges", serve: answer(200, "", string(blob)), from: 300},
+		"Refused":   {reason: "a registry that returns 416 gets a request without a range", serve: answer(416, "", ""), from: 300},
+		"OtherPart": {reason: "a wrong range is an error", serve: answer(206, "bytes 200-999/1000", "x"), from: 300, err: "another part of a blob"},
+		"NoRange":   {reason: "a response 206 without a range is an error", serve: answer(206, "", "x"), from: 300, err: "another part of a blob"},
+		"Denied":    {reason: "a missing permission is an error", serve: answer(403, "", ""), from: 300, err: "does not permit"},
+		"Gone":      {reason: "a missing blob is an error", serve: answer(404, "", ""), from: 300, err: "lacks a blob"},
+		"Busy": {reason: "a request to an overloaded registry is retried", from: 300, serve: func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v2/" && tries.Add(1) < 3 {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
 			serveBlob(w, r)
 		}},
-		"Loop": {reason: "redirects may go on without end", err: "redirects without end", serve: func(w http.ResponseWriter, r *http.Request) {
+		"Loop": {reason: "the number of redirects is limited", err: "redirects without end", serve: func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v2/" {
 				return
 			}
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
 		}},
-		"Private": {reason: "redirects may lead into a private network", err: `the private address "169.254.169.254"`, serve: func(w http.ResponseWriter, r *http.Request) {
+		"Private": {reason: "a redirect to a private address is an error", err: `the private address "169.254.169.254"`, serve: func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v2/" {
 				return
 			}
@@ -109,8 +109,7 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// Whoever stores a registry's blobs hears neither its credentials nor less
-// about who asks.
+// A redirect to another host keeps the user agent and removes the credentials.
 func TestBlobsRedirected(t *testing.T) {
 	var heard atomic.Value
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -127,12 +126,11 @@ func TestBlobsRedirected(t *testing.T) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	if want := `"" "bytes=300-999" xfn/v0.1.0`; heard.Load() != want {
-		t.Errorf("the storage heard %v, want %s", heard.Load(), want)
+		t.Errorf("the storage received %v, want %s", heard.Load(), want)
 	}
 }
 
-// An address at which blobs are stored may look like a token server's: what it
-// sends is not written anew.
+// The response of a blob at an address like a token server's is not changed.
 func TestBlobOfService(t *testing.T) {
 	const config = `{ "rootfs": {}, "architecture": "amd64" }`
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

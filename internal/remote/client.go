@@ -130,26 +130,26 @@ func newTransport(o Options) http.RoundTripper {
 // A keychain resolves credentials by another one. It reports once for each registry
 // where they come from, remembers that for errors, and marks the other's errors.
 type keychain struct {
-	inner authn.Keychain
-	tell  progress.Func
+	inner  authn.Keychain
+	report progress.Func
 
 	mu sync.Mutex
-	// told has the lines that were reported, and sources the source for each target.
-	told    map[string]bool
-	sources map[string]string
+	// reported has the reported lines, and sources the source for each target.
+	reported map[string]bool
+	sources  map[string]string
 }
 
 // The sources of credentials that have no name.
 const (
-	nobody  = "nobody"
-	unnamed = ""
+	anonymous = "anonymous"
+	unnamed   = ""
 )
 
 // maxKnown limits the memory of a keychain in a long-running process.
 const maxKnown = 1000
 
-func newKeychain(inner authn.Keychain, tell progress.Func) *keychain {
-	return &keychain{inner: inner, tell: tell, told: map[string]bool{}, sources: map[string]string{}}
+func newKeychain(inner authn.Keychain, report progress.Func) *keychain {
+	return &keychain{inner: inner, report: report, reported: map[string]bool{}, sources: map[string]string{}}
 }
 
 func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
@@ -162,19 +162,19 @@ func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Au
 		source, line = c.Source, line+" of "+c.Source
 	}
 	if auth == authn.Anonymous {
-		source, line = nobody, target.RegistryStr()+": no credentials"
+		source, line = anonymous, target.RegistryStr()+": no credentials"
 	}
 	k.mu.Lock()
 	if len(k.sources) >= maxKnown {
 		clear(k.sources)
-		clear(k.told)
+		clear(k.reported)
 	}
 	k.sources[target.String()] = source
-	told := k.told[line]
-	k.told[line] = true
+	reported := k.reported[line]
+	k.reported[line] = true
 	k.mu.Unlock()
-	if !told {
-		k.tell.Step(line)
+	if !reported {
+		k.report.Step(line)
 	}
 	return auth, nil
 }

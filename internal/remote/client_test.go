@@ -33,8 +33,8 @@ func fast(o remote.Options) *remote.Client {
 	return remote.New(o)
 }
 
-// push writes a small image to host and returns its reference and the error as
-// Explain tells it.
+// push writes a small image to host, and returns its reference and the
+// explained error.
 func push(t *testing.T, c *remote.Client, host string) (name.Tag, error) {
 	t.Helper()
 	ref, err := remote.ParseTag(host+"/gold/image:v1.0.0", "")
@@ -74,16 +74,16 @@ func TestRetry(t *testing.T) {
 		err    string
 		seen   int64
 	}{
-		"GetTwice":       {"a busy registry is asked three times", 2, remotetest.Method(http.MethodGet), remotetest.Status(503), "", 3},
-		"GetAlways":      {"a busy registry is asked no more than three times", 99, remotetest.Method(http.MethodGet), remotetest.Status(503), "answered 503 Service Unavailable", 3},
-		"TooMany":        {"429 is a request to come back", 2, remotetest.Method(http.MethodGet), remotetest.Status(429), "", 3},
-		"Timeout":        {"408 is a request to come back", 2, remotetest.Method(http.MethodGet), remotetest.Status(408), "", 3},
-		"Forbidden":      {"a request that is refused is not tried again", 99, remotetest.Method(http.MethodGet), remotetest.Status(403), "does not permit", 1},
-		"GetReset":       {"a broken connection is tried again", 2, remotetest.Method(http.MethodGet), remotetest.Reset, "", 3},
-		"GetResetAlways": {"a broken connection is tried three times", 99, remotetest.Method(http.MethodGet), remotetest.Reset, "registry", 3},
-		"ManifestReset":  {"a manifest is sent again", 2, manifest, remotetest.Reset, "", 3},
-		"ManifestAlways": {"a manifest is sent three times", 99, manifest, remotetest.Status(500), "answered 500", 3},
-		"ManifestBroken": {"a manifest is sent three times over broken connections", 99, manifest, remotetest.Reset, "registry", 3},
+		"GetTwice":       {"a request to an overloaded registry is sent up to three times", 2, remotetest.Method(http.MethodGet), remotetest.Status(503), "", 3},
+		"GetAlways":      {"a request to an overloaded registry is sent at most three times", 99, remotetest.Method(http.MethodGet), remotetest.Status(503), "answered 503 Service Unavailable", 3},
+		"TooMany":        {"status 429 is retried", 2, remotetest.Method(http.MethodGet), remotetest.Status(429), "", 3},
+		"Timeout":        {"status 408 is retried", 2, remotetest.Method(http.MethodGet), remotetest.Status(408), "", 3},
+		"Forbidden":      {"a refused request is not retried", 99, remotetest.Method(http.MethodGet), remotetest.Status(403), "does not permit", 1},
+		"GetReset":       {"a request is retried after a broken connection", 2, remotetest.Method(http.MethodGet), remotetest.Reset, "", 3},
+		"GetResetAlways": {"a request is sent at most three times over broken connections", 99, remotetest.Method(http.MethodGet), remotetest.Reset, "registry", 3},
+		"ManifestReset":  {"a manifest is sent again after an error", 2, manifest, remotetest.Reset, "", 3},
+		"ManifestAlways": {"a manifest is sent at most three times", 99, manifest, remotetest.Status(500), "answered 500", 3},
+		"ManifestBroken": {"a manifest is sent at most three times over broken connections", 99, manifest, remotetest.Reset, "registry", 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// Waiting for the second try ends with the context: the wait here is an hour.
+// The pause before the second try, here an hour, ends with the context.
 func TestRetryIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -116,7 +116,7 @@ func TestRetryIsCancelled(t *testing.T) {
 	}
 }
 
-// Credentials that a caller brings take the place of those that are configured.
+// The credentials of a caller replace the configured ones.
 func TestAs(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
 	own := fast(remote.Options{Keychain: keys{&authn.Basic{Username: user, Password: password}}})
@@ -125,10 +125,10 @@ func TestAs(t *testing.T) {
 		auth   authn.AuthConfig
 		want   string
 	}{
-		{"the right ones", authn.AuthConfig{Username: user, Password: password}, ""},
-		{"both in one", authn.AuthConfig{Auth: base64.StdEncoding.EncodeToString([]byte(user + ":" + password))}, ""},
-		{"wrong ones", authn.AuthConfig{Username: user, Password: "wrong"}, "refused the credentials"},
-		{"none at all are nobody's", authn.AuthConfig{}, "asks for credentials, and none are configured"},
+		{"user name and password are used", authn.AuthConfig{Username: user, Password: password}, ""},
+		{"an encoded user name and password are used", authn.AuthConfig{Auth: base64.StdEncoding.EncodeToString([]byte(user + ":" + password))}, ""},
+		{"wrong credentials are refused", authn.AuthConfig{Username: user, Password: "wrong"}, "refused the credentials"},
+		{"without credentials the access is anonymous", authn.AuthConfig{}, "asks for credentials, and none are configured"},
 	} {
 		_, err := push(t, own.As(tc.auth), host)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
@@ -136,11 +136,11 @@ func TestAs(t *testing.T) {
 		}
 	}
 	if _, err := push(t, own, host); err != nil {
-		t.Errorf("the client itself has its own: %v", err)
+		t.Errorf("the client lost its own credentials: %v", err)
 	}
 }
 
-// keys is a keychain of one key.
+// keys is a keychain with one credential.
 type keys struct{ authn.Authenticator }
 
 func (k keys) Resolve(authn.Resource) (authn.Authenticator, error) { return k, nil }
@@ -165,8 +165,7 @@ func TestUserAgent(t *testing.T) {
 
 type auth map[string]string
 
-// configured are options with a Docker configuration of that content, and
-// nothing else.
+// configured returns options with only a Docker configuration of that content.
 func configured(t *testing.T, config any) remote.Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -195,22 +194,22 @@ func TestCredentials(t *testing.T) {
 		err    string
 		hint   string
 	}{
-		"Right": {"the configuration is asked", func(host string) any { return auths(host, auth{"username": user, "password": password}) }, "", ""},
-		"Auth":  {"its packed form counts too", func(host string) any { return auths(host, auth{"auth": "Z29sZDpzM2NyZXQ="}) }, "", ""},
+		"Right": {"credentials of the configuration are used", func(host string) any { return auths(host, auth{"username": user, "password": password}) }, "", ""},
+		"Auth":  {"an encoded user name and password are used", func(host string) any { return auths(host, auth{"auth": "Z29sZDpzM2NyZXQ="}) }, "", ""},
 		"Wrong": {
-			"a rejected login says so, whose it is, and what to do", func(host string) any { return auths(host, auth{"username": user, "password": "hunter2"}) },
+			"the error of refused credentials names their source", func(host string) any { return auths(host, auth{"username": user, "password": "hunter2"}) },
 			`" refused the credentials of ~/config.json`, "log in with: docker login 127.0.0.1:",
 		},
 		"None": {
-			"no credentials is another case than wrong ones", func(string) any { return map[string]any{} },
+			"missing credentials have their own error", func(string) any { return map[string]any{} },
 			"asks for credentials, and none are configured", "docker login 127.0.0.1:",
 		},
 		"NoHelper": {
-			"the missing helper is named", func(string) any { return map[string]string{"credsStore": "absent"} },
-			`reading the credentials for registry "127.0.0.1:`, "take its name out of ~/config.json",
+			"the error names the missing credential helper", func(string) any { return map[string]string{"credsStore": "absent"} },
+			`reading the credentials for registry "127.0.0.1:`, "remove its name from ~/config.json",
 		},
 		"Broken": {
-			"a broken configuration is named", func(string) any { return json.RawMessage(`{"auths":`) },
+			"the error names the invalid configuration", func(string) any { return json.RawMessage(`{"auths":`) },
 			`reading "~/config.json", line 1: `, "repair the file",
 		},
 	}
@@ -224,7 +223,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// What may not be done with right credentials is told apart from wrong ones.
+// A missing permission and wrong credentials have different errors.
 func TestForbidden(t *testing.T) {
 	forbid := remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost), remotetest.Status(http.StatusForbidden))
 	for want, login := range map[string]auth{
@@ -244,7 +243,7 @@ func checkNoSecret(t *testing.T, err error) {
 	}
 	for _, secret := range []string{password, "hunter2", "Z29sZDpzM2NyZXQ"} {
 		if strings.Contains(err.Error(), secret) || strings.Contains(string(hint.Of(err)), secret) {
-			t.Errorf("the error tells a credential: %v (hint: %s)", err, hint.Of(err))
+			t.Errorf("the error contains a credential: %v (hint: %s)", err, hint.Of(err))
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// answers are what a hostile registry says, in which {header} is the
-// Authorization that it got, and {password} what that stands for.
+// answers are responses of a hostile registry. {header} stands for the received
+// Authorization header, and {password} for its password.
 var answers = map[string]string{
 	"Body":         "HTTP/1.1 400 Bad Request\r\nContent-Length: 1000\r\n\r\n{\"errors\":[{\"code\":\"DENIED\",\"message\":\"{header}\"}]}",
 	"Code":         "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n{\"errors\":[{\"code\":\"{password}\"}]}",
@@ -44,8 +44,8 @@ var answers = map[string]string{
 	"Continuation": "HTTP/1.1 100 {password}\r\nX\r\n\r\n",
 }
 
-// hostile lets everybody log in, and answers all else as it is told, or the
-// token server's requests.
+// hostile accepts every login, and responds with answer to all other requests,
+// or to the requests of the token server.
 func hostile(challenge, answer string, atToken bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Authorization")
@@ -66,7 +66,7 @@ func hostile(challenge, answer string, atToken bool) http.HandlerFunc {
 	}
 }
 
-// Whatever a registry repeats of the credentials, nobody reads it.
+// No error or event contains credentials that a registry repeats.
 func TestNoCanary(t *testing.T) {
 	blob := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 10}
 	does := map[string]func(*testing.T, *remote.Client, name.Repository) error{
@@ -97,17 +97,17 @@ func TestNoCanary(t *testing.T) {
 		for _, challenge := range []string{"Basic", "Bearer", "Token"} {
 			for doing, do := range does {
 				t.Run(kind+"/"+challenge+"/"+doing, func(t *testing.T) {
-					var said said
+					var got recorder
 					host := remotetest.Serve(t, hostile(strings.Replace(challenge, "Token", "Bearer", 1), answer, challenge == "Token"))
 					login := authn.AuthConfig{Username: user, Password: password}
-					c := fast(remote.Options{Keychain: keys{&credentials.Credential{Authenticator: authn.FromConfig(login), Source: "a file"}}, Progress: said.take})
+					c := fast(remote.Options{Keychain: keys{&credentials.Credential{Authenticator: authn.FromConfig(login), Source: "a file"}}, Progress: got.record})
 					repo := repository(t, host, "gold/image")
 					if err := c.Explain(repo.Tag("v1"), do(t, c, repo)); err != nil {
-						said.lines = append(said.lines, err.Error(), string(hint.Of(err)))
+						got.lines = append(got.lines, err.Error(), string(hint.Of(err)))
 					}
-					all := strings.ToLower(strings.Join(said.lines, "\n"))
+					all := strings.ToLower(strings.Join(got.lines, "\n"))
 					if len(all) == 0 || strings.Contains(all, password) || strings.Contains(all, "z29sz") {
-						t.Errorf("it says:\n%s", all)
+						t.Errorf("a credential is shown, or nothing:\n%s", all)
 					}
 				})
 			}
@@ -115,32 +115,32 @@ func TestNoCanary(t *testing.T) {
 	}
 }
 
-// said keeps what is told.
-type said struct {
+// recorder records progress events.
+type recorder struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (s *said) take(e progress.Event) {
+func (s *recorder) record(e progress.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = append(s.lines, e.Text)
 }
 
-// Where credentials come from is told once for each registry.
-func TestSourcesAreTold(t *testing.T) {
+// The source of credentials is reported once for each registry.
+func TestSourcesAreReported(t *testing.T) {
 	one := remotetest.Serve(t, remotetest.Handler())
 	two := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
 	o := configured(t, auths(two, auth{"username": user, "password": password}))
-	var said said
-	o.Progress = said.take
+	var got recorder
+	o.Progress = got.record
 	c := fast(o)
 	for _, host := range []string{one, two, one, two} {
 		if _, err := push(t, c, host); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{one + ": no credentials", two + ": credentials of ~/config.json"}, said.lines); diff != "" {
+	if diff := cmp.Diff([]string{one + ": no credentials", two + ": credentials of ~/config.json"}, got.lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -95,7 +95,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("registry %q closed the connection early", host), ""
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Sprintf("registry %q speaks plain HTTP, which is used with loopback and private addresses only", host), "if you trust its network, allow plain HTTP with " + hint.PlainHTTP
+		return fmt.Sprintf("registry %q uses plain HTTP, which is allowed only for loopback and private addresses", host), "if you trust its network, allow plain HTTP with " + hint.PlainHTTP
 	case errors.As(err, &sent) && !errors.As(err, &target):
 		return fmt.Sprintf("the exchange with registry %q failed: %s", host, c.clean(sent)), ""
 	default:
@@ -108,13 +108,13 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text st
 	source := c.keychain.source(ref.Context())
 	of, as := " of "+source, " with the credentials of "+source
 	switch source {
-	case nobody:
+	case anonymous:
 		as = " without credentials"
 	case unnamed:
 		of, as = "", ""
 	}
-	switch said := strings.ToLower(e.Error()); {
-	case e.StatusCode == http.StatusUnauthorized && source == nobody:
+	switch text := strings.ToLower(e.Error()); {
+	case e.StatusCode == http.StatusUnauthorized && source == anonymous:
 		return fmt.Sprintf("registry %q asks for credentials, and none are configured", host), login(host, source)
 	case e.StatusCode == http.StatusUnauthorized:
 		return fmt.Sprintf("registry %q refused the credentials%s", host, of), login(host, source)
@@ -127,8 +127,8 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text st
 		}
 		return fmt.Sprintf("registry %q %s %q%s", host, lacks, strings.TrimPrefix(ref.Name(), host+"/"), c.message(e)), ""
 	case e.StatusCode == http.StatusBadRequest && // the responses of Go's and nginx's TLS servers to plain HTTP
-		(strings.Contains(said, "http request to an https server") || strings.Contains(said, "http request was sent to https port")):
-		return fmt.Sprintf("registry %q speaks HTTPS, and was spoken to in plain HTTP", host), "leave out " + hint.PlainHTTP
+		(strings.Contains(text, "http request to an https server") || strings.Contains(text, "http request was sent to https port")):
+		return fmt.Sprintf("registry %q requires HTTPS, but the request used plain HTTP", host), "leave out " + hint.PlainHTTP
 	default:
 		return fmt.Sprintf("registry %q answered %d %s%s", host, e.StatusCode, http.StatusText(e.StatusCode), c.message(e)), ""
 	}
@@ -149,11 +149,11 @@ func login(host, source string) hint.Hint {
 // message returns the messages of the response (OCI distribution spec, "Error Codes"), or
 // "" if they repeat a credential.
 func (c *Client) message(e *transport.Error) string {
-	var said []string
+	var messages []string
 	for _, d := range e.Errors {
-		said = append(said, strings.Trim(fmt.Sprintf("%s: %s", d.Code, d.Message), ": "))
+		messages = append(messages, strings.Trim(fmt.Sprintf("%s: %s", d.Code, d.Message), ": "))
 	}
-	whole := strings.Join(said, "; ")
+	whole := strings.Join(messages, "; ")
 	text := c.clean(errors.New(whole))
 	if text == "" || c.sent.in(whole) {
 		return ""
@@ -174,7 +174,7 @@ func (c *Client) clean(err error) string {
 		err = u.Err
 	}
 	if c.sent.in(err.Error()) {
-		return "what was said repeats the credentials, and is not shown"
+		return "the message contains the credentials and is not shown"
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	text = queries().ReplaceAllString(text, "")

@@ -31,17 +31,17 @@ func TestExplainServers(t *testing.T) {
 		hint   string
 	}{
 		"Unreachable": {
-			reason: "the host and the cause are named",
+			reason: "the error names the host and the cause",
 			host:   func(t *testing.T) string { return remotetest.Nobody(t) },
 			err:    "cannot be reached", hint: "check the address",
 		},
 		"SelfSigned": {
-			reason: "of the two failures, https and http, the certificate is the cause",
+			reason: "if HTTPS and HTTP fail, the certificate is the cause",
 			host:   func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) },
 			err:    "certificate of registry", hint: "{insecure-skip-tls-verify}",
 		},
 		"SelfSignedSkipped": {
-			reason: "no certificate is checked if so asked",
+			reason: "certificates are not verified if that is disabled",
 			host:   func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) },
 			skip:   true,
 		},
@@ -51,7 +51,7 @@ func TestExplainServers(t *testing.T) {
 			skip:   true,
 		},
 		"LocalhostName": {
-			reason: "localhost is a loopback address too",
+			reason: "localhost is a loopback address",
 			host: func(t *testing.T) string {
 				_, port, err := net.SplitHostPort(remotetest.ServeTLS(t, remotetest.Handler()))
 				if err != nil {
@@ -62,7 +62,7 @@ func TestExplainServers(t *testing.T) {
 			skip: true,
 		},
 		"ReadOnly": {
-			reason: "the message of the registry is in the error",
+			reason: "the error contains the registry's message",
 			host: func(t *testing.T) string {
 				return remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost),
 					func(w http.ResponseWriter, _ *http.Request) {
@@ -73,7 +73,7 @@ func TestExplainServers(t *testing.T) {
 			err: `answered 405 Method Not Allowed (UNSUPPORTED: read only)`,
 		},
 		"NotARegistry": {
-			reason: "a web server has no manifests",
+			reason: "a web server that is not a registry has no manifests",
 			host:   func(t *testing.T) string { return remotetest.Serve(t, http.NotFoundHandler()) },
 			err:    `has no "gold/image:v1.0.0"`,
 		},
@@ -84,14 +84,14 @@ func TestExplainServers(t *testing.T) {
 			_, err := push(t, fast(remote.Options{InsecureSkipTLSVerify: tc.skip}), host)
 			checkError(t, tc.reason, err, tc.err, tc.hint)
 			if err != nil && !strings.Contains(err.Error(), host) {
-				t.Errorf("the registry is not named: %v", err)
+				t.Errorf("the error does not name the registry: %v", err)
 			}
 		})
 	}
 }
 
-// A registry, a proxy before it or a token server that repeats what it was sent
-// or knows.
+// A registry, a proxy or a token server may repeat a credential that it
+// received.
 func TestExplainEcho(t *testing.T) {
 	login := map[string]string{"username": user, "password": password}
 	whoever := func(string, *http.Request) bool { return true }
@@ -136,8 +136,9 @@ func TestExplainEcho(t *testing.T) {
 func isToken(path string, _ *http.Request) bool  { return path == "/token" }
 func notToken(path string, _ *http.Request) bool { return path != "/token" }
 
-// echo asks for credentials by a challenge and, where refuse says so, answers
-// with what says, in which {header} and {refresh_token} stand for what was sent.
+// echo requires credentials with a challenge. If refuse returns true it
+// responds with what says, where {header} and {refresh_token} stand for the
+// received values.
 func echo(challenge string, refuse func(string, *http.Request) bool, says string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Authorization")
@@ -167,34 +168,34 @@ func TestExplain(t *testing.T) {
 		hint   string
 	}{
 		"UnknownHost": {
-			"a host that the resolver does not know",
+			"a host that DNS does not have is unknown",
 			get(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "r.example", IsNotFound: true}}),
 			`registry "r.example" is not known: no such host`, "spelling",
 		},
 		"DNSFailed": {
-			"a resolver that fails says nothing about the host",
+			"an error of the resolver does not mean that the host is unknown",
 			get(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", Name: "r.example"}}),
 			`registry "r.example" cannot be reached: lookup r.example: server misbehaving`, "check the address",
 		},
 		"Handshake": {
-			"a server that is no TLS server for anyone",
+			"a certificate by an unknown authority is an error",
 			get(&tls.CertificateVerificationError{Err: errors.New("x509: certificate signed by unknown authority")}),
 			`the certificate of registry "r.example" cannot be trusted: x509: certificate signed by unknown authority`, "CA",
 		},
-		"PlainHTTP":   {"a public registry has to speak TLS", get(http.ErrSchemeMismatch), `registry "r.example" speaks plain HTTP, which is used with loopback and private addresses only`, "{plain-http}"},
-		"Broken":      {"a connection that breaks was there before", get(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}), `the connection to registry "r.example" broke: connection reset by peer`, ""},
-		"Half":        {"an answer that ends in its header", get(fmt.Errorf("x: %w", textproto.ProtocolError("malformed MIME header"))), `registry "r.example" sent a broken answer: malformed MIME header`, ""},
-		"EOF":         {"a connection that ends", get(io.EOF), `registry "r.example" closed the connection early`, ""},
-		"Cancelled":   {"the user stopped it", get(context.Canceled), "context canceled", ""},
-		"URL":         {"the URL is not shown: it may hold a token", get(errors.New("strange")), `the exchange with registry "r.example" failed: strange`, ""},
-		"Token":       {"an answer of a token server is not shown", errors.New("no token in bearer response:\n{\"refresh_token\":\"" + password + "\"}"), "no token in bearer response", ""},
-		"Query":       {"queries are cut out of any text", errors.New("HEAD https://cdn.example/b?sig=" + password + ": no size"), "HEAD https://cdn.example/b no size", ""},
+		"PlainHTTP":   {"a public registry must support TLS", get(http.ErrSchemeMismatch), `registry "r.example" uses plain HTTP, which is allowed only for loopback and private addresses`, "{plain-http}"},
+		"Broken":      {"a broken connection is not an unreachable registry", get(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}), `the connection to registry "r.example" broke: connection reset by peer`, ""},
+		"Half":        {"an invalid response header is a broken answer", get(fmt.Errorf("x: %w", textproto.ProtocolError("malformed MIME header"))), `registry "r.example" sent a broken answer: malformed MIME header`, ""},
+		"EOF":         {"a closed connection is an error", get(io.EOF), `registry "r.example" closed the connection early`, ""},
+		"Cancelled":   {"a cancellation is returned unchanged", get(context.Canceled), "context canceled", ""},
+		"URL":         {"the URL of a token request is not shown", get(errors.New("strange")), `the exchange with registry "r.example" failed: strange`, ""},
+		"Token":       {"the response of a token server is not shown", errors.New("no token in bearer response:\n{\"refresh_token\":\"" + password + "\"}"), "no token in bearer response", ""},
+		"Query":       {"queries of URLs are removed", errors.New("HEAD https://cdn.example/b?sig=" + password + ": no size"), "HEAD https://cdn.example/b no size", ""},
 		"Local":       {"an error that is not about the registry keeps its text", &fs.PathError{Op: "open", Path: "a.xpkg", Err: fs.ErrNotExist}, "open a.xpkg: file does not exist", ""},
 		"Control":     {"an error shows no control characters", errors.New("a\x1b[2Jb"), "a [2Jb", ""},
-		"Long":        {"a long error is cut", errors.New(strings.Repeat("x", 9999)), strings.Repeat("x", 500) + "…", ""},
-		"NotFound":    {"a tag that is not there", &transport.Error{StatusCode: 404}, `registry "r.example" has no "a:v1"`, ""},
-		"Forbidden":   {"a permission that is missing", &transport.Error{StatusCode: 403, Errors: []transport.Diagnostic{{Code: "DENIED", Message: "no"}}}, `registry "r.example" does not permit this (DENIED: no)`, "docker login r.example"},
-		"OtherStatus": {"codes keep their names", &transport.Error{StatusCode: 507}, `registry "r.example" answered 507 Insufficient Storage`, ""},
+		"Long":        {"a long error is truncated", errors.New(strings.Repeat("x", 9999)), strings.Repeat("x", 500) + "…", ""},
+		"NotFound":    {"a missing tag is an error", &transport.Error{StatusCode: 404}, `registry "r.example" has no "a:v1"`, ""},
+		"Forbidden":   {"a missing permission is an error", &transport.Error{StatusCode: 403, Errors: []transport.Diagnostic{{Code: "DENIED", Message: "no"}}}, `registry "r.example" does not permit this (DENIED: no)`, "docker login r.example"},
+		"OtherStatus": {"error codes of the registry are shown", &transport.Error{StatusCode: 507}, `registry "r.example" answered 507 Insufficient Storage`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -207,17 +208,17 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%s: got hint %q, want %q in it", tc.reason, hint.Of(got), tc.hint)
 			}
 			if !errors.Is(got, tc.err) {
-				t.Errorf("%s: the cause is lost", tc.reason)
+				t.Errorf("%s: the cause is not in the chain", tc.reason)
 			}
 			if again := c.Explain(ref, fmt.Errorf("reading: %w", got)); again.Error() != tc.want {
-				t.Errorf("%s: explained twice: %v", tc.reason, again)
+				t.Errorf("%s: the explained error changed: %v", tc.reason, again)
 			}
 			checkNoSecret(t, got)
 		})
 	}
 }
 
-// A manifest is parsed in memory: one that does not end is no manifest.
+// The size of a manifest is limited, because it is parsed in memory.
 func TestManifestSize(t *testing.T) {
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/manifests/") {
@@ -230,7 +231,7 @@ func TestManifestSize(t *testing.T) {
 	}
 	c := fast(remote.Options{})
 	err = get(t.Context(), c, ref)
-	checkError(t, "the size is told", c.Explain(ref, err), "sent a manifest of more than 4 MiB", "")
+	checkError(t, "the error contains the limit", c.Explain(ref, err), "sent a manifest of more than 4 MiB", "")
 }
 
 func TestExplainNil(t *testing.T) {

@@ -18,16 +18,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// A stranger is a server that a registry points to. It writes down all that it
-// hears.
-type stranger struct {
+// An otherHost is a server to which a registry redirects. It records all
+// requests.
+type otherHost struct {
 	mu     sync.Mutex
 	heard  strings.Builder
 	asked  int
 	answer http.Handler
 }
 
-func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *otherHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	s.asked++
@@ -39,9 +39,9 @@ func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve returns the stranger's address by a name: addresses that only this
-// machine has are not gone to.
-func (s *stranger) serve(t *testing.T, serve func(testing.TB, http.Handler) string) string {
+// serve returns a host name for the server, because clients refuse redirects to
+// private addresses.
+func (s *otherHost) serve(t *testing.T, serve func(testing.TB, http.Handler) string) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(serve(t, s))
 	if err != nil {
@@ -50,24 +50,24 @@ func (s *stranger) serve(t *testing.T, serve func(testing.TB, http.Handler) stri
 	return "localhost:" + port
 }
 
-// secrets are all that a login may hold.
+// logins has a credential of each kind.
 var logins = map[string]authn.AuthConfig{
 	"password": {Username: user, Password: password},
 	"identity": {IdentityToken: password},
 	"token":    {RegistryToken: password},
 }
 
-func checkHeard(t *testing.T, s *stranger) {
+func checkHeard(t *testing.T, s *otherHost) {
 	t.Helper()
 	for _, secret := range []string{password, "Z29sZDpzM2NyZXQ", "opensesame", "Cookie", "Authorization"} {
 		if strings.Contains(s.heard.String(), secret) {
-			t.Errorf("the stranger heard %q:\n%s", secret, s.heard.String())
+			t.Errorf("the other host received %q:\n%s", secret, s.heard.String())
 		}
 	}
 }
 
-// guardedRegistry asks for a login, basic or by a token, and gives those who have
-// one what next answers.
+// guardedRegistry requires a login, basic or with a token, and responds to
+// authenticated requests with next.
 func guardedRegistry(challenge, realm string, next http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "session="+password)
@@ -84,7 +84,7 @@ func guardedRegistry(challenge, realm string, next http.Handler) http.HandlerFun
 	}
 }
 
-// Wherever a registry sends its clients, their credentials stay behind.
+// Requests to another host never contain credentials.
 func TestRedirectsCarryNoCredentials(t *testing.T) {
 	get := func(t *testing.T, c *remote.Client, repo name.Repository) error {
 		return get(t.Context(), c, repo.Tag("v1"))
@@ -107,16 +107,16 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 		do     func(*testing.T, *remote.Client, name.Repository) error
 		status int
 	}{
-		"Manifest": {"a manifest that is elsewhere", get, http.StatusTemporaryRedirect},
-		"Blob":     {"a blob that is elsewhere", read, http.StatusFound},
-		"Location": {"an upload that goes on elsewhere", write, http.StatusAccepted},
-		"Upload":   {"an upload that begins elsewhere", write, http.StatusTemporaryRedirect},
+		"Manifest": {"a manifest on another host is fetched", get, http.StatusTemporaryRedirect},
+		"Blob":     {"a blob on another host is fetched", read, http.StatusFound},
+		"Location": {"an upload may continue on another host", write, http.StatusAccepted},
+		"Upload":   {"an upload may start on another host", write, http.StatusTemporaryRedirect},
 	}
 	for name, tc := range cases {
 		for kind, login := range logins {
 			for _, challenge := range []string{"Basic", "Bearer"} {
 				t.Run(name+"/"+challenge+"/"+kind, func(t *testing.T) {
-					other := &stranger{answer: remotetest.Embedded(t)}
+					other := &otherHost{answer: remotetest.Embedded(t)}
 					address := other.serve(t, remotetest.Serve)
 					host := remotetest.Serve(t, guardedRegistry(challenge, "http://{host}/token", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						if r.Method == http.MethodHead {
@@ -127,9 +127,9 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 						w.WriteHeader(tc.status)
 					})))
 					c := fast(remote.Options{Keychain: keys{authn.FromConfig(login)}})
-					_ = tc.do(t, c, repository(t, host, "gold/image")) // The stranger may not have it.
+					_ = tc.do(t, c, repository(t, host, "gold/image")) // The other host may lack the content.
 					if other.asked == 0 && (challenge == "Bearer" || kind != "identity") {
-						t.Errorf("%s: nobody went there", tc.reason)
+						t.Errorf("%s: the other host received no request", tc.reason)
 					}
 					checkHeard(t, other)
 				})
@@ -138,8 +138,8 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 	}
 }
 
-// A token server may be anywhere, and gets the credentials. Those to whom it
-// points do not, and nobody gets them in plain HTTP who is not on this machine.
+// A token server on any host gets the credentials. Hosts to which it redirects
+// do not get them, and plain HTTP is refused except on this machine.
 func TestTokenServers(t *testing.T) {
 	redirect := func(to string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -149,7 +149,7 @@ func TestTokenServers(t *testing.T) {
 	}
 	for kind, login := range logins {
 		if kind == "token" {
-			continue // It needs no token server.
+			continue // Basic authentication needs no token server.
 		}
 		login := remote.Options{Keychain: keys{authn.FromConfig(login)}}
 		pull := func(t *testing.T, o remote.Options, host string) error {
@@ -159,8 +159,8 @@ func TestTokenServers(t *testing.T) {
 			return c.Explain(ref, err)
 		}
 		t.Run("Redirect/"+kind, func(t *testing.T) {
-			other := &stranger{}
-			server := &stranger{answer: redirect("http://" + other.serve(t, remotetest.Serve) + "/token")}
+			other := &otherHost{}
+			server := &otherHost{answer: redirect("http://" + other.serve(t, remotetest.Serve) + "/token")}
 			host := remotetest.Serve(t, guardedRegistry("Bearer", "http://"+server.serve(t, remotetest.Serve)+"/token", http.NotFoundHandler()))
 			if err := pull(t, login, host); err == nil || server.asked == 0 {
 				t.Errorf("got %v after %d requests", err, server.asked)
@@ -168,25 +168,25 @@ func TestTokenServers(t *testing.T) {
 			checkHeard(t, other)
 		})
 		t.Run("Downgrade/"+kind, func(t *testing.T) {
-			other := &stranger{}
+			other := &otherHost{}
 			host := remotetest.ServeTLS(t, guardedRegistry("Bearer", "http://"+other.serve(t, remotetest.Serve)+"/token", http.NotFoundHandler()))
 			o := login
 			o.InsecureSkipTLSVerify = true
-			checkError(t, "a registry of TLS", pull(t, o, host), "https", "")
+			checkError(t, "an HTTPS registry with an HTTP token server is an error", pull(t, o, host), "https", "")
 			if other.asked != 0 {
-				t.Errorf("the token server heard\n%s", other.heard.String())
+				t.Errorf("the token server received\n%s", other.heard.String())
 			}
 		})
 		t.Run("Plain/"+kind, func(t *testing.T) {
 			host := remotetest.Serve(t, guardedRegistry("Bearer", "http://auth.example.org/token", http.NotFoundHandler()))
-			checkError(t, "a registry of this machine", pull(t, login, host), `asks to send the credentials to "auth.example.org" in plain HTTP`, "")
+			checkError(t, "an HTTP token server on another machine is an error", pull(t, login, host), `asks to send the credentials to "auth.example.org" in plain HTTP`, "")
 		})
 	}
 }
 
-// An https registry cannot send anybody to plain HTTP.
+// A redirect from HTTPS to plain HTTP is refused.
 func TestNoDowngrade(t *testing.T) {
-	other := &stranger{}
+	other := &otherHost{}
 	address := other.serve(t, remotetest.Serve)
 	host := remotetest.ServeTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v2/" {
@@ -196,13 +196,14 @@ func TestNoDowngrade(t *testing.T) {
 	c := fast(remote.Options{InsecureSkipTLSVerify: true})
 	ref := repository(t, host, "gold/image").Tag("v1")
 	err := get(t.Context(), c, ref)
-	checkError(t, "a manifest by a tag is not believed from there", c.Explain(ref, err), `the registry redirects from https to "http"`, "")
+	checkError(t, "a redirect from HTTPS to plain HTTP is an error", c.Explain(ref, err), `the registry redirects from https to "http"`, "")
 	if other.asked != 0 {
-		t.Error("it was asked")
+		t.Error("the server received a request")
 	}
 }
 
-// Plain HTTP is spoken at once, and TLS to a server of that is explained.
+// With plain HTTP the client sends no TLS handshake, and a server with TLS is
+// an error with a hint.
 func TestPlainHTTP(t *testing.T) {
 	plain := remote.Options{PlainHTTP: true}
 	tls := httptest.NewUnstartedServer(remotetest.Handler())
@@ -218,7 +219,7 @@ func TestPlainHTTP(t *testing.T) {
 		t.Errorf("without the option, got %v after %d TLS handshakes", err, counted.tls)
 	}
 	_, err := push(t, fast(plain), remotetest.ServeTLS(t, remotetest.Handler()))
-	checkError(t, "a server of TLS", err, `" speaks HTTPS, and was spoken to in plain HTTP`, "leave out {plain-http}")
+	checkError(t, "a server with TLS is an error", err, `" requires HTTPS, but the request used plain HTTP`, "leave out {plain-http}")
 }
 
 // hellos counts connections that begin with TLS.

@@ -40,7 +40,7 @@ func FallbackTag(subject v1.Hash) string {
 }
 
 // unlisted are the statuses of registries without the referrers API. The spec has 404;
-// older registries do not know the path.
+// older registries do not implement the path.
 var unlisted = []int{http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented}
 
 // Referrers returns the referrers of a manifest, which need not exist: OCI distribution

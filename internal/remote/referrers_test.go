@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// listOf answers with so many referrers, and where the list goes on.
+// listOf responds with n referrers, and a link to the next page.
 func listOf(n int, mediaType, link string) http.HandlerFunc {
 	m := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: make([]v1.Descriptor, n)}
 	for i := range m.Manifests {
@@ -49,9 +49,9 @@ func TestReferrers(t *testing.T) {
 		listed bool
 		err    string
 	}{
-		"Listed":    {"the referrers API lists referrers", map[string]http.HandlerFunc{first: listOf(2, index, ""), tag: listOf(5, index, "")}, 2, true, ""},
-		"None":      {"the referrers API lists no referrers", map[string]http.HandlerFunc{first: listOf(0, index, ""), tag: listOf(5, index, "")}, 0, true, ""},
-		"Pages":     {"the list has pages", map[string]http.HandlerFunc{first: listOf(2, index, next("?last=x")), first + "?last=x": listOf(3, index, next("/more")), "/more": listOf(1, index, "")}, 6, true, ""},
+		"Listed":    {"the referrers API returns referrers", map[string]http.HandlerFunc{first: listOf(2, index, ""), tag: listOf(5, index, "")}, 2, true, ""},
+		"None":      {"the referrers API returns an empty list", map[string]http.HandlerFunc{first: listOf(0, index, ""), tag: listOf(5, index, "")}, 0, true, ""},
+		"Pages":     {"a list may have several pages", map[string]http.HandlerFunc{first: listOf(2, index, next("?last=x")), first + "?last=x": listOf(3, index, next("/more")), "/more": listOf(1, index, "")}, 6, true, ""},
 		"Elsewhere": {"a page must be at the same registry", map[string]http.HandlerFunc{first: listOf(2, index, next("http://registry.example.org/x"))}, 0, false, "outside of the registry"},
 		"Endless":   {"the number of pages is limited", map[string]http.HandlerFunc{first: listOf(2, index, next(first))}, 0, false, "more than 1000 manifests"},
 		"TooMany":   {"the number of referrers on a page is limited", map[string]http.HandlerFunc{first: listOf(1001, index, "")}, 0, false, "more than 1000 manifests"},
@@ -91,13 +91,13 @@ func TestReferrers(t *testing.T) {
 			}
 			same, err := up.Referrers(t.Context(), subject)
 			if err == nil && (len(same.Manifests) != tc.want || same.Listed != tc.listed) || (err == nil) != (tc.err == "") {
-				t.Errorf("%s: who writes gets %+v, %v", tc.reason, same, err)
+				t.Errorf("%s: the pusher gets %+v, %v", tc.reason, same, err)
 			}
 		})
 	}
 }
 
-// A tag has 128 characters at most.
+// A tag has at most 128 characters.
 func TestFallbackTag(t *testing.T) {
 	cases := map[string]string{
 		"sha256:" + strings.Repeat("a", 64):  "sha256-" + strings.Repeat("a", 64),

@@ -257,7 +257,7 @@ func checkPart(resp *http.Response, from int64) error {
 
 // Stream returns the bytes of a blob from offset from. The first Read sends the first
 // request. If the connection breaks or the registry is overloaded, Stream resumes at
-// its offset; tries are counted anew when it has received more. It ends after
+// its offset; the count of tries restarts when it has received more. It ends after
 // desc.Size bytes, and fails if the registry sends fewer or more. The caller verifies
 // the digest. It ends when ctx is done. Errors are for Explain.
 func (b *Repository) Stream(ctx context.Context, desc v1.Descriptor, from int64) io.ReadCloser {

@@ -22,7 +22,7 @@ const (
 	// maxWait limits the pauses, and maxRetryAfter those that a registry asks for.
 	maxWait       = 30 * time.Second
 	maxRetryAfter = time.Minute
-	// step is the number of bytes after which the tries of a blob are counted anew.
+	// step is the number of bytes after which the count of a blob's tries restarts.
 	step = 1 << 20
 )
 

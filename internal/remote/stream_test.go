@@ -42,7 +42,7 @@ func descOf(t *testing.T, content []byte) v1.Descriptor {
 	return v1.Descriptor{Digest: h, Size: size}
 }
 
-// steps answer one request after another for a blob; the last one stays.
+// steps respond to consecutive requests for a blob. The last one is repeated.
 func steps(asked *[]string, all ...http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v2/" {
@@ -54,8 +54,8 @@ func steps(asked *[]string, all ...http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// first sends so many bytes more of the blob, and then breaks off, or says that
-// this is all.
+// first sends the first n bytes of the blob, and then breaks the connection, or
+// ends the response.
 func first(n int, breaks bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var from int
@@ -81,18 +81,18 @@ func TestStream(t *testing.T) {
 		asked  []string
 		err    string
 	}{
-		"Whole":   {reason: "a blob from its start", serve: []http.HandlerFunc{whole}, asked: []string{""}},
-		"From":    {reason: "a blob from a given byte", serve: []http.HandlerFunc{whole}, from: 10, asked: []string{"bytes=10-999"}},
-		"End":     {reason: "nothing is asked for behind its end", serve: []http.HandlerFunc{whole}, from: 1000},
-		"Broken":  {reason: "a connection that breaks", serve: []http.HandlerFunc{first(300, true), first(300, true), whole}, asked: []string{"", "bytes=300-999", "bytes=600-999"}},
-		"Short":   {reason: "an answer that ends early", serve: []http.HandlerFunc{first(300, false), whole}, asked: []string{"", "bytes=300-999"}},
-		"NoParts": {reason: "a registry that has no parts", serve: []http.HandlerFunc{first(300, true), noParts}, asked: []string{"", "bytes=300-999"}},
-		"Busy":    {reason: "a registry that is busy", serve: []http.HandlerFunc{first(300, true), remotetest.Status(503), whole}, asked: []string{"", "bytes=300-999", "bytes=300-999"}},
-		"Spent":   {reason: "tries end, also if each brings a little", serve: []http.HandlerFunc{first(10, true)}, asked: []string{"", "bytes=10-999", "bytes=20-999"}, err: "closed the connection early"},
-		"Down":    {reason: "tries end", serve: []http.HandlerFunc{first(300, true), remotetest.Status(503)}, asked: []string{"", "bytes=300-999", "bytes=300-999"}, err: "answered 503"},
+		"Whole":   {reason: "a blob is read from its start", serve: []http.HandlerFunc{whole}, asked: []string{""}},
+		"From":    {reason: "a blob is read from an offset", serve: []http.HandlerFunc{whole}, from: 10, asked: []string{"bytes=10-999"}},
+		"End":     {reason: "an offset at the end needs no request", serve: []http.HandlerFunc{whole}, from: 1000},
+		"Broken":  {reason: "a broken connection is resumed", serve: []http.HandlerFunc{first(300, true), first(300, true), whole}, asked: []string{"", "bytes=300-999", "bytes=600-999"}},
+		"Short":   {reason: "a truncated response is resumed", serve: []http.HandlerFunc{first(300, false), whole}, asked: []string{"", "bytes=300-999"}},
+		"NoParts": {reason: "a registry without ranges sends the whole blob", serve: []http.HandlerFunc{first(300, true), noParts}, asked: []string{"", "bytes=300-999"}},
+		"Busy":    {reason: "a request to an overloaded registry is retried", serve: []http.HandlerFunc{first(300, true), remotetest.Status(503), whole}, asked: []string{"", "bytes=300-999", "bytes=300-999"}},
+		"Spent":   {reason: "tries with little progress are limited", serve: []http.HandlerFunc{first(10, true)}, asked: []string{"", "bytes=10-999", "bytes=20-999"}, err: "closed the connection early"},
+		"Down":    {reason: "tries with an overloaded registry are limited", serve: []http.HandlerFunc{first(300, true), remotetest.Status(503)}, asked: []string{"", "bytes=300-999", "bytes=300-999"}, err: "answered 503"},
 		"Gone":    {reason: "a missing blob is requested once", serve: []http.HandlerFunc{first(300, true), remotetest.Status(404)}, asked: []string{"", "bytes=300-999"}, err: "lacks a blob"},
-		"TooLong": {reason: "a blob that does not end", serve: []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(append(bytes.Clone(blob), 'x')) }}, asked: []string{""}, err: "longer than the 1000 bytes"},
-		"BadParts": {reason: "another part than was asked for", serve: []http.HandlerFunc{first(300, true), func(w http.ResponseWriter, _ *http.Request) {
+		"TooLong": {reason: "a blob that is too long is an error", serve: []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(append(bytes.Clone(blob), 'x')) }}, asked: []string{""}, err: "longer than the 1000 bytes"},
+		"BadParts": {reason: "a wrong range is an error", serve: []http.HandlerFunc{first(300, true), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Range", "bytes 0-999/1000")
 			w.WriteHeader(http.StatusPartialContent)
 		}}, asked: []string{"", "bytes=300-999"}, err: "another part"},
@@ -176,7 +176,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// flaky answers the first n requests but that to log in by fault.
+// flaky responds to the first n requests with fault, except for the login.
 func flaky(n int, fault, then http.HandlerFunc) http.HandlerFunc {
 	return remotetest.Faults(then, n, func(r *http.Request) bool { return r.URL.Path != "/v2/" }, fault).ServeHTTP
 }

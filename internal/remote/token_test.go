@@ -22,10 +22,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// expiring is a registry with a token server, where a token has always just
-// ended: what is asked for the first time is refused, and then only the same
-// token is. Those of OAuth come with another identity token, as good as the
-// first.
+// An expiring registry has a token server, and its tokens always expire: it
+// refuses the first request of each kind, then accepts only the same token.
+// With OAuth each token comes with another valid identity token.
 type expiring struct {
 	next http.Handler
 
@@ -66,12 +65,12 @@ func (e *expiring) issue(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"token":"t%d","refresh_token":"%s%d"}`, e.issued, password, e.issued)
 }
 
-// A token that ends in the middle of a pull or a push is renewed, whoever else
-// does the same.
+// A token that expires during a pull or a push is renewed, also for concurrent
+// requests.
 func TestTokensExpire(t *testing.T) {
 	for kind, login := range logins {
 		if kind == "token" {
-			continue // It cannot be renewed.
+			continue // A registry token cannot be renewed.
 		}
 		t.Run(kind, func(t *testing.T) {
 			e := &expiring{next: remotetest.Embedded(t), refused: map[string]string{}}
@@ -99,7 +98,7 @@ func TestTokensExpire(t *testing.T) {
 	}
 }
 
-// write uploads an image, all its blobs at once.
+// write uploads all blobs of an image concurrently.
 func write(ctx context.Context, u *remote.Uploader, tag string, img v1.Image) error {
 	manifest, err := img.Manifest()
 	if err != nil {
@@ -130,7 +129,8 @@ func write(ctx context.Context, u *remote.Uploader, tag string, img v1.Image) er
 	return u.PutManifest(ctx, tag, manifest.MediaType, raw)
 }
 
-// readImage fetches the manifest at ref, and the blobs of an image, all at once.
+// readImage fetches the manifest at ref, and all blobs of the image
+// concurrently.
 func readImage(ctx context.Context, c *remote.Client, ref name.Tag, img v1.Image) error {
 	if err := get(ctx, c, ref); err != nil {
 		return err

@@ -61,7 +61,7 @@ func (g guarded) check(req *http.Request) error {
 			return err
 		}
 		if from.Host != req.URL.Host && isTokenRequest(req) {
-			return &targetError{fmt.Errorf("the token server %q redirects to %q, which must not have the credentials", from.Host, req.URL.Host)}
+			return &targetError{fmt.Errorf("the token server %q redirects to %q, which must not receive the credentials", from.Host, req.URL.Host)}
 		}
 	}
 	if req.URL.Scheme == "http" && !g.plain && !isLocal(req.URL.Host) && (req.Header.Get("Authorization") != "" || isTokenRequest(req)) {

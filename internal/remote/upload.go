@@ -45,7 +45,7 @@ const small = 1 << 20
 
 // Upload sends a blob that Find did not find, or mounts it from where it was
 // found. After an error it resumes at the offset that the registry reports, or
-// starts again. Tries are counted anew when the registry has received more of the
+// starts again. The count of tries restarts when the registry has received more of the
 // blob.
 func (u *Uploader) Upload(ctx context.Context, b Blob, found Found) (Upload, error) {
 	s := &session{Uploader: u, blob: b, from: found.At}

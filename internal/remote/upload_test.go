@@ -24,7 +24,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// large is sent as a stream, and tiny with one request.
+// large is streamed, and tiny is sent in one request.
 var large, tiny = noise(5 << 20), noise(1000)
 
 func noise(n int) []byte {
@@ -54,7 +54,7 @@ func repository(t *testing.T, host, path string) name.Repository {
 	return repo
 }
 
-// upload brings a blob to gold/image as a push does.
+// upload uploads a blob to gold/image as a push does.
 func upload(t *testing.T, c *remote.Client, host string, b remote.Blob) (remote.Upload, error) {
 	t.Helper()
 	repo := repository(t, host, "gold/image")
@@ -68,13 +68,13 @@ func uploadTo(ctx context.Context, c *remote.Client, repo name.Repository, b rem
 		return remote.Upload{}, err
 	}
 	found, err := u.Find(ctx, b.Descriptor)
-	if err != nil || found.There {
+	if err != nil || found.Exists {
 		return remote.Upload{}, err
 	}
 	return u.Upload(ctx, b, found)
 }
 
-// checkStored makes sure that the blob is at the registry as it is.
+// checkStored checks that the registry has the blob.
 func checkStored(t *testing.T, host string, want []byte) {
 	t.Helper()
 	resp, err := http.Get("http://" + host + "/v2/gold/image/blobs/" + blobOf(t, want).Digest.String())
@@ -87,8 +87,8 @@ func checkStored(t *testing.T, host string, want []byte) {
 	}
 }
 
-// cut is a fault: n bytes of the request's body reach h, then the connection
-// breaks.
+// cut is a fault: the connection breaks after n bytes of the request's body
+// reached h.
 func cut(h http.Handler, n int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		part := r.Clone(r.Context())
@@ -119,7 +119,7 @@ func TestUpload(t *testing.T) {
 	one := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
 		return func(s http.Handler) http.Handler { return remotetest.Faults(s, n, match, fault) }
 	}
-	// broken breaks the stream after 3 MiB, and then has another fault.
+	// broken breaks the stream after 3 MiB, and then injects another fault.
 	broken := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
 		return func(s http.Handler) http.Handler {
 			return remotetest.Faults(remotetest.Faults(s, 1, patch, cut(s, 3<<20)), n, match, fault)
@@ -129,7 +129,7 @@ func TestUpload(t *testing.T) {
 		reason string
 		data   []byte
 		faults faults
-		// patches are how often a stream began, unless it is -1.
+		// patches is the number of streams, unless it is -1.
 		patches, posts int64
 		again          bool
 		err            string
@@ -164,8 +164,8 @@ func TestUpload(t *testing.T) {
 			w.Header().Set("Location", "http://169.254.169.254/latest")
 			w.WriteHeader(http.StatusAccepted)
 		}), 0, 1, false, `the private address "169.254.169.254"`},
-		"HeadOther":  {"a blob of another size is another blob", large, one(1, head, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5") }), 1, 1, false, ""},
-		"HeadDenied": {"a blob can be pushed without the right to read", large, one(9, head, remotetest.Status(403)), 1, 1, false, ""},
+		"HeadOther":  {"a blob of another size is uploaded", large, one(1, head, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5") }), 1, 1, false, ""},
+		"HeadDenied": {"a blob can be pushed without the permission to read", large, one(9, head, remotetest.Status(403)), 1, 1, false, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// Each byte is told of once, whatever happens to it.
+// Each byte is reported once, also if it is sent again.
 func TestUploadProgress(t *testing.T) {
 	s := remotetest.Embedded(t)
 	host := remotetest.Serve(t, remotetest.Faults(s, 1, remotetest.Method(http.MethodPatch), remotetest.Reset))
@@ -197,11 +197,12 @@ func TestUploadProgress(t *testing.T) {
 	var told atomic.Int64
 	b.Progress = func(n int64) { told.Add(n) }
 	if _, err := upload(t, fast(remote.Options{}), host, b); err != nil || told.Load() != b.Size {
-		t.Errorf("told of %d bytes of %d: %v", told.Load(), b.Size, err)
+		t.Errorf("%d bytes of %d were reported: %v", told.Load(), b.Size, err)
 	}
 }
 
-// A file that cannot be read is no reason to try again, or to blame a registry.
+// An error of reading the local file is not retried, and not reported as one of
+// the registry.
 func TestUploadLocalError(t *testing.T) {
 	for _, data := range [][]byte{tiny, large} {
 		h, requests := count(remotetest.Embedded(t), remotetest.Method(http.MethodPost))
@@ -221,7 +222,8 @@ type unreadable struct{ error }
 
 func (f unreadable) Read([]byte) (int, error) { return 0, f.error }
 
-// A blob of another repository is not sent, if the registry gives it.
+// A blob of another repository is mounted instead of sent, if the registry
+// supports it.
 func TestMount(t *testing.T) {
 	for reason, want := range map[string]remote.Upload{
 		"mounted":     {Mounted: true},
@@ -261,7 +263,7 @@ func TestMount(t *testing.T) {
 	}
 }
 
-// Where a registry keeps uploads on another host, that host gets no credentials.
+// An upload on another host gets no credentials.
 func TestUploadElsewhere(t *testing.T) {
 	sessions := remotetest.Embedded(t)
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -289,7 +291,7 @@ func TestUploadElsewhere(t *testing.T) {
 	}
 }
 
-// A token that ends in the middle of an upload is renewed.
+// A token that expires during an upload is renewed.
 func TestUploadTokenExpires(t *testing.T) {
 	inner := remotetest.Embedded(t)
 	var tokens, uses atomic.Int64
@@ -318,7 +320,7 @@ func TestUploadTokenExpires(t *testing.T) {
 	}
 }
 
-// Pauses grow, differ, and are as long as the registry asks, within reason.
+// Pauses grow, have a jitter, and follow the registry's request up to a limit.
 func TestPauses(t *testing.T) {
 	cases := map[string]struct {
 		reason, retryAfter string
@@ -348,7 +350,7 @@ func TestPauses(t *testing.T) {
 			}
 			host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost), busy))
 			if _, err := upload(t, c, host, blobOf(t, tiny)); err == nil {
-				t.Fatal("it succeeded")
+				t.Fatal("the upload succeeded")
 			}
 			if len(waits) != len(tc.low) {
 				t.Fatalf("%s: waited %v", tc.reason, waits)
@@ -362,7 +364,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// A registry that takes nothing, or says nothing, is given up.
+// A registry that neither reads nor responds causes a timeout.
 func TestIdle(t *testing.T) {
 	for method, data := range map[string][]byte{http.MethodPatch: noise(64 << 20), http.MethodPost: tiny} {
 		given := make(chan struct{})

@@ -88,20 +88,20 @@ func Refused(err error) bool {
 
 // Found reports where a blob was found.
 type Found struct {
-	// There is true if the repository has it.
-	There bool
+	// Exists is true if the repository has it.
+	Exists bool
 	// At is a neighbor from which it can be mounted, or the zero value.
 	At name.Repository
 }
 
 // Find reports whether a blob is in the repository or in a neighbor.
 func (u *Uploader) Find(ctx context.Context, desc v1.Descriptor) (Found, error) {
-	there, err := u.has(ctx, u.repo, desc)
-	if there || err != nil {
-		return Found{There: there}, err
+	exists, err := u.has(ctx, u.repo, desc)
+	if exists || err != nil {
+		return Found{Exists: exists}, err
 	}
 	for _, n := range u.neighbors {
-		if there, err := u.has(ctx, n, desc); there || err != nil {
+		if exists, err := u.has(ctx, n, desc); exists || err != nil {
 			return Found{At: n}, err
 		}
 	}

@@ -45,7 +45,7 @@ func tarLayer(t *testing.T, members ...member) v1.Layer {
 	return static.NewLayer([]byte(b.String()), types.OCIUncompressedLayer)
 }
 
-// baseOf returns base images of a layer, as a command would open them.
+// baseOf returns base images with these layers, opened as a command opens them.
 func baseOf(t *testing.T, config v1.Config, layers []v1.Layer, platforms ...v1.Platform) *runtimeimage.Images {
 	t.Helper()
 	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
@@ -63,14 +63,14 @@ func baseOf(t *testing.T, config v1.Config, layers []v1.Layer, platforms ...v1.P
 	return images
 }
 
-// scratch is a base image with nothing in it that matters.
+// scratch returns a minimal base image.
 func scratch(t *testing.T, platforms ...v1.Platform) *runtimeimage.Images {
 	t.Helper()
 	return baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t, member{name: "usr/", kind: tar.TypeDir, mode: 0o755})}, platforms...)
 }
 
-// files writes a directory: text by path, one with "/" at its end being a
-// directory, and one with "*" an executable.
+// files writes a directory from texts by path. A path that ends in "/" is a
+// directory, and one that ends in "*" is an executable file.
 func files(t *testing.T, texts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -114,8 +114,8 @@ func fromDir(t *testing.T, d runtimeimage.Dir) []v1.Image {
 
 var python = []string{"python3", "main.py"}
 
-// The folder is in the image as it is, but for owners, times and modes, and the
-// base's config is as it was, but for how the function starts.
+// The image contains the directory with normalized owners, times and modes, and
+// keeps the config of the base except for the start of the function.
 func TestFromDir(t *testing.T) {
 	dir := files(t, map[string]string{"main.py": "print()", "bin/run*": "#!", "lib/a/b.py": "", "empty/": ""})
 	if err := os.Symlink("/usr/bin/python3", filepath.Join(dir, "bin", "python")); err != nil {
@@ -173,7 +173,7 @@ func TestFromDir(t *testing.T) {
 	assertOneLayer(t, images)
 }
 
-// What platforms share is one layer.
+// assertOneLayer fails the test unless all images share the added layer.
 func assertOneLayer(t *testing.T, images []v1.Image) {
 	t.Helper()
 	a, err := images[0].Manifest()
@@ -189,7 +189,7 @@ func assertOneLayer(t *testing.T, images []v1.Image) {
 	}
 }
 
-// Who builds where, and when the files were made, is not in the image.
+// The image does not depend on the path of the directory or on file times.
 func TestFromDirIsRepeatable(t *testing.T) {
 	texts := map[string]string{"main.py": "x", "run*": "y", "d/": ""}
 	first, second := files(t, texts), files(t, texts)
@@ -216,8 +216,8 @@ func TestFromDirIsRepeatable(t *testing.T) {
 	}
 }
 
-// The package may be written into the directory that it is made of: what it is
-// until it is whole has another name each time, and is no part of it.
+// A package may be written into the directory that it contains. Its temporary
+// file has a random name and is not included.
 func TestFromDirBesideThePackage(t *testing.T) {
 	dir := files(t, map[string]string{"main.py": "x"})
 	opts := options(t)
@@ -237,7 +237,7 @@ func TestFromDirBesideThePackage(t *testing.T) {
 	}
 }
 
-// The user of an image is root's only if the base says nothing better.
+// The user is replaced only if the base runs as root.
 func TestFromDirUser(t *testing.T) {
 	for user, want := range map[string]string{
 		"": "65532", "0": "65532", "root": "65532", "0:0": "65532", "root:root": "65532", ":5": "65532",
@@ -254,7 +254,7 @@ func TestFromDirUser(t *testing.T) {
 	}
 }
 
-// Directories of the base stay what they are, in the base's last word on them.
+// Directories of the base keep the attributes of their topmost layer.
 func TestFromDirBeneath(t *testing.T) {
 	base := []v1.Layer{
 		tarLayer(
@@ -307,7 +307,7 @@ func TestFromDirBeneath(t *testing.T) {
 	}
 }
 
-// directories returns the modes of those in a layer.
+// directories returns the modes of the directories in a layer.
 func directories(t *testing.T, l v1.Layer) map[string]int64 {
 	t.Helper()
 	rc, err := l.Uncompressed()
@@ -360,8 +360,8 @@ func TestFromDirRefuses(t *testing.T) {
 		"Absent":    {"the directory must exist", runtimeimage.Dir{Path: filepath.Join(t.TempDir(), "gone"), Entrypoint: python}, "no such file"},
 		"File":      {"a file is not a directory", runtimeimage.Dir{Path: filepath.Join(some, "a"), Entrypoint: python}, "it is a file"},
 		"Empty":     {"an empty directory has no function", runtimeimage.Dir{Path: files(t, nil), Entrypoint: python}, "it is empty"},
-		"Whiteout":  {"a whiteout file would delete a file of the base", runtimeimage.Dir{Path: files(t, map[string]string{"a/.wh.b": ""}), Entrypoint: python}, `"a/.wh.b" would mark`},
-		"Package":   {"a package would be part of the next one", runtimeimage.Dir{Path: files(t, map[string]string{"package/fn.xpkg": ""}), Entrypoint: python}, `"package/fn.xpkg" is a package`},
+		"Whiteout":  {"a file with the prefix of whiteouts is an error", runtimeimage.Dir{Path: files(t, map[string]string{"a/.wh.b": ""}), Entrypoint: python}, `"a/.wh.b" would mark`},
+		"Package":   {"a package in the directory is an error", runtimeimage.Dir{Path: files(t, map[string]string{"package/fn.xpkg": ""}), Entrypoint: python}, `"package/fn.xpkg" is a package`},
 		"Huge":      {"the size is limited", runtimeimage.Dir{Path: huge, Entrypoint: python}, "larger than 8 GiB"},
 		"NoEntry":   {"an entry point is required", runtimeimage.Dir{Path: some}, "no entry point"},
 		"EmptyWord": {"an empty entry point is an error", runtimeimage.Dir{Path: some, Entrypoint: []string{""}}, "no entry point"},
@@ -379,8 +379,8 @@ func TestFromDirRefuses(t *testing.T) {
 	}
 }
 
-// Python's and node's packages bring machine code along, of one platform or of
-// several.
+// Packages of Python and Node.js contain machine code, for one or several
+// platforms.
 func TestFromDirPrograms(t *testing.T) {
 	const header = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 	x86, arm, object := header+"\x03\x00\x3e\x00", header+"\x03\x00\xb7\x00", header+"\x01\x00\x3e\x00"

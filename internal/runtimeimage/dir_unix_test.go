@@ -12,8 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// What is neither file, directory nor link has no content that an image holds;
-// reading it may never end.
+// A file that is neither regular, a directory nor a link is an error. Reading
+// it could block forever.
 func TestFromDirSpecialFiles(t *testing.T) {
 	cases := map[string]func(path string) error{
 		"pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -27,7 +27,7 @@ func TestFromDirSpecialFiles(t *testing.T) {
 	}
 	for kind, make := range cases {
 		t.Run(kind, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "dir") // short, as the names of sockets are
+			dir, err := os.MkdirTemp("", "dir") // a short path, as sockets require
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,19 +35,19 @@ func TestFromDirSpecialFiles(t *testing.T) {
 			if err := make(filepath.Join(dir, "s")); err != nil {
 				t.Fatal(err)
 			}
-			assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "it has no end", `its "s" is a `+kind)
+			assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "a special file is an error", `its "s" is a `+kind)
 		})
 	}
 }
 
-// A file that cannot be read is not left out.
+// An unreadable file is an error, not omitted.
 func TestFromDirUnreadable(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("root may read all")
+		t.Skip("root can read all files")
 	}
 	dir := files(t, map[string]string{"a": "", "secret": ""})
 	if err := os.Chmod(filepath.Join(dir, "secret"), 0); err != nil {
 		t.Fatal(err)
 	}
-	assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "it would be missed", `its "secret": permission denied`)
+	assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "an unreadable file is an error", `its "secret": permission denied`)
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// What comes out of an engine is what was put into it, and is the same by name
-// and by id.
+// An image from an engine equals the loaded one, by name and by id.
 func TestFromEngine(t *testing.T) {
 	engine := dockerenginetest.Open(t)
 	given := dockerenginetest.Image(t, []byte(strings.Repeat("program", 1<<20)), func(f *v1.ConfigFile) { f.Config.User = "65532" })
@@ -42,7 +41,7 @@ func TestFromEngine(t *testing.T) {
 			t.Errorf("%s: %v", asked, err)
 		}
 		if last.Text != "reading "+asked || last.Done < 7<<20 || last.Done != last.Total {
-			t.Errorf("%s: the last that was told is %+v", asked, last)
+			t.Errorf("%s: the last event is %+v", asked, last)
 		}
 		if got, err := img.ConfigName(); err != nil || got != id {
 			t.Errorf("%s: got config %s, %v, want %s", asked, got, err, id)
@@ -60,7 +59,7 @@ func TestFromEngine(t *testing.T) {
 		t.Errorf("got %v", digests)
 	}
 	_, err = runtimeimage.FromEngine(t.Context(), engine, "xfn.test/none:v1", runtimeimage.Options{TempDir: temp})
-	if want := `taking a runtime image out of the engine: the engine does not have image "xfn.test/none:v1"`; err == nil || err.Error() != want || !strings.Contains(string(hint.Of(err)), "docker pull xfn.test/none:v1") {
+	if want := `reading a runtime image from the engine: the engine does not have image "xfn.test/none:v1"`; err == nil || err.Error() != want || !strings.Contains(string(hint.Of(err)), "docker pull xfn.test/none:v1") {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {

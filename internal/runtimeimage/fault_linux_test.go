@@ -24,9 +24,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Under these variables the test binary is a process that builds the package in
-// the one's directory, and stops for ever when it has told as much of its
-// progress as the other says.
+// With these variables the test binary builds the package in the directory of
+// the first, and blocks after the number of progress events in the second.
 const (
 	buildVar = "RUNTIMEIMAGE_TEST_BUILD"
 	stopVar  = "RUNTIMEIMAGE_TEST_STOP"
@@ -42,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stopper stops for ever at the given event, once it has said so.
+// stopper prints a line at the given event, and then blocks.
 func stopper(at int) progress.Func {
 	var n atomic.Int64
 	return func(progress.Event) {
@@ -73,9 +72,9 @@ func buildIn(ctx context.Context, dir string, report progress.Func) (err error) 
 	return images.WriteFile(ctx, filepath.Join(dir, "out", "out.xpkg"), a, report)
 }
 
-// project is a directory with a package, a runtime image whose layers are not
-// compressed and cannot be, an old file where the package will be, and a place
-// for temporary files.
+// project returns a directory with a package, a runtime image of uncompressed
+// layers with random content, an old package file, and a directory for
+// temporary files.
 func project(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -120,8 +119,8 @@ func names(t *testing.T, dir string) []string {
 	return all
 }
 
-// A build that is killed at any moment leaves the old file, and the next build
-// removes what else it left.
+// A killed build keeps the old file, and the next build removes the temporary
+// files.
 func TestKilledBuild(t *testing.T) {
 	const moments = 10
 	dir := project(t)
@@ -131,7 +130,7 @@ func TestKilledBuild(t *testing.T) {
 	}
 	want := contentOf(t, filepath.Join(dir, "out", "out.xpkg"))
 	if events.Load() < 2*moments {
-		t.Fatalf("a build tells of no more than %d moments", events.Load())
+		t.Fatalf("a build reports only %d events", events.Load())
 	}
 	for i := range int64(moments) {
 		at := 1 + i*(events.Load()-1)/(moments-1) // from the first to the last
@@ -145,7 +144,7 @@ func TestKilledBuild(t *testing.T) {
 				t.Errorf("the old file is gone: got %d bytes", len(got))
 			}
 			if left := names(t, filepath.Join(dir, "temp")); at > 1 && len(left) == 0 {
-				t.Error("nothing is left to be removed: the process was not killed while it built")
+				t.Error("no temporary file exists: the process was not killed during the build")
 			}
 			if err := buildIn(t.Context(), dir, nil); err != nil {
 				t.Fatal(err)
@@ -154,23 +153,23 @@ func TestKilledBuild(t *testing.T) {
 				t.Error("the next build made another file")
 			}
 			if left := slices.Concat(names(t, filepath.Join(dir, "temp")), names(t, filepath.Join(dir, "out"))); len(left) != 1 {
-				t.Errorf("there is %v, want the package alone", left)
+				t.Errorf("got files %v, want only the package", left)
 			}
 		})
 	}
 }
 
-// killAt builds in another process, which is killed at an event.
+// killAt starts a build in another process, and kills it at an event.
 func killAt(t *testing.T, dir string, at int64) {
 	t.Helper()
 	child, line := functiontest.Start(t, buildVar+"="+dir, fmt.Sprint(stopVar, "=", at))
 	if line != "stopped" {
-		t.Errorf("the child said %q", line)
+		t.Errorf("the child printed %q", line)
 	}
 	child.Kill(t)
 }
 
-// A disk that fills up leaves the old file, and nothing else.
+// A full disk keeps the old file and leaves no temporary files.
 func TestFullDisk(t *testing.T) {
 	dir := project(t)
 	out := filepath.Join(dir, "out")
@@ -201,7 +200,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Ctrl-C at any moment leaves the old file, and nothing else.
+// A canceled build keeps the old file and leaves no temporary files.
 func TestStoppedBuild(t *testing.T) {
 	dir := project(t)
 	for at := int64(1); ; at += 7 {
@@ -214,13 +213,13 @@ func TestStoppedBuild(t *testing.T) {
 		})
 		cancel()
 		if n.Load() < at {
-			return // it was whole before that
+			return // The file was complete before the cancellation.
 		}
 		if left := slices.Concat(names(t, filepath.Join(dir, "out")), names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
 			t.Errorf("at %d: left behind: %v", at, left)
 		}
 		if err == nil {
-			continue // the last event is that of the whole file
+			continue // The last event reports the complete file.
 		}
 		if !errors.Is(err, context.Canceled) || contentOf(t, filepath.Join(dir, "out", "out.xpkg")) != "old" {
 			t.Errorf("at %d: got %v", at, err)

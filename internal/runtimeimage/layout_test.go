@@ -24,7 +24,7 @@ func indexOf(images ...v1.Image) v1.ImageIndex {
 	return idx
 }
 
-// Whatever way a layout holds images, they are all there, with their layers.
+// All images of a layout are read with their layers, whatever its structure.
 func TestFromLayout(t *testing.T) {
 	a, b := image(t, "amd64"), image(t, "arm64")
 	cases := map[string]struct {

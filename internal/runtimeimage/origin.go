@@ -59,12 +59,12 @@ func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, 
 func FromEngine(ctx context.Context, engine *dockerengine.Engine, image string, opts Options) (*Images, error) {
 	all, err := read(image, opts, func(s *spool) (*Images, error) { return s.fromEngine(ctx, engine, image) })
 	if err != nil {
-		return nil, fmt.Errorf("taking a runtime image out of the engine: %w", err)
+		return nil, fmt.Errorf("reading a runtime image from the engine: %w", err)
 	}
 	return all, nil
 }
 
-// errEnough stops an engine after an error.
+// errEnough stops the engine's output after an error.
 var errEnough = errors.New("no more is needed")
 
 func (s *spool) fromEngine(ctx context.Context, engine *dockerengine.Engine, image string) (*Images, error) {

@@ -19,13 +19,13 @@ func only(all []v1.Image, wanted []v1.Platform) ([]v1.Image, error) {
 	if len(wanted) == 0 {
 		return all, nil
 	}
-	there, err := platforms(all)
+	available, err := platforms(all)
 	if err != nil {
 		return nil, err
 	}
 	var kept []int
 	for _, p := range wanted {
-		n, err := index(there, p)
+		n, err := index(available, p)
 		if err != nil {
 			return nil, err
 		}
@@ -50,14 +50,14 @@ func (i *Images) of(want v1.Platform) (v1.Image, error) {
 }
 
 // index returns the index of the platform that can run want.
-func index(there []v1.Platform, want v1.Platform) (int, error) {
-	n, err := image.Choose(there, want)
+func index(available []v1.Platform, want v1.Platform) (int, error) {
+	n, err := image.Choose(available, want)
 	if err != nil {
 		return 0, err
 	}
-	for other, p := range there {
-		if other != n && p.Equals(there[n]) {
-			return 0, hint.Wrap(fmt.Errorf("there are two images for %s", p), "name a place that holds one of them")
+	for other, p := range available {
+		if other != n && p.Equals(available[n]) {
+			return 0, hint.Wrap(fmt.Errorf("available are two images for %s", p), "name a source that contains only one of them")
 		}
 	}
 	return n, nil
@@ -80,12 +80,12 @@ func platforms(images []v1.Image) ([]v1.Platform, error) {
 
 // onLinux keeps only the images for Linux, because functions are built for it.
 func (i *Images) onLinux() error {
-	there, err := platforms(i.All)
+	available, err := platforms(i.All)
 	if err != nil {
 		return err
 	}
 	var kept []v1.Image
-	for n, p := range there {
+	for n, p := range available {
 		if p.OS == "linux" && p.Architecture != "" {
 			kept = append(kept, i.All[n])
 		}
@@ -94,8 +94,8 @@ func (i *Images) onLinux() error {
 	case len(kept) > 0:
 		i.All = kept
 		return nil
-	case len(there) > 0 && there[0].OS != "":
-		return &image.PlatformError{Want: v1.Platform{OS: "linux"}, There: there}
+	case len(available) > 0 && available[0].OS != "":
+		return &image.PlatformError{Want: v1.Platform{OS: "linux"}, Available: available}
 	default:
 		return errors.New("its config says no os and architecture")
 	}

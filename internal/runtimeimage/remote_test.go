@@ -27,7 +27,7 @@ func client() *remote.Client {
 	return remote.New(remote.Options{Keychain: authn.NewMultiKeychain(), RetryWait: time.Millisecond})
 }
 
-// embedded returns a registry of ours.
+// embedded returns the embedded registry.
 func embedded(t *testing.T) http.Handler {
 	t.Helper()
 	r, err := registry.Open(t.TempDir())
@@ -51,8 +51,8 @@ func reference(t *testing.T, text string) name.Reference {
 	return ref
 }
 
-// An image and an index come out of a registry as they went in, by tag and by
-// digest, ours and a real one.
+// An image and an index keep their digest, by tag and by digest, in the
+// embedded and in Docker's registry.
 func TestFromRemote(t *testing.T) {
 	servers := map[string]func(*testing.T) string{
 		"Embedded": func(t *testing.T) string { return remotetest.Serve(t, embedded(t)) },
@@ -88,7 +88,7 @@ func TestFromRemote(t *testing.T) {
 	}
 }
 
-// What is for other platforms is not fetched: base images have ten and more.
+// Images for other platforms are not fetched.
 func TestFromRemotePlatform(t *testing.T) {
 	inner, blobs := embedded(t), atomic.Int64{}
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +119,7 @@ func TestFromRemotePlatform(t *testing.T) {
 	}
 }
 
-// A tag that was locked is what it was then.
+// A pinned tag is pulled by its locked digest.
 func TestFromRemotePinned(t *testing.T) {
 	ref := reference(t, remotetest.Serve(t, embedded(t))+"/a/b:v1")
 	before, after := image(t, "amd64"), image(t, "arm64")
@@ -173,7 +173,7 @@ func TestFromRemoteRefuses(t *testing.T) {
 	}
 }
 
-// What a registry does to a layer is told as what it does to a manifest.
+// Faults of layers have the same error texts as those of manifests.
 func TestFromRemoteLayers(t *testing.T) {
 	spoilt := map[string]func(w http.ResponseWriter, body []byte){
 		"other content than its digest says": func(w http.ResponseWriter, body []byte) {
@@ -219,7 +219,7 @@ func TestFromRemoteLayers(t *testing.T) {
 	}
 }
 
-// answer returns what h answers.
+// answer returns the response of h.
 func answer(h http.Handler, r *http.Request) []byte {
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, r)

@@ -157,7 +157,7 @@ func assertFiles(t *testing.T, img v1.Image) {
 		t.Errorf("etc/passwd lacks the user: %q", data["etc/passwd"])
 	}
 	if !bytes.HasPrefix(data["function"], []byte("\x7fELF")) {
-		t.Error("the entry point is no program")
+		t.Error("the entrypoint is not a program")
 	}
 	count := 0
 	for rest := data["etc/ssl/certs/ca-certificates.crt"]; len(rest) > 0; count++ {
@@ -174,7 +174,7 @@ func assertFiles(t *testing.T, img v1.Image) {
 	}
 }
 
-// A registry and a node store what platforms share once.
+// assertSharedBase fails the test unless the images share their base layer.
 func assertSharedBase(t *testing.T, images []v1.Image) {
 	t.Helper()
 	var digests []v1.Hash
@@ -207,7 +207,7 @@ func TestFromSourceIsRepeatable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != want {
-		t.Errorf("another directory, on one core: got %s, want %s", got, want)
+		t.Errorf("another directory, on one processor: got %s, want %s", got, want)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestFromSourceStops(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-func TestFromSourceSaysWhatItDoes(t *testing.T) {
+func TestFromSourceProgress(t *testing.T) {
 	var mu sync.Mutex
 	var steps []string
 	opts, dir := options(t), source(t, program)
@@ -264,7 +264,7 @@ func TestFromSourceSaysWhatItDoes(t *testing.T) {
 	}
 }
 
-// A package of two platforms is one file, and reading it gives it back.
+// A package for two platforms is one file, which is read as the same package.
 func TestPackageOfSource(t *testing.T) {
 	images := fromSource(t, source(t, program), options(t), amd64, arm64)
 	pkg := &xpkg.Package{YAML: []byte("---\napiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\n---\n")}
@@ -299,7 +299,7 @@ func TestPackageOfSource(t *testing.T) {
 	}
 }
 
-// A program goes on a base image as it does on ours, with flags of the user's.
+// A program with the user's flags is added to a base image.
 func TestFromSourceOnBase(t *testing.T) {
 	dir := source(t, "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n")
 	base := baseOf(t, v1.Config{
@@ -351,7 +351,7 @@ func TestFromSourceOnBaseRefuses(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-// A config may be JSON and no object, which tells nothing of a platform.
+// A config that is JSON but not an object has no platform.
 func TestFromSourceOnBaseWithoutConfig(t *testing.T) {
 	img, err := oci.Assemble([]byte("null"), nil)
 	if err != nil {

@@ -44,7 +44,7 @@ func digestsOf(t *testing.T, images *runtimeimage.Images, err error) string {
 	return strings.Join(all, " ")
 }
 
-// plainImage is an image of layers that are not compressed.
+// plainImage returns an image of uncompressed layers.
 func plainImage(t *testing.T, arch string) v1.Image {
 	t.Helper()
 	var layers []v1.Layer
@@ -94,7 +94,7 @@ func TestFromTarballCompressed(t *testing.T) {
 					t.Errorf("got %s, want %s", got, want)
 				}
 				if last.Text != "reading "+path || last.Done != int64(len(stored)) || last.Total != last.Done {
-					t.Errorf("the last that was told is %+v", last)
+					t.Errorf("the last event is %+v", last)
 				}
 				assertEmpty(t, opts.TempDir)
 			})
@@ -102,8 +102,8 @@ func TestFromTarballCompressed(t *testing.T) {
 	}
 }
 
-// A package is the same file whether its layers were compressed into it, for one
-// platform or several, or come from a file.
+// A package file has the same bytes for layers that are compressed directly
+// into it and for layers from a file, for one platform or several.
 func TestWriteFileIsTheSame(t *testing.T) {
 	pkg := &xpkg.Package{YAML: []byte("---\n")}
 	pkg.Meta.Kind = "Function"
@@ -126,7 +126,7 @@ func TestWriteFileIsTheSame(t *testing.T) {
 			for i, write := range []func(string) error{
 				func(path string) error { return xpkg.WriteFile(t.Context(), path, a, nil) },
 				func(path string) error { return images.WriteFile(t.Context(), path, a, nil) },
-				func(path string) error { return images.WriteFile(t.Context(), path, a, nil) }, // once more
+				func(path string) error { return images.WriteFile(t.Context(), path, a, nil) }, // a second time
 				func(path string) error {
 					f, err := xpkg.Open(t.Context(), filepath.Join(dir, "1"))
 					if err != nil {
@@ -150,7 +150,7 @@ func TestWriteFileIsTheSame(t *testing.T) {
 	}
 }
 
-// An image that came out of an engine is the one in the file of docker save.
+// The image of an engine equals that in a file of docker save.
 func TestEngineIsTarball(t *testing.T) {
 	engine := dockerenginetest.Open(t)
 	const name = "xfn.test/same:v1"

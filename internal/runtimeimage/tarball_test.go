@@ -59,7 +59,7 @@ func image(t *testing.T, arch string) v1.Image {
 	return img
 }
 
-// All images of an index are runtimes, each with the layers it had.
+// All images of an index are returned with their layers.
 func TestFromTarballIndex(t *testing.T) {
 	a, b := image(t, "amd64"), image(t, "arm64")
 	idx := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: a}, mutate.IndexAddendum{Add: b})
@@ -139,8 +139,8 @@ func TestFromTarballRefuses(t *testing.T) {
 	}
 }
 
-// A layer that is not compressed is compressed once, even if two images of an
-// index have it, and its digest must be the one that the config says.
+// An uncompressed layer that two images share is compressed once, and must
+// match the diff ID in the config.
 func TestFromTarballCompressesOnce(t *testing.T) {
 	layer, err := random.Layer(5000, types.OCIUncompressedLayer)
 	if err != nil {
@@ -234,7 +234,8 @@ func TestFromTarballStops(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-// A layer of a Docker archive is known by what it unpacks to, compressed or not.
+// The layers of a Docker archive are identified by their diff IDs, compressed
+// or not.
 func TestFromTarballWrongDiffID(t *testing.T) {
 	img := image(t, "amd64")
 	config, err := img.ConfigFile()
@@ -252,8 +253,8 @@ func TestFromTarballWrongDiffID(t *testing.T) {
 		img  v1.Image
 		want string
 	}{
-		"the layers are in the config's order":    {img, ""},
-		"the config has the layers the other way": {lying, "in its config"},
+		"the layers are in the config's order":                    {img, ""},
+		"layers in another order than in the config are an error": {lying, "in its config"},
 	} {
 		path := filepath.Join(t.TempDir(), "rt.tar")
 		if err := tarball.WriteToFile(path, name.MustParseReference("rt"), tc.img); err != nil {

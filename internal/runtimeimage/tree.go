@@ -56,7 +56,7 @@ func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 		return nil, fsx.Cause(err)
 	}
 	if !info.IsDir() {
-		return nil, hint.Wrap(errors.New("it is a file and not a directory"), "name the directory that holds the function")
+		return nil, hint.Wrap(errors.New("it is a file and not a directory"), "name the directory of the function")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -109,7 +109,7 @@ func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) 
 	case strings.HasPrefix(path.Base(name), deleted):
 		return n, 0, fmt.Errorf("its %q would mark a file as deleted in an image", name)
 	case path.Ext(name) == ".xpkg" && n.kind == 0:
-		return n, 0, hint.Wrap(fmt.Errorf("its %q is a package, which would grow by itself with each build", name), "write packages to another directory, by -o")
+		return n, 0, hint.Wrap(fmt.Errorf("its %q is a package, which each new package would contain", name), "write packages to another directory, by -o")
 	}
 	switch n.kind {
 	case fs.ModeDir:
@@ -128,7 +128,7 @@ func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) 
 		}
 		return n, info.Size(), nil
 	default:
-		return n, 0, hint.Wrap(fmt.Errorf("its %q is a %s, which an image cannot hold", name, kindOf(n.kind)), "leave it out of the directory")
+		return n, 0, hint.Wrap(fmt.Errorf("its %q is a %s, which an image cannot contain", name, kindOf(n.kind)), "leave it out of the directory")
 	}
 }
 

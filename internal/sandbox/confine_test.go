@@ -203,7 +203,7 @@ func TestConfinedLeavesAttributes(t *testing.T) {
 	}
 }
 
-func TestConfinedGetsWhatItsSpecSays(t *testing.T) {
+func TestConfinedGetsItsSpec(t *testing.T) {
 	root := confinedRoot(t)
 	if err := errors.Join(
 		os.Mkdir(filepath.Join(root, "work"), 0o755), os.Symlink("/work", filepath.Join(root, "absolute")),
@@ -375,9 +375,9 @@ func copyProgram(t *testing.T, root, program string) {
 	}
 }
 
-// TestConfinedRunsAreApart checks that runs of one image, which may have the
+// TestConfinedRunsAreSeparate checks that runs of one image, which may have the
 // same user, see each other's names but not each other's content.
-func TestConfinedRunsAreApart(t *testing.T) {
+func TestConfinedRunsAreSeparate(t *testing.T) {
 	if landlockVersion() < 1 {
 		t.Skip("needs Landlock")
 	}

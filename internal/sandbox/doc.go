@@ -12,6 +12,6 @@
 //
 // A program that calls Start must call [Supervise] first in main.
 //
-// The sandbox promises the isolation that one kernel can give, and no more. It does not
-// know images, gRPC or Crossplane.
+// The sandbox promises the isolation that one kernel can give, and no more. It is
+// independent of images, gRPC and Crossplane.
 package sandbox

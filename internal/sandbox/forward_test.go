@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// limit is how long a test waits for what takes milliseconds.
+// limit is how long a test waits for an event that takes milliseconds.
 const limit = time.Minute
 
 func listen(t *testing.T, network, address string) net.Listener {
@@ -39,7 +39,8 @@ func dial(t *testing.T, socket string) net.Conn {
 	return conn
 }
 
-// start carries from a new unix socket, whose path it returns.
+// start forwards connections from a new unix socket, and returns the socket's
+// path.
 func start(t *testing.T, to string) (socket string) {
 	t.Helper()
 	l := listen(t, "unix", filepath.Join(t.TempDir(), "s"))
@@ -54,7 +55,8 @@ func start(t *testing.T, to string) (socket string) {
 	return l.Addr().String()
 }
 
-// ask sends a text, ends its sending, and returns all of the answer.
+// ask sends a text, closes the connection for writing, and returns the whole
+// answer.
 func ask(t *testing.T, socket, text string) string {
 	t.Helper()
 	conn := dial(t, socket)
@@ -92,7 +94,7 @@ func TestForward(t *testing.T) {
 	socket := start(t, server.Addr().String())
 	for _, text := range []string{"", "one", "another"} {
 		if got := ask(t, socket, text); got != text {
-			t.Errorf("carrying %q: got %q back", text, got)
+			t.Errorf("forwarding %q: got the answer %q", text, got)
 		}
 	}
 }
@@ -109,17 +111,18 @@ func TestForwardBeforeTheServer(t *testing.T) {
 	}
 	server, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Skip("somebody else took the port")
+		t.Skip("another process uses the port")
 	}
 	defer server.Close()
 	go echo(server)
 	got := make([]byte, 5)
 	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "early" {
-		t.Errorf("what was sent before the server listened: got %q, %v", got, err)
+		t.Errorf("bytes that were sent before the server listened: got %q, %v", got, err)
 	}
 }
 
-// A reset may arrive before or after a dial of ForwardConnections returns, so that many are made.
+// TestForwardBreaks resets many connections, because a reset may arrive before
+// or after ForwardConnections has dialed.
 func TestForwardBreaks(t *testing.T) {
 	server := listen(t, "tcp", "127.0.0.1:0")
 	socket := start(t, server.Addr().String())

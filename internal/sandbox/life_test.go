@@ -109,7 +109,7 @@ func TestFloodsStderr(t *testing.T) {
 	if n, err := io.CopyN(io.Discard, r, 1<<20); err != nil {
 		t.Fatalf("reading stderr: %d bytes and error %v", n, err)
 	}
-	// The function is blocked now, because nobody reads.
+	// The function is blocked now, because nothing reads its output.
 	if err := p.Stop(); err != nil {
 		t.Errorf("Stop(): %v", err)
 	}

@@ -107,7 +107,7 @@ func TestStartFindsProgram(t *testing.T) {
 	}
 }
 
-func TestFunctionGetsWhatItsSpecSays(t *testing.T) {
+func TestFunctionGetsItsSpec(t *testing.T) {
 	root := newRoot(t)
 	t.Setenv("SECRET", "value of the caller")
 	limits := otherLimits(t)
@@ -322,10 +322,10 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestSupervisorHoldsLittle checks from outside that the supervisor has no
+// TestSupervisorDescriptors checks from outside that the supervisor has no
 // descriptor of the host and no terminal, and that its user cannot read its
 // memory.
-func TestSupervisorHoldsLittle(t *testing.T) {
+func TestSupervisorDescriptors(t *testing.T) {
 	leakDescriptors(t)
 	serving(t, newRoot(t))
 	supervisors := 0
@@ -389,7 +389,7 @@ func assertHoldsLittle(t *testing.T, dir string) {
 		}
 	}
 	if diff := cmp.Diff(map[string]int{"anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1}, polled); diff != "" {
-		t.Errorf("what the supervisor waits by (-want +got):\n%s", diff)
+		t.Errorf("the supervisor's descriptors for polling (-want +got):\n%s", diff)
 	}
 	if exe, err := os.Readlink(filepath.Join(dir, "exe")); err != nil || !strings.HasPrefix(exe, "/memfd:") {
 		t.Errorf("the supervisor runs from %q (%v), not from memory", exe, err)

@@ -13,10 +13,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// The files in testdata are made by cosign v2.6.5, for these tests and with keys
-// for nothing else: generate-key-pair (with the password "s3cret") and
-// import-key-pair, then sign --tlog-upload=false by each of the three keys. The
-// image was one in a registry on the same machine.
+// cosign v2.6.5 made the files in testdata, with keys that nothing else uses:
+// generate-key-pair (with the password "s3cret") and import-key-pair, then sign
+// --tlog-upload=false with each of the three keys, for an image in a local
+// registry.
 
 func file(t testing.TB, name string) []byte {
 	t.Helper()
@@ -49,8 +49,8 @@ func TestMadeByCosign(t *testing.T) {
 	}
 }
 
-// A key that cosign has encrypted signs, to the byte, the document that cosign
-// signed, and the image that holds both is still cosign's.
+// A key that cosign encrypted signs exactly the bytes that cosign signs, and an
+// image with an added signature keeps cosign's layers.
 func TestJoinCosign(t *testing.T) {
 	k := must[*signature.PrivateKey](t)(signature.ParsePrivateKey(file(t, "cosign.key"), []byte("s3cret")))
 	s := must[signature.Signature](t)(k.Sign(repo(t), cosignedDigest))
@@ -60,10 +60,10 @@ func TestJoinCosign(t *testing.T) {
 	before, img := cosigned(t), must[v1.Image](t)(signature.Append(cosigned(t), s))
 	m, old := must[*v1.Manifest](t)(img.Manifest()), must[*v1.Manifest](t)(before.Manifest())
 	if diff := cmp.Diff(old.Layers, m.Layers[:3]); diff != "" {
-		t.Errorf("what cosign wrote, -before +after:\n%s", diff)
+		t.Errorf("cosign's layers changed, -before +after:\n%s", diff)
 	}
 	theirs := must[*signature.PublicKey](t)(signature.ParsePublicKey(file(t, "cosign.pub"), nil))
 	if n := theirs.Count(must[[]signature.Signature](t)(signature.Read(img)), cosignedDigest); n != 2 {
-		t.Errorf("cosign's public key knows %d signatures, want 2", n)
+		t.Errorf("cosign's public key verifies %d signatures, want 2", n)
 	}
 }

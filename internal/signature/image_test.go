@@ -22,14 +22,14 @@ const kind types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
 
 const key = "dev.cosignproject.cosign/signature"
 
-// holding is an image with one layer.
+// holding returns an image with one layer.
 func holding(t testing.TB, l v1.Layer, annotations map[string]string) v1.Image {
 	t.Helper()
 	return must[v1.Image](t)(mutate.Append(empty.Image, mutate.Addendum{Layer: l, Annotations: annotations}))
 }
 
-// The image has the shape that cosign gives it, and what it held before stays,
-// annotations of others included.
+// A signature is appended in cosign's format, and existing layers and
+// annotations stay.
 func TestAppend(t *testing.T) {
 	a, b := signature.Signature{Payload: []byte("{}"), Value: []byte("a")}, signature.Signature{Payload: []byte("{}"), Value: []byte("b")}
 	theirs := map[string]string{key: base64.StdEncoding.EncodeToString(b.Value), "dev.sigstore.cosign/bundle": "{}"}
@@ -39,9 +39,9 @@ func TestAppend(t *testing.T) {
 		want   []signature.Signature
 		kept   map[string]string
 	}{
-		"First": {"nothing is signed yet", nil, []signature.Signature{a}, nil},
-		"Next":  {"a signature by somebody else stays", holding(t, static.NewLayer(b.Payload, kind), theirs), []signature.Signature{b, a}, theirs},
-		"Other": {"another layer stays and is not a signature", holding(t, static.NewLayer([]byte("x"), "text/plain"), nil), []signature.Signature{a}, nil},
+		"First": {"an image is created for the first signature", nil, []signature.Signature{a}, nil},
+		"Next":  {"a signature by another key is kept", holding(t, static.NewLayer(b.Payload, kind), theirs), []signature.Signature{b, a}, theirs},
+		"Other": {"another layer is kept, and is not a signature", holding(t, static.NewLayer([]byte("x"), "text/plain"), nil), []signature.Signature{a}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// broken is a layer that is not there, or not what it says.
+// broken is a layer with a wrong size or without content.
 type broken struct {
 	v1.Layer
 	size int64
@@ -100,14 +100,14 @@ func TestReadHostile(t *testing.T) {
 		want   []signature.Signature
 		err    string
 	}{
-		"NoValue":  {"a payload without a signature is by no key", holding(t, l, nil), []signature.Signature{{Payload: []byte("{}"), Value: []byte{}}}, ""},
-		"NotBase":  {"a signature in another encoding", holding(t, l, signed("?")), []signature.Signature{{}}, ""},
-		"Long":     {"a signature that is longer than any", holding(t, l, signed(strings.Repeat("YWFh", 2000))), []signature.Signature{{}}, ""},
-		"Large":    {"a payload that is larger than any is not fetched", holding(t, broken{l, 1 << 40}, signed("YQ==")), []signature.Signature{{}}, ""},
-		"Endless":  {"a payload that has more than it says", holding(t, broken{l, 2}, signed("YQ==")), nil, "more than 64 KiB"},
-		"Missing":  {"a payload that is not there", holding(t, broken{l, 0}, signed("YQ==")), nil, "no such blob"},
+		"NoValue":  {"a layer without the annotation has an empty signature", holding(t, l, nil), []signature.Signature{{Payload: []byte("{}"), Value: []byte{}}}, ""},
+		"NotBase":  {"a signature that is not base64 is ignored", holding(t, l, signed("?")), []signature.Signature{{}}, ""},
+		"Long":     {"the length of a signature is limited", holding(t, l, signed(strings.Repeat("YWFh", 2000))), []signature.Signature{{}}, ""},
+		"Large":    {"a payload whose size exceeds the limit is not fetched", holding(t, broken{l, 1 << 40}, signed("YQ==")), []signature.Signature{{}}, ""},
+		"Endless":  {"a payload that is larger than its size is an error", holding(t, broken{l, 2}, signed("YQ==")), nil, "more than 64 KiB"},
+		"Missing":  {"a missing payload is an error", holding(t, broken{l, 0}, signed("YQ==")), nil, "no such blob"},
 		"TooMany":  {"more than 1000 signatures are an error", must[v1.Image](t)(mutate.Append(empty.Image, many...)), nil, "1001 signatures, more than the limit of 1000"},
-		"NoLayers": {"an image of nothing", empty.Image, nil, ""},
+		"NoLayers": {"an image without layers has no signatures", empty.Image, nil, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestReadHostile(t *testing.T) {
 	checkError(t, "an image has at most 1000 signatures", err, "1000 signatures already, which is the limit", "")
 }
 
-// The layers of signatures are a stranger's.
+// The layers of signatures are untrusted.
 func FuzzRead(f *testing.F) {
 	f.Add("YQ==", string(kind), []byte("{}"))
 	f.Add("?", "text/plain", []byte(nil))

@@ -50,14 +50,13 @@ func curve(t testing.TB, c elliptic.Curve) *ecdsa.PrivateKey {
 	return must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(c, rand.Reader))
 }
 
-// seal encrypts a key as cosign does, at the lowest cost that it knows.
+// seal encrypts a key as cosign does, at the lowest cost that cosign supports.
 func seal(t testing.TB, key crypto.PrivateKey, password string) []byte {
 	t.Helper()
 	return must[[]byte](t)(encrypted.EncryptWithCustomKDFParameters(pkcs8(t, key), []byte(password), encrypted.Legacy))
 }
 
-// Whatever kind a key is of, and however it is written, the public key knows what
-// the private one signs.
+// A key of every supported kind and format verifies its own signatures only.
 func TestKeys(t *testing.T) {
 	p256, p384, p521 := curve(t, elliptic.P256()), curve(t, elliptic.P384()), curve(t, elliptic.P521())
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
@@ -81,7 +80,7 @@ func TestKeys(t *testing.T) {
 		"Text":      {"text before the PEM block is ignored", p256, append([]byte("the key of acme\n"), sec1(p256)...), nil},
 		"RSA":       {"RSA in PKCS #1 is supported", rsa2048, block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsa2048)), nil},
 		"RSA8":      {"RSA in PKCS #8 is supported", rsa2048, block("PRIVATE KEY", pkcs8(t, rsa2048)), nil},
-		"Ed25519":   {"Ed25519 has no hash of its own", ed, block("PRIVATE KEY", pkcs8(t, ed)), []byte("not needed")},
+		"Ed25519":   {"Ed25519 has its own hash", ed, block("PRIVATE KEY", pkcs8(t, ed)), []byte("not needed")},
 		"Encrypted": {"a key encrypted by cosign 2 is supported", p256, block("ENCRYPTED SIGSTORE PRIVATE KEY", sealed), []byte("s3cret")},
 		"Older":     {"a key encrypted by cosign 1 is supported", p256, block("ENCRYPTED COSIGN PRIVATE KEY", sealed), []byte("s3cret")},
 		"Empty":     {"an empty password is valid", p256, block("ENCRYPTED SIGSTORE PRIVATE KEY", seal(t, p256, "")), []byte{}},
@@ -98,11 +97,11 @@ func TestKeys(t *testing.T) {
 			half := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, tc.key), nil))
 			for _, p := range []*signature.PublicKey{ownHalf, half, k.Public()} {
 				if n := p.Count([]signature.Signature{s}, digest); n != 1 {
-					t.Errorf("%s: a public key does not know the signature", tc.reason)
+					t.Errorf("%s: the public key rejects the signature", tc.reason)
 				}
 			}
 			if n := other.Count([]signature.Signature{s}, digest); n != 0 {
-				t.Errorf("%s: another key knows the signature", tc.reason)
+				t.Errorf("%s: another key accepts the signature", tc.reason)
 			}
 		})
 	}
@@ -146,7 +145,7 @@ func TestNoKey(t *testing.T) {
 			for _, err := range []error{private, public} {
 				checkError(t, tc.reason, err, tc.want, tc.hint)
 				if err != nil && (strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "hunter2")) {
-					t.Errorf("%s: the error holds the password: %v", tc.reason, err)
+					t.Errorf("%s: the error contains the password: %v", tc.reason, err)
 				}
 			}
 		})
@@ -154,10 +153,10 @@ func TestNoKey(t *testing.T) {
 	_, err := signature.ParsePrivateKey(public(t, p256), nil)
 	checkError(t, "a public key cannot sign", err, "expected a private key, got a public key", "")
 	_, err = signature.ParsePublicKey(block("PUBLIC KEY", []byte("x")), nil)
-	checkError(t, "a damaged public key", err, `"PUBLIC KEY" is not a valid key`, "")
+	checkError(t, "a damaged public key is invalid", err, `"PUBLIC KEY" is not a valid key`, "")
 	_, err = signature.ParsePrivateKey(block(kind, sealed), nil)
 	if !errors.Is(err, signature.ErrNoPassword) {
-		t.Errorf("callers say where a password is to be: got %v", err)
+		t.Errorf("a missing password is ErrNoPassword: got %v", err)
 	}
 }
 
@@ -168,7 +167,7 @@ func checkError(t *testing.T, reason string, err error, want, next string) {
 	}
 }
 
-// A key is a file of a stranger, or a secret that must not be told.
+// Keys are untrusted, and errors do not contain them.
 func FuzzKey(f *testing.F) {
 	p256 := curve(f, elliptic.P256())
 	f.Add(block("PRIVATE KEY", pkcs8(f, p256)))
@@ -192,7 +191,7 @@ func FuzzKey(f *testing.F) {
 			t.Fatal(err)
 		}
 		if p.Count([]signature.Signature{s}, digest) != 1 {
-			t.Error("the public half does not know the signature")
+			t.Error("the public key rejects the signature")
 		}
 	})
 }

@@ -30,7 +30,7 @@ func repo(t testing.TB) name.Repository {
 	return must[name.Repository](t)(name.NewRepository("registry.example.org/acme/hello"))
 }
 
-// document is what cosign 2 signs of a digest.
+// document is the text that cosign 2 signs for a digest.
 const document = `{"critical":{"identity":{"docker-reference":"registry.example.org/acme/hello"},"image":{"docker-manifest-digest":"%s"},"type":"cosign container image signature"},"optional":null}`
 
 func TestTag(t *testing.T) {
@@ -40,7 +40,7 @@ func TestTag(t *testing.T) {
 	}
 }
 
-// What is signed is to the byte what cosign signs.
+// The signed bytes are exactly those that cosign signs.
 func TestSign(t *testing.T) {
 	s := must[signature.Signature](t)(imagetest.Key(t).Sign(repo(t), digest))
 	if diff := cmp.Diff(fmt.Sprintf(document, digest), string(s.Payload)); diff != "" {
@@ -48,8 +48,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// Signatures by other means than this package's, for each hash that cosign has
-// used with a key.
+// Signatures with each hash that cosign has used with a key are verified.
 func TestHashes(t *testing.T) {
 	text := fmt.Appendf(nil, document, digest)
 	sum256, sum384, sum512 := sha256.Sum256(text), sha512.Sum384(text), sha512.Sum512(text)
@@ -67,21 +66,21 @@ func TestHashes(t *testing.T) {
 		value  []byte
 		want   int
 	}{
-		"P256":      {"cosign's own keys", p256, sign(p256, sum256[:], crypto.SHA256), 1},
-		"P384":      {"SHA-256 with a longer curve: cosign before 2.5, and this program", p384, sign(p384, sum256[:], crypto.SHA256), 1},
-		"P384Long":  {"cosign from 2.5 on", p384, sign(p384, sum384[:], crypto.SHA384), 1},
-		"P521Long":  {"cosign from 2.5 on", p521, sign(p521, sum512[:], crypto.SHA512), 1},
-		"Ed25519":   {"cosign before 2.5, and this program", ed, sign(ed, text, crypto.Hash(0)), 1},
-		"Ed25519ph": {"cosign from 2.5 on", ed, sign(ed, sum512[:], crypto.SHA512), 1},
-		"WrongHash": {"a hash that belongs to no such key", p256, sign(p256, sum384[:], crypto.SHA384), 0},
-		"Nothing":   {"a signature of no bytes", p256, nil, 0},
-		"OtherKey":  {"a signature by a key of another kind", p256, sign(ed, text, crypto.Hash(0)), 0},
+		"P256":      {"P-256 with SHA-256, the default of cosign, is accepted", p256, sign(p256, sum256[:], crypto.SHA256), 1},
+		"P384":      {"P-384 with SHA-256, as in cosign before 2.5, is accepted", p384, sign(p384, sum256[:], crypto.SHA256), 1},
+		"P384Long":  {"P-384 with SHA-384, as in cosign since 2.5, is accepted", p384, sign(p384, sum384[:], crypto.SHA384), 1},
+		"P521Long":  {"P-521 with SHA-512, as in cosign since 2.5, is accepted", p521, sign(p521, sum512[:], crypto.SHA512), 1},
+		"Ed25519":   {"Ed25519, as in cosign before 2.5, is accepted", ed, sign(ed, text, crypto.Hash(0)), 1},
+		"Ed25519ph": {"Ed25519ph, as in cosign since 2.5, is accepted", ed, sign(ed, sum512[:], crypto.SHA512), 1},
+		"WrongHash": {"a hash longer than the curve is rejected", p256, sign(p256, sum384[:], crypto.SHA384), 0},
+		"Nothing":   {"an empty signature is rejected", p256, nil, 0},
+		"OtherKey":  {"a signature by a key of another kind is rejected", p256, sign(ed, text, crypto.Hash(0)), 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			k := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, tc.key), nil))
 			if got := k.Count([]signature.Signature{{Payload: text, Value: tc.value}}, digest); got != tc.want {
-				t.Errorf("%s: %d signatures are good, want %d", tc.reason, got, tc.want)
+				t.Errorf("%s: %d signatures are valid, want %d", tc.reason, got, tc.want)
 			}
 		})
 	}
@@ -103,7 +102,7 @@ func TestCheck(t *testing.T) {
 		by     []int
 		err    string
 	}{
-		"Good":       {"one signature, one key", []signature.Signature{good}, digest, []*signature.PrivateKey{mine}, []int{1}, ""},
+		"Good":       {"a signature by the key is valid", []signature.Signature{good}, digest, []*signature.PrivateKey{mine}, []int{1}, ""},
 		"Among":      {"other signatures are ignored", []signature.Signature{theirs, tampered, elsewhere, {}, good}, digest, []*signature.PrivateKey{mine}, []int{1}, ""},
 		"Any":        {"one of the keys is enough", []signature.Signature{good}, digest, []*signature.PrivateKey{yours, mine}, []int{0, 1}, ""},
 		"Twice":      {"two signatures by one key are counted twice", []signature.Signature{good, must[signature.Signature](t)(mine.Sign(repo(t), digest))}, digest, []*signature.PrivateKey{mine}, []int{2}, ""},
@@ -111,9 +110,9 @@ func TestCheck(t *testing.T) {
 		"Other":      {"a signature by another key is not enough", []signature.Signature{theirs}, digest, []*signature.PrivateKey{mine}, nil, "has 1 signature, but none by the key: "},
 		"Others":     {"the error has the numbers of signatures and keys", []signature.Signature{theirs, theirs}, digest, []*signature.PrivateKey{mine, yours}, nil, "has 2 signatures, but none by any of the 2 keys: "},
 		"Tampered":   {"a signature with a flipped bit is invalid", []signature.Signature{tampered}, digest, []*signature.PrivateKey{mine}, nil, "made with other keys, or changed"},
-		"Swapped":    {"a signature under another document", []signature.Signature{swapped}, other, []*signature.PrivateKey{mine}, nil, "made with other keys, or changed"},
-		"Elsewhere":  {"a signature of another package, moved here", []signature.Signature{theirs, elsewhere}, digest, []*signature.PrivateKey{mine}, nil, digest.String() + " has no valid signature: the key signed " + other.String()},
-		"Unreadable": {"a layer that is too large to be a signature", []signature.Signature{{}}, digest, []*signature.PrivateKey{mine}, nil, "made with other keys, or changed"},
+		"Swapped":    {"a signature of another document is invalid", []signature.Signature{swapped}, other, []*signature.PrivateKey{mine}, nil, "made with other keys, or changed"},
+		"Elsewhere":  {"a signature of another package is invalid", []signature.Signature{theirs, elsewhere}, digest, []*signature.PrivateKey{mine}, nil, digest.String() + " has no valid signature: the key signed " + other.String()},
+		"Unreadable": {"a layer that is too large is not a signature", []signature.Signature{{}}, digest, []*signature.PrivateKey{mine}, nil, "made with other keys, or changed"},
 		"NoKeys":     {"without a key no signature is valid", []signature.Signature{good}, digest, nil, nil, "has 1 signature, but none by any of the 0 keys: "},
 	}
 	for name, tc := range cases {
@@ -135,8 +134,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What a key has really signed need not be of an image: the same key may sign
-// files.
+// A valid signature of a document that is not about an image, such as a file,
+// is rejected.
 func TestOtherDocuments(t *testing.T) {
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -144,12 +143,12 @@ func TestOtherDocuments(t *testing.T) {
 	}
 	key := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, ed), nil))
 	cases := map[string]struct{ reason, text, want string }{
-		"File":     {"a blob that cosign sign-blob signed", "hello", "not the JSON of a simple signing document"},
-		"Empty":    {"a document without anything", "{}", `its type is ""`},
-		"Atomic":   {"the older type of document", strings.Replace(fmt.Sprintf(document, digest), "cosign container image signature", "atomic container signature", 1), `its type is "atomic container signature"`},
+		"File":     {"a blob that cosign sign-blob signed is rejected", "hello", "not the JSON of a simple signing document"},
+		"Empty":    {"an empty document is rejected", "{}", `its type is ""`},
+		"Atomic":   {"the older document type is rejected", strings.Replace(fmt.Sprintf(document, digest), "cosign container image signature", "atomic container signature", 1), `its type is "atomic container signature"`},
 		"NoDigest": {"an invalid digest in the document is an error", fmt.Sprintf(document, "latest"), `its digest "latest" is invalid`},
-		"List":     {"JSON of another shape", "[]", "not the JSON of a simple signing document"},
-		"Twice":    {"two documents in one", fmt.Sprintf(document, digest) + "{}", "not the JSON of a simple signing document"},
+		"List":     {"JSON of another structure is rejected", "[]", "not the JSON of a simple signing document"},
+		"Twice":    {"a text with two documents is rejected", fmt.Sprintf(document, digest) + "{}", "not the JSON of a simple signing document"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +159,7 @@ func TestOtherDocuments(t *testing.T) {
 	}
 }
 
-// Whatever a key has signed, it is good only if it says so of this very digest.
+// A signature is valid only if its document names this digest.
 func FuzzCheck(f *testing.F) {
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -178,10 +177,10 @@ func FuzzCheck(f *testing.F) {
 		signed := signature.Signature{Payload: text, Value: ed25519.Sign(ed, text)}
 		by, err := signature.Check([]signature.Signature{signed, {Payload: text, Value: value}}, digest, keys...)
 		if err == nil && (by[0] == 0 || !strings.Contains(string(text), digest.Hex)) {
-			t.Errorf("%q is good, by %v", text, by)
+			t.Errorf("%q is valid, by %v", text, by)
 		}
 		if err != nil && by != nil {
-			t.Error("a result and an error")
+			t.Error("Check returned a result and an error")
 		}
 	})
 }

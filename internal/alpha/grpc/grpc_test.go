@@ -248,7 +248,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestNoServer(t *testing.T) {
 	target := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	_, err := dial(t, target).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"})
 	if status.Code(err) != codes.Unavailable || !strings.Contains(string(hint.Of(err)), "xfn alpha start") {

@@ -46,10 +46,10 @@ func describe(t testing.TB, data []byte) v1.Descriptor {
 
 var errCut = errors.New("the connection broke")
 
-// A source sends data, and notes from where it was asked to.
+// A source sends data, and records the requested offsets.
 type source struct {
 	data []byte
-	// cuts are how many bytes the first streams have before they break.
+	// cuts are the numbers of bytes after which the first streams break.
 	cuts  []int
 	asked []int64
 }
@@ -81,16 +81,16 @@ func TestFetch(t *testing.T) {
 		err    string
 		left   int // unfinished files
 	}{
-		"Whole":       {reason: "a blob arrives", source: source{data: content}, asked: []int64{0}},
-		"Resumed":     {reason: "what is there is not fetched again", before: content[:1000], source: source{data: content}, asked: []int64{1000}},
-		"Complete":    {reason: "all may be there but for the name", before: content, source: source{data: content}},
-		"Cut":         {reason: "what arrived before an error is kept", source: source{data: content, cuts: []int{1}}, asked: []int64{0}, err: errCut.Error(), left: 1},
+		"Whole":       {reason: "a blob is fetched", source: source{data: content}, asked: []int64{0}},
+		"Resumed":     {reason: "a partial file is resumed", before: content[:1000], source: source{data: content}, asked: []int64{1000}},
+		"Complete":    {reason: "a complete partial file needs no request", before: content, source: source{data: content}},
+		"Cut":         {reason: "the bytes before an error are kept", source: source{data: content, cuts: []int{1}}, asked: []int64{0}, err: errCut.Error(), left: 1},
 		"CutAtOnce":   {reason: "an empty file is not kept", source: source{data: content, cuts: []int{0}}, asked: []int64{0}, err: errCut.Error()},
-		"Other":       {reason: "another content is fetched once more", source: source{data: flipped}, asked: []int64{0, 0}, err: "other content than its digest says"},
-		"BadPiece":    {reason: "a bad leftover costs a second try", before: flipped[:1000], source: source{data: content}, asked: []int64{1000, 0}},
-		"BadComplete": {reason: "a bad leftover may seem to be complete", before: flipped, source: source{data: content}, asked: []int64{0}},
-		"BadBoth":     {reason: "a blob is not fetched a third time", before: flipped[:1000], source: source{data: flipped}, asked: []int64{1000, 0}, err: "other content"},
-		"TooLong":     {reason: "a leftover that is too long is none", before: append(bytes.Clone(content), 'x'), source: source{data: content}, asked: []int64{0}},
+		"Other":       {reason: "a blob with a wrong digest is fetched once more", source: source{data: flipped}, asked: []int64{0, 0}, err: "other content than its digest says"},
+		"BadPiece":    {reason: "a blob with a wrong partial file is fetched again", before: flipped[:1000], source: source{data: content}, asked: []int64{1000, 0}},
+		"BadComplete": {reason: "a complete partial file with a wrong digest is fetched again", before: flipped, source: source{data: content}, asked: []int64{0}},
+		"BadBoth":     {reason: "a blob is fetched at most twice", before: flipped[:1000], source: source{data: flipped}, asked: []int64{1000, 0}, err: "other content"},
+		"TooLong":     {reason: "a partial file that is too long is ignored", before: append(bytes.Clone(content), 'x'), source: source{data: content}, asked: []int64{0}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,10 +105,10 @@ func TestFetch(t *testing.T) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
 			if fmt.Sprint(tc.source.asked) != fmt.Sprint(tc.asked) {
-				t.Errorf("%s: asked from %v, want %v", tc.reason, tc.source.asked, tc.asked)
+				t.Errorf("%s: requested offsets %v, want %v", tc.reason, tc.source.asked, tc.asked)
 			}
 			if d.Has(desc.Digest, size) != (tc.err == "") {
-				t.Errorf("%s: it has the blob: %v", tc.reason, tc.err != "")
+				t.Errorf("%s: the blob exists: %v", tc.reason, tc.err != "")
 			}
 			if tc.err == "" && moved != size {
 				t.Errorf("%s: %d bytes were reported, want %d", tc.reason, moved, size)
@@ -128,7 +128,7 @@ func TestFetchOtherDigest(t *testing.T) {
 	}
 }
 
-// Whoever fetches the same blob at once ends well, and nothing is left over.
+// Concurrent fetches of one blob succeed and leave no partial files.
 func TestFetchAtOnce(t *testing.T) {
 	dir, desc := t.TempDir(), describe(t, content)
 	var g errgroup.Group
@@ -176,7 +176,7 @@ func put(t testing.TB, d *blobs.Dir, data []byte) v1.Descriptor {
 	return desc
 }
 
-// A damaged blob is found out, and gone then, so that it is fetched again.
+// A damaged blob is detected and removed, so that it is fetched again.
 func TestDamaged(t *testing.T) {
 	for name, damage := range map[string]func(b []byte) []byte{
 		"Flipped": func(b []byte) []byte { b[3] ^= 1; return b },
@@ -204,13 +204,13 @@ func TestDamaged(t *testing.T) {
 				t.Errorf("open: got %v", err)
 			}
 			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("it is still there: %v", err)
+				t.Errorf("the damaged blob exists: %v", err)
 			}
 		})
 	}
 }
 
-// What a stranger's folder has in the place of a blob is not trusted.
+// Blobs in an untrusted folder are verified.
 func TestReader(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -227,12 +227,12 @@ func TestReader(t *testing.T) {
 		err    string
 	}{
 		"There":  {"a blob is read", desc.Digest, desc.Size, ""},
-		"Limit":  {"but not one that is too large", desc.Digest, desc.Size - 1, "more than the limit"},
-		"Wrong":  {"nor one with other content", wrong.Digest, 100, "other content"},
-		"Folder": {"nor a folder", folder, 100, "not a regular file"},
-		"Absent": {"nor one that is not there", v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("b", 64)}, 100, "finding blob"},
-		"Sum":    {"nor one with another kind of digest", v1.Hash{}, 100, "not a SHA-256 sum"},
-		"Path":   {"nor what a path leads to", v1.Hash{Algorithm: "sha256", Hex: "../../x"}, 100, "invalid"},
+		"Limit":  {"the size of a blob is limited", desc.Digest, desc.Size - 1, "more than the limit"},
+		"Wrong":  {"a blob with a wrong digest is an error", wrong.Digest, 100, "other content"},
+		"Folder": {"a folder instead of a blob is an error", folder, 100, "not a regular file"},
+		"Absent": {"a missing blob is an error", v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("b", 64)}, 100, "finding blob"},
+		"Sum":    {"a digest other than SHA-256 is an error", v1.Hash{}, 100, "not a SHA-256 sum"},
+		"Path":   {"a path in a digest is an error", v1.Hash{Algorithm: "sha256", Hex: "../../x"}, 100, "invalid"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/blobs"
 )
 
-// The test binary is its own child: with this variable set it holds "a", and
-// fetches a blob whose stream stalls after half of it, until it is killed.
+// With this variable the test binary is a child that holds "a", and fetches a
+// blob whose stream stalls in the middle, until it is killed.
 const childEnv = "BLOBS_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -46,7 +46,7 @@ func child(dir string) int {
 	return 0
 }
 
-// Read makes a source a plain reader.
+// Read makes a source an io.Reader.
 func (s *source) Read(p []byte) (int, error) {
 	if len(s.data) == 0 {
 		return 0, io.EOF
@@ -56,7 +56,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// stall says that it is read, and never answers.
+// stall prints a line when it is read, and then blocks.
 type stall struct{}
 
 func (stall) Read([]byte) (int, error) {
@@ -64,7 +64,8 @@ func (stall) Read([]byte) (int, error) {
 	return os.Stdin.Read(make([]byte, 1))
 }
 
-// half starts a child that has fetched half of a blob, and returns how to kill it.
+// half starts a child that has fetched half of a blob, and returns a function
+// that kills it.
 func half(t *testing.T, dir string) (kill func()) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -104,33 +105,34 @@ func sweep(t *testing.T, d *blobs.Dir, keep map[v1.Hash]bool, dry bool) blobs.Us
 	return u
 }
 
-// A process that is killed in the middle leaves no blob, and what it leaves is
-// used. While it lives, nobody takes that away.
+// The partial file of a killed process is resumed. Other processes keep the
+// files of a running process.
 func TestKilled(t *testing.T) {
 	dir, desc := t.TempDir(), describe(t, content)
 	d := open(t, dir)
 	kill := half(t, dir)
 	if u := sweep(t, d, nil, false); u != (blobs.Usage{}) {
-		t.Errorf("a living process lost %+v", u)
+		t.Errorf("files of a running process were removed: %+v", u)
 	}
 	if got := held(t, d); !got["a"] {
-		t.Errorf("what a living process holds is free: %v", got)
+		t.Errorf("the name that a running process holds is free: %v", got)
 	}
 	kill()
 	if d.Has(desc.Digest, desc.Size) {
-		t.Error("half a blob counts")
+		t.Error("an incomplete blob exists")
 	}
 	if got := held(t, d); len(got) != 0 {
-		t.Errorf("a dead process holds %v", got)
+		t.Errorf("a killed process holds %v", got)
 	}
 	s := source{data: content}
 	must(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
 	if diff := cmp.Diff([]int64{int64(len(content) / 2)}, s.asked); diff != "" {
-		t.Errorf("it was not resumed (-want +got):\n%s", diff)
+		t.Errorf("the fetch was not resumed (-want +got):\n%s", diff)
 	}
 }
 
-// A second process neither waits for the first nor disturbs it.
+// Concurrent processes that fetch one blob neither wait for nor affect each
+// other.
 func TestFetchBesideAnother(t *testing.T) {
 	dir, desc := t.TempDir(), describe(t, content)
 	d := open(t, dir)
@@ -138,11 +140,11 @@ func TestFetchBesideAnother(t *testing.T) {
 	s := source{data: content}
 	must(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
 	if diff := cmp.Diff([]int64{0}, s.asked); diff != "" {
-		t.Errorf("it took what another writes (-want +got):\n%s", diff)
+		t.Errorf("the fetch used the file of a running process (-want +got):\n%s", diff)
 	}
 	kill()
 	if u := sweep(t, d, map[v1.Hash]bool{desc.Digest: true}, false); u.Leftovers != 1 || u.Blobs != 0 {
-		t.Errorf("got %+v, want the leftover of the killed", u)
+		t.Errorf("got %+v, want the partial file of the killed process", u)
 	}
 }
 
@@ -164,19 +166,19 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	if got := sweep(t, d, keep, false); got != (blobs.Usage{}) {
-		t.Errorf("there was more to sweep: %+v", got)
+		t.Errorf("a second Sweep removed %+v", got)
 	}
 	if !d.Has(kept.Digest, kept.Size) || d.Has(gone.Digest, gone.Size) {
-		t.Error("the wrong blob is gone")
+		t.Error("Sweep removed a blob in keep, or kept another")
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "*", "*", "notes.txt"))
 	must(t, err)
 	if len(left) != 1 {
-		t.Errorf("the user's file is gone: %v", left)
+		t.Errorf("Sweep removed a file of the user: %v", left)
 	}
 }
 
-// Sweeping waits for those who add, and they for it; waiting can be cancelled.
+// Share and Seize wait for each other until they are canceled.
 func TestLocks(t *testing.T) {
 	d := open(t, t.TempDir())
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -186,13 +188,13 @@ func TestLocks(t *testing.T) {
 	second, err := d.Share(t.Context())
 	must(t, err)
 	if _, err := d.Seize(cancelled); !errors.Is(err, context.Canceled) {
-		t.Errorf("seized what is shared: %v", err)
+		t.Errorf("Seize of a shared directory: got %v", err)
 	}
 	must(t, errors.Join(first.Close(), second.Close()))
 	all, err := d.Seize(t.Context())
 	must(t, err)
 	if _, err := d.Share(cancelled); !errors.Is(err, context.Canceled) {
-		t.Errorf("shared what is seized: %v", err)
+		t.Errorf("Share of a seized directory: got %v", err)
 	}
 	released := make(chan error, 1)
 	go func() { released <- d.Put(t.Context(), describe(t, content).Digest, content) }()

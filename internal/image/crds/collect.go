@@ -264,7 +264,7 @@ func (c *collector) add(obj map[string]any, at manifest.Document) error {
 			c.known[next.Name] = next
 			c.found = append(c.found, next)
 		case !reflect.DeepEqual(was.Object, o):
-			c.Progress.Send(progress.Event{Kind: progress.Warning, Text: fmt.Sprintf("%s is not the same in %s as in %s, which counts", next.Name, next.From(), was.From())})
+			c.Progress.Send(progress.Event{Kind: progress.Warning, Text: fmt.Sprintf("%s in %s differs from the one in %s, which is used", next.Name, next.From(), was.From())})
 		}
 	}
 	return nil
@@ -302,7 +302,7 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 	}
 	err := c.fetch(ctx, d)
 	if err != nil && d.by != "" {
-		err = hint.Wrap(fmt.Errorf("reading what %s depends on: %w", d.by, err), cmp.Or(hint.Of(err), "leave dependencies out with "+hint.Dependencies+"=none"))
+		err = hint.Wrap(fmt.Errorf("reading the dependencies of %s: %w", d.by, err), cmp.Or(hint.Of(err), "leave dependencies out with "+hint.Dependencies+"=none"))
 	}
 	return err
 }

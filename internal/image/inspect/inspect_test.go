@@ -232,7 +232,7 @@ func TestArtifactNotes(t *testing.T) {
 		"Unmarked":      {"an image in a registry is not searched", layered(t, metadata, ""), false, "", ""},
 		"UnmarkedFile":  {"a file is searched, as by the control plane", layered(t, metadata, ""), true, "fn", ""},
 		"Plain":         {"a plain image is not an error", runtimeFor(t, "linux/amd64"), true, "", ""},
-		"Differ":        {"the package.yaml of linux/amd64 is used", index(on(layered(t, other, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/amd64")), false, "fn", "do not hold the same package.yaml"},
+		"Differ":        {"the package.yaml of linux/amd64 is used", index(on(layered(t, other, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/amd64")), false, "fn", "contain different package.yaml files"},
 		"NotForControl": {"an index without linux/amd64 has a note", index(on(layered(t, metadata, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/arm")), false, "fn", "no image is for linux/amd64"},
 	}
 	for name, tc := range cases {
@@ -266,7 +266,7 @@ func TestArtifactErrors(t *testing.T) {
 		}
 	}
 	if _, err := inspect.Artifact(t.Context(), empty.Index, inspect.Options{}); err == nil {
-		t.Error("an index of nothing is no error")
+		t.Error("got no error for an empty index")
 	}
 }
 
@@ -285,19 +285,19 @@ func TestWriteLayer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(b.Bytes(), tarOf(t, "package.yaml", want)) {
-			t.Errorf("%s is another layer", name)
+			t.Errorf("%s is the digest of another layer", name)
 		}
 	}
 	for _, name := range []string{"icons", "abcdef0", first.Hex[:3], ""} {
 		if err := inspect.WriteLayer(t.Context(), &bytes.Buffer{}, img, name); err == nil {
-			t.Errorf("%q names a layer", name)
+			t.Errorf("%q is the name of a layer", name)
 		}
 	}
 	if _, err := xpkg.Examples(t.Context(), img); err == nil || err.Error() != "it has no examples" {
 		t.Errorf("got %v", err)
 	}
 	if err := inspect.WriteLayer(t.Context(), &bytes.Buffer{}, layered(t, metadata, "base", "base"), "base"); err == nil || !strings.Contains(err.Error(), "several") {
-		t.Errorf("a mark of two layers names one: %v", err)
+		t.Errorf("a mark of two layers selected one: %v", err)
 	}
 }
 
@@ -386,15 +386,15 @@ func TestCompareImages(t *testing.T) {
 	both, one := describe(t, packageOf(t, files, amd, arm)), describe(t, packageOf(t, files, amd))
 	d := inspect.Compare(both, one)
 	if len(d.Images) != 1 || d.Images[0].Change != inspect.Removed || d.Images[0].Platform != "linux/arm64" || !d.Breaking {
-		t.Errorf("a platform is gone: got %+v", d.Images)
+		t.Errorf("a removed platform: got %+v", d.Images)
 	}
 	d = inspect.Compare(one, both)
 	if len(d.Images) != 1 || d.Images[0].Change != inspect.Added || d.Breaking {
-		t.Errorf("a platform is added: got %+v", d.Images)
+		t.Errorf("an added platform: got %+v", d.Images)
 	}
 	d = inspect.Compare(one, describe(t, packageOf(t, files, runtimeFor(t, "linux/amd64"))))
 	if len(d.Images) != 1 || d.Images[0].Same != 1 || len(d.Images[0].Layers) != 2 || d.Breaking {
-		t.Errorf("a layer is another: got %+v", d.Images)
+		t.Errorf("a changed layer: got %+v", d.Images)
 	}
 	if d.Images[0].Layers[0].Change != inspect.Removed || d.Images[0].Layers[1].Change != inspect.Added {
 		t.Errorf("got layers %+v", d.Images[0].Layers)
@@ -411,11 +411,11 @@ func FuzzPackageYAML(f *testing.F) {
 			return
 		}
 		if diff := inspect.Compare(d, d); diff.Changed || diff.Breaking {
-			t.Errorf("it differs from itself: %+v", diff)
+			t.Errorf("a package differs from itself: %+v", diff)
 		}
 		empty := inspect.Description{Package: &inspect.Package{}}
 		if diff := inspect.Compare(empty, d); !diff.Changed {
-			t.Error("it does not differ from nothing")
+			t.Error("a package does not differ from an empty one")
 		}
 	})
 }

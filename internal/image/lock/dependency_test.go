@@ -36,7 +36,7 @@ func TestFunctions(t *testing.T) {
 			doc := manifest.Document{Path: "p", Line: 1, Text: []byte(tc.yaml)}
 			obj, err := doc.Object()
 			if err != nil || !lock.IsMetadata(obj) {
-				t.Fatalf("it is no metadata: %v", err)
+				t.Fatalf("the object is not metadata: %v", err)
 			}
 			got, err := lock.Functions(doc, obj)
 			if text(err) != tc.err {
@@ -152,7 +152,7 @@ func TestResolve(t *testing.T) {
 func parse(s string) (name.Reference, error) { return remote.ParseReference(s, "registry.example.org") }
 
 func TestResolveFails(t *testing.T) {
-	broken, lists := errors.New("the registry is away"), 0
+	broken, lists := errors.New("the registry is unreachable"), 0
 	for _, version := range []string{"v1.0.0", ">=v1"} {
 		_, err := lock.Dependency{Package: "acme/f", Version: version}.Resolve(t.Context(), tags{nil, &lists, broken}, parse)
 		if !errors.Is(err, broken) {
@@ -161,7 +161,7 @@ func TestResolveFails(t *testing.T) {
 	}
 	_, err := lock.Dependency{Package: "acme/f:v1", Version: ">=v1"}.Resolve(t.Context(), tags{nil, &lists, nil}, parse)
 	if err == nil || !strings.Contains(err.Error(), "acme/f:v1") {
-		t.Errorf("a package with a tag of its own: got %v", err)
+		t.Errorf("a package with a tag: got %v", err)
 	}
 }
 

@@ -119,7 +119,7 @@ func (l *Lock) refuse(what, but string) error {
 	if but != "" {
 		err = fmt.Errorf("%w, %s", err, but)
 	}
-	return hint.Wrap(err, "run xfn lock, and look at what it changes")
+	return hint.Wrap(err, "run xfn lock, and review its changes")
 }
 
 // A file is the format of a Lock.

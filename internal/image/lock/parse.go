@@ -60,8 +60,8 @@ func Parse(path string, data []byte) (*Lock, error) {
 
 func parse(path string, data []byte) (*Lock, error) {
 	if line := conflict(data); line > 0 {
-		err := &manifest.Error{Path: path, Line: line, Err: errors.New("it holds an unresolved merge conflict of git")}
-		return nil, hint.Wrap(err, "take either side, then run xfn lock")
+		err := &manifest.Error{Path: path, Line: line, Err: errors.New("it contains an unresolved merge conflict of git")}
+		return nil, hint.Wrap(err, "resolve it with either side, then run xfn lock")
 	}
 	docs, err := manifest.Split(path, data)
 	switch {

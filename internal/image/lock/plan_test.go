@@ -116,8 +116,8 @@ func metadata(pkg, version string) string {
 	return "---\napiVersion: meta.pkg.crossplane.io/v1beta1\nkind: Function\nspec:\n  dependsOn:\n  - {function: '" + pkg + "', version: '" + version + "'}\n"
 }
 
-// said returns a lock as "reference constraint digest" lines, without the host.
-func (w *world) said(l *lock.Lock) []string {
+// lines returns a lock as "reference constraint digest" lines, without the host.
+func (w *world) lines(l *lock.Lock) []string {
 	lines := []string{}
 	for _, list := range [][]lock.Image{l.Functions, l.BaseImages} {
 		for _, i := range list {
@@ -146,7 +146,7 @@ func TestLock(t *testing.T) {
 		"acme/g:v1 " + was["acme/g:v1"], "acme/f:v1.1.0 " + was["acme/f:v1.1.0"], "acme/f:v1.1.0 >=v1.0.0 " + was["acme/f:v1.1.0"],
 		"base:v1 " + was["base:v1"], "acme/g:v1 " + was["acme/g:v1"],
 	}
-	if diff := cmp.Diff(want, w.said(first)); diff != "" {
+	if diff := cmp.Diff(want, w.lines(first)); diff != "" {
 		t.Fatalf("made (-want +got):\n%s", diff)
 	}
 	for _, tag := range []string{"acme/f:v1.1.0", "acme/f:v1.2.0", "acme/g:v1", "acme/h:v1", "base:v1"} {
@@ -176,7 +176,7 @@ func TestLock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, w.said(got)); diff != "" {
+			if diff := cmp.Diff(tc.want, w.lines(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if (w.asked.Load() > 0) != tc.asks {
@@ -187,7 +187,7 @@ func TestLock(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := lock.Parse("l", text); err != nil {
-				t.Errorf("what was made cannot be read: %v", err)
+				t.Errorf("the encoded lock cannot be parsed: %v", err)
 			}
 		})
 	}
@@ -336,10 +336,10 @@ func TestNamed(t *testing.T) {
 	i := full().Functions[0]
 	for _, name := range []string{"f", "acme/f", "acme-f", "registry.example.org/acme/f", i.Reference} {
 		if !i.Named(name) {
-			t.Errorf("it is not called %q", name)
+			t.Errorf("Named(%q) is false, want true", name)
 		}
 	}
 	if i.Named("acme") || i.Named("") {
-		t.Error("it is called by what is not its name")
+		t.Error("Named returned true for a wrong name")
 	}
 }

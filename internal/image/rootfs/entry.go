@@ -69,7 +69,7 @@ func (t *tree) put(name string, h *tar.Header, content io.Reader) error {
 	case tar.TypeSymlink:
 		return t.putLink(base, h)
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return fsx.RemoveAll(t.here(), base) // The entry is not created, but replaces what exists.
+		return fsx.RemoveAll(t.current(), base) // The entry is not created, but replaces what exists.
 	default:
 		return fmt.Errorf("unknown entry type %q", h.Typeflag)
 	}
@@ -104,10 +104,10 @@ func (t *tree) describe(name string, d description) error {
 	if err := t.own(name, d); err != nil {
 		return err
 	}
-	if err := t.here().Chmod(name, d.mode); err != nil {
+	if err := t.current().Chmod(name, d.mode); err != nil {
 		return err
 	}
-	return t.here().Chtimes(name, d.mtime, d.mtime)
+	return t.current().Chtimes(name, d.mtime, d.mtime)
 }
 
 func (t *tree) own(name string, d description) error {
@@ -115,7 +115,7 @@ func (t *tree) own(name string, d description) error {
 		return nil
 	}
 	uid, gid := t.owner.of(d.uid, d.gid)
-	return t.here().Lchown(name, uid, gid)
+	return t.current().Lchown(name, uid, gid)
 }
 
 // describeRoot sets the metadata of the root. It takes effect when the root is
@@ -131,9 +131,9 @@ func (t *tree) describeRoot(d description) error {
 
 // putDir creates a directory. An existing directory keeps its content.
 func (t *tree) putDir(name string, d description) error {
-	info, err := t.here().Lstat(name)
+	info, err := t.current().Lstat(name)
 	if err != nil || !info.IsDir() {
-		err = t.replace(name, func() error { return t.here().Mkdir(name, 0o700) })
+		err = t.replace(name, func() error { return t.current().Mkdir(name, 0o700) })
 	}
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (t *tree) putDir(name string, d description) error {
 }
 
 func (t *tree) putLink(name string, h *tar.Header) error {
-	err := t.replace(name, func() error { return t.here().Symlink(h.Linkname, name) })
+	err := t.replace(name, func() error { return t.current().Symlink(h.Linkname, name) })
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (t *tree) putFile(name string, d description, size int64, content io.Reader
 		return err
 	}
 	err := t.replace(name, func() (err error) {
-		f, err := t.here().OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := t.current().OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (t *tree) putFile(name string, d description, size int64, content io.Reader
 	if err != nil {
 		return err
 	}
-	return t.here().Chtimes(name, d.mtime, d.mtime)
+	return t.current().Chtimes(name, d.mtime, d.mtime)
 }
 
 // zeros is the content of a hole.
@@ -271,9 +271,9 @@ func (t *tree) whiteout(dir, name string) error {
 func (t *tree) remove(name string, keep made) error {
 	below, kept := keep[name]
 	if !kept {
-		return fsx.RemoveAll(t.here(), name)
+		return fsx.RemoveAll(t.current(), name)
 	}
-	info, err := t.here().Lstat(name)
+	info, err := t.current().Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return nil
 	}
@@ -288,7 +288,7 @@ func (t *tree) remove(name string, keep made) error {
 
 // clear removes the content of the current directory, except that of keep.
 func (t *tree) clear(keep made) error {
-	names, err := fsx.ReadNames(t.here())
+	names, err := fsx.ReadNames(t.current())
 	for _, n := range names {
 		if err != nil {
 			return err

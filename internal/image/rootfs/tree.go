@@ -55,8 +55,8 @@ func (t *tree) finish() error {
 	return errors.Join(err, t.trail[0].settle())
 }
 
-// here returns the current directory.
-func (t *tree) here() *os.Root { return t.trail[len(t.trail)-1].dir }
+// current returns the current directory.
+func (t *tree) current() *os.Root { return t.trail[len(t.trail)-1].dir }
 
 // path returns the path elements of a file in the current directory.
 func (t *tree) path(base string) []string {
@@ -110,12 +110,12 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 		}
 		return "", t.leave()
 	}
-	info, err := t.here().Lstat(name)
+	info, err := t.current().Lstat(name)
 	switch {
 	case err == nil && info.IsDir():
 		return "", t.push(name, info.Mode(), info.ModTime())
 	case err == nil && info.Mode().Type() == fs.ModeSymlink:
-		if target, err = t.here().Readlink(name); err == nil && path.IsAbs(target) {
+		if target, err = t.current().Readlink(name); err == nil && path.IsAbs(target) {
 			err = t.leaveTo(1)
 		}
 		return target, err
@@ -133,7 +133,7 @@ func (t *tree) pushNew(name string) error {
 	if err := t.count(1, 0); err != nil {
 		return err
 	}
-	if err := t.replace(name, func() error { return t.here().Mkdir(name, 0o700) }); err != nil {
+	if err := t.replace(name, func() error { return t.current().Mkdir(name, 0o700) }); err != nil {
 		return err
 	}
 	if err := t.describe(name, undescribed); err != nil {
@@ -148,11 +148,11 @@ func (t *tree) push(name string, mode fs.FileMode, mtime time.Time) error {
 	}
 	opened := mode&0o700 != 0o700
 	if opened {
-		if err := t.here().Chmod(name, mode|0o700); err != nil {
+		if err := t.current().Chmod(name, mode|0o700); err != nil {
 			return err
 		}
 	}
-	dir, err := t.here().OpenRoot(name)
+	dir, err := t.current().OpenRoot(name)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (t *tree) replace(name string, create func() error) error {
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := fsx.RemoveAll(t.here(), name); err != nil {
+	if err := fsx.RemoveAll(t.current(), name); err != nil {
 		return err
 	}
 	return create()

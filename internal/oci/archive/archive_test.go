@@ -318,7 +318,7 @@ func TestOpenTruncated(t *testing.T) {
 			continue
 		}
 		if !bytes.Equal(write(t, f.Artifact), data) {
-			t.Errorf("%d of %d bytes were taken for a package", n, len(data))
+			t.Errorf("%d of %d bytes were opened as a package", n, len(data))
 		}
 		_ = f.Close()
 	}
@@ -343,7 +343,7 @@ func TestChangedBits(t *testing.T) {
 		}
 		err = archive.Write(t.Context(), io.Discard, f.Artifact, "", nil)
 		if err == nil && digest(t, f.Artifact) != want {
-			t.Errorf("byte %d: the change was not noticed", at)
+			t.Errorf("byte %d: the change was not detected", at)
 		}
 		_ = f.Close()
 	}

@@ -29,7 +29,7 @@ type dockerImage struct {
 // docker returns the image of a Docker archive, which must have exactly one.
 func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	if _, ok := t.find(manifestFile); !ok {
-		return nil, fmt.Errorf("it is no image: it has neither %s nor %s", layoutFile, manifestFile)
+		return nil, fmt.Errorf("it is not an image: it has neither %s nor %s", layoutFile, manifestFile)
 	}
 	raw, err := t.metadata(manifestFile)
 	if err != nil {

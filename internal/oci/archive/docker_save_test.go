@@ -125,14 +125,14 @@ func TestRoundTripOfOtherArtifacts(t *testing.T) {
 	})
 	for _, text := range []string{idx, signature, config, content, manifest, imageConfig} {
 		if held[blob(text).name] != text {
-			t.Errorf("%q is lost", text)
+			t.Errorf("%q is missing", text)
 		}
 	}
 	if want := `[{"Config":"` + blob(imageConfig).name + `","RepoTags":null,"Layers":[]}]`; held["manifest.json"] != want {
-		t.Errorf("docker load is offered %s, want %s", held["manifest.json"], want)
+		t.Errorf("docker load would load %s, want %s", held["manifest.json"], want)
 	}
 	if got := digest(t, open(t, again).Artifact); got != digest(t, f.Artifact) {
-		t.Errorf("written again it is %s, want %s", got, digest(t, f.Artifact))
+		t.Errorf("written again, the digest is %s, want %s", got, digest(t, f.Artifact))
 	}
 }
 

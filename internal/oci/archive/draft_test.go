@@ -72,7 +72,7 @@ func TestDraftIsWhatWriteWrites(t *testing.T) {
 		add  func(d *archive.Draft, own v1.Layer) oci.Artifact
 		want bool
 	}{
-		"One": {"an image", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+		"One": {"the draft of an image is the written file", func(d *archive.Draft, own v1.Layer) oci.Artifact {
 			return imageOf(t, "amd64", own, compressed(t, d, "a", 3<<20), compressed(t, d, "b", 10))
 		}, true},
 		"Nothing": {"an empty draft is complete", func(_ *archive.Draft, own v1.Layer) oci.Artifact { return imageOf(t, "amd64", own) }, true},

@@ -87,7 +87,7 @@ func TestOpenRefuses(t *testing.T) {
 		members []member
 		want    string
 	}{
-		"Nothing":        {"a tar without an image is an error", []member{{name: "a", text: "b"}}, "it is no image"},
+		"Nothing":        {"a tar without an image is an error", []member{{name: "a", text: "b"}}, "it is not an image"},
 		"NoIndex":        {"a layout must have an index", []member{marker}, "it has no index.json"},
 		"BadIndex":       {"the index must be JSON", []member{marker, {name: "index.json", text: "{"}}, "index.json is not valid"},
 		"NoImages":       {"an empty index is an error", layoutOf(""), "lists no image"},
@@ -96,7 +96,7 @@ func TestOpenRefuses(t *testing.T) {
 		"WrongSize":      {"a wrong size is an error", layoutOf(strings.Replace(good, `"size":`, `"size":1`, 1), blob(config), blob(noLayers)), "and should have"},
 		"WrongDigest":    {"a wrong digest is an error", layoutOf(lie, member{name: "blobs/sha256/" + sha("other"), text: noLayers}), "has the digest"},
 		"OtherAlgorithm": {"only SHA-256 is supported", layoutOf(strings.Replace(good, "sha256:"+sha(noLayers), "sha512:"+strings.Repeat("0", 128), 1)), "is not a SHA-256 sum"},
-		"OtherType":      {"neither image nor index", layoutOf(desc("text/plain", "x"), blob("x")), `"text/plain", which is neither`},
+		"OtherType":      {"a manifest must be of an image or an index", layoutOf(desc("text/plain", "x"), blob("x")), `"text/plain", which is neither`},
 		"BadManifest":    {"a manifest must be JSON", layoutOf(desc(manifestType, "x"), blob("x")), "is not valid"},
 		"LayerCount":     {"the config must list the layers", layoutOf(desc(manifestType, oneLayer), blob(config), blob(oneLayer)), "config is of 0 layers, and its manifest of 1"},
 		"Nesting":        {"the nesting of indexes is limited", layoutOf(nested, nestedBlobs...), "nested more than"},
@@ -182,8 +182,8 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		defer file.Close()
-		// An archive that opens can be written, or its layers are
-		// wrong.
+		// Either an archive that opens can be written, or its layers
+		// are invalid.
 		var once, twice bytes.Buffer
 		if archive.Write(t.Context(), &once, file.Artifact, "", nil) != nil {
 			return

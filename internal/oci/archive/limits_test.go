@@ -91,8 +91,8 @@ func TestOpenDockerLayerTypes(t *testing.T) {
 		stored string
 		want   types.MediaType
 	}{
-		"Plain": {"as docker save writes them", string(layer), types.OCIUncompressedLayer},
-		"Zstd":  {"as newer tools write them", zipped.String(), types.OCILayerZStd},
+		"Plain": {"a plain tar, as docker save writes it, is accepted", string(layer), types.OCIUncompressedLayer},
+		"Zstd":  {"a compressed layer, as newer tools write it, is accepted", zipped.String(), types.OCILayerZStd},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func oneDescriptor(layers []v1.Layer) (*v1.Descriptor, error) {
 }
 
 // The last of several files with one name is used, as by tar.
-func TestOpenTakesTheLast(t *testing.T) {
+func TestOpenUsesTheLast(t *testing.T) {
 	docker := func(text string) member { return member{name: "manifest.json", text: text} }
 	config := member{name: "c", text: `{"rootfs":{"type":"layers","diff_ids":[]}}`}
 	f := open(t, file(t, tarOf(t, docker("not JSON"), config, docker(`[{"Config":"c"}]`))))

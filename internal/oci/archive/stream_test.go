@@ -140,7 +140,7 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"Empty":        {"an empty stream is an error", nil, "the file is empty"},
 		"Text":         {"a text is not a tar", bytes.Repeat([]byte("hello\n"), 1000), "it is not a tar file"},
-		"NoImage":      {"a tar without an image is an error", tarOf(t, member{name: "a", text: "b"}), "it is no image"},
+		"NoImage":      {"a tar without an image is an error", tarOf(t, member{name: "a", text: "b"}), "it is not an image"},
 		"CutPlain":     {"a truncated stream is an error", half(whole), "the tar file is cut off"},
 		"CutGzip":      {"a truncated gzip stream is an error", half(zipped), "the tar file is cut off"},
 		"CutZstd":      {"a truncated zstd stream is an error", append(zstandard(t, half(whole)), half(zstandard(t, whole))...), "the tar file is cut off"},
@@ -203,7 +203,7 @@ func TestReadStops(t *testing.T) {
 }
 
 // An error of the stream's reader is returned.
-func TestReadSaysWhatFailed(t *testing.T) {
+func TestReadReturnsReaderError(t *testing.T) {
 	data := archives(t)["Unordered"]
 	broken := errors.New("the engine went away")
 	for _, n := range []int{0, 300, 700, len(data) / 2, len(data) - 1024} {

@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-// saved returns a Docker archive of one layer with this diff ID in its config.
+// saved returns a Docker archive of one layer, with this diff ID in its config.
 func saved(t *testing.T, layer, diffID string) string {
 	t.Helper()
 	config := fmt.Sprintf(`{"os":"linux","architecture":"amd64","rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}`, diffID)
@@ -48,9 +48,9 @@ func overwrite(t *testing.T, path, text string) {
 	}
 }
 
-// The config and layers of an image are known without reading the layers, so
-// that the start of an unpacked function does not depend on its size. The
-// digest is computed from the layers.
+// The config and layers of an image are available without reading the layers,
+// so that the start time of an unpacked function does not depend on its size.
+// The digest is computed from the layers.
 func TestUnhashed(t *testing.T) {
 	layer := string(tarOf(t, member{name: "a", text: "content"}))
 	img := imageIn(t, saved(t, layer, sha("another layer")))
@@ -90,7 +90,7 @@ func TestUnhashedChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, rc); err == nil {
-		t.Errorf("a layer of %s was read that was changed since that was told", before)
+		t.Errorf("a layer of %s was read although its content changed after its digest was computed", before)
 	}
 }
 

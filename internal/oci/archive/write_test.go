@@ -49,7 +49,7 @@ func TestWriteChecksLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, l := range layers {
-		layers[i] = liar{l}
+		layers[i] = flippedLayer{l}
 	}
 	manifest, err := good.RawManifest()
 	if err != nil {
@@ -68,10 +68,10 @@ func TestWriteChecksLayers(t *testing.T) {
 	}
 }
 
-// A liar is a layer with one wrong bit.
-type liar struct{ v1.Layer }
+// A flippedLayer is a layer with one wrong bit.
+type flippedLayer struct{ v1.Layer }
 
-func (l liar) Compressed() (io.ReadCloser, error) {
+func (l flippedLayer) Compressed() (io.ReadCloser, error) {
 	rc, err := l.Layer.Compressed()
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (l liar) Compressed() (io.ReadCloser, error) {
 }
 
 // A full disk is an error, and leaves no partial file.
-func TestWriteSaysWhenFull(t *testing.T) {
+func TestWriteFullDisk(t *testing.T) {
 	full := errors.New("no space left on device")
 	img := image(t, "linux", "amd64")
 	whole := len(write(t, img))

@@ -52,7 +52,7 @@ var flags = []string{
 // maxLines limits the quoted output of the compiler.
 const maxLines = 40
 
-const nameMainPackage = "name the directory of the main package, the one that holds func main"
+const nameMainPackage = "name the directory of the main package, the one with func main"
 
 // Build compiles the main package in opts.Dir: static (no cgo), stripped, and
 // without paths, VCS stamps or anything else that differs between machines. If go
@@ -94,11 +94,11 @@ func build(ctx context.Context, opts Options) (err error) {
 	cmd.Env = environment(opts, work)
 	cmd.WaitDelay = grace
 	proc.KillGroup(cmd)
-	var said proc.Output
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output proc.Output
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		said.Flush()
-		return explain(ctx, opts, err, strings.TrimSpace(said.Last(maxLines)))
+		output.Flush()
+		return explain(ctx, opts, err, strings.TrimSpace(output.Last(maxLines)))
 	}
 	return checkProgram(out)
 }
@@ -107,25 +107,25 @@ func build(ctx context.Context, opts Options) (err error) {
 type CompileError struct {
 	// Dir is the directory of the package, and Target "GOOS/GOARCH".
 	Dir, Target string
-	// Said are the last lines of go build's output. Their paths are relative to Dir.
-	Said string
+	// Output has the last lines of go build, with paths relative to Dir.
+	Output string
 }
 
 // Error includes the output of go build.
 func (e *CompileError) Error() string {
-	return fmt.Sprintf("compiling %q for %s: go build failed:\n%s", e.Dir, e.Target, e.Said)
+	return fmt.Sprintf("compiling %q for %s: go build failed:\n%s", e.Dir, e.Target, e.Output)
 }
 
-// explain returns why the go command failed with err, after it wrote said.
-func explain(ctx context.Context, opts Options, err error, said string) error {
+// explain returns why the go command failed with err, after it wrote output.
+func explain(ctx context.Context, opts Options, err error, output string) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case said == "":
+	case output == "":
 		return err
 	}
-	err = &CompileError{Dir: opts.Dir, Target: opts.GOOS + "/" + opts.GOARCH, Said: said}
-	if strings.Contains(said, "no Go files in") {
+	err = &CompileError{Dir: opts.Dir, Target: opts.GOOS + "/" + opts.GOARCH, Output: output}
+	if strings.Contains(output, "no Go files in") {
 		return hint.Wrap(err, nameMainPackage)
 	}
 	return err

@@ -147,7 +147,7 @@ func setting(t *testing.T, binary []byte, key string) string {
 func TestBuildObeysFlags(t *testing.T) {
 	dir := module(t, map[string]string{"main.go": program, "extra.go": "//go:build extra\n\npackage main\n\nfunc init() { println(\"extra\") }\n"})
 	if bytes.Equal(build(t, options(t, dir)), build(t, options(t, dir, "GOFLAGS=-tags=extra"))) {
-		t.Error("the tags of GOFLAGS made no difference")
+		t.Error("the tags of GOFLAGS were ignored")
 	}
 }
 
@@ -263,9 +263,9 @@ func assertEmpty(t *testing.T, dir string) {
 	}
 }
 
-// TestBuildTakesFlags checks that the flags of the options apply after those of
+// TestBuildAppliesFlags checks that the flags of the options apply after those of
 // Build.
-func TestBuildTakesFlags(t *testing.T) {
+func TestBuildAppliesFlags(t *testing.T) {
 	dir := module(t, map[string]string{
 		"main.go":  "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n",
 		"extra.go": "//go:build extra\n\npackage main\n\nfunc init() { println(\"only-with-a-tag\") }\n",
@@ -283,7 +283,7 @@ func TestBuildTakesFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Section(".symtab") != nil {
-		t.Error("the binary is not stripped any more")
+		t.Error("the binary is not stripped")
 	}
 	opts = options(t, dir)
 	opts.Flags = []string{"-nonsense"}

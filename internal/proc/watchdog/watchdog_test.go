@@ -93,7 +93,7 @@ func TestExceededError(t *testing.T) {
 	}{
 		"Memory":     {"a large limit is in GiB", watchdog.ExceededError{Limit: 3 << 29}, "the process needs more than 1.5 GiB of memory"},
 		"Small":      {"a small limit is in MiB", watchdog.ExceededError{Limit: 100 << 20}, "the process needs more than 100 MiB of memory"},
-		"Stacks":     {"recursion has an error of its own", watchdog.ExceededError{Limit: 768 << 20, Stacks: true}, "recursion needs more than 768 MiB of stack"},
+		"Stacks":     {"recursion has its own error", watchdog.ExceededError{Limit: 768 << 20, Stacks: true}, "recursion needs more than 768 MiB of stack"},
 		"Activities": {"all activities are named", watchdog.ExceededError{Limit: 2 << 30, Activities: []string{"reading a", "reading b"}}, "reading a, reading b: the process needs more than 2 GiB of memory"},
 	}
 	for name, tc := range cases {

@@ -191,14 +191,14 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	case <-ctx.Done():
 		return Credential{}, ctx.Err()
 	}
-	if a, ok := k.said[q]; ok && k.s.Now().Sub(a.at) < fresh {
+	if a, ok := k.answers[q]; ok && k.s.Now().Sub(a.at) < fresh {
 		return a.Credential, nil
 	}
 	path, err := proc.LookPath(q.program, k.s.Env)
 	if err != nil || strings.ContainsAny(suffix, `/\`) {
 		return Credential{}, hint.Wrap(
 			fmt.Errorf("%q names the credential helper %q, and there is no such program on PATH", f.name, q.program),
-			fmt.Sprintf("install the program, or take its name out of %s", f.name),
+			fmt.Sprintf("install the program, or remove its name from %s", f.name),
 		)
 	}
 	auth, err := k.run(ctx, path, q)
@@ -209,7 +209,7 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	if auth != (authn.AuthConfig{}) {
 		a.Credential = Credential{authn.FromConfig(auth), "credential helper " + q.program}
 	}
-	k.said[q] = a
+	k.answers[q] = a
 	return a.Credential, nil
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// helped are the sources of a user with the helper, and its environment.
+// helped returns the sources of a user with the helper, and its environment.
 func helped(t *testing.T, config any, env ...string) credentials.Sources {
 	t.Helper()
 	home := t.TempDir()
@@ -54,16 +54,16 @@ func TestHelper(t *testing.T) {
 		source       string
 		asked        string
 	}{
-		"Store":       {"a helper for all registries", "", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
-		"One":         {"a helper for one registry", "", values{"credHelpers": values{"registry.example.org": "xyz"}, "credsStore": "absent"}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
+		"Store":       {"a helper for all registries is used", "", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
+		"One":         {"a helper for one registry is used", "", values{"credHelpers": values{"registry.example.org": "xyz"}, "credsStore": "absent"}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
 		"NotThisOne":  {"a helper for another registry is not used", "", values{"credHelpers": values{"other.example.org": "xyz"}}, "registry.example.org/a", authn.AuthConfig{}, "", ""},
-		"Off":         {"a registry without the helper of all", "", values{"credHelpers": values{"registry.example.org": ""}, "credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, ""},
-		"Hub":         {"Docker Hub by its old name", "", values{"credsStore": "xyz"}, "docker.io/acme/a", authn.AuthConfig{Username: "https://index.docker.io/v1/", Password: canary}, from, "https://index.docker.io/v1/"},
+		"Off":         {"an empty name of a helper disables the helper for all registries", "", values{"credHelpers": values{"registry.example.org": ""}, "credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, ""},
+		"Hub":         {"Docker Hub is found by its old name", "", values{"credsStore": "xyz"}, "docker.io/acme/a", authn.AuthConfig{Username: "https://index.docker.io/v1/", Password: canary}, from, "https://index.docker.io/v1/"},
 		"Port":        {"a port is part of the name", "", values{"credsStore": "xyz"}, "registry.example.org:5000/a", authn.AuthConfig{Username: "registry.example.org:5000", Password: canary}, from, "registry.example.org:5000"},
-		"Token":       {"an identity token", "token", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{IdentityToken: canary}, from, "registry.example.org"},
+		"Token":       {"a helper may return an identity token", "token", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{IdentityToken: canary}, from, "registry.example.org"},
 		"Namespace":   {"an entry of a namespace precedes the helper for all registries", "", values{"credsStore": "xyz", "auths": values{"registry.example.org/acme": packed("acme")}}, "registry.example.org/acme/a", authn.AuthConfig{Username: "acme", Password: canary}, inFile, ""},
 		"OneAlone":    {"a registry's own helper precedes an entry of a namespace", "", values{"credHelpers": values{"registry.example.org": "xyz"}, "auths": values{"registry.example.org/acme": packed("acme")}}, "registry.example.org/acme/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
-		"Both":        {"the helper comes before the entry", "", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
+		"Both":        {"the helper of a registry precedes its entry", "", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
 		"None":        {"a helper without an entry finds no credential", "none", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{}, "", "registry.example.org"},
 		"NoneButFile": {"an entry is used if the helper has none", "none", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, "registry.example.org"},
 		"Empty":       {"an empty answer of a helper is ignored", "empty", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, "registry.example.org"},
@@ -76,22 +76,22 @@ func TestHelper(t *testing.T) {
 				t.Errorf("%s: got %v of %q, %v", tc.reason, got, source, err)
 			}
 			if asked := strings.Join(calls(t, s), " "); asked != tc.asked {
-				t.Errorf("%s: it was asked for %q, want %q", tc.reason, asked, tc.asked)
+				t.Errorf("%s: the helper was asked for %q, want %q", tc.reason, asked, tc.asked)
 			}
 		})
 	}
 }
 
-// A helper that is of no use is named, with what to do, in a time that is
-// bounded, and nothing that it prints is passed on.
+// The error of a helper names it and has a hint, but does not contain its
+// output. The time is limited.
 func TestHelperErrors(t *testing.T) {
 	cases := map[string]struct{ reason, mode, program, want, hint string }{
 		"Fails":   {"a helper that fails is an error", "fails", "xyz", `the credential helper "docker-credential-xyz" failed: exit status 1`, "echo registry.example.org | docker-credential-xyz get"},
 		"Garbage": {"a helper that prints no JSON is an error", "garbage", "xyz", `"docker-credential-xyz" did not return a credential`, "echo registry.example.org | "},
 		"Floods":  {"the output of a helper is limited", "floods", "xyz", `"docker-credential-xyz" failed: `, "echo registry.example.org | "},
 		"Hangs":   {"the time of a helper is limited", "hangs", "xyz", `"docker-credential-xyz" did not answer within 1.5s`, "echo registry.example.org | "},
-		"Absent":  {"a missing helper is an error", "", "absent", `"~/.docker/config.json" names the credential helper "docker-credential-absent", and there is no such program on PATH`, "take its name out of ~/.docker/config.json"},
-		"Path":    {"a helper must not be a path", "", "xyz/../docker-credential-xyz", "there is no such program on PATH", "take its name out"},
+		"Absent":  {"a missing helper is an error", "", "absent", `"~/.docker/config.json" names the credential helper "docker-credential-absent", and there is no such program on PATH`, "remove its name of ~/.docker/config.json"},
+		"Path":    {"a helper must not be a path", "", "xyz/../docker-credential-xyz", "there is no such program on PATH", "remove its name"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestHelperErrors(t *testing.T) {
 	}
 }
 
-// Whoever stops waiting stops the helper, too.
+// A canceled context ends the helper.
 func TestHelperIsCancelled(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -130,8 +130,8 @@ func TestHelperIsCancelled(t *testing.T) {
 	}
 }
 
-// A helper is run once for a registry, however many ask at once, and again when
-// what it said may have ended.
+// A helper runs once for a registry, also for concurrent requests, and again
+// after its answer has expired.
 func TestHelperIsAskedOnce(t *testing.T) {
 	s := helped(t, map[string]string{"credsStore": "xyz"})
 	now := time.Unix(0, 0)

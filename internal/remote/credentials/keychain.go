@@ -21,9 +21,9 @@ import (
 // helpers for some minutes. It is safe for concurrent use.
 type Keychain struct {
 	s Sources
-	// turn guards said, and is taken while a helper runs.
-	turn chan struct{}
-	said map[question]answer
+	// turn guards answers, and is locked while a helper runs.
+	turn    chan struct{}
+	answers map[question]answer
 }
 
 // New returns the Keychain of s.
@@ -34,7 +34,7 @@ func New(s Sources) *Keychain {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	return &Keychain{s: s, turn: make(chan struct{}, 1), said: map[question]answer{}}
+	return &Keychain{s: s, turn: make(chan struct{}, 1), answers: map[question]answer{}}
 }
 
 // A Credential is a credential and its source. The zero value is none.

@@ -18,7 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// packed is the auth of a user, whose password is the canary.
+// packed returns the encoded user name and password of a user. The password is
+// the canary.
 func packed(user string) map[string]string {
 	return map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte(user + ":" + canary))}
 }
@@ -35,26 +36,26 @@ func TestFile(t *testing.T) {
 		repo   string
 		want   authn.AuthConfig
 	}{
-		"Auth":     {"the packed form", auths(map[string]map[string]string{"registry.example.org": packed("ada")}), repo, authn.AuthConfig{Username: "ada", Password: canary}},
-		"Apart":    {"user and password apart", auths(map[string]map[string]string{"registry.example.org": {"username": "ada", "password": "a:b"}}), repo, authn.AuthConfig{Username: "ada", Password: "a:b"}},
-		"Colon":    {"a password may have a colon", auths(map[string]map[string]string{"registry.example.org": {"auth": "YWRhOmE6Yg=="}}), repo, authn.AuthConfig{Username: "ada", Password: "a:b"}},
-		"Zeros":    {"old versions of Docker padded it", auths(map[string]map[string]string{"registry.example.org": {"auth": "YWRhOmEAAA=="}}), repo, authn.AuthConfig{Username: "ada", Password: "a"}},
-		"Identity": {"an identity token", auths(map[string]map[string]string{"registry.example.org": {"auth": "PHRva2VuPjo=", "identitytoken": canary}}), repo, authn.AuthConfig{Username: "<token>", IdentityToken: canary}},
-		"Token":    {"a token of the registry", auths(map[string]map[string]string{"registry.example.org": {"registrytoken": canary}}), repo, authn.AuthConfig{RegistryToken: canary}},
-		"Repository": {"the entry that fits best", auths(map[string]map[string]string{
+		"Auth":     {"an encoded user name and password are decoded", auths(map[string]map[string]string{"registry.example.org": packed("ada")}), repo, authn.AuthConfig{Username: "ada", Password: canary}},
+		"Apart":    {"user name and password may be separate fields", auths(map[string]map[string]string{"registry.example.org": {"username": "ada", "password": "a:b"}}), repo, authn.AuthConfig{Username: "ada", Password: "a:b"}},
+		"Colon":    {"a password may contain a colon", auths(map[string]map[string]string{"registry.example.org": {"auth": "YWRhOmE6Yg=="}}), repo, authn.AuthConfig{Username: "ada", Password: "a:b"}},
+		"Zeros":    {"the padding of old versions of Docker is removed", auths(map[string]map[string]string{"registry.example.org": {"auth": "YWRhOmEAAA=="}}), repo, authn.AuthConfig{Username: "ada", Password: "a"}},
+		"Identity": {"an entry may have an identity token", auths(map[string]map[string]string{"registry.example.org": {"auth": "PHRva2VuPjo=", "identitytoken": canary}}), repo, authn.AuthConfig{Username: "<token>", IdentityToken: canary}},
+		"Token":    {"an entry may have a registry token", auths(map[string]map[string]string{"registry.example.org": {"registrytoken": canary}}), repo, authn.AuthConfig{RegistryToken: canary}},
+		"Repository": {"the most specific entry is used", auths(map[string]map[string]string{
 			"registry.example.org": packed("all"), "registry.example.org/acme": packed("acme"), "registry.example.org/acme/team/fn": packed("fn"), "registry.example.org/acme/team": packed("team"),
 		}), repo, authn.AuthConfig{Username: "fn", Password: canary}},
-		"Namespace": {"a namespace beats the registry", auths(map[string]map[string]string{
+		"Namespace": {"the entry of a namespace precedes that of the registry", auths(map[string]map[string]string{
 			"registry.example.org": packed("all"), "registry.example.org/acme": packed("acme"), "registry.example.org/acme/te": packed("te"),
 		}), repo, authn.AuthConfig{Username: "acme", Password: canary}},
 		"OtherNamespace": {"an entry of another namespace is not used", auths(map[string]map[string]string{"registry.example.org/other": packed("other")}), repo, authn.AuthConfig{}},
 		"EmptyNamespace": {"an empty entry of a namespace is ignored", auths(map[string]map[string]string{"registry.example.org/acme": {}, "registry.example.org": packed("all")}), repo, authn.AuthConfig{Username: "all", Password: canary}},
-		"OtherHost":      {"another registry", auths(map[string]map[string]string{"example.org": packed("a"), "registry.example.org.evil.example": packed("b"), "registry.example.org:5000": packed("c")}), repo, authn.AuthConfig{}},
+		"OtherHost":      {"an entry of another registry is not used", auths(map[string]map[string]string{"example.org": packed("a"), "registry.example.org.evil.example": packed("b"), "registry.example.org:5000": packed("c")}), repo, authn.AuthConfig{}},
 		"Port":           {"a port is part of the name", auths(map[string]map[string]string{"registry.example.org:5000": packed("c")}), "registry.example.org:5000/fn", authn.AuthConfig{Username: "c", Password: canary}},
-		"URL":            {"an old key is a URL", auths(map[string]map[string]string{"https://registry.example.org/v1/": packed("old")}), repo, authn.AuthConfig{Username: "old", Password: canary}},
+		"URL":            {"a key may be a URL, as in old versions of Docker", auths(map[string]map[string]string{"https://registry.example.org/v1/": packed("old")}), repo, authn.AuthConfig{Username: "old", Password: canary}},
 		"Slash":          {"a key may end in a slash", auths(map[string]map[string]string{"registry.example.org/": packed("old")}), repo, authn.AuthConfig{Username: "old", Password: canary}},
 		"URLAndName":     {"a key without a scheme precedes a URL", auths(map[string]map[string]string{"http://registry.example.org/v2/": packed("old"), "registry.example.org": packed("new")}), repo, authn.AuthConfig{Username: "new", Password: canary}},
-		"Hub":            {"Docker Hub has a name of its own", auths(map[string]map[string]string{"https://index.docker.io/v1/": packed("hub")}), "docker.io/acme/fn", authn.AuthConfig{Username: "hub", Password: canary}},
+		"Hub":            {"the key that Docker uses for Docker Hub is used", auths(map[string]map[string]string{"https://index.docker.io/v1/": packed("hub")}), "docker.io/acme/fn", authn.AuthConfig{Username: "hub", Password: canary}},
 		"HubShort":       {"the key that podman writes for Docker Hub is used", auths(map[string]map[string]string{"docker.io": packed("hub")}), "index.docker.io/acme/fn", authn.AuthConfig{Username: "hub", Password: canary}},
 		"Empty":          {"an empty file has no entries", " \n", repo, authn.AuthConfig{}},
 		"More":           {"unknown fields are ignored", `{"auths":{"registry.example.org":{"auth":"YWRhOmE=","email":"x"}},"HttpHeaders":{"a":"b"},"psFormat":"x"}`, repo, authn.AuthConfig{Username: "ada", Password: "a"}},
@@ -76,8 +77,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is named, with what is wrong, and none of its
-// contents.
+// The error of an unreadable file names the file and the cause, but contains
+// none of its content.
 func TestFileErrors(t *testing.T) {
 	cases := map[string]struct{ reason, config, want, hint string }{
 		"Cut":    {"a truncated file is an error", "{\n\"auths\": {\n\"" + canary, `reading "~/config.json", line 3: it is not a configuration in JSON`, "repair the file"},
@@ -98,7 +99,7 @@ func TestFileErrors(t *testing.T) {
 	t.Run("Folder", func(t *testing.T) {
 		dir := t.TempDir()
 		_, _, err := resolve(t, credentials.New(credentials.Sources{Files: []string{dir}}), "registry.example.org/acme/fn")
-		check(t, "a folder in place of a file", err, dir, "")
+		check(t, "a folder instead of a file is an error", err, dir, "")
 	})
 }
 
@@ -112,7 +113,7 @@ func check(t *testing.T, reason string, err error, want, next string) {
 	}
 	for _, text := range []string{err.Error(), string(hint.Of(err))} {
 		if strings.Contains(text, canary) {
-			t.Errorf("%s: it tells a secret: %s", reason, text)
+			t.Errorf("%s: the error contains a secret: %s", reason, text)
 		}
 	}
 }
@@ -157,7 +158,7 @@ func TestOrder(t *testing.T) {
 	expect("", "")
 }
 
-// A token of GitHub is for its own registry alone.
+// A GitHub token is used only for GitHub's registry.
 func TestGitHubIsForGHCR(t *testing.T) {
 	k := credentials.New(credentials.FromEnviron([]string{"GITHUB_TOKEN=" + canary}))
 	for _, repo := range []string{"registry.example.org/ghcr.io/fn", "ghcr.io.example.org/acme/fn", "ghcr.io:8443/acme/fn", "docker.io/ghcr/fn"} {
@@ -180,7 +181,7 @@ func (broken) Resolve(authn.Resource) (authn.Authenticator, error) { return nil,
 func TestOtherFails(t *testing.T) {
 	k := credentials.New(credentials.Sources{Others: []credentials.Other{{Name: "a cloud", Keychain: broken{}}}})
 	_, _, err := resolve(t, k, "registry.example.org/acme/fn")
-	check(t, "it is named", err, "asking a cloud: broken", "")
+	check(t, "the error names the keychain", err, "asking a cloud: broken", "")
 }
 
 func TestFromEnviron(t *testing.T) {
@@ -212,15 +213,15 @@ func TestFromEnviron(t *testing.T) {
 	}
 }
 
-// The library that cannot end asks in vain.
+// Resolve, which has no context, returns an error and calls no source.
 func TestResolveWithoutContext(t *testing.T) {
 	if _, err := credentials.New(credentials.Sources{}).Resolve(nil); err == nil {
-		t.Error("it looked")
+		t.Error("a source was called")
 	}
 }
 
-// FuzzFile holds that no configuration panics, and that no error tells of what
-// it holds.
+// FuzzFile checks that no configuration causes a panic, and that no error
+// contains its content.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		`{"auths":{"registry.example.org":{"auth":"YWRhOmE="}}}`, `{"auths":{"https://registry.example.org/v1/":{"identitytoken":"x"}},"credHelpers":{"registry.example.org":"../x"},"credsStore":"y"}`,

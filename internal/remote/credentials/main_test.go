@@ -21,14 +21,13 @@ import (
 
 const (
 	helper = "docker-credential-xyz"
-	// How the helper behaves, where it writes down what it is asked, and whom it
-	// tells that it runs.
+	// The variables of the helper's behavior, of the file where it records
+	// its calls, and of the address to which it connects when it runs.
 	modeVar, callsVar, dialVar = "XFN_TEST_HELPER", "XFN_TEST_CALLS", "XFN_TEST_DIAL"
 	canary                     = "canary-s3cret"
 )
 
-// TestMain plays the credential helper when the test binary is called by its
-// name.
+// TestMain runs the credential helper if the test binary has the helper's name.
 func TestMain(m *testing.M) {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), helper) {
 		os.Exit(playHelper())
@@ -73,7 +72,7 @@ func playHelper() int {
 		if address := os.Getenv(dialVar); address != "" {
 			_, _ = net.Dial("tcp", address)
 		}
-		time.Sleep(e2e.Limit) // without cgo, select{} is a deadlock, which ends a program
+		time.Sleep(e2e.Limit) // without cgo, select{} ends the program as a deadlock
 	default:
 		fmt.Printf(`{"ServerURL":"x","Username":%q,"Secret":%q}`, string(server), canary)
 	}
@@ -104,7 +103,7 @@ func installHelper(t *testing.T) string {
 	return dir
 }
 
-// write writes a configuration, and returns its path.
+// write writes a configuration and returns its path.
 func write(t *testing.T, path string, config any) string {
 	t.Helper()
 	text, ok := config.(string)
@@ -124,8 +123,8 @@ func write(t *testing.T, path string, config any) string {
 	return path
 }
 
-// resolve returns what a keychain has for a repository: its configuration, and
-// where it is from.
+// resolve returns the credential of a keychain for a repository, and its
+// source.
 func resolve(t *testing.T, k authn.Keychain, repository string) (authn.AuthConfig, string, error) {
 	t.Helper()
 	repo, err := name.NewRepository(repository)

@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// outcome is a test that notes how it ended.
+// outcome is a test that records its result.
 type outcome struct {
 	testing.TB
 	end string
@@ -37,10 +37,10 @@ func TestRequired(t *testing.T) {
 		reason                 string
 		program, require, want string
 	}{
-		"Absent":        {"a test is skipped without its service", "", "", "skip"},
-		"OtherRequired": {"another required service does not matter", "", "docker,python", "skip"},
-		"Required":      {"a missing service that is required is a failure", "", "docker,registry", "fail"},
-		"NoProgram":     {"a named program must exist", "none/docker-registry", "", "fail"},
+		"Absent":        {"a test is skipped if its service is missing", "", "", "skip"},
+		"OtherRequired": {"a test is skipped if XFN_REQUIRE contains only another service", "", "docker,python", "skip"},
+		"Required":      {"a missing service in XFN_REQUIRE fails the test", "", "docker,registry", "fail"},
+		"NoProgram":     {"a configured program must exist", "none/docker-registry", "", "fail"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// A registry is what it was asked to be.
+// A Distribution has the configured properties.
 func TestDistribution(t *testing.T) {
 	cert := remotetest.NewCertificate(t)
 	pem, err := os.ReadFile(cert.CA)
@@ -81,10 +81,10 @@ func TestDistribution(t *testing.T) {
 		"Plain":    {"no credentials are required", remotetest.Distribution{}, "http", http.MethodPost, false, http.StatusAccepted},
 		"Nobody":   {"a request without credentials is refused", remotetest.Distribution{User: "gold", Password: "s3cret"}, "http", http.MethodPost, false, http.StatusUnauthorized},
 		"User":     {"a request with credentials is accepted", remotetest.Distribution{User: "gold", Password: "s3cret"}, "http", http.MethodPost, true, http.StatusAccepted},
-		"TLS":      {"TLS, by the CA of the certificate", remotetest.Distribution{Certificate: cert}, "https", http.MethodPost, false, http.StatusAccepted},
+		"TLS":      {"TLS is verified by the CA of the certificate", remotetest.Distribution{Certificate: cert}, "https", http.MethodPost, false, http.StatusAccepted},
 		"ReadOnly": {"a read-only registry refuses writes", remotetest.Distribution{ReadOnly: true}, "http", http.MethodPost, false, http.StatusMethodNotAllowed},
 		"Deletes":  {"a missing manifest cannot be deleted", remotetest.Distribution{Deletes: true}, "http", http.MethodDelete, false, http.StatusNotFound},
-		"Keeps":    {"by default nothing can be deleted", remotetest.Distribution{}, "http", http.MethodDelete, false, http.StatusMethodNotAllowed},
+		"Keeps":    {"deletion is disabled by default", remotetest.Distribution{}, "http", http.MethodDelete, false, http.StatusMethodNotAllowed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// A Distribution is Docker's registry in a process of its own. The zero value requires no
+// A Distribution is Docker's registry in a separate process. The zero value requires no
 // credentials and uses plain HTTP.
 type Distribution struct {
 	// Dir stores the content, and may be shared. Default: a temporary directory.
@@ -125,15 +125,15 @@ var listeningOn = regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
 
 // listening reads the log up to the line with the address.
 func listening(log io.Reader) (address string, err error) {
-	var said strings.Builder
+	var text strings.Builder
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
 		if found := listeningOn.FindStringSubmatch(lines.Text()); found != nil {
 			return found[1], nil
 		}
-		fmt.Fprintln(&said, lines.Text())
+		fmt.Fprintln(&text, lines.Text())
 	}
-	return "", errors.Join(errors.New(said.String()), lines.Err())
+	return "", errors.Join(errors.New(text.String()), lines.Err())
 }
 
 // A Certificate is for "127.0.0.1" and "localhost", and signed by itself.

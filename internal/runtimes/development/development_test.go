@@ -162,9 +162,9 @@ func TestNothingListens(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers checks a listener that never accepts: the kernel completes
+// TestNoAnswer checks a listener that never accepts: the kernel completes
 // the connection, but no server answers.
-func TestNobodyAnswers(t *testing.T) {
+func TestNoAnswer(t *testing.T) {
 	lis := listen(t)
 	start := development.Development{ConnectTimeout: 20 * time.Millisecond}
 	_, err := start.Start(t.Context(), at(lis.Addr().String()))

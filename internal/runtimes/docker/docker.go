@@ -40,7 +40,7 @@ type Config struct {
 	// digest runs instead. If Pin returns an error, the function is not started. Pin
 	// does not apply to existing containers with a requested name.
 	Pin func(name.Reference) (name.Reference, error)
-	// Options has no effect on directories: containers use none of this machine.
+	// Options.TempDir has no effect: containers use no directory of this machine.
 	local.Options
 }
 

@@ -19,7 +19,7 @@ import (
 
 // steps returns the progress steps that begin with a text.
 func (p place) steps(text string) []string {
-	return slices.DeleteFunc(p.said.texts(progress.Step), func(s string) bool { return s != text })
+	return slices.DeleteFunc(p.events.texts(progress.Step), func(s string) bool { return s != text })
 }
 
 // writeTarball writes an image as docker save does.

@@ -190,7 +190,7 @@ func (l leases) lock(host, name string, mode fsx.LockMode) (*os.File, error) {
 	return f, nil
 }
 
-// stopGrace is how many seconds a function may take to end after the request to.
+// stopGrace is the time in seconds for a function to end before it is killed.
 const stopGrace = 2
 
 // shortPause is the time between checks for what another process is doing.

@@ -52,23 +52,23 @@ type place struct {
 	env    dockerengine.Environment
 	engine *dockerengine.Engine
 	dir    string
-	said   *said
+	events *recorder
 }
 
-// said records progress events.
-type said struct {
+// A recorder records progress events.
+type recorder struct {
 	mu     sync.Mutex
 	events []progress.Event
 }
 
-func (s *said) take(e progress.Event) {
+func (s *recorder) record(e progress.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
 }
 
 // texts returns the texts of a kind of event.
-func (s *said) texts(kind progress.Kind) []string {
+func (s *recorder) texts(kind progress.Kind) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var texts []string
@@ -84,7 +84,7 @@ func (s *said) texts(kind progress.Kind) []string {
 // left.
 func open(t testing.TB) place {
 	t.Helper()
-	p := place{env: dockerenginetest.Environment(t), engine: dockerenginetest.Open(t), dir: t.TempDir(), said: &said{}}
+	p := place{env: dockerenginetest.Environment(t), engine: dockerenginetest.Open(t), dir: t.TempDir(), events: &recorder{}}
 	t.Cleanup(func() { p.assertNoLeases(t) })
 	return p
 }
@@ -99,7 +99,7 @@ func (p place) assertNoLeases(t testing.TB) {
 
 // config returns the configuration of a runtime for this place.
 func (p place) config() docker.Config {
-	return docker.Config{Environment: p.env, UserAgent: "xfn/test", Dir: p.dir, Remote: remote.New(remote.Options{}), Options: local.Options{Progress: p.said.take}}
+	return docker.Config{Environment: p.env, UserAgent: "xfn/test", Dir: p.dir, Remote: remote.New(remote.Options{}), Options: local.Options{Progress: p.events.record}}
 }
 
 // render returns a new runtime, as in another process.

@@ -84,16 +84,16 @@ func TestManyInARow(t *testing.T) {
 	}
 }
 
-// A mortal engine is one whose connections can be cut.
-type mortal struct {
+// A severable engine is one whose connections can be cut.
+type severable struct {
 	listener net.Listener
 	mu       sync.Mutex
 	conns    []net.Conn
 }
 
-// mortal returns an environment that connects to the real engine until it is
+// severable returns an environment that connects to the real engine until it is
 // cut.
-func (p place) mortal(t *testing.T) (*mortal, dockerengine.Environment) {
+func (p place) severable(t *testing.T) (*severable, dockerengine.Environment) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "m")
 	if err != nil {
@@ -105,7 +105,7 @@ func (p place) mortal(t *testing.T) (*mortal, dockerengine.Environment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mortal{listener: l}
+	m := &severable{listener: l}
 	t.Cleanup(m.die)
 	go func() {
 		for {
@@ -122,7 +122,7 @@ func (p place) mortal(t *testing.T) (*mortal, dockerengine.Environment) {
 	return m, dockerengine.Environment{Host: "unix://" + socket}
 }
 
-func (m *mortal) die() {
+func (m *severable) die() {
 	_ = m.listener.Close()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +137,7 @@ func TestEngineDies(t *testing.T) {
 	p := open(t)
 	running := func() string { return p.ours(t) }
 	t.Run("WhileAFunctionStarts", func(t *testing.T) {
-		m, env := p.mortal(t)
+		m, env := p.severable(t)
 		config := p.config()
 		config.Environment = env
 		failed := make(chan error, 1)
@@ -153,7 +153,7 @@ func TestEngineDies(t *testing.T) {
 		}
 	})
 	t.Run("BeforeTheEnd", func(t *testing.T) {
-		m, env := p.mortal(t)
+		m, env := p.severable(t)
 		config := p.config()
 		config.Environment = env
 		instance := start(t, docker.New(config), fn(p.image(t, functiontest.Serves)))

@@ -203,7 +203,7 @@ func TestPullKeychainFails(t *testing.T) {
 	config := p.config()
 	config.Remote = remote.New(remote.Options{Keychain: noKeys{}})
 	end(t, start(t, docker.New(config), fn(image)))
-	if got := strings.Join(p.said.texts(progress.Warning), "\n"); !strings.HasPrefix(got, `pulling "`+image+`" without credentials: reading the credentials for registry`) {
+	if got := strings.Join(p.events.texts(progress.Warning), "\n"); !strings.HasPrefix(got, `pulling "`+image+`" without credentials: reading the credentials for registry`) {
 		t.Errorf("got warnings %q", got)
 	}
 }
@@ -233,7 +233,7 @@ func TestPullOnce(t *testing.T) {
 	if err := p.render().Prepare(t.Context(), all...); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.said.texts(progress.Step); !slices.Equal(got, []string{"pulling " + image}) {
+	if got := p.events.texts(progress.Step); !slices.Equal(got, []string{"pulling " + image}) {
 		t.Errorf("got %q", got)
 	}
 	err := p.render().Prepare(t.Context(), fn("xfn.test/a:v1", "pull-policy", "Never"), fn("xfn.test/b:v1", "pull-policy", "Never"))

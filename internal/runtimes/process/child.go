@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// termGrace is how long a function may take to end after the request to.
+	// termGrace is the time for a function to end before it is killed.
 	termGrace = 2 * time.Second
 	// killGrace is how long the kernel may take to end a killed process.
 	killGrace = 5 * time.Second
@@ -106,7 +106,7 @@ type endedError struct {
 }
 
 func (e endedError) Error() string {
-	return fmt.Sprintf("it ended by itself (%s)%s", e.state, e.out.Quote())
+	return fmt.Sprintf("it ended unexpectedly (%s)%s", e.state, e.out.Quote())
 }
 
 // ended returns how the process ended. Call it after done is closed.

@@ -202,7 +202,7 @@ func TestBadPackages(t *testing.T) {
 		"Platforms":    {"the error lists the platforms of the index", write(t, index), "linux/s390x", ""},
 		"NoEntrypoint": {"an image needs an entrypoint or a command", write(t, imageOf(t, host, v1.Config{}, functionLayer(t))), "its image has no entrypoint", "{embed-runtime-source}"},
 		"NoProgram":    {"the entrypoint must exist", write(t, imageOf(t, host, v1.Config{Entrypoint: []string{"/none"}}, functionLayer(t))), `"/none"`, ""},
-		"Crashes":      {"the error quotes the last output", write(t, behaving(t, functiontest.Crashes)), "it ended by itself (exit code 3); its last output:\n  line 12\n", ""},
+		"Crashes":      {"the error quotes the last output", write(t, behaving(t, functiontest.Crashes)), "it ended unexpectedly (exit code 3); its last output:\n  line 12\n", ""},
 		"Babbles":      {"an answer that is not gRPC is an error", write(t, behaving(t, functiontest.Babbles)), "where gRPC was expected", ""},
 	}
 	for name, tc := range cases {

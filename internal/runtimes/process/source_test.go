@@ -61,7 +61,7 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 		want, hint  string
 	}{
 		"DoesNotCompile": {reason: "the error quotes the compiler", pkg: broken, want: "undefined: no"},
-		"Quits":          {reason: "a program that ends immediately is not a function", pkg: quitter, want: `starting function "f": it ended by itself (exit status 0); its last output:` + "\n  enough"},
+		"Quits":          {reason: "a program that ends immediately is not a function", pkg: quitter, want: `starting function "f": it ended unexpectedly (exit status 0); its last output:` + "\n  enough"},
 		"Missing":        {reason: "a path that does not exist is an error if no other runtime is set", pkg: "no/such", want: `starting function "f": finding package "no/such": `, hint: "{package} NAME=PATH"},
 		"Package":        {reason: "without a runtime for packages the error names the system", pkg: "source_test.go", want: `"source_test.go": a package contains a program for Linux, and this system is `, hint: "Go source"},
 	}

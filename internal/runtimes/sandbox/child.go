@@ -71,7 +71,7 @@ func (c *child) copyOutput(read *os.File) {
 // ended returns how the function ended.
 func (c *child) ended() error {
 	code, err := c.process.Wait()
-	ended := fmt.Errorf("it ended by itself (exit code %d)%s", code, c.out.Quote())
+	ended := fmt.Errorf("it ended unexpectedly (exit code %d)%s", code, c.out.Quote())
 	return errors.Join(hintMemory(ended, code, c.out, c.process.Report()), err)
 }
 

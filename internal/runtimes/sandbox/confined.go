@@ -59,15 +59,15 @@ func describeConfined(r sandbox.Report, s settings) string {
 	if r.Network == sandbox.Runner {
 		network = "network of this machine"
 	}
-	said := append([]string{root, user, landlockNote(r), "seccomp"}, limits(r)...)
-	said = append(said, network)
+	parts := append([]string{root, user, landlockNote(r), "seccomp"}, limits(r)...)
+	parts = append(parts, network)
 	if s.limits.CPU > 0 {
-		said = append(said, "no CPU limit")
+		parts = append(parts, "no CPU limit")
 	}
 	if s.writable {
-		said = append(said, "only TMPDIR is writable")
+		parts = append(parts, "only TMPDIR is writable")
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // landlockNote describes the state of Landlock, and the effect if it is missing.

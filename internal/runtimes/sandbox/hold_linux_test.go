@@ -76,9 +76,9 @@ func TestEscapeByFlood(t *testing.T) {
 	instance.Stop = func(context.Context) error { return nil }
 }
 
-// TestRunnerHasPortsOfItsOwn checks that functions in this machine's network
+// TestRunnerHasOwnPorts checks that functions in this machine's network
 // listen on different ports. Another process may use their common default port.
-func TestRunnerHasPortsOfItsOwn(t *testing.T) {
+func TestRunnerHasOwnPorts(t *testing.T) {
 	if other, err := net.Listen("tcp", "127.0.0.1:9443"); err == nil {
 		defer other.Close()
 	}

@@ -84,7 +84,7 @@ func answersInPython(t *testing.T, file string) {
 	mu.Lock()
 	defer mu.Unlock()
 	if diff := cmp.Diff([]string{"läuft"}, said); diff != "" {
-		t.Errorf("what it wrote: -want, +got:\n%s", diff)
+		t.Errorf("output (-want +got):\n%s", diff)
 	}
 }
 

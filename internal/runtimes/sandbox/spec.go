@@ -147,19 +147,19 @@ func linesOf(root, file string) ([]string, error) {
 
 // describe describes for users which restrictions apply to a function.
 func describe(r sandbox.Report) string {
-	said := []string{"loopback only"}
+	parts := []string{"loopback only"}
 	if r.Network == sandbox.Runner {
-		said = []string{"network of this machine"}
+		parts = []string{"network of this machine"}
 	}
-	said = append(said, limits(r)...)
+	parts = append(parts, limits(r)...)
 	if r.Landlock == 0 {
-		said = append(said, "no Landlock")
+		parts = append(parts, "no Landlock")
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // limits describes for users the memory and CPU limits.
-func limits(r sandbox.Report) (said []string) {
+func limits(r sandbox.Report) (parts []string) {
 	for _, l := range []struct {
 		name  string
 		limit sandbox.Limit
@@ -167,8 +167,8 @@ func limits(r sandbox.Report) (said []string) {
 		size  int64
 	}{{"memory", r.Memory, " MiB", 1 << 20}, {"CPU", r.CPU, "m", 1}} {
 		if l.limit.By != sandbox.Nothing {
-			said = append(said, fmt.Sprintf("%s %d%s by %s", l.name, l.limit.Value/l.size, l.unit, l.limit.By))
+			parts = append(parts, fmt.Sprintf("%s %d%s by %s", l.name, l.limit.Value/l.size, l.unit, l.limit.By))
 		}
 	}
-	return said
+	return parts
 }

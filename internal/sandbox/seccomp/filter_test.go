@@ -175,7 +175,7 @@ func TestProgramArguments(t *testing.T) {
 		{"glibc does not sign-extend a negative number", "ioctl", []uint64{0, unix.TIOCGPTN}, allow},
 		{"it inserts input into a terminal", "ioctl", []uint64{0, unix.TIOCSTI}, missing},
 		{"it pastes into a terminal", "ioctl", []uint64{0, unix.TIOCLINUX}, missing},
-		{"it takes a controlling terminal", "ioctl", []uint64{0, unix.TIOCSCTTY}, missing},
+		{"it acquires a controlling terminal", "ioctl", []uint64{0, unix.TIOCSCTTY}, missing},
 		{"high bits do not hide the request", "ioctl", []uint64{0, 1<<32 | unix.TIOCSTI}, missing},
 		{"the high bits of a negative number do not hide the request", "ioctl", []uint64{0, 0xffffffff<<32 | unix.TIOCSTI}, missing},
 		{"a process may set its own limits with prlimit64", "prlimit64", []uint64{0, unix.RLIMIT_NOFILE, 1}, allow},

@@ -1,9 +1,9 @@
-// Command caller starts sandboxes, as xfn does: it is a static program. The
-// program of its supervisors can then be the interpreter of a script inside,
-// which a test program with C libraries cannot.
+// Command caller starts sandboxes as xfn does. It is static, so the program of
+// its supervisors can be the interpreter of a script in a sandbox, unlike a
+// test program that is linked with C libraries.
 //
-// Its argument is a root with a script whose interpreter it is, and the program
-// hostile. What comes of them is told on stdout.
+// Its argument is a root with such a script and the program hostile. It prints
+// the results to stdout.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// interpreterVar tells it that it is the interpreter.
+// interpreterVar is set for the interpreter.
 const interpreterVar = "INTERPRETER"
 
 func main() {
@@ -28,7 +28,7 @@ func main() {
 		return
 	}
 	run(os.Args[1], "/script")
-	run(os.Args[1], "/hostile", "hello") // which has the same supervisor's program
+	run(os.Args[1], "/hostile", "hello") // a later sandbox with the same supervisor program
 }
 
 func run(root string, args ...string) {
@@ -43,7 +43,7 @@ func run(root string, args ...string) {
 	}
 }
 
-// interpret tells what can be done to the supervisor's program.
+// interpret prints which operations on the supervisor's program succeed.
 func interpret() {
 	const program = "/proc/self/exe"
 	fmt.Println("chmod:", unix.Chmod(program, 0))

@@ -88,7 +88,7 @@ func number(s string) int {
 	return n
 }
 
-// outcome names what came of an attempt: the error's number, if it has one.
+// outcome returns the result of an attempt: the error's number, if it has one.
 func outcome(err error) string {
 	var errno syscall.Errno
 	switch {
@@ -122,8 +122,8 @@ func list(args []string) string {
 	return either(strings.Join(names, " "), err)
 }
 
-// open opens a file for reading ("r"), writing ("w") or both ("rw"), or reads
-// where it links to ("link").
+// open opens a file for reading ("r"), writing ("w") or both ("rw"), or returns
+// the target of a link ("link").
 func open(args []string) string {
 	if args[1] == "link" {
 		to, err := os.Readlink(args[0])
@@ -138,7 +138,7 @@ func write(args []string) string {
 	return outcome(os.WriteFile(os.ExpandEnv(args[0]), []byte("0\n"), 0o666))
 }
 
-// status gives some of the lines of /proc/self/status.
+// status returns these lines of /proc/self/status.
 func status(args []string) string {
 	data, err := os.ReadFile("/proc/self/status")
 	var lines []string
@@ -167,8 +167,8 @@ func dial(args []string) string {
 	return outcome(err)
 }
 
-// dialIfRouteless sends only where nothing can leave: with no interface but the
-// loopback, and no route.
+// dialIfRouteless dials only if no packet can leave: with only the loopback
+// interface and no route.
 func dialIfRouteless(args []string) string {
 	links, err := net.Interfaces()
 	if err != nil || len(links) != 1 || links[0].Flags&net.FlagLoopback == 0 {
@@ -181,8 +181,8 @@ func dialIfRouteless(args []string) string {
 	return dial(args)
 }
 
-// rawSyscall makes system calls with arguments that would do no harm. Of more
-// than one it tells which came to what.
+// rawSyscall makes system calls with harmless arguments. With several calls,
+// each result follows the name of the call.
 func rawSyscall(args []string) string {
 	if len(args) == 1 {
 		return oneSyscall(args[0])
@@ -206,14 +206,14 @@ func oneSyscall(name string) string {
 	return outcome(errno)
 }
 
-// runSetuid runs a copy of this program that has a setuid bit, and gives what
-// that is.
+// runSetuid runs a copy of this program with a setuid bit, and returns the
+// copy's ids and capabilities.
 func runSetuid(args []string) string {
 	out, err := exec.Command(args[0], "status", "Uid", "CapEff", "CapPrm").Output()
 	return either(strings.TrimSpace(string(out)), err)
 }
 
-// forkBomb starts processes until that fails, and tells how many it got.
+// forkBomb starts processes until that fails, and returns their number.
 func forkBomb([]string) string {
 	for n := 0; ; n++ {
 		_, err := syscall.ForkExec(os.Args[0], []string{"hostile", "block"}, &syscall.ProcAttr{Env: []string{"GOMAXPROCS=1"}, Files: []uintptr{0}})
@@ -252,7 +252,7 @@ func floodStderr([]string) string {
 	}
 }
 
-// orphan leaves a process behind, in a session of its own, that holds stdout.
+// orphan starts a process in another session that keeps stdout open.
 func orphan([]string) string {
 	_, err := syscall.ForkExec("/proc/self/exe", []string{"hostile", "block"}, &syscall.ProcAttr{
 		Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
@@ -263,7 +263,7 @@ func orphan([]string) string {
 	return block(nil)
 }
 
-// mute closes all that it was given, and lives on.
+// mute closes all of its files, and keeps running.
 func mute([]string) string {
 	for fd := range 3 {
 		if err := unix.Close(fd); err != nil {
@@ -273,15 +273,15 @@ func mute([]string) string {
 	return block(nil)
 }
 
-// die ends by a signal.
+// die ends with a signal.
 func die(args []string) string {
 	if err := unix.Kill(os.Getpid(), syscall.Signal(number(args[0]))); err != nil {
 		return outcome(err)
 	}
-	select {} // until the signal is there
+	select {} // until the signal arrives
 }
 
-// block says so, and never ends by itself or by a signal that can be ignored.
+// block prints a line, ignores the signals that can be ignored, and never ends.
 func block([]string) string {
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
 	fmt.Println("ready")
@@ -290,7 +290,7 @@ func block([]string) string {
 	}
 }
 
-// serve answers each connection with a byte, and echoes it.
+// serve answers each connection with a byte, and echoes its input.
 func serve(args []string) string {
 	l, err := net.Listen("tcp", args[0])
 	if err != nil {
@@ -309,7 +309,7 @@ func serve(args []string) string {
 	}
 }
 
-// powers tells what the process may do, without /proc.
+// powers returns the privileges of the process, without using /proc.
 func powers([]string) string {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -325,7 +325,7 @@ func powers([]string) string {
 }
 
 // openFDs lists the descriptors that the process was started with, without
-// /proc.
+// using /proc.
 func openFDs([]string) string {
 	var open []string
 	for fd := range 1024 {
@@ -337,7 +337,7 @@ func openFDs([]string) string {
 	return strings.Join(open, " ")
 }
 
-// family starts a process that blocks, too, in its own process group.
+// family starts another process that blocks, in its own process group.
 func family([]string) string {
 	program, err := os.Executable()
 	if err != nil { // without /proc
@@ -359,7 +359,7 @@ func listen(args []string) string {
 	return outcome(err)
 }
 
-// dialMultipath dials by a protocol that has other hooks in the kernel.
+// dialMultipath dials with a protocol that has other hooks in the kernel.
 func dialMultipath(args []string) string {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // calls are system calls with arguments. The kernel would refuse most of them
-// anyway; what is asked is who refuses first.
+// anyway; the tests check which error comes first.
 var calls = map[string][6]uintptr{
 	"mount":                  {unix.SYS_MOUNT, 0, 0, 0, unix.MS_REMOUNT},
 	"umount2":                {unix.SYS_UMOUNT2},

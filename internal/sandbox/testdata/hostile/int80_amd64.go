@@ -2,7 +2,7 @@ package main
 
 import "syscall"
 
-// getpid32 asks for the process's id by the interface of 32-bit programs, whose
+// getpid32 returns the process id by the interface of 32-bit programs, whose
 // calls have other numbers.
 func getpid32() int32
 

@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// Here is no other interface.
+// There is no other interface.
 func int80() error { return syscall.ENOSYS }

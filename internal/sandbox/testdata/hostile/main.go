@@ -1,5 +1,5 @@
-// Command hostile plays the function in tests. Its first argument names what it
-// does; what came of it is one line on stdout.
+// Command hostile is the function in tests. Its first argument selects an
+// action. It prints the result in one line to stdout.
 package main
 
 import (

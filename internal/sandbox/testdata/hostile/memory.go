@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eatMemory takes as many MiB of memory of its own, or of a kind that can be
-// shared.
+// eatMemory allocates this number of MiB of private or shared memory.
 func eatMemory(args []string) string {
 	size := number(args[0]) << 20
 	kind := ""
@@ -49,7 +48,7 @@ func memoryOf(kind string, size int) ([]byte, error) {
 	}
 }
 
-// watch takes inotify instances until that fails, and tells how many it got.
+// watch creates inotify instances until that fails, and returns their number.
 func watch([]string) string {
 	for n := 0; ; n++ {
 		if _, err := unix.InotifyInit1(0); err != nil {

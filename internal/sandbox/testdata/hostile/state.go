@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptors lists what the process was started with: what is not closed by
-// executing a program. Those of the Go runtime are.
+// descriptors lists the descriptors that the process was started with, without
+// those of the Go runtime.
 func descriptors([]string) string {
 	var open []string
 	for fd := range 1024 {
@@ -26,9 +26,9 @@ func descriptors([]string) string {
 	return strings.Join(open, " ")
 }
 
-// mounts lists all mounts by their place, kind and options. Those options that
-// only say when a file's time of access is kept are left out, and so is what is
-// the host's: the kind of the root, and all but the place of a single file.
+// mounts lists all mounts with their mount point, type and options, without the
+// options for access times. It leaves out what depends on the host: the type of
+// the root, and all but the mount point of files.
 func mounts([]string) string {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	var lines []string
@@ -54,7 +54,7 @@ func mounts([]string) string {
 	return either(strings.Join(lines, "\n"), err)
 }
 
-// namespaces names those that the process is in.
+// namespaces returns the namespaces of the process.
 func namespaces([]string) string {
 	var all []string
 	for _, name := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"} {
@@ -64,7 +64,7 @@ func namespaces([]string) string {
 	return strings.Join(all, " ")
 }
 
-// session tells whether the process leads a session.
+// session reports whether the process leads a session.
 func session([]string) string {
 	id, err := unix.Getsid(0)
 	return either(fmt.Sprint(id == os.Getpid()), err)

@@ -1,5 +1,5 @@
-// Command function is a function of the tests. Its first argument says how it
-// behaves; as the interpreter of a script it is given the script's path before.
+// Command function is a test function. Its first argument selects its behavior.
+// As the interpreter of a script it gets the script's path before that.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command literal is the function-literal of the tests as a program of its own.
+// Command literal is the function-literal of the tests as a separate program.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// The command function is a function as small as one can be: it answers with
-// the tag of what it is asked, but to "hold" not at all. With FLOOD set it
-// writes to stderr without end.
+// Command function is a minimal function: it answers with the tag of the
+// request, and blocks for the tag "hold". With FLOOD set it writes to stderr
+// without end.
 package main
 
 import (
@@ -18,8 +18,8 @@ import (
 )
 
 func main() {
-	address := flag.String("address", ":9443", "where to listen")
-	flag.Bool("insecure", false, "it always is")
+	address := flag.String("address", ":9443", "address to listen on")
+	flag.Bool("insecure", false, "ignored: the function never uses TLS")
 	flag.Parse()
 	l, err := net.Listen("tcp", *address)
 	if err != nil {

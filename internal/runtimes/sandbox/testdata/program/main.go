@@ -1,5 +1,5 @@
-// Command program plays the container in tests. Its first argument names what it
-// does.
+// Command program is the container in tests. Its first argument selects an
+// action.
 package main
 
 import (
@@ -41,7 +41,7 @@ func echo([]string) {
 	}
 }
 
-// describe tells what it sees of itself.
+// describe prints the properties of its process.
 func describe(args []string) {
 	dir, _ := os.Getwd()
 	links, _ := net.Interfaces()
@@ -56,7 +56,7 @@ func describe(args []string) {
 	fmt.Println("program:", info.Mode(), err)
 }
 
-// fail complains, and exits with a code.
+// fail writes to stderr, and exits with a code.
 func fail(args []string) {
 	for n := range 30 {
 		fmt.Fprintln(os.Stderr, "complaint", n)
@@ -72,21 +72,20 @@ func talk([]string) {
 	echo(nil)
 }
 
-// write answers with so many bytes.
+// write answers with this number of bytes.
 func write(args []string) {
 	n, _ := strconv.Atoi(args[0])
 	_, _ = os.Stdout.Write(make([]byte, n))
 }
 
-// eat fills so many MiB of memory.
+// eat fills this number of MiB of memory.
 func eat(args []string) {
 	n, _ := strconv.Atoi(args[0])
 	full := bytes.Repeat([]byte{1}, n<<20)
 	fmt.Print(len(full))
 }
 
-// family leaves the files to a child that goes on, in a session of its own, and
-// waits for ever.
+// family leaves its files to a child in another session, and waits forever.
 func family(args []string) {
 	child := exec.Command("/usr/bin/program", "wait", args[0])
 	child.Stdout, child.Stderr, child.SysProcAttr = os.Stdout, os.Stderr, &syscall.SysProcAttr{Setsid: true}
