@@ -114,11 +114,11 @@ func onlyPackage(next string) (string, error) {
 	}
 	switch len(paths) {
 	case 0:
-		return "", hint.Wrap(errors.New("looking for a package in the current directory: it has no .xpkg file"), next)
+		return "", hint.Wrap(errors.New("the current directory has no .xpkg file"), next)
 	case 1:
 		return paths[0], nil
 	default:
-		return "", hint.Wrap(fmt.Errorf("looking for a package in the current directory: it has several: %s", strings.Join(paths, ", ")), next)
+		return "", hint.Wrap(fmt.Errorf("the current directory has several packages: %s", strings.Join(paths, ", ")), next)
 	}
 }
 
