@@ -90,7 +90,7 @@ func TestHelperErrors(t *testing.T) {
 		"Garbage": {"a helper that prints no JSON is an error", "garbage", "xyz", `"docker-credential-xyz" did not return a credential`, "echo registry.example.org | "},
 		"Floods":  {"the output of a helper is limited", "floods", "xyz", `"docker-credential-xyz" failed: `, "echo registry.example.org | "},
 		"Hangs":   {"the time of a helper is limited", "hangs", "xyz", `"docker-credential-xyz" did not answer within 1.5s`, "echo registry.example.org | "},
-		"Absent":  {"a missing helper is an error", "", "absent", `"~/.docker/config.json" names the credential helper "docker-credential-absent", and there is no such program on PATH`, "remove its name of ~/.docker/config.json"},
+		"Absent":  {"a missing helper is an error", "", "absent", `"~/.docker/config.json" names the credential helper "docker-credential-absent", and there is no such program on PATH`, "remove its name from ~/.docker/config.json"},
 		"Path":    {"a helper must not be a path", "", "xyz/../docker-credential-xyz", "there is no such program on PATH", "remove its name"},
 	}
 	for name, tc := range cases {
