@@ -18,13 +18,13 @@ type Input struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Environment is a label of all composed resources.
+	// Environment is the value of a label of all composed resources.
 	Environment string `json:"environment"`
 	// Sizes are the sizes of an App, by name.
 	Sizes map[string]Size `json:"sizes"`
 	// MaxMemory limits the requested memory of all replicas of an App.
 	MaxMemory *quantity.Quantity `json:"maxMemory,omitempty"`
-	// AllowFrom are other namespaces whose Pods can reach every App.
+	// AllowFrom are further namespaces whose Pods can reach every App.
 	AllowFrom []string `json:"allowFrom,omitempty"`
 }
 
@@ -34,7 +34,8 @@ type Size struct {
 	Memory quantity.Quantity `json:"memory"`
 }
 
-// size returns a size, or an error if it is unknown or exceeds MaxMemory.
+// size returns the Size with this name. It returns an error if the name is
+// unknown, or if all replicas together request more memory than MaxMemory.
 func (in *Input) size(name string, replicas int64) (Size, error) {
 	if in.Environment == "" {
 		return Size{}, errors.New("the input names no environment")
