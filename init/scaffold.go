@@ -35,9 +35,8 @@ type Options struct {
 	// MaxBytes the bytes downloaded and the bytes written. Zero is the default.
 	MaxFiles int
 	MaxBytes int64
-	// Progress is called with zero bytes when a stage begins, and then as
-	// bytes are downloaded. total is 0 while it is unknown. Progress may be
-	// nil.
+	// Progress is called with zero bytes when a stage begins, and then as bytes are
+	// downloaded. total is 0 while it is unknown. Progress may be nil.
 	Progress func(text string, done, total int64)
 	// Warn is called with sentences about parts of the template that Init does not
 	// copy, and about links out of the directory. It may be nil.

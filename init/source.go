@@ -101,8 +101,7 @@ var goNames = strings.Fields(`
 	sort strconv strings structs sync syscall testing text time unicode unique
 	unsafe vendor weak`)
 
-// renamed returns the files of a bundled template, with the placeholder
-// replaced by name.
+// renamed returns the files of a bundled template, with the placeholder replaced by name.
 func renamed(from fs.FS, name string) ([]file, error) {
 	var files []file
 	err := fs.WalkDir(from, ".", func(at string, d fs.DirEntry, err error) error {

@@ -29,8 +29,7 @@ type file struct {
 	link string
 }
 
-// read returns the content of a file. A file of more than most bytes is an
-// error.
+// read returns the content of a file. A file of more than most bytes is an error.
 func (f file) read(most int64) (string, error) {
 	if f.size > most {
 		return "", fmt.Errorf("it is longer than the %d bytes that are allowed", most)
@@ -60,8 +59,7 @@ type walker struct {
 	files               []file
 }
 
-// walk adds the entries of a git tree. dir is the path of the tree in the
-// template.
+// walk adds the entries of a git tree. dir is the path of the tree in the template.
 func (w *walker) walk(hash plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%q lies deeper than the %d folders that are allowed", dir, maxDepth)
@@ -169,8 +167,7 @@ func isDotGit(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
 }
 
-// leadsOut reports whether the target of a link is outside of the template on
-// any system.
+// leadsOut reports whether the target of a link is outside of the template on any system.
 func leadsOut(link file) bool {
 	to := strings.ReplaceAll(link.link, `\`, "/")
 	if path.IsAbs(to) || filepath.VolumeName(link.link) != "" {

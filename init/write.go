@@ -131,9 +131,8 @@ func removeDirs(made []string) error {
 	return nil
 }
 
-// stage writes files below the staging folder. It writes links last, so that no
-// file is written through a link, even if the file system treats different
-// names as one.
+// stage writes files below the staging folder. It writes links last, so that no file is
+// written through a link, even if the file system treats different names as one.
 func stage(ctx context.Context, root *os.Root, files []file) (err error) {
 	into, err := root.OpenRoot(staging)
 	if err != nil {

@@ -24,8 +24,7 @@ type CopyOptions struct {
 	// tried for mounting, and need not be in MountFrom. SignKey adds a
 	// signature to the copied ones. Prove has no effect.
 	Options
-	// NoSignatures leaves out everything that is attached to the artifact,
-	// also SBOMs.
+	// NoSignatures leaves out everything that is attached to the artifact, also SBOMs.
 	NoSignatures bool
 }
 
@@ -130,8 +129,7 @@ func (c *copying) do(ctx context.Context) error {
 	return client.Explain(c.to, c.pushManifests(ctx))
 }
 
-// attach copies the attachments. It runs before the destination has the
-// artifact itself.
+// attach copies the attachments. It runs before the destination has the artifact itself.
 func (c *copying) attach(ctx context.Context) error {
 	for _, w := range c.attached {
 		w.to = c.work.to
@@ -151,9 +149,8 @@ func (c *copying) attach(ctx context.Context) error {
 	return nil
 }
 
-// list adds the referrers of a manifest to the list at its fallback tag, if the
-// registry lacks the referrers API (OCI distribution spec, "Referrers Tag
-// Schema").
+// list adds the referrers of a manifest to the list at its fallback tag, if the registry
+// lacks the referrers API (OCI distribution spec, "Referrers Tag Schema").
 func (c *copying) list(ctx context.Context, subject v1.Hash, wanted []v1.Descriptor) error {
 	there, err := c.work.to.Referrers(ctx, subject)
 	if err != nil || there.Listed {

@@ -21,14 +21,12 @@ type plan struct {
 	result Result
 	// blobs are the layers and configs of all images, each once.
 	blobs []remote.Blob
-	// layers are the layers among blobs. They are set only for a local
-	// artifact.
+	// layers are the layers among blobs. They are set only for a local artifact.
 	layers []v1.Layer
 	// manifests are the manifests of the package, each once. Children come
 	// before their index, so the last one is the package itself.
 	manifests []*oci.Manifest
-	// bases are the references of the base images in the package's
-	// annotations.
+	// bases are the references of the base images in the package's annotations.
 	bases []string
 	// size is the total size of the blobs.
 	size int64
@@ -117,8 +115,7 @@ func opener(content []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 }
 
-// prove checks that each uncompressed layer has the diff ID that its image
-// config states.
+// prove checks that each uncompressed layer has the diff ID that its image config states.
 func (p *plan) prove(ctx context.Context, jobs int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(jobs)

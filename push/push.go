@@ -185,8 +185,7 @@ func (w *work) resolveTags(ctx context.Context) (bool, error) {
 	return slices.Contains(w.moved, true), nil
 }
 
-// sendBlobs uploads or mounts the blobs that find does not find, up to w.jobs
-// at a time.
+// sendBlobs uploads or mounts the blobs that find does not find, up to w.jobs at a time.
 func (w *work) sendBlobs(ctx context.Context, find func(context.Context, v1.Descriptor) (remote.Found, error)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(w.jobs)
@@ -364,8 +363,7 @@ type Options struct {
 
 const defaultJobs = 4
 
-// complete sets the defaults, and the unexported fields that depend on the
-// exported ones.
+// complete sets the defaults, and the unexported fields that depend on the exported ones.
 func (o *Options) complete() (err error) {
 	o.client = remote.From(o.Transport, o.Keychain)
 	o.Jobs = cmp.Or(o.Jobs, defaultJobs)

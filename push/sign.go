@@ -14,9 +14,8 @@ import (
 // the key already. The caller must have pushed the package by its digest, so
 // that the repository exists, and must not have written a tag yet.
 //
-// If two pushes sign the same digest at the same time, one signature may be
-// lost, as with cosign: registries can replace the list of signatures, but
-// cannot append to it.
+// If two pushes sign the same digest at the same time, one signature may be lost, as with
+// cosign: registries can replace the list of signatures, but cannot append to it.
 func (w *work) sign(ctx context.Context) error {
 	if w.key == nil {
 		return nil

@@ -67,8 +67,7 @@ func (s *source) plan(ctx context.Context, m remote.Manifest) (*plan, error) {
 	return p, p.run(ctx, walk, top)
 }
 
-// addBlob adds a blob to p. Its bytes are read from the source while they are
-// uploaded.
+// addBlob adds a blob to p. Its bytes are read from the source while they are uploaded.
 func (s *source) addBlob(p *plan, desc v1.Descriptor) error {
 	sum, err := v1.Hasher(desc.Digest.Algorithm)
 	b := remote.Blob{Descriptor: desc, OpenAt: (&checked{source: s, desc: desc, sum: sum}).open}
@@ -86,10 +85,9 @@ func isManifest(t types.MediaType) bool {
 	return t == "" || t == artifact || t.IsImage() || t.IsIndex() || t.IsSchema1()
 }
 
-// checked is a blob of a source repository. Each byte is hashed when it is read
-// for the first time. An upload that resumes may skip bytes or read them again.
-// Then the registry verifies the digest, as the OCI distribution spec ("Pushing
-// blobs") requires.
+// checked is a blob of a source repository. Each byte is hashed when it is read for the
+// first time. An upload that resumes may skip bytes or read them again. Then the registry
+// verifies the digest, as the OCI distribution spec ("Pushing blobs") requires.
 type checked struct {
 	source *source
 	desc   v1.Descriptor

@@ -26,8 +26,7 @@ const (
 	Classic Profile = "classic"
 	// V1_20 is the render of Crossplane v1.15 to v1.20.
 	V1_20 Profile = "v1.20"
-	// V1_14 is the render of Crossplane v1.14, the first version with that
-	// command.
+	// V1_14 is the render of Crossplane v1.14, the first version with that command.
 	V1_14 Profile = "v1.14"
 	// Alpha is the reconciler of Crossplane v1.11 to v1.13, whose functions are
 	// containers. Render does not support it; the xfn command does.
@@ -70,8 +69,7 @@ type Request struct {
 	Profile Profile
 	// XR is the composite resource, with the defaults of its XRD applied.
 	XR *unstructured.Unstructured
-	// Composition is the Composition of the XR. It must be of mode
-	// Pipeline.
+	// Composition is the Composition of the XR. It must be of mode Pipeline.
 	Composition *apiextv1.Composition
 	// Observed are the composed resources that exist. The annotation
 	// crossplane.io/composition-resource-name has their name in the pipeline.
@@ -104,9 +102,8 @@ func (r Request) input() reconciler.Input {
 
 // A Result is the output of a render, as documents that can be printed.
 type Result struct {
-	// XR is the resulting composite resource: its identity and status, or
-	// Full if Request.Full is set. Full is nil if the profile cannot show
-	// all fields.
+	// XR is the resulting composite resource: its identity and status, or Full if
+	// Request.Full is set. Full is nil if the profile cannot show all fields.
 	XR, Full map[string]any
 	// Composed are the composed resources, sorted by their name in the pipeline.
 	Composed []map[string]any
@@ -145,8 +142,7 @@ func (r *Result) Documents(include Include) []map[string]any {
 	return docs
 }
 
-// Render runs the Composition's pipeline for the XR. It calls functions with
-// run.
+// Render runs the Composition's pipeline for the XR. It calls functions with run.
 //
 // It returns a *FatalError for a FATAL result of a function, and ErrNoSpec in
 // the profiles before V2 if Full is set and the XR has no spec.

@@ -32,9 +32,8 @@ var ociKeys = map[string]string{
 	"maintainer":  "authors",
 }
 
-// annotations returns the annotations of an image, from the package metadata
-// and opts. A readme that is not a URL has no annotation; it is only in
-// package.yaml.
+// annotations returns the annotations of an image, from the package metadata and opts. A
+// readme that is not a URL has no annotation; it is only in package.yaml.
 func annotations(pkg *Package, opts BuildOptions) (map[string]string, error) {
 	all := map[string]string{}
 	set := func(key, value string) {

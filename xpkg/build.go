@@ -18,9 +18,8 @@ import (
 )
 
 const (
-	// Annotation is the key of the annotation that marks a layer. The image
-	// config repeats each mark in a label: its key is Annotation, ":" and
-	// the layer's digest.
+	// Annotation is the key of the annotation that marks a layer. The image config
+	// repeats each mark in a label: its key is Annotation, ":" and the layer's digest.
 	Annotation = archive.Mark
 	// BaseMark is the mark of the layer with package.yaml.
 	BaseMark = "base"
@@ -96,9 +95,8 @@ func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, erro
 	return indexOf(images)
 }
 
-// embed adds a package to a runtime image. If the runtime has no os or
-// architecture, embed sets that of anyPlatform, and the Platform of the result
-// is nil.
+// embed adds a package to a runtime image. If the runtime has no os or architecture,
+// embed sets that of anyPlatform, and the Platform of the result is nil.
 func embed(runtime v1.Image, own []ExtensionLayer, opts BuildOptions) (img PlatformImage, err error) {
 	base, err := partsOf(runtime)
 	if err != nil {
@@ -137,8 +135,7 @@ func fileLayer(name string, data []byte) (v1.Layer, error) {
 type parts struct {
 	oci.Parts
 	config map[string]any
-	// annotations are the annotations of the runtime's manifest about its
-	// base image.
+	// annotations are the annotations of the runtime's manifest about its base image.
 	annotations map[string]string
 }
 

@@ -22,8 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// content has the decoded documents of a package, without those that cannot be
-// decoded.
+// content has the decoded documents of a package, without those that cannot be decoded.
 type content struct {
 	// meta is the first package metadata object, or the zero value.
 	meta decoded
@@ -39,10 +38,9 @@ func (c content) yaml() []byte {
 	return bytes.Join(append(parts, nil), []byte("---\n"))
 }
 
-// assemble finds the one metadata object of a package, and checks that this
-// kind of package can contain the other objects. In problems, where names the
-// package. If broken is true, missing metadata is no problem: a document that
-// was not decoded may be it.
+// assemble finds the one metadata object of a package, and checks that this kind of
+// package can contain the other objects. In problems, where names the package. If broken
+// is true, missing metadata is no problem: a document that was not decoded may be it.
 func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	var c content
 	var metas []decoded
@@ -187,8 +185,7 @@ func of[T any](in ...string) kind {
 	return kind{new: func() any { return new(T) }, in: in}
 }
 
-// kinds are the kinds that the control plane of Crossplane v2 reads from
-// packages.
+// kinds are the kinds that the control plane of Crossplane v2 reads from packages.
 var kinds = map[typeMeta]kind{
 	{metaGroup + "/v1", function}:            of[metav1.Function](function),
 	{metaGroup + "/v1beta1", function}:       of[metav1beta1.Function](function),

@@ -51,8 +51,7 @@ const maxDocument = 80 << 20
 // documents splits a file into YAML documents. Problems are invalid separators,
 // and text after the end of a document, which YAML readers ignore.
 func documents(path string, data []byte) ([]manifest.Document, Problems) {
-	// Some YAML readers accept UTF-16, but package.yaml joins files of one
-	// encoding.
+	// Some YAML readers accept UTF-16, but package.yaml joins files of one encoding.
 	if bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe")) {
 		return nil, Problems{{Rule: "syntax", Refused: true, Path: path, Line: 1, Text: "the file is UTF-16, and not UTF-8", Hint: "save it as UTF-8"}}
 	}
@@ -100,9 +99,8 @@ func contentLost(doc manifest.Document, line int, text string) Problem {
 	return Problem{Rule: "content-after-end", Path: doc.Path, Line: line, Text: text, Hint: `begin each document with "---"`}
 }
 
-// decode decodes a document into its Go type and encodes it again for
-// package.yaml. If that fails, ok is false, and one of the problems has Refused
-// set.
+// decode decodes a document into its Go type and encodes it again for package.yaml. If
+// that fails, ok is false, and one of the problems has Refused set.
 func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	d, in, found := read(doc)
 	if in == nil {
@@ -169,9 +167,8 @@ func (d decoded) refused(rule, text, hint string) Problem {
 	return Problem{Rule: rule, Refused: true, Path: d.Path, Line: d.Line, Text: text, Hint: hint}
 }
 
-// toJSON returns the first object of a document as the control plane reads it,
-// or nil. It reports duplicate keys and further objects, which YAML readers
-// ignore.
+// toJSON returns the first object of a document as the control plane reads it, or nil. It
+// reports duplicate keys and further objects, which YAML readers ignore.
 func toJSON(doc manifest.Document) ([]byte, Problems) {
 	in, strict := yaml.YAMLToJSONStrict(doc.Text)
 	var found Problems
@@ -272,8 +269,7 @@ func (d decoded) lostFields(unknown []error, out []byte) Problems {
 	return f.found
 }
 
-// lost adds to paths each field that in has and out lacks, unless its value is
-// empty.
+// lost adds to paths each field that in has and out lacks, unless its value is empty.
 func lost(path string, in, out any, paths map[string]bool) {
 	switch in := in.(type) {
 	case map[string]any:

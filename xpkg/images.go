@@ -15,9 +15,8 @@ import (
 
 // A PlatformImage is a package's image for a platform.
 type PlatformImage struct {
-	// Platform is the platform in the config. It is nil if the config has
-	// no os or no architecture, as in packages without a runtime from other
-	// tools.
+	// Platform is the platform in the config. It is nil if the config has no os or no
+	// architecture, as in packages without a runtime from other tools.
 	Platform *v1.Platform
 	Image    v1.Image
 }
@@ -83,8 +82,7 @@ func platformOf(img v1.Image) (*v1.Platform, error) {
 	return &p, nil
 }
 
-// samePlatform finds two images for one platform. Each image must have a
-// platform.
+// samePlatform finds two images for one platform. Each image must have a platform.
 func samePlatform(images []PlatformImage) (a, b int, found bool) {
 	seen := map[string]int{}
 	for i, img := range images {

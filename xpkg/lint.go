@@ -32,11 +32,10 @@ type Report struct {
 	Problems Problems
 }
 
-// Lint checks a built package. It reads all layers, up to 64 GiB uncompressed,
-// and verifies their digests and diff IDs. It applies the rules of Read, and
-// others, to the package.yaml and .up/examples.yaml of the images. Problems
-// have these names as their paths. Lint returns an error only if the artifact
-// cannot be read.
+// Lint checks a built package. It reads all layers, up to 64 GiB uncompressed, and
+// verifies their digests and diff IDs. It applies the rules of Read, and others, to the
+// package.yaml and .up/examples.yaml of the images. Problems have these names as their
+// paths. Lint returns an error only if the artifact cannot be read.
 //
 // report gets the bytes of layers that Lint has read and their total. It may be
 // nil.
@@ -131,8 +130,7 @@ func (l *linter) runtimes(kind string, images []PlatformImage) {
 
 func isLinux(i PlatformImage) bool { return i.Platform != nil && i.Platform.OS == "linux" }
 
-// lacksAMD64 reports images without one for linux/amd64, which every control
-// plane reads.
+// lacksAMD64 reports images without one for linux/amd64, which every control plane reads.
 func (l *linter) lacksAMD64(images []PlatformImage) {
 	amd64 := func(i PlatformImage) bool { return isLinux(i) && i.Platform.Architecture == "amd64" }
 	if len(images) > 0 && !slices.ContainsFunc(images, amd64) {
@@ -353,9 +351,8 @@ func (c counted) Compressed() (io.ReadCloser, error) {
 	}{io.TeeReader(rc, c.counter), rc}, err
 }
 
-// marks reports layers whose annotation differs from their label, and several
-// base layers. The control plane reads the annotations, which some tools
-// remove.
+// marks reports layers whose annotation differs from their label, and several base
+// layers. The control plane reads the annotations, which some tools remove.
 func (l *linter) marks(img PlatformImage, descs []v1.Descriptor, labels map[string]string) {
 	var base []string
 	for i, d := range descs {

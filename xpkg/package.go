@@ -61,8 +61,7 @@ type ReadOptions struct {
 	ExamplesRoot string
 	// ExamplesOptional says that ExamplesRoot need not exist.
 	ExamplesOptional bool
-	// ExtensionsRoot is the directory of ReadExtensions, which Read leaves
-	// out.
+	// ExtensionsRoot is the directory of ReadExtensions, which Read leaves out.
 	ExtensionsRoot string
 	// Ignore are patterns of files and directories to leave out, relative
 	// to the package or examples root. They have the syntax of
@@ -113,8 +112,7 @@ func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*P
 	return pkg, nil
 }
 
-// A rootReader reads files of up to left bytes in total and collects their
-// problems.
+// A rootReader reads files of up to left bytes in total and collects their problems.
 type rootReader struct {
 	fs    afero.Fs
 	left  int64
@@ -125,8 +123,7 @@ type rootReader struct {
 type contents struct {
 	text    [][]byte
 	objects []decoded
-	// broken is true if a document that was not decoded may be the
-	// metadata.
+	// broken is true if a document that was not decoded may be the metadata.
 	broken bool
 	found  Problems
 }

@@ -19,9 +19,8 @@ import (
 // ErrNoPackage is returned for an image that is not a package.
 var ErrNoPackage = errors.New("it is an image and not a package: it contains no " + metadataFile)
 
-// Limits of the search for package.yaml in an untrusted image: the uncompressed
-// bytes and the entries of its layers, and the length of one name and of all
-// names.
+// Limits of the search for package.yaml in an untrusted image: the uncompressed bytes and
+// the entries of its layers, and the length of one name and of all names.
 const (
 	maxRead           = 4 << 30
 	maxFiles          = 500_000
@@ -62,9 +61,8 @@ func marked(p oci.Parts, mark string) int {
 	return slices.IndexFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == mark })
 }
 
-// readFile returns the first file of a layer for which match returns true, or
-// nil. After it, end may read the rest of the layer. A file of more than 200
-// MiB is an error.
+// readFile returns the first file of a layer for which match returns true, or nil. After
+// it, end may read the rest of the layer. A file of more than 200 MiB is an error.
 func readFile(ctx context.Context, l v1.Layer, left *int64, match func(*tar.Header) (bool, error), end func(*oci.Tar) error) (data []byte, err error) {
 	rc, err := oci.Plain(ctx, l, left)
 	if err != nil {
@@ -102,9 +100,8 @@ type search struct {
 	left int64
 	// files counts the entries, and names the bytes of their names.
 	files, names int
-	// seen has the names of the entries that were read, and whether each
-	// hides the files below it in lower layers. It is nil if the only layer
-	// is a base layer.
+	// seen has the names of the entries that were read, and whether each hides the files
+	// below it in lower layers. It is nil if the only layer is a base layer.
 	seen map[string]bool
 }
 
@@ -209,9 +206,8 @@ func DefaultFileName(pkg *Package, a Artifact) (string, error) {
 	return Label(name+"-"+digest.Hex[:12]) + ".xpkg", nil
 }
 
-// Label returns s as a DNS label of at most 63 bytes. It keeps lower-case
-// letters and digits, and turns ".", "/" and ":" into "-". Other characters are
-// dropped.
+// Label returns s as a DNS label of at most 63 bytes. It keeps lower-case letters and
+// digits, and turns ".", "/" and ":" into "-". Other characters are dropped.
 func Label(s string) string {
 	const most = 63
 	var b strings.Builder

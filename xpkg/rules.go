@@ -124,8 +124,7 @@ func (f *finder) dependencyVersion(at, version string) {
 	f.add(rule, at+".version", next, "%s.version is %q, which is neither a version constraint nor a digest", at, version)
 }
 
-// knownCapabilities are the capabilities that Crossplane v2 uses, by kind of
-// package.
+// knownCapabilities are the capabilities that Crossplane v2 uses, by kind of package.
 var knownCapabilities = map[string][]string{
 	function: {"composition", "operation"},
 	provider: {"safe-start"},
@@ -235,8 +234,7 @@ func schemas(ctx context.Context, c content, f *finder) {
 			f.add("schema", "spec.versions", "", "the %s %q: %v", d.Kind, d.Name, err)
 		}
 		if len(defs) > 0 {
-			// All kinds of an XRD have one schema: claims have that
-			// of the XRs.
+			// All kinds of an XRD have one schema: claims have that of the XRs.
 			for _, fault := range defs[0].Check(ctx) {
 				f.add("schema", fault.Field, "", "%s: %s", fault.Field, fault.Text)
 			}
@@ -279,8 +277,7 @@ func examples(ctx context.Context, c content, f *finder) {
 type exampleChecker struct {
 	*finder
 	definitions schema.Definitions
-	// complete says of each group whether the package defines all of its
-	// kinds.
+	// complete says of each group whether the package defines all of its kinds.
 	complete map[string]bool
 }
 

@@ -216,10 +216,9 @@ func newCallError(name string, err error, req proto.Message, limit int) error {
 	return err
 }
 
-// explainSize describes an error about a message that is too large, and returns
-// "" for other errors. gRPC uses the same words if the function refuses the
-// request and if the client refuses the response. The size in the error shows
-// which one it was.
+// explainSize describes an error about a message that is too large, and returns "" for
+// other errors. gRPC uses the same words if the function refuses the request and if the
+// client refuses the response. The size in the error shows which one it was.
 func explainSize(st *status.Status, req proto.Message, limit int) string {
 	var size, limitOfPeer int
 	if st.Code() != codes.ResourceExhausted {

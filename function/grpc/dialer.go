@@ -32,8 +32,7 @@ type dialer struct {
 	answer  error // what the server answered instead of gRPC
 }
 
-// newDialer returns a dialer that connects with special, or directly if special
-// is nil.
+// newDialer returns a dialer that connects with special, or directly if special is nil.
 func newDialer(special func(context.Context, string) (net.Conn, error)) *dialer {
 	return &dialer{notGRPC: make(chan struct{}), special: special, latest: errUnknown}
 }
@@ -71,8 +70,7 @@ func (d *dialer) update(change func()) {
 	change()
 }
 
-// setRefusal records why client and server may not trust each other, or nil
-// once they do.
+// setRefusal records why client and server may not trust each other, or nil once they do.
 func (d *dialer) setRefusal(refusal error) { d.update(func() { d.refusal = refusal }) }
 
 // setAnswer records that a server answered with another protocol.

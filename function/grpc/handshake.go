@@ -11,8 +11,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// A handshaker is credentials that record the result of each TLS handshake in a
-// dialer.
+// A handshaker is credentials that record the result of each TLS handshake in a dialer.
 type handshaker struct {
 	credentials.TransportCredentials
 	dialer *dialer

@@ -43,7 +43,7 @@ func (c *RunCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, p
 	if err != nil {
 		return err
 	}
-	containers.Files = true // the files are the user's own
+	containers.Files = true // the user names the image, so it may be a local file
 	input, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.Bytes(ctx, c.File)
 	if err != nil {
 		return err

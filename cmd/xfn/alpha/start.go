@@ -30,7 +30,7 @@ Examples:
 `
 }
 
-// Run serves until it is interrupted. A note has the address.
+// Run serves until it is interrupted. It prints its address as a note.
 func (c *StartCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, program terminal.Program) error {
 	if c.Concurrency <= 0 {
 		return &terminal.UsageError{Err: fmt.Errorf("--concurrency must be positive, got %d", c.Concurrency)}

@@ -42,7 +42,7 @@ func (f *toFile) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// IsBool makes the value optional.
+// IsBool returns true, so that kong accepts the flag without a value.
 func (*toFile) IsBool() bool { return true }
 
 // A tracer records the calls of each XR's render, and writes reports at the end.

@@ -71,8 +71,7 @@ func annotate(resource object, name string) {
 	annotations[annotationAuthor], annotations[annotationQuote] = quote.author, quote.text
 }
 
-// child returns the object at a field of parent. It creates the object if it is
-// missing.
+// child returns the object at a field of parent. It creates the object if it is missing.
 func child(parent object, field string) object {
 	c, ok := parent[field].(object)
 	if !ok {

@@ -42,8 +42,7 @@ type Snapshot struct {
 	// Ref is the selected branch without "refs/heads/". It is "HEAD" if a
 	// tag or a hash was selected.
 	Ref string
-	// Tree is the hash of the commit's root folder. Objects has all objects
-	// of the tree.
+	// Tree is the hash of the commit's root folder. Objects has all objects of the tree.
 	Tree    plumbing.Hash
 	Objects storer.EncodedObjectStorer
 }
@@ -58,8 +57,7 @@ func Commit(ctx context.Context, o Options) (Snapshot, error) {
 	}
 	var s Snapshot
 	done := make(chan error, 1)
-	// The ssh library ignores ctx while it connects, so read in a
-	// goroutine.
+	// The ssh library ignores ctx while it connects, so read in a goroutine.
 	go func() {
 		var err error
 		if at.path != "" {
@@ -123,9 +121,8 @@ type location struct {
 	auth     transport.AuthMethod
 }
 
-// locate parses paths and URLs as git does: a colon before any slash means
-// host:path. Its errors contain no part of the URL, because any part may be a
-// secret.
+// locate parses paths and URLs as git does: a colon before any slash means host:path. Its
+// errors contain no part of the URL, because any part may be a secret.
 func locate(raw string) (location, error) {
 	if !strings.Contains(raw, "://") {
 		before, _, colon := strings.Cut(raw, ":")

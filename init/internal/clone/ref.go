@@ -19,10 +19,9 @@ var (
 	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{4,39}$`) })
 )
 
-// lookup returns the hash of the branch or tag that ref names, and the Ref of
-// its Snapshot. The bool is false if there is none. It is always false for a
-// full hash, because a branch with the hash as its name must not replace the
-// pinned commit.
+// lookup returns the hash of the branch or tag that ref names, and the Ref of its
+// Snapshot. The bool is false if there is none. It is always false for a full hash,
+// because a branch with the hash as its name must not replace the pinned commit.
 func lookup(refs storer.ReferenceStorer, ref string) (plumbing.Hash, string, bool) {
 	for _, name := range candidates(ref) {
 		if name.Validate() != nil {

@@ -97,8 +97,7 @@ func (r *remote) fromHistory(ctx context.Context, conn *connection, hash string)
 	return snapshot(objects, commit, "HEAD")
 }
 
-// A connection is a session with a server, and the references that the server
-// has.
+// A connection is a session with a server, and the references that the server has.
 type connection struct {
 	transport.UploadPackSession
 	refs         memory.ReferenceStorage
@@ -126,8 +125,7 @@ func (r *remote) dial(ctx context.Context) (*connection, error) {
 	return conn, nil
 }
 
-// close ends the session. Its error does not matter, because nothing was
-// written.
+// close ends the session. Its error does not matter, because nothing was written.
 func (c *connection) close() { _ = c.Close() }
 
 func (r *remote) client() transport.Transport {
@@ -140,9 +138,8 @@ func (r *remote) client() transport.Transport {
 	return githttp.NewClient(&http.Client{Transport: capped{limit: 2 * r.limit}})
 }
 
-// capped is the default HTTP transport, but limits responses to limit bytes.
-// go-git would read lists of references and errors to their end, whatever their
-// size.
+// capped is the default HTTP transport, but limits responses to limit bytes. go-git would
+// read lists of references and errors to their end, whatever their size.
 type capped struct {
 	limit int64
 }
