@@ -117,7 +117,7 @@ func (w *work) connect(ctx context.Context, mountFrom []name.Repository) (err er
 	return err
 }
 
-// finished returns the result of a push.
+// finished returns the Result after a push.
 func (w *work) finished() Result {
 	result := w.result
 	result.Traffic = w.traffic

@@ -75,7 +75,7 @@ type Request struct {
 	// crossplane.io/composition-resource-name has their name in the pipeline.
 	Observed []*unstructured.Unstructured
 	// Required are the cluster's objects that functions may require. Extra
-	// are objects that functions may require only in a response.
+	// are objects that functions may require in a response, but steps may not.
 	Required, Extra []*unstructured.Unstructured
 	// Credentials are the Secrets that steps of the pipeline refer to.
 	Credentials []*unstructured.Unstructured

@@ -91,7 +91,7 @@ var rules = []func(context.Context, content, *finder){
 }
 
 // A Rule finds problems in the objects of a package, without its metadata. Read
-// and Lint call it after their own rules. It returns early once ctx is done.
+// and Lint call it after their own rules. A Rule returns early once ctx is done.
 type Rule func(ctx context.Context, objects []Document) Problems
 
 // A Document is an object of a package and its YAML.

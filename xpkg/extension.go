@@ -75,7 +75,7 @@ func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, e
 	return layers, nil
 }
 
-// A reader reads folders below root, up to a number of bytes and entries.
+// A reader reads folders below root, until bytes or entries are used up.
 type reader struct {
 	ctx            context.Context
 	dir            string

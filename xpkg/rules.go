@@ -67,7 +67,7 @@ func (f *finder) dependencySource(at string, dep map[string]any) string {
 	if len(missing) == 0 {
 		named = append(named, "package")
 	}
-	// The control plane reads these fields in this order, after package.
+	// The control plane reads these fields in this order, after the field package.
 	for _, key := range []string{"configuration", "provider", "function"} {
 		if dep[key] != nil {
 			named = append(named, key)

@@ -46,7 +46,7 @@ type containerFlags struct {
 // accept the highest 32-bit number as an id.
 const maxMapRoot = math.MaxUint32 - 1 - 65535
 
-// containers returns the runner of containers. It returns an error for invalid
+// containers returns a runner that calls functions in containers. It returns an error for invalid
 // flags, and on systems without sandboxes.
 func (c *Cmd) containers(f containerFlags, term *terminal.Terminal, program terminal.Program) (sandbox.Containers, error) {
 	if runtime.GOOS != "linux" {

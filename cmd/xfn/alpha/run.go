@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// RunCmd runs one container.
+// RunCmd is xfn alpha run, which runs one container.
 type RunCmd struct {
 	Image string `arg:"" help:"Reference of an image, or an .xpkg file or a folder with an OCI layout."`
 	File  string `arg:"" optional:"" default:"-" help:"FunctionIO, or - for stdin. Default: ${default}."`

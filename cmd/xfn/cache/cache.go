@@ -27,7 +27,6 @@ Example:
 `
 }
 
-// A format is an output format.
 type format struct{ terminal.Format }
 
 // print prints a value in a machine-readable format, or as text.

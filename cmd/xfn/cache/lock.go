@@ -192,7 +192,7 @@ func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) 
 	}), nil
 }
 
-// resolve resolves the missing wants of a plan.
+// resolve resolves the wants that are missing in the lock file, and returns the new lock.
 func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program terminal.Program, plan lock.Plan) (_ *lock.Lock, err error) {
 	if len(plan.Missing) == 0 {
 		return &plan.Kept, nil
@@ -229,7 +229,7 @@ func (c *LockCmd) write(l *lock.Lock, before []byte) error {
 	return nil
 }
 
-// checked is the result of --check.
+// checked is the machine-readable result of xfn lock --check.
 type checked struct {
 	LockFile string       `json:"lockFile"`
 	UpToDate bool         `json:"upToDate"`

@@ -31,7 +31,7 @@ Example:
 `
 }
 
-// outcome is the machine-readable result.
+// outcome is the machine-readable result of xfn cache prune.
 type outcome struct {
 	Directory string    `json:"directory"`
 	DryRun    bool      `json:"dryRun"`

@@ -115,7 +115,7 @@ func (c *checker) finish(complete bool) error {
 	return nil
 }
 
-// checkOthers reports the files of the folder that belong to no XR.
+// checkOthers reports expected files in the folder that belong to none of the XRs.
 func (c *checker) checkOthers() error {
 	paths, err := filepath.Glob(filepath.Join(c.dir.path, "*."+c.flags.Format))
 	if err != nil {

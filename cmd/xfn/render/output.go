@@ -141,7 +141,7 @@ type allFatal struct {
 
 func (e *allFatal) Unwrap() error { return e.fatal }
 
-// An xrError is an error of the documents of one XR.
+// An xrError is an error about one XR, after which other XRs are still handled.
 type xrError struct{ error }
 
 func (e *xrError) Unwrap() error { return e.error }
@@ -166,7 +166,7 @@ func encode(format string, docs []map[string]any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// printer is a sink that prints.
+// printer is a sink that prints documents to stdout.
 type printer struct {
 	term   *terminal.Terminal
 	format string

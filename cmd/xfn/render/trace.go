@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// traceFlags select reports about the steps.
+// traceFlags select reports about the steps of pipelines.
 type traceFlags struct {
 	Trace     toFile `placeholder:"FILE" help:"Write what each step of the pipeline changed, to stderr or to a FILE (--trace=FILE)."`
 	TraceHTML string `name:"trace-html" placeholder:"FILE" help:"Write the same as an HTML page."`

@@ -94,7 +94,7 @@ func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p term
 	}
 }
 
-// fromDaemon copies an image from the engine to a temporary file.
+// fromDaemon copies an image from the Docker engine to a temporary file.
 func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program, img string) (_ *source, err error) {
 	engine, err := connect(ctx, p)
 	if err != nil {

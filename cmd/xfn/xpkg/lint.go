@@ -179,7 +179,7 @@ func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// summary describes the package.
+// summary describes the package: its kind, name, objects, platforms and layers.
 func (l lintResult) summary() string {
 	parts := []string{strings.TrimSpace(l.Kind + " " + l.Name), terminal.Count(l.Objects, "object")}
 	if l.Layers > 0 {
@@ -192,7 +192,7 @@ func (l lintResult) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// verdict counts the problems.
+// verdict returns the numbers of errors and warnings, or "nothing is wrong".
 func (l lintResult) verdict() string {
 	var counts []string
 	if l.Errors > 0 {

@@ -123,7 +123,7 @@ func (p *page) image(img inspect.Image, several bool) {
 	}
 }
 
-// meaning describes the mark of a layer.
+// meaning returns the mark of a package's layer with what the layer contains.
 func meaning(mark string) string {
 	switch mark {
 	case xpkg.BaseMark:

@@ -229,8 +229,7 @@ func connect(ctx context.Context, program terminal.Program) (*dockerengine.Engin
 	return dockerengine.Connect(ctx, dockerengine.FromEnviron(os.Environ()), program.UserAgent())
 }
 
-// load loads the image of a package file for the engine's platform into the
-// engine.
+// load loads the image of a package file into the Docker engine, for its platform.
 func load(ctx context.Context, term *terminal.Terminal, program terminal.Program, file, as string) (err error) {
 	tag, err := name.NewTag(as)
 	if err != nil {

@@ -45,7 +45,7 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 	return opts, nil
 }
 
-// pushed is the output of --format json.
+// pushed is the output of xfn xpkg push and copy with --format json.
 type pushed struct {
 	References []string `json:"references"`
 	Digest     string   `json:"digest"`

@@ -53,7 +53,7 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 	return c.print(term, ref, res)
 }
 
-// verified is the output of --format json.
+// verified is the output of xfn xpkg verify --format json.
 type verified struct {
 	Reference string   `json:"reference"`
 	Digest    string   `json:"digest"`
