@@ -18,13 +18,13 @@ type Input struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Environment is the value of a label of all composed resources.
+	// Environment is a label of all composed resources.
 	Environment string `json:"environment"`
 	// Sizes are the sizes of an App, by name.
 	Sizes map[string]Size `json:"sizes"`
 	// MaxMemory limits the requested memory of all replicas of an App.
 	MaxMemory *quantity.Quantity `json:"maxMemory,omitempty"`
-	// AllowFrom are further namespaces whose Pods can reach every App.
+	// AllowFrom are other namespaces whose Pods can reach every App.
 	AllowFrom []string `json:"allowFrom,omitempty"`
 }
 
