@@ -40,7 +40,7 @@ func (m Mux) RunFunction(ctx context.Context, name string, req *fnv1.RunFunction
 
 // A FatalError is a result of severity FATAL, which ends a pipeline.
 type FatalError struct {
-	// Step is the pipeline step, and Function the name of its function.
+	// Step is the name of the pipeline step, and Function that of its function.
 	Step, Function string
 	// Message is what the function reported.
 	Message string
@@ -54,7 +54,7 @@ func (e *FatalError) Error() string {
 type stepKey struct{}
 
 // WithStep returns a context with the name of the pipeline step that calls a
-// function. The engine passes such a context to Runners.
+// function. A render passes such a context to Runners.
 func WithStep(ctx context.Context, step string) context.Context {
 	return context.WithValue(ctx, stepKey{}, step)
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Limits of a template, unless Options has others.
+// Default limits of a template, which Options can change.
 const (
 	DefaultMaxFiles = 100_000
 	DefaultMaxBytes = 1 << 30
@@ -18,10 +18,10 @@ const (
 	maxNotes = 1 << 20
 )
 
-// Options say which template becomes which directory.
+// Options select the template and the directory to create from it.
 type Options struct {
-	// Name is the name of the package. A bundled template needs a
-	// Kubernetes name.
+	// Name is the name of the package. For a bundled template it must be
+	// valid as the name of a Kubernetes object.
 	Name string
 	// Template is a name in the catalogue of package templates, or the URL or path
 	// of a git repository. The protocols are https, http, ssh, git and file.
@@ -35,8 +35,8 @@ type Options struct {
 	// MaxBytes the bytes downloaded and the bytes written. Zero is the default.
 	MaxFiles int
 	MaxBytes int64
-	// Progress is called for each stage, with zero bytes, and as bytes are
-	// downloaded; total is 0 while it is unknown. It may be nil.
+	// Progress is called with zero bytes when a stage begins, and then as bytes are
+	// downloaded. total is 0 while it is unknown. Progress may be nil.
 	Progress func(text string, done, total int64)
 	// Warn is called with sentences about parts of the template that Init does not
 	// copy, and about links out of the directory. It may be nil.
@@ -49,8 +49,8 @@ type Result struct {
 	Name string
 	// Dir is the absolute path of the directory.
 	Dir string
-	// URL is the git URL or path without credentials, or "bundled:" and a
-	// name.
+	// URL is the URL or path of the git repository without credentials, or
+	// "bundled:" and the name of a bundled template.
 	URL string
 	// Commit is the full hash of the commit, empty for a bundled template.
 	Commit string
@@ -79,13 +79,13 @@ func (r Result) String() string {
 	return fmt.Sprintf("Initialized package %q in directory %q from %s", r.Name, r.Dir, source)
 }
 
-// find sets the notes and the script.
+// find sets Notes and Script to the text and the path of the template's files.
 func (r *Result) find(files []file) error {
 	for _, f := range files {
 		if f.path != "NOTES.txt" && f.path != "init.sh" {
 			continue
 		}
-		if !f.mode.IsRegular() { // It may be a link out of the directory.
+		if !f.mode.IsRegular() { // A link could lead to a file outside of the directory.
 			return fmt.Errorf("%s is not a regular file", f.path)
 		}
 		if f.path == "init.sh" {

@@ -42,8 +42,8 @@ func RunScript(ctx context.Context, res Result, stdin io.Reader, stdout, stderr 
 		"the files stay: correct the script and run it with the package's name and directory")
 }
 
-// onTerminal reports whether stdin is a terminal, which stops background
-// readers.
+// onTerminal reports whether stdin is a terminal. A terminal stops processes
+// that read from it in the background.
 func onTerminal(stdin io.Reader) bool {
 	f, ok := stdin.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -19,7 +19,8 @@ import (
 	"github.com/xfn-dev/xfn/templates"
 )
 
-// load reads the template that o names. It sets the origin in the Result.
+// load reads the template that o names. It returns its files, and a Result with
+// only the fields that describe its origin.
 func load(ctx context.Context, o Options) (Result, []file, error) {
 	t, known := templates.Lookup(o.Template)
 	switch {
@@ -34,7 +35,8 @@ func load(ctx context.Context, o Options) (Result, []file, error) {
 	return loadRepository(ctx, o.Template, o)
 }
 
-// isBareWord reports whether template can only be a short name.
+// isBareWord reports whether template can only be the short name of a template,
+// and not a path or URL.
 func isBareWord(template string) bool {
 	if strings.ContainsAny(template, `/\:`) {
 		return false
@@ -76,7 +78,8 @@ func loadRepository(ctx context.Context, from string, o Options) (Result, []file
 // label matches label names of RFC 1123 that begin with a letter.
 var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`) })
 
-// checkName returns an error unless name can be a Go module and a Kubernetes object.
+// checkName returns an error unless name can be both a Go module and the name
+// of a Kubernetes object.
 func checkName(name string) error {
 	if !label().MatchString(name) {
 		return hint.Wrap(fmt.Errorf("%q cannot name a function: the name must be a Kubernetes name and a Go module", name),
@@ -88,8 +91,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// goNames are the first elements of import paths of the standard library, and
-// words of the go command.
+// goNames cannot name a Go module. They are the first elements of import paths
+// of the standard library, and names that the go command reserves.
 var goNames = strings.Fields(`
 	all cmd go std tool work
 	archive arena bufio builtin bytes cmp compress container context crypto database
@@ -98,8 +101,7 @@ var goNames = strings.Fields(`
 	sort strconv strings structs sync syscall testing text time unicode unique
 	unsafe vendor weak`)
 
-// renamed returns the files of a bundled template with name for the
-// placeholder.
+// renamed returns the files of a bundled template, with the placeholder replaced by name.
 func renamed(from fs.FS, name string) ([]file, error) {
 	var files []file
 	err := fs.WalkDir(from, ".", func(at string, d fs.DirEntry, err error) error {

@@ -18,18 +18,18 @@ import (
 
 // A file is one entry of a template: a file, a folder or a symbolic link.
 type file struct {
-	// path is separated by slashes and local.
+	// path is relative to the template, and is separated by slashes.
 	path string
 	// mode is 0644 or 0755, fs.ModeDir or fs.ModeSymlink.
 	mode fs.FileMode
-	// size and open are for a file only.
+	// size and open are set only for regular files.
 	size int64
 	open func() (io.ReadCloser, error)
 	// link is the target of a symbolic link.
 	link string
 }
 
-// read returns the content of a file of up to most bytes.
+// read returns the content of a file. A file of more than most bytes is an error.
 func (f file) read(most int64) (string, error) {
 	if f.size > most {
 		return "", fmt.Errorf("it is longer than the %d bytes that are allowed", most)
@@ -59,7 +59,7 @@ type walker struct {
 	files               []file
 }
 
-// walk adds the entries of a tree, whose path is dir.
+// walk adds the entries of a git tree. dir is the path of the tree in the template.
 func (w *walker) walk(hash plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%q lies deeper than the %d folders that are allowed", dir, maxDepth)
@@ -138,8 +138,9 @@ func (w *walker) addBlob(hash plumbing.Hash, f file) error {
 	return nil
 }
 
-// checkEntry returns an error for names that are paths on some system, and for those
-// that some system reads as .git, because git runs its hooks and configuration.
+// checkEntry returns an error for names that some system reads as paths. It
+// also does for names that some system reads as .git, because git runs hooks
+// and configuration in such a folder.
 func checkEntry(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
 		return fmt.Errorf("%q is not a file name", name)
@@ -166,7 +167,7 @@ func isDotGit(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
 }
 
-// leadsOut reports whether a link leads out of the directory on any system.
+// leadsOut reports whether the target of a link is outside of the template on any system.
 func leadsOut(link file) bool {
 	to := strings.ReplaceAll(link.link, `\`, "/")
 	if path.IsAbs(to) || filepath.VolumeName(link.link) != "" {

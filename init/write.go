@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// staging is the folder of the files until all are written. It is in the directory
-// itself, so that both are on one file system.
+// staging is the folder that has the files until all are written. It is in the
+// destination directory, so that files can be renamed from one to the other.
 const staging = ".xfn-init.tmp"
 
 // checkEmpty returns an error if dir has an entry except the folder .git.
@@ -96,8 +96,8 @@ func (r Result) Undo() (err error) {
 	return nil
 }
 
-// makeDirs creates dir and its missing parents. It returns them, also with an
-// error.
+// makeDirs creates dir and its missing parents. It returns the directories that
+// it has created, also with an error.
 func makeDirs(dir string) (made []string, err error) {
 	var missing []string
 	for at := dir; ; at = filepath.Dir(at) {
@@ -132,7 +132,7 @@ func removeDirs(made []string) error {
 }
 
 // stage writes files below the staging folder. It writes links last, so that no file is
-// written through a link, even if the file system ignores differences of names.
+// written through a link, even if the file system treats different names as one.
 func stage(ctx context.Context, root *os.Root, files []file) (err error) {
 	into, err := root.OpenRoot(staging)
 	if err != nil {
@@ -155,7 +155,7 @@ func stage(ctx context.Context, root *os.Root, files []file) (err error) {
 	return nil
 }
 
-// create creates an entry with its mode, whatever the umask.
+// create creates a file, folder or link. Its mode does not depend on the umask.
 func create(into *os.Root, f file) error {
 	at := filepath.FromSlash(f.path)
 	switch f.mode {
@@ -190,8 +190,8 @@ func fill(w *os.File, f file) error {
 	return w.Chmod(f.mode)
 }
 
-// publish moves all staged entries to their places, or none. It replaces
-// nothing.
+// publish moves all staged entries to their places, or none. An existing file
+// is an error.
 func publish(ctx context.Context, root *os.Root, files []file) (err error) {
 	var moved []string
 	defer func() {

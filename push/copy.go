@@ -18,13 +18,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// CopyOptions say how to copy. The zero value works.
+// CopyOptions are the options of Copy. The zero value works.
 type CopyOptions struct {
-	// Options are the options of a push. Blobs are mounted from the source
-	// repository without naming it in MountFrom. SignKey adds a signature to the
-	// copied ones. Prove has no effect.
+	// Options are the options of a push. The source repository is always
+	// tried for mounting, and need not be in MountFrom. SignKey adds a
+	// signature to the copied ones. Prove has no effect.
 	Options
-	// NoSignatures does not copy what is attached to the artifact.
+	// NoSignatures leaves out everything that is attached to the artifact, also SBOMs.
 	NoSignatures bool
 }
 
@@ -75,7 +75,8 @@ func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) 
 	return result, nil
 }
 
-// copying is the state of a copy: the work of the artifact, and that of its attachments.
+// copying is the state of a copy: the work for the artifact, and that for each
+// attachment.
 type copying struct {
 	from    name.Reference
 	to      name.Tag
@@ -83,7 +84,7 @@ type copying struct {
 
 	*work
 	attached []*work
-	// lists are the referrers of each manifest that has any.
+	// lists has the referrers of each manifest, by the manifest's digest.
 	lists map[v1.Hash][]v1.Descriptor
 }
 
@@ -128,7 +129,7 @@ func (c *copying) do(ctx context.Context) error {
 	return client.Explain(c.to, c.pushManifests(ctx))
 }
 
-// attach copies the attachments. The artifact itself need not exist yet.
+// attach copies the attachments. It runs before the destination has the artifact itself.
 func (c *copying) attach(ctx context.Context) error {
 	for _, w := range c.attached {
 		w.to = c.work.to
@@ -148,8 +149,8 @@ func (c *copying) attach(ctx context.Context) error {
 	return nil
 }
 
-// list adds the referrers of a manifest to the fallback tag of a registry without the
-// referrers API: OCI distribution spec, "Referrers Tag Schema".
+// list adds the referrers of a manifest to the list at its fallback tag, if the registry
+// lacks the referrers API (OCI distribution spec, "Referrers Tag Schema").
 func (c *copying) list(ctx context.Context, subject v1.Hash, wanted []v1.Descriptor) error {
 	there, err := c.work.to.Referrers(ctx, subject)
 	if err != nil || there.Listed {
@@ -215,7 +216,8 @@ func (c *copying) findAttached(ctx context.Context, s *source) error {
 	return nil
 }
 
-// unseen returns the manifests that are not in seen, and adds them.
+// unseen returns the digests of the plan's manifests that are not in seen, and
+// adds them to seen.
 func (p *plan) unseen(seen map[v1.Hash]bool) (digests []v1.Hash) {
 	for _, m := range p.manifests {
 		if !seen[m.Digest] {
@@ -226,7 +228,8 @@ func (p *plan) unseen(seen map[v1.Hash]bool) (digests []v1.Hash) {
 	return digests
 }
 
-// attachedTo returns the work for the attachments of one manifest, and its referrers.
+// attachedTo returns the work for each attachment of a manifest, and the
+// manifest's referrers.
 func (c *copying) attachedTo(ctx context.Context, s *source, subject v1.Hash) (all []*work, referrers []v1.Descriptor, err error) {
 	add := func(reference string, optional bool) error {
 		m, err := s.manifest(ctx, reference)

@@ -21,12 +21,12 @@ type plan struct {
 	result Result
 	// blobs are the layers and configs of all images, each once.
 	blobs []remote.Blob
-	// layers are the layers among blobs, of an artifact of this machine.
+	// layers are the layers among blobs. They are set only for a local artifact.
 	layers []v1.Layer
-	// manifests are those of the package, each once: children before those that
-	// point at them, so that the last one is the package itself.
+	// manifests are the manifests of the package, each once. Children come
+	// before their index, so the last one is the package itself.
 	manifests []*oci.Manifest
-	// bases are the images that the package says it was made from.
+	// bases are the references of the base images in the package's annotations.
 	bases []string
 	// size is the total size of the blobs.
 	size int64
@@ -34,7 +34,7 @@ type plan struct {
 	seen map[v1.Hash]bool
 }
 
-// planOf returns the plan of an artifact of this machine.
+// planOf returns the plan of a local artifact.
 func planOf(ctx context.Context, a xpkg.Artifact) (*plan, error) {
 	images, err := xpkg.Images(a)
 	if err != nil {
@@ -98,8 +98,8 @@ func (p *plan) addImage(img v1.Image, m *oci.Manifest) error {
 	return nil
 }
 
-// addBlob returns false for a blob that is in the plan already, or need not be in
-// the registry.
+// addBlob adds a blob to the plan. It returns false if the plan has it already,
+// or if the blob is a non-distributable layer, which registries need not store.
 func (p *plan) addBlob(b remote.Blob) bool {
 	if p.seen[b.Digest] || oci.IsElsewhere(b.Descriptor) {
 		return false
@@ -110,12 +110,12 @@ func (p *plan) addBlob(b remote.Blob) bool {
 	return true
 }
 
-// opener opens bytes that are in memory.
+// opener returns a function that opens bytes in memory.
 func opener(content []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 }
 
-// prove checks that uncompressed layers have the diff IDs of their config.
+// prove checks that each uncompressed layer has the diff ID that its image config states.
 func (p *plan) prove(ctx context.Context, jobs int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(jobs)
@@ -128,9 +128,9 @@ func (p *plan) prove(ctx context.Context, jobs int) error {
 	return g.Wait()
 }
 
-// neighbors are the repositories beside repo that may have blobs of the
-// package: those that it was made from (OCI image spec, "Pre-Defined Annotation
-// Keys"), and others, as the caller names them.
+// neighbors returns other repositories of the registry that may have blobs of
+// the package: those of its base images (OCI image spec, "Pre-Defined
+// Annotation Keys"), and others, which the caller names.
 func (p *plan) neighbors(repo name.Repository, others []name.Repository) []name.Repository {
 	for _, base := range p.bases {
 		if !strings.HasPrefix(base, repo.RegistryStr()+"/") {

@@ -79,7 +79,7 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 // work is the state of a push.
 type work struct {
 	*plan
-	refs   []name.Reference // where the artifact goes, tags or its digest
+	refs   []name.Reference // the tags or the digest to push to
 	jobs   int
 	dry    bool
 	proves bool
@@ -88,12 +88,12 @@ type work struct {
 	to     *remote.Uploader
 	report func(done int64)
 
-	// mu guards what is counted.
+	// mu guards report, traffic, moving and ready.
 	mu      sync.Mutex
 	traffic Traffic
-	moving  int64  // bytes that were sent, also of incomplete blobs
-	ready   int    // blobs that are in the registry
-	moved   []bool // whether a tag is at the package
+	moving  int64  // bytes that were sent, including those of incomplete blobs
+	ready   int    // number of blobs that are in the registry
+	moved   []bool // for each of refs, whether it points to the package
 	signed  bool   // whether a signature by the key is in the registry
 	asked   int    // how many tags the registry was asked to write
 }
@@ -117,7 +117,7 @@ func (w *work) connect(ctx context.Context, mountFrom []name.Repository) (err er
 	return err
 }
 
-// finished returns the result of a push.
+// finished returns the Result after a push.
 func (w *work) finished() Result {
 	result := w.result
 	result.Traffic = w.traffic
@@ -141,7 +141,7 @@ func (w *work) uploadBlobs(ctx context.Context) error {
 		return err
 	}
 	if current {
-		w.traffic.Skipped = w.size // Registries refuse a manifest whose blobs are missing.
+		w.traffic.Skipped = w.size // A registry that has the manifest has its blobs, too.
 		return nil
 	}
 	if w.proves {
@@ -152,7 +152,8 @@ func (w *work) uploadBlobs(ctx context.Context) error {
 	return w.sendBlobs(ctx, w.to.Find)
 }
 
-// pushManifests pushes the manifests, after their blobs, and the signature.
+// pushManifests pushes the manifests and the signature. If the registry lacks a
+// blob that it has reported, pushManifests uploads all blobs and tries again.
 func (w *work) pushManifests(ctx context.Context) error {
 	if w.dry {
 		return w.sign(ctx)
@@ -161,7 +162,7 @@ func (w *work) pushManifests(ctx context.Context) error {
 	if !remote.LacksBlob(err) {
 		return err
 	}
-	// The registry reported blobs that it does not have.
+	// The registry has reported blobs that it lacks, so upload all.
 	w.traffic, w.moving, w.ready = Traffic{}, 0, 0
 	absent := func(context.Context, v1.Descriptor) (remote.Found, error) { return remote.Found{}, nil }
 	if err := w.sendBlobs(ctx, absent); err != nil {
@@ -170,8 +171,8 @@ func (w *work) pushManifests(ctx context.Context) error {
 	return w.tag(ctx)
 }
 
-// resolveTags finds the tags that are at the package already, and reports whether
-// there is one.
+// resolveTags finds out which tags point to the package already, and reports
+// whether one does.
 func (w *work) resolveTags(ctx context.Context) (bool, error) {
 	w.moved = make([]bool, len(w.refs))
 	for i, r := range w.refs {
@@ -184,7 +185,7 @@ func (w *work) resolveTags(ctx context.Context) (bool, error) {
 	return slices.Contains(w.moved, true), nil
 }
 
-// sendBlobs uploads or mounts all blobs, some at a time.
+// sendBlobs uploads or mounts the blobs that find does not find, up to w.jobs at a time.
 func (w *work) sendBlobs(ctx context.Context, find func(context.Context, v1.Descriptor) (remote.Found, error)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(w.jobs)
@@ -241,8 +242,8 @@ func (w *work) advance(n int64) {
 	}
 }
 
-// end reports the end, and nothing after it: a canceled request may still read its
-// body.
+// end reports complete progress if err is nil. After it nothing is reported,
+// although a canceled request may still read its body.
 func (w *work) end(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -283,10 +284,10 @@ func (w *work) tag(ctx context.Context) error {
 	return nil
 }
 
-// state describes what a failed push changed.
+// state describes what a failed push has changed, for its error.
 func (w *work) state(err error) string {
 	if w.moved == nil {
-		return "" // Nothing was changed.
+		return "" // The push failed before it changed anything.
 	}
 	text := w.arrived()
 	if w.key != nil && !w.signed {
@@ -305,8 +306,8 @@ func (w *work) state(err error) string {
 	return text
 }
 
-// arrived describes which blobs are known to be in the registry. The registry may
-// not have been asked for some of them yet.
+// arrived describes which blobs are known to be in the registry. A registry
+// that was not asked for all blobs may have more.
 func (w *work) arrived() string {
 	switch all := len(w.blobs); {
 	case slices.Contains(w.moved, true):
@@ -320,8 +321,8 @@ func (w *work) arrived() string {
 	}
 }
 
-// Options say how to push. The zero value works with registries that require no
-// credentials.
+// Options are the options of a push. The zero value works with registries that
+// require no credentials.
 type Options struct {
 	// Keychain finds the credentials of registries, such as
 	// authn.DefaultKeychain. Nil means anonymous access.
@@ -362,7 +363,7 @@ type Options struct {
 
 const defaultJobs = 4
 
-// complete sets the defaults and what is derived from the exported fields.
+// complete sets the defaults, and the unexported fields that depend on the exported ones.
 func (o *Options) complete() (err error) {
 	o.client = remote.From(o.Transport, o.Keychain)
 	o.Jobs = cmp.Or(o.Jobs, defaultJobs)

@@ -10,12 +10,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// sign adds a signature of the package to the existing ones, unless one is by the key
-// already. The caller has pushed the package by its digest, so that the repository
-// exists, and no tag yet.
+// sign adds a signature of the package to the existing ones, unless one is by
+// the key already. The caller must have pushed the package by its digest, so
+// that the repository exists, and must not have written a tag yet.
 //
-// Of two signatures of a digest at the same time, one may be lost, as with cosign: a
-// registry cannot append.
+// If two pushes sign the same digest at the same time, one signature may be lost, as with
+// cosign: registries can replace the list of signatures, but cannot append to it.
 func (w *work) sign(ctx context.Context) error {
 	if w.key == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// A source is a repository that is copied from.
+// A source is the repository that Copy reads from.
 type source struct {
 	client *remote.Client
 	ref    name.Reference
@@ -29,12 +29,13 @@ func (s *source) manifest(ctx context.Context, reference string) (remote.Manifes
 	return m, s.explain(reference, err)
 }
 
-// explain describes an error of the registry.
+// explain describes an error of the source registry about a tag or digest.
 func (s *source) explain(reference string, err error) error {
 	return s.client.Explain(referenceTo(s.ref.Context(), reference), err)
 }
 
-// plan reads all manifests of an artifact, of which m is the first.
+// plan reads all manifests of an artifact, beginning with m at the top, and
+// returns the plan to copy it.
 func (s *source) plan(ctx context.Context, m remote.Manifest) (*plan, error) {
 	p := &plan{seen: map[v1.Hash]bool{}}
 	walk := oci.Walk{
@@ -66,7 +67,7 @@ func (s *source) plan(ctx context.Context, m remote.Manifest) (*plan, error) {
 	return p, p.run(ctx, walk, top)
 }
 
-// addBlob adds a blob that is streamed from the source to the target.
+// addBlob adds a blob to p. Its bytes are read from the source while they are uploaded.
 func (s *source) addBlob(p *plan, desc v1.Descriptor) error {
 	sum, err := v1.Hasher(desc.Digest.Algorithm)
 	b := remote.Blob{Descriptor: desc, OpenAt: (&checked{source: s, desc: desc, sum: sum}).open}
@@ -77,35 +78,34 @@ func (s *source) addBlob(p *plan, desc v1.Descriptor) error {
 	return err
 }
 
-// isManifest reports whether an index's entry of this type is a manifest. Build
-// caches are indexes of layers.
+// isManifest reports whether an index entry with this media type is a manifest.
+// In the index of a build cache, entries are layers.
 func isManifest(t types.MediaType) bool {
 	const artifact = "application/vnd.oci.artifact.manifest.v1+json"
 	return t == "" || t == artifact || t.IsImage() || t.IsIndex() || t.IsSchema1()
 }
 
-// checked is a blob of a source. Each byte is added to its digest when it is read for
-// the first time. An upload that resumes may skip bytes or read them again; the
-// registry verifies the digest then, as the OCI distribution spec ("Pushing blobs")
-// requires.
+// checked is a blob of a source repository. Each byte is hashed when it is read for the
+// first time. An upload that resumes may skip bytes or read them again. Then the registry
+// verifies the digest, as the OCI distribution spec ("Pushing blobs") requires.
 type checked struct {
 	source *source
 	desc   v1.Descriptor
 
 	mu  sync.Mutex
 	sum hash.Hash
-	at  int64 // the number of bytes in sum
+	at  int64 // the number of bytes that sum has hashed
 }
 
-// open returns the bytes from offset from. Reading to the end of a blob with another
-// digest fails with a *oci.MismatchError. The digest is computed again when the blob
-// is opened from its start after that.
+// open returns the blob's bytes from an offset on. If the blob does not have
+// its digest, reading the end fails with a *oci.MismatchError. To compute the
+// digest again, open the blob from its start after that.
 func (c *checked) open(ctx context.Context, from int64) (io.ReadCloser, error) {
 	return &checkedReader{c, c.source.repo.Stream(ctx, c.desc, from), from}, nil
 }
 
-// add adds the bytes at pos to the digest. It fails at the end of a blob with another
-// digest.
+// add hashes those of the bytes at pos that are new. After the last byte, it
+// returns an error if the digest is wrong.
 func (c *checked) add(p []byte, pos int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,8 +132,8 @@ type checkedReader struct {
 	pos    int64
 }
 
-// Read implements io.Reader. It never returns the last bytes of a blob with another
-// digest.
+// Read implements io.Reader. It does not return the last bytes of a blob with a
+// wrong digest.
 func (r *checkedReader) Read(p []byte) (int, error) {
 	n, err := r.stream.Read(p)
 	if err := r.add(p[:n], r.pos); err != nil {

@@ -26,7 +26,7 @@ const (
 	Classic Profile = "classic"
 	// V1_20 is the render of Crossplane v1.15 to v1.20.
 	V1_20 Profile = "v1.20"
-	// V1_14 is the render of Crossplane v1.14, the first version that had one.
+	// V1_14 is the render of Crossplane v1.14, the first version with that command.
 	V1_14 Profile = "v1.14"
 	// Alpha is the reconciler of Crossplane v1.11 to v1.13, whose functions are
 	// containers. Render does not support it; the xfn command does.
@@ -63,19 +63,19 @@ var ErrNoSpec = errors.New("the composite resource has no spec to show in full")
 // A FatalError is a FATAL result of a function.
 type FatalError = function.FatalError
 
-// A Request is what to render. Render changes nothing in it.
+// A Request is the input of Render, which does not change it.
 type Request struct {
 	// Profile is the version of Crossplane to imitate. Empty is V2.
 	Profile Profile
 	// XR is the composite resource, with the defaults of its XRD applied.
 	XR *unstructured.Unstructured
-	// Composition composes for the XR. It must be of mode Pipeline.
+	// Composition is the Composition of the XR. It must be of mode Pipeline.
 	Composition *apiextv1.Composition
 	// Observed are the composed resources that exist. The annotation
 	// crossplane.io/composition-resource-name has their name in the pipeline.
 	Observed []*unstructured.Unstructured
-	// Required are the objects of the cluster that functions may require.
-	// Extra are objects that only the responses of functions may require.
+	// Required are the cluster's objects that functions may require. Extra
+	// are objects that functions may require in a response, but steps may not.
 	Required, Extra []*unstructured.Unstructured
 	// Credentials are the Secrets that steps of the pipeline refer to.
 	Credentials []*unstructured.Unstructured
@@ -87,8 +87,8 @@ type Request struct {
 	Legacy bool
 	// Context is the context of the first function's request. It may be nil.
 	Context *structpb.Struct
-	// Full returns the XR with all fields of the request's. Otherwise the XR
-	// has its identity and status only.
+	// Full includes all fields of the request's XR in the result. Otherwise
+	// the resulting XR has its identity and status only.
 	Full bool
 }
 
@@ -102,16 +102,16 @@ func (r Request) input() reconciler.Input {
 
 // A Result is the output of a render, as documents that can be printed.
 type Result struct {
-	// XR is the composite resource: its identity and status, or Full if
-	// Request.Full is set. Full is nil if the profile cannot show it.
+	// XR is the resulting composite resource: its identity and status, or Full if
+	// Request.Full is set. Full is nil if the profile cannot show all fields.
 	XR, Full map[string]any
 	// Composed are the composed resources, sorted by their name in the pipeline.
 	Composed []map[string]any
 	// Results are what functions and the engine reported, in order.
 	Results []map[string]any
-	// Context is the document of the context that the last function returned.
-	// It is printed if HasContext is true; in profile Classic it may be nil
-	// then, which prints as "null".
+	// Context is the context that the last function returned, as a
+	// document. It is set if HasContext is true. In profile Classic it may
+	// be nil even then, which prints as "null".
 	Context    map[string]any
 	HasContext bool
 	// ConnectionDetails has the XR's connection details in base64.
@@ -142,7 +142,7 @@ func (r *Result) Documents(include Include) []map[string]any {
 	return docs
 }
 
-// Render runs the Composition's pipeline for the XR. It calls functions by run.
+// Render runs the Composition's pipeline for the XR. It calls functions with run.
 //
 // It returns a *FatalError for a FATAL result of a function, and ErrNoSpec in
 // the profiles before V2 if Full is set and the XR has no spec.

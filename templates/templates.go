@@ -17,9 +17,9 @@ var goFunction embed.FS
 
 // A Template is a package template. It has either a URL or Files.
 type Template struct {
-	// Name is its short name.
+	// Name is the short name of the template.
 	Name string
-	// URL is the URL of its git repository.
+	// URL is the URL of the template's git repository.
 	URL string
 	// Files are the files of a bundled template. Placeholder stands for the
 	// package's name in paths and texts, and the ending ".tmpl" is to be removed
@@ -58,7 +58,7 @@ func catalogue() []Template {
 	}
 }
 
-// folder is fs.Sub for a name that is a valid path.
+// folder is fs.Sub for a valid path, with which fs.Sub cannot fail.
 func folder(files embed.FS, name string) fs.FS {
 	sub, err := fs.Sub(files, name)
 	if err != nil {

@@ -41,12 +41,11 @@ type Case struct {
 	// exist. The annotation crossplane.io/composition-resource-name has their
 	// name in the pipeline.
 	Observed []string
-	// Required are paths of files or folders with the resources of the cluster
-	// that functions may require, and Credentials those with the Secrets of
-	// steps.
+	// Required are paths of files or folders with the cluster's resources that functions
+	// may require. Credentials are paths of those with the Secrets that steps refer to.
 	Required, Credentials []string
-	// Context is the context of the first request, of the values that
-	// structpb.NewStruct supports.
+	// Context is the context in the first function's request. Its values
+	// are of types that structpb.NewStruct supports.
 	Context map[string]any
 	// Profile is the version of Crossplane to imitate. Empty is render.V2.
 	Profile render.Profile
@@ -178,8 +177,8 @@ func (c Case) functions(req render.Request) (function.Mux, error) {
 	return mux, nil
 }
 
-// runner calls a function as a gRPC server would: what one side changes in a
-// message after the call does not reach the other.
+// runner returns a Runner that calls fn. As over gRPC, request and response are copied:
+// the caller does not see later changes by fn, nor fn those by the caller.
 func runner(fn fnv1.FunctionRunnerServiceServer) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := fn.RunFunction(ctx, proto.CloneOf(req))
@@ -190,8 +189,8 @@ func runner(fn fnv1.FunctionRunnerServiceServer) function.Runner {
 	})
 }
 
-// record keeps the results of the last call of each step: a function that requires
-// resources is called again when it has them.
+// record returns a Runner that stores the results of each step in into. The last call of
+// a step counts, because a function that requires resources is called again with them.
 func record(r function.Runner, into map[string][]*fnv1.Result) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := r.RunFunction(ctx, name, req)

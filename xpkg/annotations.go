@@ -22,9 +22,9 @@ const (
 	metaPrefix = "meta.crossplane.io/"
 )
 
-// ociKeys maps keys of the package metadata to OCI's, without their prefixes
-// (OCI image spec, "Pre-Defined Annotation Keys"; xpkg specification, "Object
-// Annotations").
+// ociKeys maps annotation keys of the package metadata to those of OCI, both
+// without their prefixes (OCI image spec, "Pre-Defined Annotation Keys"; xpkg
+// specification, "Object Annotations").
 var ociKeys = map[string]string{
 	"source":      "source",
 	"license":     "licenses",
@@ -32,8 +32,8 @@ var ociKeys = map[string]string{
 	"maintainer":  "authors",
 }
 
-// annotations returns those of the metadata and of opts. A readme that is not a
-// URL has no key in OCI, and is only in package.yaml.
+// annotations returns the annotations of an image, from the package metadata and opts. A
+// readme that is not a URL has no annotation; it is only in package.yaml.
 func annotations(pkg *Package, opts BuildOptions) (map[string]string, error) {
 	all := map[string]string{}
 	set := func(key, value string) {
@@ -63,7 +63,7 @@ func isURL(s string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && !strings.ContainsAny(s, " \t\n")
 }
 
-// sharedAnnotations returns the annotations that all images have.
+// sharedAnnotations returns the annotations that are the same in all images.
 func sharedAnnotations(images []PlatformImage) (map[string]string, error) {
 	var shared map[string]string
 	for i, img := range images {
@@ -82,8 +82,8 @@ func sharedAnnotations(images []PlatformImage) (map[string]string, error) {
 	return shared, nil
 }
 
-// checkManifest returns an error for a manifest that registries refuse (OCI
-// distribution spec, "Pushing Manifests").
+// checkManifest returns an error for a manifest that is too large for
+// registries (OCI distribution spec, "Pushing Manifests").
 func checkManifest(a oci.Artifact) error {
 	size, err := a.Size()
 	if err != nil {
@@ -106,8 +106,8 @@ func annotationsOf(data map[string]any) map[string]string {
 }
 
 // Annotate returns a with annotations on each image, and on the index if a is
-// one. They replace those with the same key. Attestations and other artifacts
-// do not change.
+// one. They replace existing annotations with the same key. Attestations and
+// other artifacts do not change.
 func Annotate(a Artifact, annotations map[string]string) (Artifact, error) {
 	if len(annotations) == 0 {
 		return a, nil
@@ -148,8 +148,8 @@ func merge(old, with map[string]string) map[string]string {
 	return all
 }
 
-// annotateIndex returns an index of the annotated children, with all its other
-// fields.
+// annotateIndex returns idx with annotations on it and its children. All other
+// fields stay the same.
 func annotateIndex(idx v1.ImageIndex, annotations map[string]string, depth int) (oci.Artifact, error) {
 	m, manifestErr := idx.IndexManifest()
 	raw, err := idx.RawManifest()

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// Annotation is the key of the marks of layers. In the labels of a config, ":"
-	// and the layer's digest follow it.
+	// Annotation is the key of the annotation that marks a layer. The image config
+	// repeats each mark in a label: its key is Annotation, ":" and the layer's digest.
 	Annotation = archive.Mark
 	// BaseMark is the mark of the layer with package.yaml.
 	BaseMark = "base"
@@ -30,7 +30,7 @@ const (
 	examplesFile = ".up/examples.yaml"
 )
 
-// anyPlatform is the platform of a package that does not depend on one.
+// anyPlatform is the platform in the config of a package without a runtime.
 var anyPlatform = map[string]any{"os": "linux", "architecture": "amd64"}
 
 // BuildOptions are the options of Build.
@@ -38,8 +38,8 @@ type BuildOptions struct {
 	// Created is the creation time of the package and its own layers, by
 	// default the Unix epoch.
 	Created time.Time
-	// Annotations of each image and of the index replace those of the
-	// metadata.
+	// Annotations are set on each image and on the index. They replace
+	// those from the package metadata.
 	Annotations map[string]string
 	// Extensions are layers that the control plane does not read.
 	Extensions []ExtensionLayer
@@ -96,7 +96,7 @@ func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, erro
 }
 
 // embed adds a package to a runtime image. If the runtime has no os or architecture,
-// embed sets that of a package without a runtime, and the result's Platform is nil.
+// embed sets that of anyPlatform, and the Platform of the result is nil.
 func embed(runtime v1.Image, own []ExtensionLayer, opts BuildOptions) (img PlatformImage, err error) {
 	base, err := partsOf(runtime)
 	if err != nil {
@@ -135,12 +135,13 @@ func fileLayer(name string, data []byte) (v1.Layer, error) {
 type parts struct {
 	oci.Parts
 	config map[string]any
-	// annotations are those of the manifest that name the base image.
+	// annotations are the annotations of the runtime's manifest about its base image.
 	annotations map[string]string
 }
 
-// partsOf returns the parts of a runtime image. A package is an error: the result
-// would have two base layers, and the control plane would read the first.
+// partsOf returns the parts of a runtime image. An image that is a package
+// already is an error: the result would have two base layers, and the control
+// plane would read the first.
 func partsOf(runtime v1.Image) (p parts, err error) {
 	if p.Parts, err = oci.PartsOf(runtime); err != nil {
 		return p, err
@@ -164,7 +165,7 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 	return p, nil
 }
 
-// compose adds layers to base, whose names are their marks.
+// compose adds the layers own to base. The name of each is its mark.
 func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, error) {
 	created := opts.Created.UTC().Format(time.RFC3339)
 	config := maps.Clone(base.config)

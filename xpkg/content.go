@@ -22,7 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// content is the decoded documents of a package, without those that failed.
+// content has the decoded documents of a package, without those that cannot be decoded.
 type content struct {
 	// meta is the first package metadata object, or the zero value.
 	meta decoded
@@ -38,9 +38,9 @@ func (c content) yaml() []byte {
 	return bytes.Join(append(parts, nil), []byte("---\n"))
 }
 
-// assemble finds the one metadata object of a package and checks that this kind of
-// package can contain the other objects. Problems name the package by where. If
-// broken, metadata may be among the documents that could not be decoded.
+// assemble finds the one metadata object of a package, and checks that this kind of
+// package can contain the other objects. In problems, where names the package. If broken
+// is true, missing metadata is no problem: a document that was not decoded may be it.
 func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	var c content
 	var metas []decoded
@@ -91,15 +91,15 @@ var rules = []func(context.Context, content, *finder){
 }
 
 // A Rule finds problems in the objects of a package, without its metadata. Read
-// and Lint call it after their own rules. It returns early once ctx is done.
+// and Lint call it after their own rules. A Rule returns early once ctx is done.
 type Rule func(ctx context.Context, objects []Document) Problems
 
 // A Document is an object of a package and its YAML.
 type Document struct {
 	Object
-	// Text is the YAML document without its "---" line, and TextLine the line of
-	// the file on which Text begins. It may begin with comments, so that Line is
-	// the same or later.
+	// Text is the YAML document without its "---" line, and TextLine the
+	// line of the file on which Text begins. If Text begins with comments,
+	// the object's Line is later than TextLine.
 	Text     []byte
 	TextLine int
 }
@@ -125,17 +125,17 @@ func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
 	return f.found, nil
 }
 
-// A finder collects problems with fields of one document after the other.
+// A finder collects problems with fields, of one document at a time.
 type finder struct {
 	found Problems
 	doc   manifest.Document
 	lines *manifest.Lines
 }
 
-// in sets the document of the next problems.
+// in sets the document that the next problems are about.
 func (f *finder) in(d decoded) { f.doc, f.lines = d.doc, nil }
 
-// add adds a problem with a field, which is not refused.
+// add adds a problem with a field of the document. Its Refused is false.
 func (f *finder) add(rule, field, hint, text string, args ...any) {
 	if f.lines == nil {
 		lines := f.doc.Lines()
@@ -174,8 +174,8 @@ const (
 
 type typeMeta struct{ apiVersion, kind string }
 
-// A kind is a Go type, which determines the encoding, and the kinds of package
-// that can contain it.
+// A kind describes a Kubernetes kind: the Go type that encodes it, and the
+// kinds of package that can contain it.
 type kind struct {
 	new func() any
 	in  []string
@@ -185,7 +185,7 @@ func of[T any](in ...string) kind {
 	return kind{new: func() any { return new(T) }, in: in}
 }
 
-// kinds are the types that the v2 control plane decodes from packages.
+// kinds are the kinds that the control plane of Crossplane v2 reads from packages.
 var kinds = map[typeMeta]kind{
 	{metaGroup + "/v1", function}:            of[metav1.Function](function),
 	{metaGroup + "/v1beta1", function}:       of[metav1beta1.Function](function),

@@ -25,7 +25,7 @@ import (
 
 const hintIgnore = string("keep the package's files in a directory of their own, name that of examples with " + hint.ExamplesRoot + ", or leave others out with " + hint.Ignore)
 
-// A decoded is an object of a package, or an example.
+// A decoded is a decoded document: an object of a package, or an example.
 type decoded struct {
 	Object
 	doc  manifest.Document
@@ -34,7 +34,7 @@ type decoded struct {
 	yaml []byte
 }
 
-// problem returns a problem with the place and the hint of err.
+// problem returns err as a refused problem, with its line and its hint.
 func problem(rule string, doc manifest.Document, err error) Problem {
 	p := Problem{Rule: rule, Refused: true, Path: doc.Path, Text: err.Error(), Hint: string(hint.Of(err))}
 	var at *manifest.Error
@@ -48,10 +48,10 @@ func problem(rule string, doc manifest.Document, err error) Problem {
 // MiB.
 const maxDocument = 80 << 20
 
-// documents splits a file. Problems are invalid separators, and text after the
-// end of a document, which YAML readers ignore.
+// documents splits a file into YAML documents. Problems are invalid separators,
+// and text after the end of a document, which YAML readers ignore.
 func documents(path string, data []byte) ([]manifest.Document, Problems) {
-	// Some YAML readers accept UTF-16, but package.yaml is made of many files.
+	// Some YAML readers accept UTF-16, but package.yaml joins files of one encoding.
 	if bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe")) {
 		return nil, Problems{{Rule: "syntax", Refused: true, Path: path, Line: 1, Text: "the file is UTF-16, and not UTF-8", Hint: "save it as UTF-8"}}
 	}
@@ -77,7 +77,7 @@ func documents(path string, data []byte) ([]manifest.Document, Problems) {
 }
 
 // cutEnd cuts doc at its end line "..." (YAML 1.1, section 4.3.3). Text after
-// it is a problem.
+// that line is reported as a problem.
 func cutEnd(doc manifest.Document) (manifest.Document, Problems) {
 	at, line := 0, doc.Line
 	for l := range bytes.Lines(doc.Text) {
@@ -99,8 +99,8 @@ func contentLost(doc manifest.Document, line int, text string) Problem {
 	return Problem{Rule: "content-after-end", Path: doc.Path, Line: line, Text: text, Hint: `begin each document with "---"`}
 }
 
-// decode decodes a document into its Go type and encodes it again for package.yaml.
-// It returns false if that fails; then one of the problems is refused.
+// decode decodes a document into its Go type and encodes it again for package.yaml. If
+// that fails, ok is false, and one of the problems has Refused set.
 func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	d, in, found := read(doc)
 	if in == nil {
@@ -148,7 +148,8 @@ func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	return d, false, append(found, p)
 }
 
-// read returns the object of a document and its JSON, or nil.
+// read returns the object of a document and its JSON. The JSON is nil if the
+// document cannot be read.
 func read(doc manifest.Document) (d decoded, in []byte, found Problems) {
 	d.doc = doc
 	if in, found = toJSON(doc); in == nil {
@@ -161,14 +162,13 @@ func read(doc manifest.Document) (d decoded, in []byte, found Problems) {
 	return d, in, found
 }
 
-// refused returns a problem with the whole object.
+// refused returns a problem with the whole object, with Refused set.
 func (d decoded) refused(rule, text, hint string) Problem {
 	return Problem{Rule: rule, Refused: true, Path: d.Path, Line: d.Line, Text: text, Hint: hint}
 }
 
-// toJSON returns the first object of a document as the control plane reads it,
-// or nil. Problems are what YAML readers ignore: duplicate keys and further
-// objects.
+// toJSON returns the first object of a document as the control plane reads it, or nil. It
+// reports duplicate keys and further objects, which YAML readers ignore.
 func toJSON(doc manifest.Document) ([]byte, Problems) {
 	in, strict := yaml.YAMLToJSONStrict(doc.Text)
 	var found Problems
@@ -188,8 +188,8 @@ func toJSON(doc manifest.Document) ([]byte, Problems) {
 
 var keyTwice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *line (\d+): (key .*) in map$`) })
 
-// keysTwice returns a problem for each duplicate key in a strict reader's
-// error.
+// keysTwice returns a problem for each duplicate key that strict, the error of
+// a strict YAML reader, names.
 func keysTwice(doc manifest.Document, strict error) Problems {
 	var found Problems
 	for _, m := range keyTwice().FindAllStringSubmatch(strict.Error(), -1) {
@@ -209,12 +209,12 @@ func keysTwice(doc manifest.Document, strict error) Problems {
 	return found
 }
 
-// keysOnly matches a document that begins with a key, after which only keys can
-// follow.
+// keysOnly matches a document that begins with a key in the first column. After
+// it, only a directive can begin a second object.
 var keysOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`) })
 
-// secondObject returns the line of text after the first object, which may
-// follow one in flow style, an indented one or a directive, or 0.
+// secondObject returns the line of text after the first object, or 0. Such text
+// can follow an object in flow style, an indented object or a directive.
 func secondObject(doc manifest.Document) int {
 	if keysOnly().Match(doc.Text) && !bytes.Contains(doc.Text, []byte("\n%")) {
 		return 0
@@ -227,7 +227,7 @@ func secondObject(doc manifest.Document) int {
 	return doc.Line + max(second.Line, 1) - 1
 }
 
-// identify returns the type, name and place of an object.
+// identify returns the apiVersion, kind, name and position of an object.
 func identify(doc manifest.Document, data map[string]any) (Object, error) {
 	o := Object{
 		Path: doc.Path, Line: doc.FirstLine(),
@@ -247,8 +247,8 @@ func identify(doc manifest.Document, data map[string]any) (Object, error) {
 	return o, hint.Wrap(&manifest.Error{Path: doc.Path, Line: o.Line, Err: err}, hintIgnore)
 }
 
-// lostFields returns the fields that out lacks, the JSON of the Go type:
-// unknown fields, and those that types with their own decoder drop.
+// lostFields reports fields that are not in out, the JSON of the object's Go
+// type: unknown fields, and those that types with their own decoder drop.
 func (d decoded) lostFields(unknown []error, out []byte) Problems {
 	var kept any
 	if err := json.Unmarshal(out, &kept); err != nil {
@@ -269,7 +269,7 @@ func (d decoded) lostFields(unknown []error, out []byte) Problems {
 	return f.found
 }
 
-// lost adds the fields of in that out lacks to paths, except empty ones.
+// lost adds to paths each field that in has and out lacks, unless its value is empty.
 func lost(path string, in, out any, paths map[string]bool) {
 	switch in := in.(type) {
 	case map[string]any:
@@ -313,14 +313,14 @@ func empty(v any) bool {
 	}
 }
 
-// wrongType describes a value of another type than its field in the words of
-// YAML.
+// wrongType describes a value of another type than its field. It names the
+// types of YAML instead of those of Go.
 func (d decoded) wrongType(err error) Problem {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
 		return d.refused("wrong-type", strings.TrimPrefix(err.Error(), "json: "), "")
 	}
-	// The path has the names of embedded Go structs, too.
+	// t.Field also names embedded Go structs, which YAML does not have.
 	parts := slices.DeleteFunc(strings.Split(t.Field, "."), func(p string) bool {
 		return p != "" && unicode.IsUpper(rune(p[0]))
 	})
@@ -335,7 +335,7 @@ func (d decoded) wrongType(err error) Problem {
 	return p
 }
 
-// article returns the YAML name of a kind of Go or JSON values.
+// article returns the YAML name of a Go or JSON type, with an article.
 func article(kind string) string {
 	switch kind {
 	case "object", "struct", "map":

@@ -22,11 +22,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// Limits of all folders, because clients pull the layers, which are made in
-// memory.
+// Limits of all extension folders together, because clients pull their layers,
+// and Build has them in memory.
 const (
-	// maxFolders leaves the runtime most of the 125 layers that engines
-	// stack.
+	// maxFolders limits the folders: engines stack at most 125 layers, and
+	// the runtime needs most of them.
 	maxFolders = 32
 	maxBytes   = 64 << 20
 	maxEntries = 10_000
@@ -48,9 +48,9 @@ var folderName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // "icons/icon.svg". Owners and times are zero; folders have mode 0755, files
 // 0644. A link to a file in dir becomes that file.
 //
-// Errors are other files and links in dir, the marks of a package's own layers,
-// names that delete files (OCI image spec, "Whiteouts"), files named
-// package.yaml, and more than 64 MiB or 10,000 files in all.
+// It returns an error for other files and links in dir, the marks of a
+// package's own layers, names that delete files (OCI image spec, "Whiteouts"),
+// files named package.yaml, and more than 64 MiB or 10,000 files in all.
 func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, err error) {
 	root, err := os.OpenRoot(dir)
 	var entries []fs.DirEntry
@@ -75,7 +75,7 @@ func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, e
 	return layers, nil
 }
 
-// A reader reads folders below root, up to a number of bytes and entries.
+// A reader reads folders below root, until bytes or entries are used up.
 type reader struct {
 	ctx            context.Context
 	dir            string
@@ -161,7 +161,7 @@ var systemFolders = []string{
 }
 
 // checkOverlay returns an error for extensions that would hide a folder of the
-// runtime: a system folder, or that of the command or working directory.
+// runtime: a system folder, or one with the command or working directory.
 func checkOverlay(config map[string]any, extensions []ExtensionLayer) error {
 	settings := object(config, "config")
 	taken := slices.Clone(systemFolders)

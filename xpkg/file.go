@@ -38,10 +38,9 @@ type File struct {
 // Close closes the file. The artifact's layers cannot be read after it.
 func (f *File) Close() error { return f.file.Close() }
 
-// Open opens an .xpkg file that WriteFile or the crossplane CLI wrote. It
-// restores the annotations of layers from the labels of the image config, as
-// files of the CLI need. A file without a package is an error. Errors name the
-// file.
+// Open opens an .xpkg file that WriteFile or the crossplane CLI wrote. It restores the
+// annotations of layers from the labels of the image config, because files of the CLI
+// lack them. A file without a package is an error. Errors name the file.
 func Open(ctx context.Context, path string) (*File, error) {
 	f, err := OpenImage(ctx, path)
 	if err != nil {
@@ -103,11 +102,10 @@ func AnnotateLayers(img v1.Image) (v1.Image, error) {
 	return oci.Assemble(p.Config, descs, p.Layers...)
 }
 
-// WriteFile writes a as an .xpkg file: one tar that is an OCI image layout and
-// a Docker archive. The same artifact gives the same bytes. The file is
-// complete or absent, and has mode 0644; WriteFile also writes to a device or
-// pipe. The layers of a may be in that file, except on Windows while it is
-// open.
+// WriteFile writes a as an .xpkg file: one tar that is an OCI image layout and a Docker
+// archive. The same artifact gives the same bytes. The file is complete or absent, and
+// has mode 0644; WriteFile also writes to a device or pipe. WriteFile can replace the
+// file from which a was opened, but not on Windows.
 //
 // report gets the written bytes of blobs and their total. It may be nil.
 func WriteFile(ctx context.Context, path string, a Artifact, report func(text string, done, total int64)) error {
@@ -157,8 +155,8 @@ func Split(a Artifact, path func(Artifact) (string, error)) ([]Target, error) {
 	return targets, nil
 }
 
-// suffix returns an image's platform, which may have any characters, for a file
-// name.
+// suffix returns an image's platform as a part of a file name. The platform in
+// a config may have any characters.
 func suffix(i PlatformImage) string {
 	parts := append([]string{i.Platform.OS, i.Platform.Architecture, i.Platform.Variant, i.Platform.OSVersion}, i.Platform.OSFeatures...)
 	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })

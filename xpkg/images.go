@@ -15,7 +15,7 @@ import (
 
 // A PlatformImage is a package's image for a platform.
 type PlatformImage struct {
-	// Platform is that of the config, or nil if the config has no os or no
+	// Platform is the platform in the config. It is nil if the config has no os or no
 	// architecture, as in packages without a runtime from other tools.
 	Platform *v1.Platform
 	Image    v1.Image
@@ -82,13 +82,13 @@ func platformOf(img v1.Image) (*v1.Platform, error) {
 	return &p, nil
 }
 
-// samePlatform finds two images for one platform. All must have one.
+// samePlatform finds two images for one platform. Each image must have a platform.
 func samePlatform(images []PlatformImage) (a, b int, found bool) {
 	seen := map[string]int{}
 	for i, img := range images {
 		p := *img.Platform
 		if p.Architecture == "arm64" && p.Variant == "v8" {
-			p.Variant = "" // The only variant, which is often left out.
+			p.Variant = "" // arm64 has only this variant, which is often left out.
 		}
 		key := p.String() + " " + strings.Join(p.OSFeatures, " ")
 		if first, ok := seen[key]; ok {
@@ -136,8 +136,8 @@ func Join(ctx context.Context, files []Target) (Artifact, error) {
 		return files[0].Artifact, nil
 	}
 	var images []PlatformImage
-	var paths []string // of images
-	var first string   // is the kind and name of the first package.
+	var paths []string // paths of the files, one for each image
+	var first string   // kind and name of the first package
 	for _, f := range files {
 		found, err := Images(f.Artifact)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // A Report is the result of Lint.
 type Report struct {
-	// Meta is the package metadata, or empty.
+	// Meta is the package metadata, or the zero value.
 	Meta Object
 	// Objects and Examples count the other objects and the examples.
 	Objects, Examples int
@@ -32,11 +32,10 @@ type Report struct {
 	Problems Problems
 }
 
-// Lint checks a built package. It reads all layers, up to 64 GiB uncompressed,
-// and verifies their digests and diff IDs. It applies the rules of Read and
-// other rules to the package.yaml and the .up/examples.yaml of the images,
-// which are the paths of problems. Lint returns an error only if the artifact
-// cannot be read.
+// Lint checks a built package. It reads all layers, up to 64 GiB uncompressed, and
+// verifies their digests and diff IDs. It applies the rules of Read, and others, to the
+// package.yaml and .up/examples.yaml of the images. Problems have these names as their
+// paths. Lint returns an error only if the artifact cannot be read.
 //
 // report gets the bytes of layers that Lint has read and their total. It may be
 // nil.
@@ -99,9 +98,9 @@ const maxLint = 64 << 30
 // NeedsRuntime reports whether packages of a kind need a runtime image.
 func NeedsRuntime(kind string) bool { return kind == function || kind == provider }
 
-// CheckRuntimes returns the problems of the runtime images for a package of a
-// kind: one for a Configuration, none for Linux, and several without
-// linux/amd64.
+// CheckRuntimes returns the problems of a package's runtime images: a
+// Configuration with any, images of which none is for Linux, and several images
+// of which none is for linux/amd64.
 func CheckRuntimes(kind string, runtimes []v1.Image) (Problems, error) {
 	var l linter
 	images := make([]PlatformImage, len(runtimes))
@@ -131,8 +130,7 @@ func (l *linter) runtimes(kind string, images []PlatformImage) {
 
 func isLinux(i PlatformImage) bool { return i.Platform != nil && i.Platform.OS == "linux" }
 
-// lacksAMD64 finds an index without linux/amd64, which every control plane
-// reads.
+// lacksAMD64 reports images without one for linux/amd64, which every control plane reads.
 func (l *linter) lacksAMD64(images []PlatformImage) {
 	amd64 := func(i PlatformImage) bool { return isLinux(i) && i.Platform.Architecture == "amd64" }
 	if len(images) > 0 && !slices.ContainsFunc(images, amd64) {
@@ -140,7 +138,8 @@ func (l *linter) lacksAMD64(images []PlatformImage) {
 	}
 }
 
-// index finds platforms that an index repeats, lacks, or states wrongly.
+// index reports images in an index without a platform, two for one platform,
+// and platforms that differ from the config.
 func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 	l.lacksAMD64(images)
 	if i := slices.IndexFunc(images, func(i PlatformImage) bool { return i.Platform == nil }); i >= 0 {
@@ -168,15 +167,16 @@ func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 	return nil
 }
 
-// agree reports whether an index has the platform of a config. It may leave out
-// the variant and the version.
+// agree reports whether the platforms in an index and in an image's config
+// match. The index may leave out the variant and the OS version.
 func agree(index, config *v1.Platform) bool {
 	return index != nil && index.OS == config.OS && index.Architecture == config.Architecture &&
 		(index.Variant == "" || config.Variant == "" || index.Variant == config.Variant) &&
 		(index.OSVersion == "" || index.OSVersion == config.OSVersion)
 }
 
-// hasRuntime reports whether an image has marked layers of a package and others.
+// hasRuntime reports whether an image has both marked layers of a package and
+// other layers.
 func hasRuntime(layers []v1.Descriptor) bool {
 	marked := 0
 	for _, d := range layers {
@@ -217,9 +217,10 @@ func (l *linter) content(ctx context.Context, img PlatformImage, data []byte) er
 	return err
 }
 
-// isUnread reports whether err is an error of access, and not of the content.
+// isUnread reports whether err means that content could not be read, and not
+// that it is invalid.
 func isUnread(ctx context.Context, err error) bool {
-	var temporary interface{ Temporary() bool } // is an error of systems and servers.
+	var temporary interface{ Temporary() bool } // Errors of the network and the system have this method.
 	return ctx.Err() != nil || errors.As(err, &temporary)
 }
 
@@ -227,11 +228,11 @@ func isUnread(ctx context.Context, err error) bool {
 type linter struct {
 	Report
 
-	left     int64           // uncompressed bytes to read
+	left     int64           // uncompressed bytes that may still be read
 	running  []PlatformImage // images with a runtime
 	others   []Rule
 	layers   map[v1.Hash]plainLayer
-	progress progress.Counter // of stored bytes
+	progress progress.Counter // counts compressed bytes
 }
 
 // A plainLayer is the result of reading a layer.
@@ -250,7 +251,8 @@ func (l *linter) refused(rule, text string, args ...any) {
 	l.Problems[len(l.Problems)-1].Refused = true
 }
 
-// image checks the layers of an image and returns its package.yaml, or nil.
+// image checks the layers of an image. It returns its package.yaml, or nil if
+// that cannot be read.
 func (l *linter) image(ctx context.Context, img PlatformImage) ([]byte, error) {
 	p, err := oci.PartsOf(img.Image)
 	if err != nil {
@@ -282,8 +284,8 @@ func (l *linter) image(ctx context.Context, img PlatformImage) ([]byte, error) {
 	return nil, nil
 }
 
-// diffIDs reads all layers of an image and reports whether their digests are
-// right.
+// diffIDs reads all layers of an image and compares their diff IDs with want.
+// sound is false if a layer does not have its digest.
 func (l *linter) diffIDs(ctx context.Context, img PlatformImage, p oci.Parts, want []v1.Hash) (sound bool, err error) {
 	if len(want) != len(p.Layers) {
 		l.problem("diff-id", "%s has %d layers, and its config says %d, so engines could not unpack it", describe(img), len(p.Layers), len(want))
@@ -326,7 +328,7 @@ func (l *linter) read(ctx context.Context, layer v1.Layer) (got plainLayer) {
 	for err == nil {
 		_, err = tr.Next()
 	}
-	// An error of reading occurs again below.
+	// After an error of reading, io.Copy below returns it again.
 	got.isTar = errors.Is(err, io.EOF)
 	if _, err := io.Copy(sum, rc); err != nil {
 		return plainLayer{err: err}
@@ -349,8 +351,8 @@ func (c counted) Compressed() (io.ReadCloser, error) {
 	}{io.TeeReader(rc, c.counter), rc}, err
 }
 
-// marks compares labels with annotations, which the control plane reads and
-// some tools remove.
+// marks reports layers whose annotation differs from their label, and several base
+// layers. The control plane reads the annotations, which some tools remove.
 func (l *linter) marks(img PlatformImage, descs []v1.Descriptor, labels map[string]string) {
 	var base []string
 	for i, d := range descs {

@@ -22,8 +22,8 @@ import (
 // does.
 const maxYAML = 200 << 20
 
-// maxAtOnce limits the bytes that are decoded at once, in 50 times as much
-// memory.
+// maxAtOnce limits the bytes that are decoded concurrently, which needs 50
+// times as much memory.
 const maxAtOnce = 16 << 20
 
 // A Package is the content of a package root, read and checked.
@@ -53,19 +53,19 @@ type Object struct {
 // Position returns "path:line".
 func (o Object) Position() string { return fmt.Sprintf("%s:%d", o.Path, o.Line) }
 
-// ReadOptions say how to read a package root. The zero value has no examples
-// and ignores nothing.
+// ReadOptions are the options of Read. With the zero value, it reads no
+// examples and ignores no files.
 type ReadOptions struct {
 	// ExamplesRoot is a directory or file of examples, which Read leaves
 	// out of the package.
 	ExamplesRoot string
 	// ExamplesOptional says that ExamplesRoot need not exist.
 	ExamplesOptional bool
-	// ExtensionsRoot is another directory to leave out. ReadExtensions reads it.
+	// ExtensionsRoot is the directory of ReadExtensions, which Read leaves out.
 	ExtensionsRoot string
 	// Ignore are patterns of files and directories to leave out, relative
-	// to the package or examples root. They are those of filepath.Match,
-	// and "**" matches any number of directories.
+	// to the package or examples root. They have the syntax of
+	// filepath.Match, and "**" matches any number of directories.
 	Ignore []string
 	// Lint says which problems are errors.
 	Lint  Level
@@ -112,7 +112,7 @@ func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*P
 	return pkg, nil
 }
 
-// A rootReader reads files of up to left bytes and collects their problems.
+// A rootReader reads files of up to left bytes in total and collects their problems.
 type rootReader struct {
 	fs    afero.Fs
 	left  int64
@@ -123,12 +123,12 @@ type rootReader struct {
 type contents struct {
 	text    [][]byte
 	objects []decoded
-	// broken says that a document which cannot be decoded may be metadata.
+	// broken is true if a document that was not decoded may be the metadata.
 	broken bool
 	found  Problems
 }
 
-// A decoder decodes a document. It returns false and problems if it cannot.
+// A decoder decodes a document. If it cannot, ok is false and found says why.
 type decoder func(manifest.Document) (d decoded, ok bool, found Problems)
 
 // files reads the YAML files below root, several at once.

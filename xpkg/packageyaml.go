@@ -16,11 +16,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// ErrNoPackage is the error of an image that is not a package.
+// ErrNoPackage is returned for an image that is not a package.
 var ErrNoPackage = errors.New("it is an image and not a package: it contains no " + metadataFile)
 
-// Limits of the search for package.yaml in an untrusted image: uncompressed
-// bytes and entries of layers, and the bytes of one name and of all.
+// Limits of the search for package.yaml in an untrusted image: the uncompressed bytes and
+// the entries of its layers, and the length of one name and of all names.
 const (
 	maxRead           = 4 << 30
 	maxFiles          = 500_000
@@ -56,13 +56,13 @@ func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 	return nil, ErrNoPackage
 }
 
-// marked returns the index of the first layer with a mark, or -1.
+// marked returns the index of the first layer with the annotation mark, or -1.
 func marked(p oci.Parts, mark string) int {
 	return slices.IndexFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == mark })
 }
 
-// readFile returns the first file of a layer that matches, or nil. It calls end
-// with the rest of the layer. A file of more than 200 MiB is an error.
+// readFile returns the first file of a layer for which match returns true, or nil. After
+// it, end may read the rest of the layer. A file of more than 200 MiB is an error.
 func readFile(ctx context.Context, l v1.Layer, left *int64, match func(*tar.Header) (bool, error), end func(*oci.Tar) error) (data []byte, err error) {
 	rc, err := oci.Plain(ctx, l, left)
 	if err != nil {
@@ -98,15 +98,15 @@ func readFile(ctx context.Context, l v1.Layer, left *int64, match func(*tar.Head
 // A search looks for package.yaml in layers, the top layer first.
 type search struct {
 	left int64
-	// files and names count the entries and the bytes of their names.
+	// files counts the entries, and names the bytes of their names.
 	files, names int
-	// seen has the names of entries, and whether each hides the files below
-	// it in lower layers. It is nil in a base layer.
+	// seen has the names of the entries that were read, and whether each hides the files
+	// below it in lower layers. It is nil if the only layer is a base layer.
 	seen map[string]bool
 }
 
-// match reports whether an entry is package.yaml and no upper layer replaces it
-// or deletes a directory of it (OCI image spec, "Whiteouts").
+// match reports whether an entry is package.yaml, and no upper layer replaces
+// it or deletes a parent directory of it (OCI image spec, "Whiteouts").
 func (s *search) match(h *tar.Header) (found bool, err error) {
 	s.files++
 	s.names += len(h.Name)
@@ -127,7 +127,7 @@ func (s *search) match(h *tar.Header) (found bool, err error) {
 	return found, nil
 }
 
-// hidden reports whether an upper layer hides a directory of name.
+// hidden reports whether an upper layer hides a parent directory of name.
 func (s *search) hidden(name string) bool {
 	for name != "." && name != "/" {
 		if name = path.Dir(name); s.seen[name] {
@@ -193,9 +193,9 @@ func Metadata(ctx context.Context, img v1.Image) (Object, error) {
 	return Object{}, fmt.Errorf("its %s has no object of %s", metadataFile, metaGroup)
 }
 
-// DefaultFileName returns the first 50 bytes of the package's name and the
-// first 12 digits of the artifact's digest as a label, and ".xpkg". The
-// crossplane CLI uses the digest of the image without annotations.
+// DefaultFileName returns the Label of the first 50 bytes of the package's name
+// and the first 12 digits of the artifact's digest, and ".xpkg". The crossplane
+// CLI uses the digest of the image without annotations.
 func DefaultFileName(pkg *Package, a Artifact) (string, error) {
 	digest, err := a.Digest()
 	if err != nil {
@@ -206,8 +206,8 @@ func DefaultFileName(pkg *Package, a Artifact) (string, error) {
 	return Label(name+"-"+digest.Hex[:12]) + ".xpkg", nil
 }
 
-// Label keeps the letters and digits of s; ".", "/", ":" and "-" become "-"
-// within a label's 63 bytes.
+// Label returns s as a DNS label of at most 63 bytes. It keeps lower-case letters and
+// digits, and turns ".", "/" and ":" into "-". Other characters are dropped.
 func Label(s string) string {
 	const most = 63
 	var b strings.Builder

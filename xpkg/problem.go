@@ -17,8 +17,8 @@ type Level int
 const (
 	// Strict makes every problem an error. It is the zero value.
 	Strict Level = iota
-	// Warn makes only refused problems errors. The package omits content that would
-	// not reach the control plane.
+	// Warn makes a problem an error only if it has Refused set. The package
+	// omits content that would not reach the control plane.
 	Warn
 	// Off is Warn without warnings.
 	Off
@@ -89,7 +89,7 @@ func (p Problem) Err() error {
 	return hint.Wrap(err, p.Hint)
 }
 
-// Problems are the problems of a package, and the error of Read for one.
+// Problems are the problems of a package. Read returns them as one error.
 type Problems []Problem
 
 // Error returns a line for each problem.
@@ -115,7 +115,7 @@ func (ps Problems) Unwrap() []error {
 
 // A LintRule describes one lint rule, for help texts and documentation.
 type LintRule struct {
-	// Name is Problem.Rule.
+	// Name is the value of Problem.Rule.
 	Name string
 	// Severity at the level Warn is "error", "warning", or "error or
 	// warning" if it depends on the problem.

@@ -55,8 +55,8 @@ func dependencies(_ context.Context, c content, f *finder) {
 	}
 }
 
-// dependencySource returns the field with the package for the control plane, or
-// "".
+// dependencySource returns the field from which the control plane reads the
+// package of a dependency, or "" if it has none.
 func (f *finder) dependencySource(at string, dep map[string]any) string {
 	var named, missing []string
 	for _, key := range []string{"apiVersion", "kind", "package"} {
@@ -67,7 +67,7 @@ func (f *finder) dependencySource(at string, dep map[string]any) string {
 	if len(missing) == 0 {
 		named = append(named, "package")
 	}
-	// The control plane reads these fields in this order, after package.
+	// The control plane reads these fields in this order, after the field package.
 	for _, key := range []string{"configuration", "provider", "function"} {
 		if dep[key] != nil {
 			named = append(named, key)
@@ -124,14 +124,14 @@ func (f *finder) dependencyVersion(at, version string) {
 	f.add(rule, at+".version", next, "%s.version is %q, which is neither a version constraint nor a digest", at, version)
 }
 
-// knownCapabilities are those that the v2 control plane uses.
+// knownCapabilities are the capabilities that Crossplane v2 uses, by kind of package.
 var knownCapabilities = map[string][]string{
 	function: {"composition", "operation"},
 	provider: {"safe-start"},
 }
 
-// capabilities finds those that occur twice, and those that look like a known one.
-// The control plane compares their letters and digits, without case.
+// capabilities finds capabilities that are empty, occur twice, or resemble a
+// known one. The control plane compares their letters and digits, without case.
 func capabilities(_ context.Context, c content, f *finder) {
 	f.in(c.meta)
 	seen := map[string]bool{}
@@ -234,7 +234,7 @@ func schemas(ctx context.Context, c content, f *finder) {
 			f.add("schema", "spec.versions", "", "the %s %q: %v", d.Kind, d.Name, err)
 		}
 		if len(defs) > 0 {
-			// Claims have the schema of the XRs.
+			// All kinds of an XRD have one schema: claims have that of the XRs.
 			for _, fault := range defs[0].Check(ctx) {
 				f.add("schema", fault.Field, "", "%s: %s", fault.Field, fault.Text)
 			}
@@ -242,19 +242,19 @@ func schemas(ctx context.Context, c content, f *finder) {
 	}
 }
 
-// examples finds examples, and inputs in them, that do not match the
-// definitions.
+// examples finds examples, and inputs of functions in them, that do not match
+// the package's definitions.
 func examples(ctx context.Context, c content, f *finder) {
 	if len(c.examples) == 0 {
 		return
 	}
 	e := exampleChecker{f, schema.Definitions{}, map[string]bool{}}
-	// The kinds of a group may be defined by a dependency, too.
+	// A dependency may define other kinds of the same group.
 	alone := len(list(object(c.meta.data, "spec"), "dependsOn")) == 0
 	for _, d := range c.objects {
 		defs, err := schema.Define(d.data)
 		if err != nil {
-			continue // The rule about schemas reports it.
+			continue // The rule "schema" reports it.
 		}
 		for _, def := range defs {
 			e.definitions[def.GroupKind] = def
@@ -277,12 +277,12 @@ func examples(ctx context.Context, c content, f *finder) {
 type exampleChecker struct {
 	*finder
 	definitions schema.Definitions
-	// complete are the groups whose kinds are all defined in the package.
+	// complete says of each group whether the package defines all of its kinds.
 	complete map[string]bool
 }
 
-// check checks the object at a field. The API server must serve the version of
-// an object that is to be created.
+// check checks the object at a field of an example. If the object is to be
+// created, the API server must serve its version.
 func (e exampleChecker) check(ctx context.Context, at string, data map[string]any, created bool) {
 	const rule = "example"
 	apiVersion, kind := text(data, "apiVersion"), text(data, "kind")
@@ -303,7 +303,7 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 	}
 	faults, err := def.Validate(ctx, data, schema.Options{})
 	if err != nil {
-		return // The rule about schemas reports it.
+		return // The rule "schema" reports it.
 	}
 	for _, fault := range faults {
 		if fault.Unchecked || isPlaceholder(fault.Value) || created && inStatus(fault.Field) {
@@ -336,9 +336,9 @@ type input struct {
 	data  map[string]any
 }
 
-// inputs returns the inputs in a Composition or Operation for a package: those
-// of steps that call it by name, or all, because functions from one template
-// share a kind.
+// inputs returns the inputs of the steps that call the function pkg, or those
+// of all steps if none does. The kind of an input does not identify the
+// function, because functions from one template share a kind.
 func inputs(e decoded, pkg string) []input {
 	var all, own []input
 	for i, entry := range list(object(e.data, "spec"), "pipeline") {

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// maxDepth limits nested directories, and maxLinks a chain of links.
+	// maxDepth limits nested directories, and maxLinks the links that one
+	// link leads through.
 	maxDepth = 100
 	maxLinks = 20
 
@@ -34,7 +35,7 @@ type walker struct {
 	files  []file
 }
 
-// A file is a path and the size of its file.
+// A file is the path and the size of a file.
 type file struct {
 	path string
 	size int64
@@ -114,7 +115,8 @@ func (w *walker) add(path string, info fs.FileInfo) {
 	}
 }
 
-// omit adds a problem with a file that the package lacks at the level Warn.
+// omit adds a problem with a file that the package leaves out. It is an error
+// only at the level Strict.
 func (r *rootReader) omit(rule, path, text, hint string) {
 	r.found = append(r.found, Problem{Rule: rule, Path: path, Text: text, Hint: hint})
 }
@@ -124,7 +126,7 @@ func (r *rootReader) refuse(rule, path, text, hint string) {
 	r.found = append(r.found, Problem{Rule: rule, Refused: true, Path: path, Text: text, Hint: hint})
 }
 
-// follow adds the file that a link leads to.
+// follow adds the YAML file that a link leads to.
 func (w *walker) follow(path string) {
 	info, err := w.fs.Stat(path)
 	switch {

@@ -133,9 +133,9 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	return report(term, name, err)
 }
 
-// grammar returns cli as kong parses args into it. It hides all but the first
-// command of args from kong, because the model of all takes ten times as long
-// to build. A command with the tag model:"all" sees all of them.
+// grammar returns the struct into which kong parses args. It has the values of cli, but
+// hides all commands except the one that args name: a model of all takes ten times as
+// long to build. A command with the tag model:"all" sees all of them.
 func grammar(cli *app, args []string) any {
 	fields := reflect.VisibleFields(reflect.TypeFor[app]())
 	named := false
@@ -152,7 +152,7 @@ func grammar(cli *app, args []string) any {
 	if !named {
 		return cli
 	}
-	// The types differ only in their tags, so the values are those of cli.
+	// The types differ only in their tags, so this is cli with other tags.
 	return reflect.ValueOf(cli).Convert(reflect.PointerTo(reflect.StructOf(fields))).Interface()
 }
 
@@ -171,12 +171,12 @@ func helpOf(name string) kong.HelpPrinter {
 	}
 }
 
-// report prints err unless it is nil, and returns its exit code.
+// report prints err unless it is nil, and returns the exit code.
 func report(term *terminal.Terminal, name string, err error) int {
 	if err == nil {
 		return docs.Done
 	}
-	// A reader that has closed the pipe needs no error.
+	// Print nothing if the reader of a pipe has closed it, as head does.
 	if !errors.Is(err, syscall.EPIPE) {
 		term.Error(name, err)
 	}

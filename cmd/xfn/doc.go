@@ -1,3 +1,3 @@
-// Command xfn takes a Crossplane composition function from an empty directory
-// to a registry: scaffold, build, render, test, push.
+// Command xfn scaffolds, builds, renders, tests and pushes Crossplane
+// composition functions.
 package main

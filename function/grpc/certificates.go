@@ -15,7 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// minVersion is the minimum of functions that are built with Crossplane's SDK.
+// minVersion is the minimum TLS version. Functions that are built with
+// Crossplane's SDK have the same minimum.
 const minVersion = tls.VersionTLS12
 
 // Certificates are the TLS configuration of a client or a server: its certificate and
@@ -85,7 +86,8 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// server requires a certificate of every client. Without Certificates it is plaintext.
+// server returns credentials that require a certificate of every client. If c
+// is nil, they are plaintext.
 func (c *Certificates) server() credentials.TransportCredentials {
 	if c == nil {
 		return insecure.NewCredentials()
@@ -98,8 +100,9 @@ func (c *Certificates) server() credentials.TransportCredentials {
 	})
 }
 
-// client presents its certificate also to a server with other authorities, so that
-// the server reports that. Without Certificates it is plaintext.
+// client returns credentials that present the client certificate even if the
+// server asks for one of other authorities: then the server reports that it
+// rejects the certificate. If c is nil, they are plaintext.
 func (c *Certificates) client(serverName string) credentials.TransportCredentials {
 	if c == nil {
 		return insecure.NewCredentials()

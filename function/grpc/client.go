@@ -27,7 +27,8 @@ import (
 // default of gRPC, 4 MiB, is less than the desired state of large Compositions.
 const DefaultMaxMessageSize = 64 << 20
 
-// reconnect begins with short pauses: a new function listens within milliseconds.
+// reconnect is the backoff between attempts to connect. Its first pauses are
+// short, because a function that has just started listens within milliseconds.
 var reconnect = backoff.Config{
 	BaseDelay:  time.Millisecond,
 	Multiplier: 1.3,
@@ -60,7 +61,7 @@ type Client struct {
 	conn   *grpc.ClientConn
 	dialer *dialer
 	limit  int
-	beta   atomic.Bool // whether the function serves only v1beta1
+	beta   atomic.Bool // true if the function serves only v1beta1
 }
 
 // Dial returns a Client for the function at target: "host:port", "unix:///path", or
@@ -88,8 +89,9 @@ func Dial(target string, opts Options) (*Client, error) {
 	return &Client{target: target, conn: conn, dialer: d, limit: limit}, nil
 }
 
-// qualify makes the dialer look up a plain host. It reports how that fails, and tries
-// all addresses concurrently.
+// qualify returns a target that gRPC does not resolve if the target is a plain
+// HOST:PORT. The dialer then looks up the host: it reports why a lookup fails,
+// and tries all addresses concurrently.
 func qualify(target string) string {
 	scheme, _, _ := strings.Cut(target, ":")
 	if resolver.Get(scheme) == nil {
@@ -170,8 +172,9 @@ func (c *Client) invoke(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	return betaErr
 }
 
-// awaitDeadline waits until ctx is done if the function ended the call just before the
-// deadline, which it gets with the request.
+// awaitDeadline waits until ctx is done if the function ended the call because
+// of its deadline, less than a second before that of ctx. A function receives
+// the deadline with the request, and may notice it first.
 func awaitDeadline(ctx context.Context, err error) {
 	deadline, ok := ctx.Deadline()
 	if ok && status.Code(err) == codes.DeadlineExceeded && time.Until(deadline) < time.Second {
@@ -187,7 +190,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// A callError is the error of a call, with its gRPC status for status.FromError.
+// A callError is the error of a call. status.FromError returns its gRPC status.
 type callError struct {
 	text   string
 	status *status.Status
@@ -213,8 +216,9 @@ func newCallError(name string, err error, req proto.Message, limit int) error {
 	return err
 }
 
-// explainSize returns which message exceeded which limit. Client and function report
-// that in the same words, but only the function reports the size of the request.
+// explainSize describes an error about a message that is too large, and returns "" for
+// other errors. gRPC uses the same words if the function refuses the request and if the
+// client refuses the response. The size in the error shows which one it was.
 func explainSize(st *status.Status, req proto.Message, limit int) string {
 	var size, limitOfPeer int
 	if st.Code() != codes.ResourceExhausted {

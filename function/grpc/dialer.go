@@ -13,25 +13,26 @@ import (
 // that expects TLS does so when it gets plaintext.
 var ErrSilent = errors.New("the connection was accepted, but nothing answered in gRPC")
 
-// The state of a dialer before the first attempt has ended.
+// These are the reasons that a dialer gives before its first attempt to connect
+// has ended.
 var (
 	errUnknown = errors.New("no address of it was found")
 	errWaiting = errors.New("nothing answered")
 )
 
-// A dialer opens connections, and records why gRPC cannot use them. gRPC itself does
-// not report that before a call.
+// A dialer opens connections, and records why gRPC cannot use them. gRPC itself
+// does not report the reason before a call fails.
 type dialer struct {
 	notGRPC chan struct{} // closed when a server answers with another protocol
 	special func(ctx context.Context, address string) (net.Conn, error)
 
 	mu      sync.Mutex
-	latest  error // of the latest attempt to connect
-	refusal error // why the two sides may not trust each other
+	latest  error // the error of the latest attempt to connect
+	refusal error // why client and server may not trust each other
 	answer  error // what the server answered instead of gRPC
 }
 
-// newDialer returns a dialer that connects by special, if that is not nil.
+// newDialer returns a dialer that connects with special, or directly if special is nil.
 func newDialer(special func(context.Context, string) (net.Conn, error)) *dialer {
 	return &dialer{notGRPC: make(chan struct{}), special: special, latest: errUnknown}
 }
@@ -43,10 +44,10 @@ func (d *dialer) dial(ctx context.Context, address string) (conn net.Conn, err e
 		network, address = "unix", strings.TrimPrefix(path, "//")
 	}
 	if strings.HasPrefix(address, "\x00") {
-		network = "unix" // an abstract socket
+		network = "unix" // the address of an abstract unix socket
 	}
 	d.update(func() {
-		if d.latest == errUnknown { // the error of an earlier attempt is more specific
+		if d.latest == errUnknown { // keep the error of an earlier attempt, which is more specific
 			d.latest = errWaiting
 		}
 	})
@@ -69,7 +70,7 @@ func (d *dialer) update(change func()) {
 	change()
 }
 
-// setRefusal records why the two sides may not trust each other, or nil once they do.
+// setRefusal records why client and server may not trust each other, or nil once they do.
 func (d *dialer) setRefusal(refusal error) { d.update(func() { d.refusal = refusal }) }
 
 // setAnswer records that a server answered with another protocol.
@@ -94,7 +95,8 @@ func (d *dialer) reason() error {
 	return ErrSilent
 }
 
-// explain adds the reason to the error that ended a wait.
+// explain adds the reason for the missing connection to end, the error that
+// ended the wait for it.
 func (d *dialer) explain(end error) error {
 	reason := d.reason()
 	if errors.Is(end, reason) {

@@ -11,17 +11,18 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// A handshaker is credentials that report the result of a handshake to a dialer.
+// A handshaker is credentials that record the result of each TLS handshake in a dialer.
 type handshaker struct {
 	credentials.TransportCredentials
 	dialer *dialer
 }
 
-// errUntrusted is the error if the server closes the connection after the TLS
-// handshake, maybe before its reason arrives.
+// errUntrusted is the reason to give if the server closes the connection after
+// the TLS handshake. A server that rejects the client's certificate may close
+// it before its TLS alert arrives.
 var errUntrusted = errors.New("nothing answered in gRPC after the TLS handshake: it may not trust the client's certificate")
 
-// Clone returns a copy for the same dialer.
+// Clone returns a copy that records results in the same dialer.
 func (h handshaker) Clone() credentials.TransportCredentials {
 	return handshaker{h.TransportCredentials.Clone(), h.dialer}
 }
@@ -42,8 +43,8 @@ func (h handshaker) ClientHandshake(ctx context.Context, authority string, raw n
 	return &checkedConn{Conn: conn, dialer: h.dialer}, info, nil
 }
 
-// An HTTP/2 server's first frame is SETTINGS (RFC 9113, section 3.4): a
-// header of nine bytes with the type in the fourth.
+// The first frame of an HTTP/2 server is SETTINGS (RFC 9113, section 3.4). A
+// frame begins with a header of nine bytes, and the fourth is the type.
 const (
 	frameHeader   = 9
 	frameType     = 3
@@ -51,8 +52,8 @@ const (
 	tlsAlert      = 0x15
 )
 
-// A checkedConn checks whether the server's first bytes are HTTP/2. One goroutine
-// reads it.
+// A checkedConn checks whether the server's first bytes are HTTP/2. Only one
+// goroutine may read from it.
 type checkedConn struct {
 	net.Conn
 	dialer  *dialer
@@ -85,8 +86,8 @@ func (c *checkedConn) check(p []byte, err error) {
 	}
 }
 
-// refused reports whether the server rejected our certificate. In TLS 1.3 it does so
-// only after the handshake.
+// refused reports whether a read failed because the server rejected the
+// client's certificate. In TLS 1.3 it does so only after the handshake.
 func refused(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"

@@ -20,8 +20,8 @@ const stopGrace = 5 * time.Second
 
 // ServeOptions are the options of Serve. The zero value serves any client in plaintext.
 type ServeOptions struct {
-	// Certificates require mutual TLS: each client must present a certificate of the
-	// authorities. Nil means plaintext.
+	// Certificates require mutual TLS: each client must present a certificate that one of
+	// their authorities has signed. Nil means plaintext.
 	Certificates *Certificates
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// RunCmd runs one container.
+// RunCmd is xfn alpha run, which runs one container.
 type RunCmd struct {
 	Image string `arg:"" help:"Reference of an image, or an .xpkg file or a folder with an OCI layout."`
 	File  string `arg:"" optional:"" default:"-" help:"FunctionIO, or - for stdin. Default: ${default}."`
@@ -43,7 +43,7 @@ func (c *RunCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, p
 	if err != nil {
 		return err
 	}
-	containers.Files = true // the files are the user's own
+	containers.Files = true // the user names the image, so it may be a local file
 	input, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.Bytes(ctx, c.File)
 	if err != nil {
 		return err

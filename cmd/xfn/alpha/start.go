@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha/grpc"
 )
 
-// StartCmd serves the runner.
+// StartCmd is xfn alpha start, which serves the runner that Crossplane calls.
 type StartCmd struct {
 	Network     string `enum:"unix,tcp,tcp4,tcp6" default:"unix" placeholder:"NETWORK" help:"Network of the address: ${enum}. Default: ${default}."`
 	Address     string `default:"@crossplane/fn/default.sock" help:"Address to listen on. A socket that begins with @ is an abstract socket. Default: ${default}."`
@@ -30,7 +30,7 @@ Examples:
 `
 }
 
-// Run serves until it is interrupted. A note has the address.
+// Run serves until it is interrupted. It prints its address as a note.
 func (c *StartCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, program terminal.Program) error {
 	if c.Concurrency <= 0 {
 		return &terminal.UsageError{Err: fmt.Errorf("--concurrency must be positive, got %d", c.Concurrency)}

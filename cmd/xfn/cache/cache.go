@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 )
 
-// Cmd is the command group.
+// Cmd is the command group xfn cache.
 type Cmd struct {
 	Info  InfoCmd  `cmd:"" help:"Show the content of the cache."`
 	Prune PruneCmd `cmd:"" help:"Remove unneeded files from the cache."`
@@ -27,7 +27,6 @@ Example:
 `
 }
 
-// A format is an output format.
 type format struct{ terminal.Format }
 
 // print prints a value in a machine-readable format, or as text.
@@ -47,7 +46,7 @@ func stores() []store {
 	return []store{{"images", imagesInfo, imagesPrune}, {"roots", rootsInfo, rootsPrune}}
 }
 
-// old selects what to prune.
+// old selects the entries of a store to prune.
 type old struct {
 	all    bool
 	before time.Time
@@ -69,7 +68,7 @@ type content struct {
 	noun string
 }
 
-// contents calls of for each store.
+// contents returns the results of calling of for each store.
 func contents(of func(store) (content, error)) ([]content, error) {
 	var all []content
 	for _, s := range stores() {

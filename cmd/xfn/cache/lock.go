@@ -39,7 +39,7 @@ type LockCmd struct {
 	terminal.Format
 }
 
-// names is a flag with optional names as its values.
+// names is the value of a flag that is given with or without a name.
 type names struct {
 	on    bool
 	names []string
@@ -58,7 +58,7 @@ func (n *names) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// IsBool returns true because the flag needs no value.
+// IsBool returns true, so that kong accepts the flag without a value.
 func (*names) IsBool() bool { return true }
 
 // Help is shown by --help.
@@ -114,7 +114,8 @@ func (c *LockCmd) read() (*lock.Lock, []byte, error) {
 	return l, text, err
 }
 
-// collect returns the wants, and the names of their files in the lock file.
+// collect returns what to lock, and the files that require it by their names in
+// the lock file.
 func (c *LockCmd) collect(ctx context.Context, term *terminal.Terminal, before *lock.Lock) ([]lock.Want, []string, error) {
 	files, bases := c.Files, c.BaseImage
 	if len(files)+len(bases) == 0 {
@@ -148,7 +149,8 @@ func (c *LockCmd) collect(ctx context.Context, term *terminal.Terminal, before *
 	return wants, slices.Compact(names), nil
 }
 
-// beside returns the path of a file that the lock file names.
+// beside returns the path of a file that the lock file names. Names are
+// relative to the folder of the lock file.
 func (c *LockCmd) beside(file string) string {
 	file = filepath.FromSlash(file)
 	if file == manifest.Stdin || filepath.IsAbs(file) {
@@ -157,7 +159,7 @@ func (c *LockCmd) beside(file string) string {
 	return filepath.Join(filepath.Dir(c.LockFile), file)
 }
 
-// name is the inverse of beside.
+// name returns the name in the lock file for the file at path.
 func (c *LockCmd) name(path string) string {
 	if path == manifest.Stdin {
 		return path
@@ -176,7 +178,8 @@ func (c *LockCmd) name(path string) string {
 	return filepath.ToSlash(to)
 }
 
-// plan returns what of before is kept. An unknown name is an error.
+// plan returns which entries of before are kept and which wants are missing. A
+// name of --update that before lacks is an error.
 func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) {
 	for _, name := range c.Update.names {
 		named := func(i lock.Image) bool { return i.Named(name) }
@@ -189,7 +192,7 @@ func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) 
 	}), nil
 }
 
-// resolve resolves the missing wants of a plan.
+// resolve resolves the wants that are missing in the lock file, and returns the new lock.
 func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program terminal.Program, plan lock.Plan) (_ *lock.Lock, err error) {
 	if len(plan.Missing) == 0 {
 		return &plan.Kept, nil
@@ -226,7 +229,7 @@ func (c *LockCmd) write(l *lock.Lock, before []byte) error {
 	return nil
 }
 
-// checked is the result of --check.
+// checked is the machine-readable result of xfn lock --check.
 type checked struct {
 	LockFile string       `json:"lockFile"`
 	UpToDate bool         `json:"upToDate"`
@@ -268,7 +271,7 @@ func (c *LockCmd) check(term *terminal.Terminal, before *lock.Lock, plan lock.Pl
 }
 
 // body returns a lock file's text without the comment in its first line, and
-// with the line endings of Encode.
+// with the line ending LF, as Encode writes it.
 func body(text []byte) []byte {
 	if bytes.HasPrefix(text, []byte("#")) {
 		_, text, _ = bytes.Cut(text, []byte("\n"))

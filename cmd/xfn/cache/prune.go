@@ -31,7 +31,7 @@ Example:
 `
 }
 
-// outcome is the machine-readable result.
+// outcome is the machine-readable result of xfn cache prune.
 type outcome struct {
 	Directory string    `json:"directory"`
 	DryRun    bool      `json:"dryRun"`
@@ -94,7 +94,7 @@ func parseDuration(text string) (time.Duration, error) {
 	if !isDays {
 		return time.ParseDuration(text)
 	}
-	const most = 36500 // A century. More would overflow.
+	const most = 36500 // a century, to prevent an overflow
 	days, err := strconv.ParseUint(digits, 10, 32)
 	return time.Duration(min(days, most)) * 24 * time.Hour, err
 }

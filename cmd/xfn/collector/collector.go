@@ -5,9 +5,9 @@ import (
 	"runtime/debug"
 )
 
-// usual is the Go runtime's own GOGC, with which it collects for the first time
-// at a heap of 4 MiB. The packages of the program allocate almost as much before
-// main: the first collection would be part of each start, and finds little.
+// usual is the default GOGC of the Go runtime, with which the first collection runs at a
+// heap of 4 MiB. The packages of the program allocate almost as much before main. That
+// collection would slow each start, and find little. With first, it runs at 8 MiB.
 const usual, first = 100, 200
 
 // The order in which packages are initialized follows their imports and, among
@@ -15,9 +15,9 @@ const usual, first = 100, 200
 // runtime's, so that most packages come after it.
 func init() {
 	if set := debug.SetGCPercent(first); set != usual {
-		debug.SetGCPercent(set) // as GOGC says
+		debug.SetGCPercent(set) // keep the value that the variable GOGC has set
 		return
 	}
-	// The first collection finds that nothing uses the mark.
+	// Nothing refers to this object, so the first collection runs its cleanup.
 	runtime.AddCleanup(new(*byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }

@@ -139,7 +139,7 @@ type Cmd struct {
 	Dir    string `arg:"" help:"Directory to write to."`
 }
 
-// A file is one page.
+// A file is one page of the reference.
 type file struct {
 	// name is the path in the directory, with slashes.
 	name, text string

@@ -25,8 +25,8 @@ func (CompletionCmd) Help() string {
 `
 }
 
-// scripts pass the words of the command line up to the cursor to CompleteCmd, and
-// complete file names if it prints nothing.
+// scripts are the completion scripts of shells. They pass the words of the command line
+// up to the cursor to CompleteCmd. If it prints nothing, they complete file names.
 var scripts = map[string]string{
 	"bash": `_xfn() {
   local IFS=$'\n'
@@ -84,7 +84,7 @@ func Candidates(root *kong.Node, words []string) []string {
 		words = []string{""}
 	}
 	node, last := root, words[len(words)-1]
-	// A flag and the beginning of its value may be one word.
+	// Complete the value in --flag=VALUE like that in --flag VALUE.
 	if flag, value, ok := strings.Cut(last, "="); ok && strings.HasPrefix(flag, "--") {
 		words, last = append(words[:len(words)-1:len(words)-1], flag, value), value
 	}
@@ -97,7 +97,7 @@ func Candidates(root *kong.Node, words []string) []string {
 		case strings.HasPrefix(w, "-") && w != "-":
 			pending = flagNamed(node, w)
 			if pending != nil && (pending.IsBool() || strings.Contains(w, "=")) {
-				pending = nil // The next word is not its value.
+				pending = nil // The next word is not the flag's value.
 			}
 		default:
 			if child := childNamed(node, w); child != nil {
@@ -112,7 +112,8 @@ func Candidates(root *kong.Node, words []string) []string {
 	return slices.Compact(found)
 }
 
-// offer returns all words that may follow, with any beginning.
+// offer returns the candidates for the last word, including those that do not
+// begin with it.
 func offer(node *kong.Node, pending *kong.Flag, positionals int, last string) []string {
 	if pending != nil {
 		return pending.EnumSlice()

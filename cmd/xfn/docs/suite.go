@@ -47,8 +47,8 @@ A suite is a YAML file that tells ` + "`xfn test`" + ` which composite resources
 	return b.String()
 }
 
-// inOrder returns the names of definitions that a schema refers to, each before
-// those that it refers to itself.
+// inOrder returns the names of the definitions that a schema refers to. Each
+// comes before those to which it refers in turn.
 func inOrder(schema any, defs map[string]any) []string {
 	var names []string
 	queue := []any{map[string]any{"$ref": schema}}
@@ -76,7 +76,8 @@ func refName(schema map[string]any) (string, bool) {
 	return strings.CutPrefix(ref, "#/$defs/")
 }
 
-// split returns the short forms of a definition, in words, and its object.
+// split separates a definition into its short forms, in words, and the schema
+// of its object form.
 func split(def map[string]any) (forms []string, object map[string]any) {
 	if def["anyOf"] == nil {
 		return nil, def

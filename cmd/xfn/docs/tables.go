@@ -90,7 +90,8 @@ func Environment() []Variable {
 
 // A Profile is a version of Crossplane that a render imitates.
 type Profile struct {
-	// Name is what the flag and suites call it, Example a version of it.
+	// Name is the value of --profile and of profile in suites. Example is a
+	// version with this profile.
 	Name, Versions, Example, Meaning string
 }
 

@@ -6,9 +6,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// clouds returns the keychains of the clouds that this machine has credentials
-// of. A keychain without credentials needs seconds to find that out, and pulls of
-// public images would wait for it.
+// clouds returns the keychains of the clouds for which this machine has credentials.
+// Other keychains would need seconds to find none, and delay pulls of public images.
 func clouds(env []string, productName string) []credentials.Other {
 	var others []credentials.Other
 	if hasGoogle(env, productName) {

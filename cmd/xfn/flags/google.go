@@ -9,11 +9,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// productName is the file in which Linux names the machine.
+// productName is the file in which Linux names the machine's model.
 const productName = "/sys/class/dmi/id/product_name"
 
-// hasGoogle reports whether there are Application Default Credentials or gcloud,
-// or the machine is one of Google's.
+// hasGoogle reports whether this machine has Application Default Credentials or
+// gcloud, or runs in Google Cloud.
 func hasGoogle(env []string, productName string) bool {
 	get := func(key string) string { return proc.Getenv(env, key) }
 	if get("GOOGLE_APPLICATION_CREDENTIALS") != "" || get("GCE_METADATA_HOST") != "" {

@@ -45,7 +45,7 @@ func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
 // the cache if Offline is set, else from the registry.
 type Versions struct {
 	Lock
-	// Parse parses a reference.
+	// Parse parses the reference of a package.
 	Parse   func(string) (name.Reference, error)
 	Remote  *remote.Client
 	Offline bool

@@ -59,7 +59,8 @@ func Replay(dir string) (function.Runner, error) {
 	return explained(intercept.Replay(dir)), nil
 }
 
-// explained adds the differences to the errors of a Runner.
+// explained returns a Runner that calls r and adds to some of its errors how requests or
+// responses differ: those about calls that were not recorded or not repeatable.
 func explained(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := r.RunFunction(ctx, name, req)

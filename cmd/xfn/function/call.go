@@ -61,8 +61,8 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return c.fatal(rsp)
 }
 
-// answer returns the response, and its encoded form. Many of the steps call a library
-// that ignores the context, so they run in leaving.
+// answer calls the function, and returns the response and its encoded form.
+// Steps that ignore the context run in leaving.
 func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal) (*fnv1.RunFunctionResponse, []byte, error) {
 	req, err := leaving(ctx, "reading the request", func() (*fnv1.RunFunctionRequest, error) {
 		return readRequest(ctx, manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, c.File)
@@ -114,7 +114,8 @@ func (c *CallCmd) check() error {
 	}
 }
 
-// remote reports whether the function is a target. Names of builtins have no colon.
+// remote reports whether the function is a gRPC target. A target has a colon,
+// and the name of a builtin has none.
 func (c *CallCmd) remote() bool { return strings.Contains(c.Function, ":") }
 
 func (c *CallCmd) call(ctx context.Context, term *terminal.Terminal, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -150,7 +151,7 @@ func (c *CallCmd) callTarget(ctx context.Context, req *fnv1.RunFunctionRequest) 
 	return client.RunFunction(ctx, c.Function, req)
 }
 
-// encode returns a response in the JSON mapping of protobuf, with sorted keys.
+// encode returns a response as YAML or JSON, in the JSON mapping of protobuf.
 func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
 	j, err := protojson.Marshal(rsp)
 	if err != nil {
@@ -169,7 +170,8 @@ func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// fatal returns the first fatal result as an error, with the advice of its builtin.
+// fatal returns the first fatal result as an error. Its hint is the advice of
+// the builtin.
 func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse) error {
 	for _, r := range rsp.GetResults() {
 		if r.GetSeverity() != fnv1.Severity_SEVERITY_FATAL {

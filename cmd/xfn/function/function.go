@@ -6,7 +6,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 )
 
-// Cmd is the command group.
+// Cmd is the command group xfn function.
 type Cmd struct {
 	List  ListCmd  `cmd:"" help:"List the builtin functions."`
 	Serve ServeCmd `cmd:"" help:"Serve a builtin over gRPC."`

@@ -40,8 +40,8 @@ func readRequest(ctx context.Context, r manifest.Reader, path string) (*fnv1.Run
 	return req, nil
 }
 
-// isJSON reports whether a text may be JSON, which is decoded ten times as fast as
-// YAML. Errors in it are found by the decoder of YAML.
+// isJSON reports whether a text may be JSON, which is decoded ten times as fast as YAML.
+// Text that is not valid JSON is decoded as YAML, which reports the error.
 func isJSON(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
 }
@@ -66,8 +66,9 @@ func fieldError(doc manifest.Document, j []byte, err error) error {
 	return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: errors.New(text)}
 }
 
-// search reads the value of a field. It returns the field in it that has the offset, as
-// in "desired.resources.a" or "results[0]", if any.
+// search reads one JSON value, that of field. It returns the path of the field
+// in it at offset, such as "desired.resources.a" or "results[0]". ok is false
+// if the value ends before offset.
 func search(dec *json.Decoder, offset int64, field string) (found string, ok bool) {
 	token, err := dec.Token()
 	if err != nil || dec.InputOffset() > offset {

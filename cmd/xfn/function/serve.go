@@ -31,7 +31,7 @@ Examples:
 `
 }
 
-// Run serves until it is interrupted. A note has the address.
+// Run serves until it is interrupted. It prints its address as a note.
 func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	b, err := find(c.Name)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
-// settings configure the function's sandbox. Annotations do so for a render.
+// settings are the flags for the function's sandbox. In a render, annotations
+// of the Function configure it.
 type settings struct {
 	Network         string        `enum:"Isolated,Runner" default:"Isolated" placeholder:"NETWORK" help:"Network of the function: Isolated has only its own loopback interface, Runner is this machine's. Default: ${default}."`
 	Env             []string      `short:"e" sep:"none" placeholder:"KEY=VALUE" help:"Add an environment variable to those of the image. Repeatable."`
@@ -22,7 +23,7 @@ type settings struct {
 	ImagePullPolicy string        `enum:"IfNotPresent,Always,Never" default:"IfNotPresent" placeholder:"POLICY" help:"When to fetch the image: ${enum}. Default: ${default}."`
 }
 
-// flagOf has the flag of each annotation.
+// flagOf maps each annotation of a Function to the flag with its meaning.
 var flagOf = map[string]string{
 	sandbox.AnnotationNetwork:    "--network",
 	sandbox.AnnotationMemory:     "--memory",

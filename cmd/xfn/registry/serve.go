@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// Cmd is the group.
+// Cmd is the command group xfn registry.
 type Cmd struct {
 	Serve ServeCmd `cmd:"" help:"Serve an OCI registry on this machine."`
 }
@@ -53,7 +53,7 @@ Examples:
 }
 
 // Run serves until it is interrupted, and prints the address first. It opens the
-// directory after the address, so that an error of the address leaves no directory.
+// directory only after it listens, so that an invalid address leaves no directory.
 func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error) {
 	listener, err := c.listen(ctx)
 	if err != nil {

@@ -83,7 +83,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	return all.verdict(c.ExitCode)
 }
 
-// A summary is the output of --format json.
+// A summary is the output of xfn diff --format json.
 type summary struct {
 	CompositeResources []clusterdiff.Diff `json:"compositeResources"`
 	// Changed and Failed count composite resources, Resources composed resources.

@@ -19,7 +19,7 @@ import (
 // directory is a sink that writes a file for each XR.
 type directory struct {
 	path, format string
-	// sources has the position of the XR of each file.
+	// sources has the position of each XR in the input, by the path of its file.
 	sources map[string]string
 }
 
@@ -54,8 +54,8 @@ func (d *directory) reserve(r session.Result) (string, error) {
 
 func (d *directory) finish(bool) error { return nil }
 
-// checker is a sink that compares with expected documents: those of all XRs with one
-// file, or those of each XR with its file in a folder.
+// checker is a sink that compares documents with expected ones: those of all
+// XRs with one file, or those of each XR with its file in a folder.
 type checker struct {
 	flags outputFlags
 	term  *terminal.Terminal
@@ -115,7 +115,7 @@ func (c *checker) finish(complete bool) error {
 	return nil
 }
 
-// checkOthers reports the files of the folder that belong to no XR.
+// checkOthers reports expected files in the folder that belong to none of the XRs.
 func (c *checker) checkOthers() error {
 	paths, err := filepath.Glob(filepath.Join(c.dir.path, "*."+c.flags.Format))
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *checker) check(path string, docs []map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("loading the expected output: %w", err)
 	}
-	// Compare the encoded form, because numbers may have another type in a file.
+	// Decode the output, so that numbers have the types that they have in a file.
 	got, err := decode(path, c.flags.Format, text)
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func (f outputFlags) sink(term *terminal.Terminal, many bool) (sink, error) {
 	}
 }
 
-// An output handles results in their order.
+// An output handles the results of renders, in the order of the XRs.
 type output struct {
 	flags outputFlags
 	term  *terminal.Terminal
@@ -62,8 +62,8 @@ type output struct {
 	failed []error
 }
 
-// add passes on the documents of a result. It prints the error of one that failed,
-// and continues with the others.
+// add passes the documents of a result to the sink. If a render of several failed, add
+// prints the error and returns nil. If the only render failed, it returns the error.
 func (o *output) add(r session.Result) error {
 	o.total++
 	if r.Err != nil {
@@ -117,7 +117,8 @@ func (o *output) about(r session.Result) string {
 	return r.Source + ": "
 }
 
-// finish returns an error if a render failed. It is fatal if all errors were.
+// finish returns an error if a render failed. The error is fatal if all renders
+// failed with a fatal result.
 func (o *output) finish() error {
 	if err := o.sink.finish(len(o.failed) == 0); err != nil || len(o.failed) == 0 {
 		return err
@@ -132,7 +133,7 @@ func (o *output) finish() error {
 	return &allFatal{error: err, fatal: o.failed[0]}
 }
 
-// allFatal is the error of several results that were all fatal.
+// allFatal is the error of several renders that all failed with a fatal result.
 type allFatal struct {
 	error
 	fatal error
@@ -140,13 +141,13 @@ type allFatal struct {
 
 func (e *allFatal) Unwrap() error { return e.fatal }
 
-// An xrError is an error of the documents of one XR.
+// An xrError is an error about one XR, after which other XRs are still handled.
 type xrError struct{ error }
 
 func (e *xrError) Unwrap() error { return e.error }
 
-// encode returns documents as text. If one cannot be encoded, it returns those before
-// it and an *xrError.
+// encode returns documents as text. If one cannot be encoded, it returns the
+// text of those before it, and an *xrError.
 func encode(format string, docs []map[string]any) ([]byte, error) {
 	var b bytes.Buffer
 	if format == "yaml" {
@@ -165,7 +166,7 @@ func encode(format string, docs []map[string]any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// printer is a sink that prints.
+// printer is a sink that prints documents to stdout.
 type printer struct {
 	term   *terminal.Terminal
 	format string

@@ -33,7 +33,7 @@ type Cmd struct {
 	validateFlags
 }
 
-// sourceFlags are the inputs, except the arguments.
+// sourceFlags are the flags for those inputs that are not arguments.
 type sourceFlags struct {
 	XRs          []string `name:"xr" sep:"none" placeholder:"PATH" help:"File or folder of composite resources, instead of the first argument. Repeatable."`
 	AllDocuments bool     `help:"Render every document of the files of composite resources, not only the first."`

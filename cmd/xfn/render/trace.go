@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// traceFlags select reports about the steps.
+// traceFlags select reports about the steps of pipelines.
 type traceFlags struct {
 	Trace     toFile `placeholder:"FILE" help:"Write what each step of the pipeline changed, to stderr or to a FILE (--trace=FILE)."`
 	TraceHTML string `name:"trace-html" placeholder:"FILE" help:"Write the same as an HTML page."`
@@ -42,7 +42,7 @@ func (f *toFile) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// IsBool makes the value optional.
+// IsBool returns true, so that kong accepts the flag without a value.
 func (*toFile) IsBool() bool { return true }
 
 // A tracer records the calls of each XR's render, and writes reports at the end.

@@ -38,7 +38,8 @@ type validation struct {
 	reported map[string]bool
 }
 
-// validation loads the definitions. Packages in their folders are not fetched.
+// validation loads the definitions of --validate. Packages to which files of
+// --xrd and --compositions refer are not fetched.
 func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program) (*validation, error) {
 	if !c.Validate {
 		if len(c.CRD) > 0 {
@@ -64,8 +65,8 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 
-// check validates the XR of a result as an API server does for kubectl, and its output
-// as an API server does for Crossplane.
+// check validates the XR of a result as an API server does when kubectl applies
+// it, and the output as one does when Crossplane applies it.
 func (v *validation) check(ctx context.Context, r session.Result) error {
 	if v.v == nil {
 		return nil
@@ -149,7 +150,7 @@ func (v *validation) print(r session.Result, what string, found validate.Result)
 	}
 }
 
-// once reports whether it is called for the first time with a text.
+// once returns true for the first call with a text, and false for later ones.
 func (v *validation) once(what string) bool {
 	was := v.reported[what]
 	v.reported[what] = true

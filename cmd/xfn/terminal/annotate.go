@@ -8,13 +8,13 @@ import (
 
 // An Annotation is a message about a line of a file.
 type Annotation struct {
-	// Warning makes it a warning instead of an error.
+	// Warning is true for a warning, and false for an error.
 	Warning bool
 	// Path and Line are the position as the user named it. Line is 0 for the
 	// whole file, and Path is "" for no file.
 	Path string
 	Line int
-	// Title is a short form of Text.
+	// Title is the heading of Text, such as the name of a resource.
 	Title, Text string
 }
 
@@ -54,7 +54,7 @@ func (a Annotation) command(workspace string) string {
 	return "::" + name + strings.Join(props, ",") + "::" + inText.Replace(a.Text)
 }
 
-// These escape characters that would end a command or a property.
+// These replace characters that would end a workflow command or its property.
 var (
 	inText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	inProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -60,7 +60,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, units[unit])
 }
 
-// Count is a number of things: "1 image", "2 images".
+// Count returns a number with its noun: "1 image", "2 images".
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -111,7 +111,7 @@ type Program struct {
 // UserAgent returns the name of the program for servers.
 func (p Program) UserAgent() string { return "xfn/" + p.Version }
 
-// A UsageError is a misuse of a command that its grammar cannot detect.
+// A UsageError reports arguments or flags that kong accepts, but the command does not.
 type UsageError struct{ Err error }
 
 // Error returns the text of the cause.

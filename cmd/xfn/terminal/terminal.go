@@ -22,11 +22,11 @@ import (
 type Terminal struct {
 	Stdin  *os.File
 	Stdout io.Writer
-	// Quiet leaves out notes and progress, Verbose adds steps.
+	// Quiet leaves out notes and progress. Verbose prints a line for each step.
 	Quiet, Verbose bool
 	// Listen, if not nil, receives all progress instead of stderr.
 	Listen progress.Func
-	// Spell returns the flag of an option in a hint.
+	// Spell returns the flag for an option that a hint names.
 	Spell hint.Speller
 
 	mu       sync.Mutex
@@ -156,8 +156,8 @@ func (t *Terminal) line(label string, c report.Color, text string) {
 // line, which external texts must not contain.
 var commandLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(\s*)::`) })
 
-// Printable is a stranger's text without what could change how a terminal shows
-// other text.
+// Printable returns an external text without control characters, which could
+// change how a terminal shows other text.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Cf) && r != '\n' && r != '\t' {

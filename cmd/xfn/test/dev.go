@@ -103,7 +103,7 @@ func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program) (dev.
 	return config, err
 }
 
-// discover sets arguments that are not given to the files of the function in this folder.
+// discover finds the function in this folder, and uses its files for missing arguments.
 func (c *DevCmd) discover(config *dev.Config) error {
 	switch {
 	case c.XR != "" && c.Composition == "":

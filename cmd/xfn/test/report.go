@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
-// reportFlags select the reports.
+// reportFlags select the reports about the cases of a test run.
 type reportFlags struct {
 	Format    string `enum:"text,json" default:"text" help:"Print ${enum}."`
 	JUnit     string `name:"junit" placeholder:"FILE" help:"Write a JUnit XML report."`

@@ -18,26 +18,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
-// A screen shows rounds: on a terminal each replaces the one before, elsewhere they are
-// appended. It is safe for concurrent use.
+// A screen shows the rounds of xfn dev: on a terminal each replaces the one
+// before, elsewhere they are appended. It is safe for concurrent use.
 type screen struct {
 	term   *terminal.Terminal
 	stdout *os.File
 	// live is true if the output is a terminal.
 	live bool
-	// page is the path of the page about the steps. If it is "", temporary is.
+	// page is the path of the HTML page about the steps. If it is "", temporary is used.
 	page, temporary string
 
 	mu sync.Mutex
-	// last is the round that is shown, whole if all of it is shown.
+	// last is the round that is shown. whole is true if all of it is shown,
+	// and not only the part that fits.
 	last  *dev.Round
 	whole bool
 	// status is the current work, and notice has messages below the round.
 	status string
 	notice []string
-	// watches names the files that were found. lasting is a message that stays.
+	// watches names the files that were found. lasting is a message that
+	// stays until it is replaced.
 	watches, lasting string
-	// traces are those of the last render.
+	// traces are the traces of the last render.
 	traces []report.Trace
 	// raw is true if the terminal is in raw mode, in which lines end with CR LF.
 	raw bool
@@ -57,7 +59,7 @@ func (s *screen) showEvent(e progress.Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The next round returns the error of writing.
+	// An error of writing occurs again in the next round, which returns it.
 	_ = s.showText(terminal.Printable(e.Text))
 }
 
@@ -115,7 +117,8 @@ func (s *screen) append(r *dev.Round) error {
 	return err
 }
 
-// spell returns the flag of an option in a hint, or the key that accepts golden files.
+// spell returns the flag for an option that a hint names. For golden files it
+// is the key that accepts them, if single keys are read.
 func (s *screen) spell(option string) string {
 	if s.raw && option == "update" {
 		return "key a"
@@ -185,7 +188,7 @@ func (s *screen) begin(watches string) error {
 	return s.showText(watches)
 }
 
-// showText shows a message besides the round.
+// showText shows a message: on a terminal below the round, elsewhere on stderr.
 func (s *screen) showText(text string) error {
 	const most = 5
 	if !s.live {
@@ -207,7 +210,7 @@ func (s *screen) write(text string) error {
 	return err
 }
 
-// writePage writes a page about the last render and the failed cases after it.
+// writePage writes an HTML page about the last render and the cases that failed after it.
 func (s *screen) writePage(path string) error {
 	traces := s.traces
 	if s.last != nil && s.last.Tested != nil {
@@ -247,7 +250,7 @@ func (s *screen) keys(ctx context.Context, quit func(), commands chan<- dev.Comm
 		return nil, fmt.Errorf("reading single keys: %w", err)
 	}
 	s.raw = true
-	go func() { // The last read ends with the process.
+	go func() { // A blocked read cannot be canceled, so this ends with the process.
 		key := make([]byte, 1)
 		for {
 			if _, err := in.Read(key); err != nil {
@@ -288,7 +291,7 @@ func (s *screen) key(ctx context.Context, key byte, quit func(), commands chan<-
 	}
 }
 
-// toggle shows all of the round, or the part that fits.
+// toggle switches between all of the round and the part that fits.
 func (s *screen) toggle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ type Cmd struct {
 	List   bool `help:"Print the names of the cases, and run nothing."`
 }
 
-// selectFlags select the cases.
+// selectFlags select the cases to run.
 type selectFlags struct {
 	Run    string `placeholder:"REGEXP" help:"Run only cases whose suite/case matches."`
 	Count  int    `default:"1" placeholder:"N" help:"Run each case N times."`

@@ -34,8 +34,8 @@ type Cmd struct {
 	Dependencies          string   `enum:"none,configurations,all" default:"all" help:"Whose dependencies to read, too: ${enum}. Default: ${default}."`
 	Offline               bool     `help:"Fetch nothing, and skip packages that files name."`
 
-	// Flags of the crossplane CLI without effect: kinds are built in, and there is no
-	// cache, because only a few kilobytes of a package are fetched.
+	// These flags of the crossplane CLI have no effect: kinds are built in, and there is
+	// no cache, because only a few kilobytes of a package are fetched.
 	CacheDir        string `hidden:""`
 	CleanCache      bool   `hidden:""`
 	UpdateCache     bool   `hidden:""`

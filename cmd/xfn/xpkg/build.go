@@ -119,7 +119,8 @@ func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Pac
 	return pkg, nil
 }
 
-// beside returns the directory of the package file, or "".
+// beside returns the directory in which the package file is written through a
+// temporary file, or "" if it is a device or pipe.
 func (c *BuildCmd) beside() string {
 	if c.PackageFile == "" {
 		return c.PackageRoot
@@ -167,8 +168,8 @@ func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err e
 // follow.
 var nextAnnotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^,[A-Za-z0-9][A-Za-z0-9._/-]*=`) })
 
-// parseAnnotations parses annotations and lists of them with commas. The last
-// has priority.
+// parseAnnotations parses KEY=VALUE flags, each of which may have several with
+// commas. The last value of a key has priority.
 func parseAnnotations(flags []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, flag := range flags {
@@ -235,8 +236,8 @@ func (c *BuildCmd) checkTarget() error {
 	return nil
 }
 
-// contains reports whether an existing file without links in its path is in
-// dir.
+// contains reports whether file is in dir. file must exist, and its path must
+// not have links.
 func contains(dir, file string) bool {
 	dir, dirErr := filepath.EvalSymlinks(dir)
 	absDir, absErr := filepath.Abs(dir)

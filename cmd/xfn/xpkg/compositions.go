@@ -15,9 +15,9 @@ import (
 )
 
 // LintCompositions is an xpkg.Rule that checks the Compositions of a package with the
-// schemas of the package. Missing schemas are not a problem, because those of
-// composed resources are in other packages. No problem is refused, because the
-// control plane installs a Composition that cannot compose.
+// schemas of the package. Missing schemas are not a problem, because those of composed
+// resources are in other packages. Problems do not have Refused set, because the control
+// plane installs a Composition that cannot compose.
 func LintCompositions(ctx context.Context, objects []xpkg.Document) xpkg.Problems {
 	var found xpkg.Problems
 	defined := sync.OnceValue(func() schema.Definitions { return definitions(objects) })
@@ -30,7 +30,7 @@ func LintCompositions(ctx context.Context, objects []xpkg.Document) xpkg.Problem
 		}
 		e, err := composition.Decode(document(o))
 		if err != nil {
-			continue // It belongs to another group.
+			continue // Compositions of other API groups are not checked.
 		}
 		for _, p := range check.Composition(e, defined().Definition, check.ByAnnotation) {
 			if counts(p) {
@@ -68,8 +68,8 @@ func definitions(objects []xpkg.Document) schema.Definitions {
 	return all
 }
 
-// counts reports whether the rule reports a problem: no lost fields, which another
-// rule reports, and of warnings only those about values that are not applied.
+// counts reports whether LintCompositions reports a problem. It ignores unknown
+// fields, which another rule reports, missing schemas, and most warnings.
 func counts(p composition.Problem) bool {
 	switch p.Kind {
 	case composition.UnknownField, check.MissingSchema:

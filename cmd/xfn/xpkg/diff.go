@@ -62,7 +62,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	}
 }
 
-// showDiff prints differences for people.
+// showDiff prints the differences between two packages as text.
 func showDiff(w io.Writer, d inspect.Diff) error {
 	p := &page{w: w}
 	for i, side := range []inspect.Side{d.From, d.To} {
@@ -98,7 +98,7 @@ func showDiff(w io.Writer, d inspect.Diff) error {
 	return p.err
 }
 
-// sign returns the beginning of a line about a change.
+// sign returns the mark of a change: "!" if it is breaking, then "+", "-" or "~".
 func sign(change string, breaking bool) string {
 	mark := " "
 	if breaking {
@@ -107,8 +107,8 @@ func sign(change string, breaking bool) string {
 	return mark + cmp.Or(map[string]string{inspect.Added: "+", inspect.Removed: "-"}[change], "~")
 }
 
-// fields prints the fields that differ, with the values below the name if
-// necessary.
+// fields prints the fields that differ. Values that are too long for the line
+// of the field are printed below it.
 func (p *page) fields(indent int, fields []inspect.Field) {
 	for _, f := range fields {
 		text := fmt.Sprintf("%*s%s %s", indent-1, "", sign(f.Change, f.Breaking), plainLine(f.Path))
@@ -152,7 +152,7 @@ func (p *page) object(o inspect.ObjectDiff) {
 	for _, c := range o.Schema {
 		p.change(c)
 	}
-	// The changes of schemas are printed above.
+	// A field without values is a schema, whose changes are printed above.
 	p.fields(2*gap+1, slices.DeleteFunc(slices.Clone(o.Fields), func(f inspect.Field) bool {
 		return f.From == nil && f.To == nil && len(o.Schema) > 0
 	}))

@@ -94,7 +94,7 @@ func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p term
 	}
 }
 
-// fromDaemon copies an image from the engine to a temporary file.
+// fromDaemon copies an image from the Docker engine to a temporary file.
 func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program, img string) (_ *source, err error) {
 	engine, err := connect(ctx, p)
 	if err != nil {
@@ -151,8 +151,8 @@ func (c *ExtractCmd) extract(ctx context.Context, term *terminal.Terminal, a xpk
 	}
 }
 
-// imageOf returns the image for a platform, by default the only one or
-// linux/amd64.
+// imageOf returns the image for a platform. Without a platform, it returns the
+// only image, or the one for linux/amd64.
 func imageOf(a xpkg.Artifact, platform *v1.Platform) (v1.Image, error) {
 	if img, ok := a.(v1.Image); ok && platform == nil {
 		return img, nil
@@ -164,7 +164,7 @@ func imageOf(a xpkg.Artifact, platform *v1.Platform) (v1.Image, error) {
 	return img, hint.Wrap(err, "use an existing platform with --platform")
 }
 
-// metadata writes package.yaml compressed, as the crossplane CLI does for its cache.
+// metadata writes package.yaml. A file is compressed, as in the crossplane CLI's cache.
 func (c *ExtractCmd) metadata(term *terminal.Terminal, data []byte) error {
 	if c.Output == stdout {
 		return write(term.Stdout, data)
@@ -196,7 +196,8 @@ func write(w io.Writer, data []byte) error {
 	return err
 }
 
-// unpack writes an image's root file system to a directory, or nothing.
+// unpack writes an image's root file system to a new directory. If it fails, it
+// leaves nothing.
 func unpack(ctx context.Context, term *terminal.Terminal, img v1.Image, path string) (err error) {
 	path = filepath.Clean(path)
 	if _, err := os.Lstat(path); err == nil {

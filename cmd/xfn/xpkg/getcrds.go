@@ -74,7 +74,7 @@ func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	return nil
 }
 
-// A file is a file to write.
+// A file is the path and the content of a file to write.
 type file struct {
 	path string
 	data []byte

@@ -64,8 +64,8 @@ func (c *InitCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return err
 }
 
-// consent asks whether to run the script. At the end of standard input it
-// warns.
+// consent asks whether to run init.sh. If standard input ends without an
+// answer, consent warns and returns false.
 func (c *InitCmd) consent(ctx context.Context, term *terminal.Terminal, res scaffold.Result) (bool, error) {
 	if c.RunInitScript {
 		return true, nil
@@ -107,7 +107,7 @@ func ask(ctx context.Context, term *terminal.Terminal, question string) (answer 
 	return answer, err
 }
 
-// answered reads an answer until ctx is done.
+// answered reads an answer, and stops waiting when ctx is done.
 func answered(ctx context.Context, stdin io.Reader) (scaffold.Answer, error) {
 	var answer scaffold.Answer
 	read := make(chan error, 1)

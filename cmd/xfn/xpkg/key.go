@@ -17,7 +17,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// passwordVariable has the password of encrypted keys, as in cosign.
+// passwordVariable is the environment variable with the password of encrypted
+// keys, as in cosign.
 const passwordVariable = "COSIGN_PASSWORD"
 
 // A keySource is the location of a key: FILE or env://NAME.
@@ -25,7 +26,8 @@ type keySource string
 
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
-// Decode implements kong.MapperValue, because errors of kong have the value.
+// Decode implements kong.MapperValue, because kong's own errors would show the
+// value, which may be a key.
 func (from *keySource) Decode(ctx *kong.DecodeContext) error {
 	const begin = "-----"
 	token := ctx.Scan.Pop()
@@ -68,7 +70,7 @@ func publicKeys(from []keySource) ([]*signature.PublicKey, error) {
 func readKey[K any](from keySource, parse func(text, password []byte) (K, error)) (k K, err error) {
 	text, err := from.read()
 	if err == nil {
-		var password []byte // is nil without the variable.
+		var password []byte // nil without the variable
 		if p, ok := os.LookupEnv(passwordVariable); ok {
 			password = []byte(p)
 		}
@@ -95,7 +97,7 @@ func (from keySource) read() ([]byte, error) {
 	if err != nil {
 		return nil, fsx.Cause(err)
 	}
-	defer func() { _ = f.Close() }() // The file was only read.
+	defer func() { _ = f.Close() }() // An error after reading does not matter.
 	text, err := io.ReadAll(io.LimitReader(f, signature.MaxKey+1))
 	return text, fsx.Cause(err)
 }

@@ -83,8 +83,8 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 	return report, s.explain("linting", err)
 }
 
-// root lints a package root. Only a read at the strict level returns all
-// problems if one is refused.
+// root lints a package root. If a problem is refused, it reads the root again
+// at the level Strict, because other levels do not return all problems.
 func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	opts.Lint = xpkg.Warn
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
@@ -102,7 +102,7 @@ func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.
 	return report, err
 }
 
-// A lintResult is the output of a report at a level.
+// A lintResult is the output of xfn xpkg lint, at the level of its flag.
 type lintResult struct {
 	Package   string        `json:"package"`
 	Kind      string        `json:"kind,omitempty"`
@@ -151,8 +151,8 @@ func linted(name string, r xpkg.Report, level xpkg.Level, spell hint.Speller) li
 	return l
 }
 
-// print prints each problem on a line, each hint once, and without errors a
-// summary.
+// print prints each problem on a line, and each hint once. Without errors it
+// adds a summary.
 func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 	var b strings.Builder
 	hints := map[string]bool{"": true}
@@ -179,7 +179,7 @@ func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// summary describes the package.
+// summary describes the package: its kind, name, objects, platforms and layers.
 func (l lintResult) summary() string {
 	parts := []string{strings.TrimSpace(l.Kind + " " + l.Name), terminal.Count(l.Objects, "object")}
 	if l.Layers > 0 {
@@ -192,7 +192,7 @@ func (l lintResult) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// verdict counts the problems.
+// verdict returns the numbers of errors and warnings, or "nothing is wrong".
 func (l lintResult) verdict() string {
 	var counts []string
 	if l.Errors > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// show prints the page of a package.
+// show prints the description of a package as text.
 func show(w io.Writer, from string, d inspect.Description) error {
 	p := &page{w: w}
 	switch {
@@ -23,10 +23,10 @@ func show(w io.Writer, from string, d inspect.Description) error {
 		p.line("%s %s", d.Package.Kind, d.Package.Name)
 	case isFile(from):
 		p.line("An image that is not a package")
-	default: // Its layers were not searched.
+	default: // From a registry, only manifests were read.
 		p.line("An image without a layer that is marked as a package's (%s: base)", xpkg.Annotation)
 	}
-	p.line("  %s", d.Digest) // It is too long for a line with a name.
+	p.line("  %s", d.Digest) // The digest is too long for a line with a label.
 	p.pair("from", from)
 	p.pair("size", fmt.Sprintf("%s in %s", terminal.Size(d.Size), terminal.Count(len(d.Images), "image")))
 	if d.Package != nil {
@@ -109,7 +109,7 @@ func (p *page) image(img inspect.Image, several bool) {
 	p.pair("cmd", strings.Join(img.Cmd, " "))
 	p.pair("user", img.User)
 	labels := maps.Clone(img.Labels)
-	// The marks of layers are printed with the layers.
+	// Labels that mark layers are printed with the layers.
 	maps.DeleteFunc(labels, func(key, _ string) bool { return strings.HasPrefix(key, xpkg.Annotation+":") })
 	p.pairs(gap, "labels", labels)
 	p.pairs(gap, "annotations", img.Annotations)
@@ -123,7 +123,7 @@ func (p *page) image(img inspect.Image, several bool) {
 	}
 }
 
-// meaning describes the mark of a layer.
+// meaning returns the mark of a package's layer with what the layer contains.
 func meaning(mark string) string {
 	switch mark {
 	case xpkg.BaseMark:

@@ -42,7 +42,7 @@ type runtimeFlags struct {
 	flags.Lock
 }
 
-// The flags that name a source.
+// The flags that name the source of a runtime image.
 const (
 	fromSource = "--embed-runtime-source"
 	fromDir    = "--embed-runtime-dir"
@@ -109,7 +109,7 @@ func (f *runtimeFlags) base(ctx context.Context, program terminal.Program, opts 
 	return images, nil
 }
 
-// check checks that flags and sources of a runtime image belong together.
+// check returns an error for flags that do not apply to the source of the runtime image.
 func (f *runtimeFlags) check() error {
 	given := map[string]bool{
 		fromSource: f.EmbedRuntimeSource != "", fromDir: f.EmbedRuntimeDir != "", fromRemote: f.EmbedRuntimeRemote != "", withBase: f.BaseImage != "",
@@ -149,7 +149,7 @@ func (f *runtimeFlags) check() error {
 		}
 	}
 	for _, flag := range f.goFlags() {
-		if !strings.HasPrefix(flag, "-") { // go would read it as a package.
+		if !strings.HasPrefix(flag, "-") { // go build would use this word as the name of a package.
 			return hint.Wrap(fmt.Errorf("reading --go-flags: %q is not a flag", flag), "join a flag and its value by =, as in --go-flags=-tags=extra")
 		}
 	}
@@ -168,7 +168,7 @@ func parsePlatform(name string) (*v1.Platform, error) {
 	return p, nil
 }
 
-// A place is where images are. One of its fields is set.
+// A place is a source of images. Exactly one of its fields is set.
 type place struct {
 	engine, tarball, layout string
 	remote                  name.Reference
@@ -229,8 +229,7 @@ func connect(ctx context.Context, program terminal.Program) (*dockerengine.Engin
 	return dockerengine.Connect(ctx, dockerengine.FromEnviron(os.Environ()), program.UserAgent())
 }
 
-// load loads the image of a package file for the engine's platform into the
-// engine.
+// load loads the image of a package file into the Docker engine, for its platform.
 func load(ctx context.Context, term *terminal.Terminal, program terminal.Program, file, as string) (err error) {
 	tag, err := name.NewTag(as)
 	if err != nil {

@@ -102,7 +102,8 @@ func (f registryFlags) fetch(ctx context.Context, p terminal.Program, from strin
 	return &source{name: from, artifact: a, client: client, ref: ref}, nil
 }
 
-// checkOutput returns an error for "-", because packages are not written there.
+// checkOutput returns an error for "-", because packages are not written to
+// standard output.
 func checkOutput(file string) error {
 	if file != stdout {
 		return nil
@@ -111,8 +112,8 @@ func checkOutput(file string) error {
 	return &terminal.UsageError{Err: hint.Wrap(err, "use /dev/stdout to write the package to a pipe")}
 }
 
-// printBuilt prints the name and digest of a file, as a note for standard
-// output.
+// printBuilt prints the name and digest of a package file. If the file itself
+// was written to standard output, it prints them as a note.
 func printBuilt(term *terminal.Terminal, file string, artifact xpkg.Artifact) error {
 	digest, err := artifact.Digest()
 	if err != nil {
@@ -143,7 +144,8 @@ func isStdout(term *terminal.Terminal, path string) bool {
 // mostProblems limits the problems of a package that are printed.
 const mostProblems = 50
 
-// faults prints err if it is several problems, and returns the error of the command.
+// faults prints the problems if err is several, and returns a summary of them.
+// It returns any other err unchanged.
 func faults(term *terminal.Terminal, root string, err error) error {
 	var all xpkg.Problems
 	if !errors.As(err, &all) || len(all) == 1 {
@@ -173,7 +175,7 @@ func warn(term *terminal.Terminal, all xpkg.Problems) {
 	}
 }
 
-// worthPrinting returns the first problems, each hint once.
+// worthPrinting returns up to mostProblems problems, without repeated hints.
 func worthPrinting(all xpkg.Problems) xpkg.Problems {
 	hints := map[string]bool{}
 	some := slices.Clone(all[:min(len(all), mostProblems)])

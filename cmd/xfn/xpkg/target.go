@@ -45,7 +45,7 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 	return opts, nil
 }
 
-// pushed is the output of --format json.
+// pushed is the output of xfn xpkg push and copy with --format json.
 type pushed struct {
 	References []string `json:"references"`
 	Digest     string   `json:"digest"`
@@ -55,7 +55,7 @@ type pushed struct {
 	Attached  []string `json:"attached,omitempty"`
 	DryRun    bool     `json:"dryRun,omitempty"`
 	Signature *signed  `json:"signature,omitempty"`
-	// Sent to Retried are bytes.
+	// Sent, Mounted, Skipped and Retried are bytes.
 	Sent    int64   `json:"sent"`
 	Mounted int64   `json:"mounted"`
 	Skipped int64   `json:"skipped"`
@@ -63,8 +63,8 @@ type pushed struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// signed has the reference of the signatures. Added is true if this key's is
-// new.
+// signed has the reference of the signatures. Added is true if a signature by
+// the given key was added.
 type signed struct {
 	Reference string `json:"reference"`
 	Added     bool   `json:"added"`

@@ -53,19 +53,21 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 	return c.print(term, ref, res)
 }
 
-// verified is the output of --format json.
+// verified is the output of xfn xpkg verify --format json.
 type verified struct {
 	Reference string   `json:"reference"`
 	Digest    string   `json:"digest"`
 	MediaType string   `json:"mediaType"`
 	Platforms []string `json:"platforms,omitempty"`
-	// Signatures counts those of the digest by any key, and Keys those by each key.
+	// Signatures counts the signatures of the digest by any key, and Keys
+	// those by each given key.
 	Signatures int         `json:"signatures"`
 	Keys       []keyResult `json:"keys"`
 	// Blobs counts the blobs whose digest was verified, and Bytes their bytes.
 	Blobs int   `json:"blobs"`
 	Bytes int64 `json:"bytes"`
-	// Elsewhere are layers that are not in a registry.
+	// Elsewhere are the digests of layers that registries do not store,
+	// which were not checked.
 	Elsewhere []string `json:"elsewhere,omitempty"`
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Cmd is the group.
+// Cmd is the command group xfn xpkg.
 type Cmd struct {
 	Init    InitCmd    `cmd:"" help:"Create the directory of a new package from a template."`
 	Build   BuildCmd   `cmd:"" help:"Build a package file."`
@@ -50,7 +50,7 @@ func created(sourceDateEpoch string) (time.Time, error) {
 	return time.Unix(sec, 0).UTC(), nil
 }
 
-// rules are rules for packages beside those of package xpkg.
+// rules are the rules that the commands check besides those of package xpkg.
 var rules = []xpkg.Rule{LintCompositions}
 
 // rootFlags are the flags of commands that read a package root.

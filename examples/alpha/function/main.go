@@ -71,7 +71,7 @@ func annotate(resource object, name string) {
 	annotations[annotationAuthor], annotations[annotationQuote] = quote.author, quote.text
 }
 
-// child returns the object in a field, which it creates if necessary.
+// child returns the object at a field of parent. It creates the object if it is missing.
 func child(parent object, field string) object {
 	c, ok := parent[field].(object)
 	if !ok {
@@ -81,7 +81,7 @@ func child(parent object, field string) object {
 	return c
 }
 
-// warn adds a result to those of earlier functions.
+// warn appends a warning to the results that earlier functions have returned.
 func warn(functionIO object, message string) {
 	results, _ := functionIO["results"].([]any)
 	functionIO["results"] = append(results, object{"severity": "Warning", "message": message})

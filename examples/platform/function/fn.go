@@ -17,7 +17,7 @@ import (
 	"github.com/crossplane/function-sdk-go/response"
 )
 
-// policy is the name of the NetworkPolicy in the pipeline.
+// policy is the NetworkPolicy's name among the composed resources.
 const policy resource.Name = "network-policy"
 
 type object = map[string]any
@@ -51,8 +51,8 @@ type App struct {
 	} `json:"replicas"`
 }
 
-// guard extends the desired state. The same request always gives the same
-// response.
+// guard adds labels, resources and the NetworkPolicy to the response. The same
+// request always gives the same response.
 func guard(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
 	in := &Input{}
 	if err := request.GetInput(req, in); err != nil {
@@ -91,7 +91,8 @@ func guard(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
 	return errors.Wrap(response.SetDesiredComposedResources(rsp, desired), "setting the desired resources")
 }
 
-// exists returns the readiness of a resource that is ready once it exists.
+// exists returns the readiness of a composed resource: ready if it was
+// observed, whatever its status.
 func exists(observed map[resource.Name]resource.ObservedComposed, name resource.Name) resource.Ready {
 	if _, ok := observed[name]; ok {
 		return resource.ReadyTrue
@@ -108,16 +109,16 @@ func (a *App) labels(in *Input) map[string]string {
 	}
 }
 
-// adorn labels a resource, and sets resources for containers of a workload that
-// have none. It returns images without a fixed tag.
+// adorn labels a composed resource. In a workload, it also sets the resources
+// of containers that have none, and returns the images that are not pinned.
 func adorn(cd *composed.Unstructured, labels map[string]string, size Size) (unpinned []string, err error) {
 	cd.SetLabels(merged(cd.GetLabels(), labels))
 	const template = "spec.template"
 	if _, err := cd.GetValue(template); err != nil {
-		return nil, nil // not a workload
+		return nil, nil // without a Pod template it is no workload
 	}
 	pod := map[string]string{}
-	_ = cd.GetValueInto(template+".metadata.labels", &pod) // the template may have no labels
+	_ = cd.GetValueInto(template+".metadata.labels", &pod) // the Pod template may have no labels
 	if err := cd.SetValue(template+".metadata.labels", merged(pod, labels)); err != nil {
 		return nil, err
 	}
@@ -136,14 +137,14 @@ func adorn(cd *composed.Unstructured, labels map[string]string, size Size) (unpi
 	return unpinned, cd.SetValue(template+".spec.containers", containers)
 }
 
-// pinned reports whether an image has a digest, or a tag that is not the default.
+// pinned reports whether an image has a digest, or a tag other than latest.
 func pinned(image string) bool {
 	_, tag, tagged := strings.Cut(path.Base(image), ":")
 	return tagged && tag != "latest"
 }
 
-// resources returns the resources of a container. The memory limit equals the
-// request; CPU has no limit.
+// resources returns the resource requirements of a container. The memory limit
+// equals the memory request. There is no CPU limit.
 func (s Size) resources() object {
 	return object{
 		"requests": object{"cpu": s.CPU.String(), "memory": s.Memory.String()},
@@ -172,7 +173,8 @@ func (a *App) policy(in *Input) *composed.Unstructured {
 	return cd
 }
 
-// merged returns both maps. The second has priority.
+// merged returns the entries of both maps. If both have a key, the value in
+// others is used.
 func merged(labels, others map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, labels)

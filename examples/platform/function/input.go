@@ -34,7 +34,8 @@ type Size struct {
 	Memory quantity.Quantity `json:"memory"`
 }
 
-// size returns a size, or an error if it is unknown or exceeds MaxMemory.
+// size returns the Size with this name. It returns an error if the name is
+// unknown, or if all replicas together request more memory than MaxMemory.
 func (in *Input) size(name string, replicas int64) (Size, error) {
 	if in.Environment == "" {
 		return Size{}, errors.New("the input names no environment")

@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Options name a commit of a repository.
+// Options select a commit of a git repository, and limit its size.
 type Options struct {
 	// URL is an http, https, ssh, git or file URL, the form user@host:path,
 	// or a path.
@@ -28,7 +28,8 @@ type Options struct {
 	// over a tag of its name. 40 hexadecimal digits are always a commit. Empty is
 	// HEAD.
 	Ref string
-	// MaxBytes limits the bytes that a server sends, and those that they unpack to.
+	// MaxBytes limits the bytes that a server sends. It also limits the
+	// size of the objects that are unpacked from them.
 	MaxBytes int64
 	// Progress receives the number of fetched bytes. It may be nil.
 	Progress progress.Func
@@ -36,12 +37,12 @@ type Options struct {
 
 // A Snapshot is one commit of a repository, with its files.
 type Snapshot struct {
-	// Commit is its hash, 40 hexadecimal digits.
+	// Commit is the hash of the commit, 40 hexadecimal digits.
 	Commit string
-	// Ref is the branch without "refs/heads/", or "HEAD" for a tag or a
-	// hash.
+	// Ref is the selected branch without "refs/heads/". It is "HEAD" if a
+	// tag or a hash was selected.
 	Ref string
-	// Tree is its root folder. Objects has all objects of the tree.
+	// Tree is the hash of the commit's root folder. Objects has all objects of the tree.
 	Tree    plumbing.Hash
 	Objects storer.EncodedObjectStorer
 }
@@ -56,7 +57,7 @@ func Commit(ctx context.Context, o Options) (Snapshot, error) {
 	}
 	var s Snapshot
 	done := make(chan error, 1)
-	// The ssh library connects without a context.
+	// The ssh library ignores ctx while it connects, so read in a goroutine.
 	go func() {
 		var err error
 		if at.path != "" {
@@ -85,7 +86,7 @@ func snapshot(objects storer.EncodedObjectStorer, hash plumbing.Hash, ref string
 	return Snapshot{Commit: commit.Hash.String(), Ref: ref, Tree: commit.TreeHash, Objects: objects}, nil
 }
 
-// peel resolves annotated tags to the commit.
+// peel follows annotated tags to a commit.
 func peel(objects storer.EncodedObjectStorer, hash plumbing.Hash) (*object.Commit, error) {
 	const maxTags = 16
 	for range maxTags {
@@ -112,15 +113,16 @@ func peel(objects storer.EncodedObjectStorer, hash plumbing.Hash) (*object.Commi
 	return nil, fmt.Errorf("tag %s is nested in more than %d other tags", hash, maxTags)
 }
 
-// A location is a path on this machine, or an endpoint without credentials.
+// A location is a path on this machine, or a server's endpoint with its
+// credentials in auth.
 type location struct {
 	path     string
 	endpoint *transport.Endpoint
 	auth     transport.AuthMethod
 }
 
-// locate parses paths and URLs as git does: a colon before any slash means host:path.
-// Its errors have no part of the URL, which may be a secret.
+// locate parses paths and URLs as git does: a colon before any slash means host:path. Its
+// errors contain no part of the URL, because any part may be a secret.
 func locate(raw string) (location, error) {
 	if !strings.Contains(raw, "://") {
 		before, _, colon := strings.Cut(raw, ":")
@@ -138,7 +140,7 @@ func locate(raw string) (location, error) {
 	case "file":
 		path := u.Path
 		if runtime.GOOS == "windows" {
-			path = strings.TrimPrefix(path, "/") // of /C:/x
+			path = strings.TrimPrefix(path, "/") // /C:/x becomes C:/x
 		}
 		return location{path: filepath.FromSlash(path)}, nil
 	case "http", "https":
@@ -169,7 +171,8 @@ func remoteLocation(raw string) (location, error) {
 	return at, nil
 }
 
-// Redact returns raw without its credentials. The user of an ssh URL is not one.
+// Redact returns raw without its credentials. The user name in an ssh URL is
+// not a credential.
 func Redact(raw string) string {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok { // raw is a path, or user@host:path.

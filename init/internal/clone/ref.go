@@ -19,9 +19,9 @@ var (
 	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{4,39}$`) })
 )
 
-// lookup returns the hash of the branch or tag that ref names, and its name in a
-// Snapshot. It finds nothing for a full hash, because a branch of that name must not
-// replace the pinned commit.
+// lookup returns the hash of the branch or tag that ref names, and the Ref of its
+// Snapshot. The bool is false if there is none. It is always false for a full hash,
+// because a branch with the hash as its name must not replace the pinned commit.
 func lookup(refs storer.ReferenceStorer, ref string) (plumbing.Hash, string, bool) {
 	for _, name := range candidates(ref) {
 		if name.Validate() != nil {
@@ -87,7 +87,7 @@ func notFound(ref string) error {
 	return fmt.Errorf("the repository has no branch, tag or commit %q", ref)
 }
 
-// missing returns the error of a ref that is not among refs.
+// missing returns the error for a ref that the repository does not have.
 func missing(refs storer.ReferenceStorer, ref string) error {
 	iter, err := refs.IterReferences()
 	some := false

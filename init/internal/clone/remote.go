@@ -25,7 +25,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// A remote reads from a repository by a server.
+// A remote reads from a repository on a server.
 type remote struct {
 	location
 	limit    int64
@@ -60,7 +60,8 @@ func (r *remote) tip(ctx context.Context, conn *connection, hash plumbing.Hash, 
 	return snapshot(objects, hash, name)
 }
 
-// byHash fetches a commit by its hash, or else searches the history.
+// byHash fetches a commit by its hash. If that fails, it fetches the whole
+// history and searches it.
 func (r *remote) byHash(ctx context.Context, conn *connection, hash plumbing.Hash) (Snapshot, error) {
 	if s, err := r.tip(ctx, conn, hash, "HEAD"); err == nil {
 		return s, nil
@@ -73,7 +74,8 @@ func (r *remote) byHash(ctx context.Context, conn *connection, hash plumbing.Has
 	return r.fromHistory(ctx, again, hash.String())
 }
 
-// fromHistory fetches the history of all branches and tags, and searches it.
+// fromHistory fetches the history of all branches and tags, and searches it for
+// the commit whose hash begins with hash.
 func (r *remote) fromHistory(ctx context.Context, conn *connection, hash string) (Snapshot, error) {
 	var tips []plumbing.Hash
 	for name, ref := range conn.refs {
@@ -95,7 +97,7 @@ func (r *remote) fromHistory(ctx context.Context, conn *connection, hash string)
 	return snapshot(objects, commit, "HEAD")
 }
 
-// A connection is a session with a server, and its references.
+// A connection is a session with a server, and the references that the server has.
 type connection struct {
 	transport.UploadPackSession
 	refs         memory.ReferenceStorage
@@ -103,7 +105,7 @@ type connection struct {
 }
 
 func (r *remote) dial(ctx context.Context) (*connection, error) {
-	// A session changes its endpoint when it is redirected.
+	// A redirected session changes its endpoint, so it gets a copy.
 	endpoint := *r.endpoint
 	session, err := r.client().NewUploadPackSession(&endpoint, r.auth)
 	if err != nil {
@@ -123,7 +125,7 @@ func (r *remote) dial(ctx context.Context) (*connection, error) {
 	return conn, nil
 }
 
-// close ends the session, which has written nothing.
+// close ends the session. Its error does not matter, because nothing was written.
 func (c *connection) close() { _ = c.Close() }
 
 func (r *remote) client() transport.Transport {
@@ -136,8 +138,8 @@ func (r *remote) client() transport.Transport {
 	return githttp.NewClient(&http.Client{Transport: capped{limit: 2 * r.limit}})
 }
 
-// capped is the default transport of HTTP with responses of at most limit bytes. go-git
-// reads lists of references and errors to their end.
+// capped is the default HTTP transport, but limits responses to limit bytes. go-git would
+// read lists of references and errors to their end, whatever their size.
 type capped struct {
 	limit int64
 }
@@ -164,8 +166,9 @@ func references(adv *packp.AdvRefs) (memory.ReferenceStorage, error) {
 	return refs, nil
 }
 
-// fetch fetches wants, their objects and depth commits of their history. It fetches the
-// whole history for 0, and from a server that does not support depth.
+// fetch fetches the commits wants with their objects, and depth commits of
+// their history. With depth 0 it fetches the whole history, and also if the
+// server does not support depth.
 func (r *remote) fetch(ctx context.Context, conn *connection, depth int, wants ...plumbing.Hash) (*memory.Storage, error) {
 	req := packp.NewUploadPackRequestFromCapabilities(conn.capabilities)
 	req.Wants = wants
@@ -222,7 +225,7 @@ func demux(agreed *capability.List, r io.Reader) io.Reader {
 	return r
 }
 
-// explain replaces errors of a server, which may contain its web page.
+// explain replaces error texts of a server, which may be a whole web page.
 func explain(err error, protocol string) error {
 	switch {
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
