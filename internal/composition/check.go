@@ -12,9 +12,11 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// A ProblemKind is the rule that a Composition violates. Engines of different
-// versions fail on different kinds. The API server rejects or drops each of
-// them, except for UnknownFunction and NotCarried, a note of package legacy.
+// A ProblemKind is the rule that a Composition violates. Versions of Crossplane
+// differ in the kinds with which a render fails. The API server rejects or
+// drops fields with these problems, except for UnknownFunction and NotCarried.
+// NotCarried is a note of package legacy about a field that its conversion
+// loses.
 type ProblemKind string
 
 // The kinds of problems.
@@ -116,7 +118,8 @@ func (ps *problems) checkMode(e Entry) {
 	}
 }
 
-// names are the fields where each name of a list occurs first.
+// names maps each name in a list to the path of the first element with that
+// name.
 type names map[string]string
 
 // checkName checks that the name of a list element is set and unique. A second

@@ -119,17 +119,19 @@ func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	return only(all, selection.labels)
 }
 
-// A selection has the fields of an XR that select a Composition.
+// A selection has the fields of an XR that select its Composition.
 type selection struct {
 	// name is the name in the composition reference, or "".
 	name string
-	// byLabels is true if the XR has a selector, even if it has no labels.
+	// only returns the Composition that has all labels. It returns an error
+	// if none or several have them.
 	byLabels bool
 	labels   map[string]string
 }
 
-// selectionOf reads the selection from where the XRD has Crossplane's fields.
-// Without an XRD it uses the first place that has them.
+// selectionOf reads the selection from spec.crossplane, or from spec if the XRD
+// is legacy. If the XRD is not known, it reads the first of them with a
+// selection.
 func selectionOf(xr *unstructured.Unstructured, xrd schema.XRD, known bool) selection {
 	modern, legacy := []string{"spec", "crossplane"}, []string{"spec"}
 	parents := [][]string{modern, legacy}
