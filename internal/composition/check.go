@@ -118,8 +118,7 @@ func (ps *problems) checkMode(e Entry) {
 	}
 }
 
-// names maps each name in a list to the path of the first element with that
-// name.
+// names maps each name in a list to the path of its first element.
 type names map[string]string
 
 // checkName checks that the name of a list element is set and unique. A second

@@ -124,8 +124,7 @@ func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	return all, nil
 }
 
-// decodeAll returns the items of a list of any kind, or the object itself if
-// the document is no list. listed reports which of both.
+// decodeAll returns the items if the document is a list, otherwise its object.
 func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed bool, err error) {
 	u, err := decode(doc)
 	if err != nil {

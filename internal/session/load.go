@@ -25,8 +25,7 @@ import (
 
 // Inputs are the files to render. One path may be "-" for standard input.
 type Inputs struct {
-	// Profile is the version of Crossplane to imitate. Empty means
-	// render.V2.
+	// Profile is the Crossplane version to imitate. Empty means render.V2.
 	Profile render.Profile
 	// XRs are files or folders of composite resources. Unless AllDocuments
 	// is set, only the first document of each file is used.
@@ -96,8 +95,7 @@ type plan struct {
 	exists       state
 	observed     ownerIndex
 	fixtures     []converge.Fixture
-	// only decodes the XR once for all callers. It is nil if there are
-	// several XRs.
+	// only decodes a single XR once for all callers. Else it is nil.
 	only func() (*unstructured.Unstructured, error)
 	// entry is the Composition, unless there is a library.
 	entry composition.Entry

@@ -112,8 +112,7 @@ func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 		}
 	}
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
-		// The owner reference of a resource that the XR controls has
-		// the XR's UID.
+		// Owner references to the XR contain its UID, too.
 		if o := c.all[i]; (o.dumped || !first) && xr.GetUID() == "" && o.isOf(xr) {
 			xr.SetUID(o.controller.UID)
 		}

@@ -278,8 +278,7 @@ type Resolver interface {
 	Reference(ctx context.Context, d lock.Dependency) (string, error)
 }
 
-// depend adds the functions that pipelines use and that packages in the
-// functions file depend on.
+// depend adds the dependencies in the functions file that pipelines use.
 func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Entry) error {
 	if len(p.dependencies) == 0 || s.config.Replay != nil {
 		return nil

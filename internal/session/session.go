@@ -97,11 +97,9 @@ type Session struct {
 
 // A Run describes how a function ran.
 type Run struct {
-	// Package is the Function's spec.package, or the package that replaced
-	// it.
+	// Package is the package that ran, which may replace spec.package.
 	Function, Package string
-	// Runtime is the runtime that ran the function. Detail describes the
-	// running function for users.
+	// Runtime ran the function. Detail describes that for users.
 	Runtime Runtime
 	Detail  string
 }

@@ -127,7 +127,8 @@ type MatchConditionReadinessCheck struct {
 
 // A Result is a result that a function reports.
 type Result struct {
-	// Results with another severity than the three are ignored.
+	// Severity is one of the constants. Results with another one are
+	// ignored.
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
 }

@@ -27,8 +27,7 @@ const (
 	EmptyMatchString      composition.ProblemKind = "EmptyMatchString"
 	ZeroMatchInteger      composition.ProblemKind = "ZeroMatchInteger"
 	CheckWithoutFieldPath composition.ProblemKind = "CheckWithoutFieldPath"
-	// InvalidInput is any other error of function-patch-and-transform in
-	// its input.
+	// InvalidInput is any other error in an input of the function.
 	InvalidInput composition.ProblemKind = "InvalidInput"
 )
 
@@ -99,8 +98,7 @@ type checker struct {
 	schemas   Schemas
 	composite apiextv1.TypeReference
 	sides     map[kschema.GroupVersionKind]side
-	// bases maps the names of composed resources to the sides of their
-	// bases.
+	// bases maps the names of resources to the sides of their bases.
 	bases    map[string]side
 	problems []composition.Problem
 	// seen has the fields and texts of the problems that were reported.

@@ -21,8 +21,7 @@ var fieldProblems = map[string]composition.ProblemKind{
 func (c *checker) invalid(at string, err error) {
 	if err != nil {
 		field, text := spec.SplitError(err)
-		// The function reports some fields with "Policy" at the end of
-		// the name.
+		// The function adds "Policy" to the names of some fields.
 		c.add(cmp.Or(fieldProblems[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
 	}
 }
@@ -184,8 +183,7 @@ func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessChec
 	}
 }
 
-// ofSecret reports whether writeConnectionSecretToRef supports the type of a
-// patch.
+// ofSecret reports whether writeConnectionSecretToRef supports a type of patch.
 func ofSecret(p *spec.Patch) bool {
 	t := p.TypeOrDefault()
 	return t == spec.FromCompositeFieldPath || t == spec.CombineFromComposite

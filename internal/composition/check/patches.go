@@ -67,15 +67,13 @@ func (c *checker) patches(in source) {
 	}
 }
 
-// A setUse is the index of a patch set, and the kind of a resource that uses
-// it.
+// A setUse is the index of a patch set, and the kind that it patches.
 type setUse struct {
 	set  int
 	what string
 }
 
-// patchSet checks the patches of a set against the kind of a resource that uses
-// it, unless done has that combination.
+// patchSet checks a patch set for the kind of a resource, unless done has both.
 func (c *checker) patchSet(in source, sets map[string]int, name string, resource side, done map[setUse]bool) {
 	i, ok := sets[name]
 	use := setUse{i, resource.what}
@@ -207,8 +205,7 @@ func (c *checker) applied(in source, field string, path fieldpath.Path, into pla
 	}
 }
 
-// observed checks the paths that connection details and readiness checks read
-// from the existing resource.
+// observed checks the paths that are read from the existing resource.
 func (c *checker) observed(at string, t *spec.Template, resource side) {
 	for i, d := range t.ConnectionDetails {
 		if d.Type == spec.FromFieldPath && d.FromFieldPath != nil {
@@ -220,8 +217,7 @@ func (c *checker) observed(at string, t *spec.Template, resource side) {
 	}
 }
 
-// matches maps each type of readiness check to the types of values that it
-// accepts.
+// matches maps each type of readiness check to the types that it accepts.
 var matches = map[spec.ReadinessCheckType]schema.Types{
 	spec.CheckNonEmpty: schema.Any, spec.CheckMatchString: schema.String, spec.CheckMatchInteger: schema.Integer,
 	spec.CheckMatchTrue: schema.Boolean, spec.CheckMatchFalse: schema.Boolean,

@@ -84,8 +84,7 @@ func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	return node, nil
 }
 
-// noField returns the message that a field does not exist. It suggests a field
-// with a similar name, if there is one.
+// noField returns the message that a field does not exist, with a similar name.
 func (s side) noField(path fieldpath.Path, below schema.Node) string {
 	parent, name := path[:len(path)-1], path[len(path)-1].Key
 	for _, near := range below.Named() {

@@ -64,8 +64,7 @@ func legacyOf(e composition.Entry) (was legacyComposition) {
 			Environment struct{ Patches []any }
 		}
 	}
-	// The error is ignored: conversion to a pipeline fails as well, which
-	// is reported as a problem.
+	// The error is ignored here: conversion fails, too, and reports it.
 	if err := e.Document.Decode(&old); err != nil {
 		return was
 	}

@@ -61,8 +61,7 @@ func matched(m *spec.Match) (out schema.Types) {
 	return out | jsonTypes(m.FallbackValue)
 }
 
-// convertible returns the types that a conversion accepts, and those that it
-// can return.
+// convertible returns the types that a conversion accepts and can return.
 func convertible(c *spec.Convert) (needs, out schema.Types) {
 	for from, types := range map[spec.ConvertType]schema.Types{
 		// A whole number may be an int64 or a float64.

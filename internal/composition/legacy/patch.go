@@ -13,8 +13,7 @@ import (
 // dropped is the note about a field that a legacy Composition does not define.
 const dropped = "unknown field: the API server drops it"
 
-// plainPatches converts patches outside of resources, which cannot refer to a
-// patch set.
+// plainPatches converts patches that must not refer to a patch set.
 func (c *converter) plainPatches(at string, all []patch) {
 	for i := range all {
 		at := fmt.Sprintf("%s[%d]", at, i)
@@ -63,8 +62,8 @@ func (c *converter) policy(at string, p *patch) {
 	switch {
 	case merge == nil:
 	case p.Type.IsCombine():
-		// A policy would change the result: patches of type Combine
-		// never merged values.
+		// A policy would change the result: combine patches never
+		// merged.
 		c.note(at+".mergeOptions", "a patch of type %s ignores merge options and replaces the existing value, so they are left out", p.Type)
 	case merge.KeepMapValues && merge.AppendSlice:
 		p.Policy.ToFieldPath = pt.MergeObjectsAppendArrays
@@ -118,15 +117,13 @@ func notNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// A choice is a possible type, and whether the field that this type requires is
-// set.
+// A choice is a type, and whether the field that the type requires is set.
 type choice[T ~string] struct {
 	name T
 	fits bool
 }
 
-// infer sets an empty type to the first choice whose field is set, or to the
-// default.
+// infer sets an empty type to the first that fits, or to the default.
 func infer[T ~string](chosen *T, byDefault T, choices []choice[T]) {
 	if *chosen != "" {
 		return

@@ -65,8 +65,7 @@ func (c *converter) resource(at string, r *resource) {
 	}
 }
 
-// completeDetail sets the type and the name of a connection detail that omits
-// them.
+// completeDetail sets a missing type and a missing name of a connection detail.
 func completeDetail(d *pt.ConnectionDetail) {
 	switch {
 	case d.Type != "":

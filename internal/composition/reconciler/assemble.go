@@ -63,8 +63,7 @@ func isSame(u, xr *unstructured.Unstructured) bool {
 	return u.GroupVersionKind() == xr.GroupVersionKind() && u.GetNamespace() == xr.GetNamespace() && u.GetName() == xr.GetName()
 }
 
-// adopt sets the name, labels, annotations and controller of a composed
-// resource.
+// adopt sets the name, labels, annotations and owner of a composed resource.
 func adopt(u, xr *unstructured.Unstructured, l labels, name string) error {
 	if l.composite == "" {
 		return fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)

@@ -159,8 +159,7 @@ func setSpec(xr *unstructured.Unstructured, legacy bool, field string, v any) {
 	_ = unstructured.SetNestedField(xr.Object, v, specPath(legacy, field)...)
 }
 
-// specPath returns the path of a field that Crossplane owns in the spec of an
-// XR.
+// specPath returns the path of a field that Crossplane owns in an XR's spec.
 func specPath(legacy bool, field string) []string {
 	if legacy {
 		return []string{"spec", field}

@@ -83,8 +83,7 @@ type Version struct {
 type Checks struct {
 	// Match rejects a Composition that does not match the XR.
 	Match bool
-	// Selector is the path of the labels by which an XR selects its
-	// Composition.
+	// Selector is the path of the labels in an XR's Composition selector.
 	Selector []string
 	// Refuse are the problems of a Composition with which a render fails.
 	Refuse []composition.ProblemKind
@@ -92,8 +91,7 @@ type Checks struct {
 	XRDKind bool
 	// LastRequired ignores all but the last path of required resources.
 	LastRequired bool
-	// ContextFirst reads the context before required schemas, so that its
-	// errors are reported first.
+	// ContextFirst reports errors in the context before those in schemas.
 	ContextFirst bool
 	// JSONContext rejects context values that are not JSON.
 	JSONContext bool
@@ -110,8 +108,7 @@ type ClassicVersion struct {
 	Conditions bool
 	// CompositeReady uses the readiness that functions set on the XR.
 	CompositeReady bool
-	// Namespaces sets the namespace of composed resources to the XR's, and
-	// prints the XR's namespace.
+	// Namespaces puts resources into the XR's namespace, and prints it.
 	Namespaces bool
 	// Nested uses the XR's labels for the name prefix and the claim of
 	// composed resources. Otherwise the XR's name and spec.claimRef apply.

@@ -15,8 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxIterations limits how often a function is called again because of its
-// requirements.
+// maxIterations limits how often a function is called again in a step.
 const maxIterations = 5
 
 // Requirements finds the resources and schemas that functions require. Each of
@@ -36,8 +35,8 @@ type Requirements struct {
 	SkipSame bool
 }
 
-// bootstrap adds the resources and schemas that the Composition requires for a
-// step to the step's request.
+// bootstrap adds what the Composition requires for a step to the step's
+// request.
 func (r Requirements) bootstrap(req *fnv1.RunFunctionRequest, want *apiextv1.FunctionRequirements) {
 	if want == nil || r.Bootstrap == nil {
 		return
@@ -108,8 +107,7 @@ func IsFatal(rsp *fnv1.RunFunctionResponse) bool {
 	return false
 }
 
-// fetch returns the first request with the resources and schemas that a
-// response requires.
+// fetch returns the first request with what a response requires.
 func (r Requirements) fetch(first *fnv1.RunFunctionRequest, asks *fnv1.Requirements) *fnv1.RunFunctionRequest {
 	next := &fnv1.RunFunctionRequest{
 		Meta: first.GetMeta(), Observed: first.GetObserved(), Desired: first.GetDesired(),

@@ -64,7 +64,8 @@ func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	return e
 }
 
-// seizeLimit is longer than the duration of all tests with an engine.
+// seizeLimit limits the wait for other tests. All tests with an engine take
+// less.
 const seizeLimit = 20 * time.Minute
 
 // seize locks the engine until the test ends. It waits for other tests.

@@ -70,8 +70,7 @@ type CrosscheckError struct {
 	// Field is the path in the JSON form of a RunFunctionResponse, such as
 	// "desired.resources.bucket.ready".
 	Field string
-	// First and Second describe the value of each side, such as "3 by the
-	// builtin".
+	// First and Second describe both values, such as "3 by the builtin".
 	First, Second string
 }
 

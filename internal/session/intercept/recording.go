@@ -26,8 +26,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// MaxRecordingSize is the maximum size of the file that records a call: 256
-// MiB.
+// MaxRecordingSize is the maximum size of the file of a recorded call: 256 MiB.
 const MaxRecordingSize = 256 << 20
 
 // A call is the content of a recorded file, with messages in protobuf's JSON.
