@@ -35,8 +35,8 @@ type template struct {
 	checks  []fnio.DesiredReadinessCheck
 }
 
-// A compiledPatch is a patch. If a required field is not set, missing is the
-// error.
+// A compiledPatch is a patch. missing is the error if a required field is
+// unset.
 type compiledPatch struct {
 	patch.Patch
 	missing error

@@ -103,7 +103,7 @@ func (r *reconcile) patch(ctx context.Context, p *compiledPatch, from map[string
 	case p.missing != nil:
 		return p.missing
 	}
-	// The fields of every object here were decoded from JSON.
+	// Settled is true because all values were decoded from JSON.
 	target := patch.Object{Fields: *to, Settled: true}
 	err := p.Apply(from, &target, &r.budget)
 	*to = target.Fields

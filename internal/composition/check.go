@@ -14,9 +14,8 @@ import (
 
 // A ProblemKind is the rule that a Composition violates. Versions of Crossplane
 // differ in the kinds with which a render fails. The API server rejects or
-// drops fields with these problems, except for UnknownFunction and NotCarried.
-// NotCarried is a note of package legacy about a field that its conversion
-// loses.
+// drops all but UnknownFunction and NotCarried, which is a note of package
+// legacy that a field is lost in its conversion.
 type ProblemKind string
 
 // The kinds of problems.

@@ -26,9 +26,8 @@ type Entry struct {
 	// Alpha is true if the Composition calls alpha functions.
 	Alpha bool
 
-	// object is the Composition that the document contains or was converted
-	// to. If it was converted, problems in its steps are reported at
-	// origin.
+	// object is the Composition, after its conversion if it was legacy. The
+	// problems of converted steps are reported at the field origin.
 	object map[string]any
 	origin string
 	// refused is the reason why a legacy Composition was not converted.

@@ -123,15 +123,13 @@ func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 type selection struct {
 	// name is the name in the composition reference, or "".
 	name string
-	// only returns the Composition that has all labels. It returns an error
-	// if none or several have them.
+	// byLabels is true if the XR has a selector, even if it has no labels.
 	byLabels bool
 	labels   map[string]string
 }
 
 // selectionOf reads the selection from spec.crossplane, or from spec if the XRD
-// is legacy. If the XRD is not known, it reads the first of them with a
-// selection.
+// is legacy. Without an XRD it reads the first of both that has a selection.
 func selectionOf(xr *unstructured.Unstructured, xrd schema.XRD, known bool) selection {
 	modern, legacy := []string{"spec", "crossplane"}, []string{"spec"}
 	parents := [][]string{modern, legacy}
@@ -162,7 +160,8 @@ func named(all []Entry, name, how string) (Entry, error) {
 		"add it, or name another")
 }
 
-// only returns the only Composition with all labels.
+// only returns the Composition with all labels. Unless exactly one has them, it
+// returns an error.
 func only(all []Entry, labels map[string]string) (Entry, error) {
 	selector := klabels.SelectorFromSet(labels)
 	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return !selector.Matches(klabels.Set(e.GetLabels())) })

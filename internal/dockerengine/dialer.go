@@ -91,8 +91,7 @@ func (d *dialer) failure() error {
 	return d.latest
 }
 
-// Forwards reports whether the engine is reached over ssh, so that Forward must
-// be used.
+// Forwards reports whether connections to the engine's machine need Forward.
 func (e *Engine) Forwards() bool { return e.dialer.ssh != nil }
 
 // Forward connects over ssh to an address as the engine's machine sees it.

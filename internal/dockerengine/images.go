@@ -36,8 +36,8 @@ func TagFor(img v1.Image) (name.Tag, error) {
 
 // Load loads an image into the engine under a name. It streams the layers.
 func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
-	// The library uses images as map keys, so the image must be comparable.
-	// A pointer is.
+	// The library uses images as map keys: use a pointer, which is
+	// comparable.
 	one := &struct{ v1.Image }{img}
 	read, write := io.Pipe()
 	go func() { write.CloseWithError(tarball.Write(as, one, write)) }()

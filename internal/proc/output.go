@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	keptLines   = 100 // for Contains
+	keptLines   = 100 // number of lines that Contains searches
 	quotedLines = 20
 	maxLine     = 2 << 10 // in bytes; a longer line is split
 )

@@ -21,8 +21,7 @@ type DocDiff struct {
 	Resource string `json:"resource,omitempty"`
 	// Op is Removed for a missing, Added for an unexpected, else Changed.
 	Op Op `json:"op"`
-	// Changes are the fields that differ, from the expected to the actual
-	// value.
+	// Changes are the fields that differ, with expected and actual values.
 	Changes []Change `json:"changes"`
 }
 

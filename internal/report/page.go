@@ -100,12 +100,10 @@ func functions() template.FuncMap {
 	}
 }
 
-// words escapes text of functions, except line breaks and tabs, and cuts long
-// text.
+// words cuts and escapes text of functions, but keeps line breaks and tabs.
 func words(s string) string { return escape(Cut(s, longest), "\n\t") }
 
-// A line is a line of a text without its indentation, and the indentation's
-// depth.
+// A line is a line of a text, and the depth of its indentation.
 type line struct {
 	Depth int
 	Text  string
@@ -163,8 +161,7 @@ func took(t Trace) time.Duration {
 	return sum
 }
 
-// share returns the duration of a step in percent of the slowest step's
-// duration.
+// share returns a step's duration in percent of that of the slowest step.
 func share(t Trace, s Step) int {
 	var slowest time.Duration
 	for _, other := range t.Steps {
@@ -223,8 +220,7 @@ type part struct {
 	Open bool
 }
 
-// A row is the data of the page's template for a change. Name is empty for a
-// field.
+// A row is the data of the template for a change. Name is empty for a field.
 type row struct {
 	Name   string
 	Change Change

@@ -14,7 +14,7 @@ import (
 )
 
 // A Recorder is a function.Runner that records the calls that it passes on. It
-// is safe for concurrent use. Each XR needs its own.
+// is safe for concurrent use. Each XR needs its own Recorder.
 type Recorder struct {
 	runner function.Runner
 	now    func() time.Time

@@ -125,8 +125,8 @@ type state struct {
 	context map[string]any
 }
 
-// A resource is a desired resource as Go values. Only sizes of its details are
-// shown.
+// A resource is a desired resource as Go values. A trace has only sizes of
+// details.
 type resource struct {
 	body    map[string]any
 	ready   any // "True", "False" or nil
@@ -139,8 +139,7 @@ func stateOf(desired *fnv1.State, context *structpb.Struct) state {
 		s.desired[""] = resourceOf(xr)
 	}
 	for name, r := range desired.GetResources() {
-		// A trace cannot distinguish a resource without a name from the
-		// XR.
+		// In a trace, a resource without a name looks like the XR.
 		if name != "" {
 			s.desired[name] = resourceOf(r)
 		}

@@ -246,9 +246,9 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	}
 }
 
-// crosschecked returns the choice with the builtin whose responses are compared
-// with those of the function, if there is one. It is an error if only the
-// builtin can run the function.
+// crosschecked adds the builtin, if there is one, whose responses are compared
+// with those of the function. It fails if only the builtin can run the
+// function.
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
 		return c, hint.Wrap(fmt.Errorf("package %q runs only as a builtin, which cannot be checked against itself", c.fn.Package),
@@ -311,8 +311,8 @@ func checkSteps(answers map[string]function.Runner, all ...composition.Entry) er
 	return nil
 }
 
-// answering returns a Runner that calls the Runner in answers for a step, or
-// next if answers has none for that step.
+// answering returns a Runner that calls the step's Runner in answers, or else
+// next.
 func answering(answers map[string]function.Runner, next function.Runner) function.Runner {
 	if len(answers) == 0 {
 		return next

@@ -95,7 +95,8 @@ type plan struct {
 	exists       state
 	observed     ownerIndex
 	fixtures     []converge.Fixture
-	// only decodes a single XR once for all callers. Else it is nil.
+	// only decodes the single XR once for all callers. It is nil if there
+	// are several.
 	only func() (*unstructured.Unstructured, error)
 	// entry is the Composition, unless there is a library.
 	entry composition.Entry

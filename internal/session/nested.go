@@ -193,8 +193,7 @@ func (w *walk) check(ctx context.Context) error {
 	return nil
 }
 
-// same reports whether two objects have the same identity. It returns false for
-// objects without a name.
+// same reports whether two objects have the same identity, and a name.
 func same(a, b *unstructured.Unstructured) bool { return a.GetName() != "" && keyOf(a) == keyOf(b) }
 
 // locate adds the names of the XRs from the first to the current one to an

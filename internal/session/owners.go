@@ -43,9 +43,8 @@ func (o observed) isOf(xr *unstructured.Unstructured) bool {
 type ownerIndex struct {
 	all []observed
 	// owned maps the kind and name of a controller to indices in all. loose
-	// has the indices of resources that belong to the first XR unless
-	// another XR controls them. named maps the identity of a resource to
-	// indices.
+	// has the indices of resources that only the first XR may observe.
+	// named maps the identity of a resource to indices.
 	owned map[key][]int
 	loose []int
 	named map[key][]int
@@ -112,7 +111,7 @@ func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 		}
 	}
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
-		// Owner references to the XR contain its UID, too.
+		// The owner references of the XR's resources have its UID, too.
 		if o := c.all[i]; (o.dumped || !first) && xr.GetUID() == "" && o.isOf(xr) {
 			xr.SetUID(o.controller.UID)
 		}

@@ -77,8 +77,8 @@ func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schem
 	return schemas, nil
 }
 
-// A content is the key of a cached document. It contains the text, so that a
-// changed file is decoded again.
+// A content is the key of a cached document. If a file changes, its key
+// changes.
 type content struct {
 	path string
 	line int
@@ -304,9 +304,8 @@ func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Ent
 	return nil
 }
 
-// standIn returns the package and version for which a builtin is used, if the
-// dependency allows it and the builtin will run. Then no registry is asked for
-// versions.
+// standIn returns the package and version for a builtin, if the dependency
+// allows it and the builtin will run. Then no registry needs to be asked.
 func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	runtime := s.config.Runtime
 	if runtime == Auto {

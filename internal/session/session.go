@@ -72,13 +72,13 @@ type Config struct {
 	Progress progress.Func
 }
 
-// A Session renders, and keeps its functions running until it is closed. For
-// all of its renders, the same name is the same running function. It is safe
-// for concurrent use.
+// A Session renders, and keeps its functions running until it is closed. A name
+// means the same running function in all renders. It is safe for concurrent
+// use.
 type Session struct {
 	config Config
-	// calls is the Runner of all functions, with the cache if it is
-	// enabled. It is created once by opened.
+	// calls runs all functions, with the cache if there is one. opened
+	// creates it once.
 	opened sync.Once
 	calls  function.Runner
 	// container is the runtime for images. If it is Auto, noContainer is
@@ -99,7 +99,7 @@ type Session struct {
 type Run struct {
 	// Package is the package that ran, which may replace spec.package.
 	Function, Package string
-	// Runtime ran the function. Detail describes that for users.
+	// Runtime ran the function. Detail describes for users how it ran.
 	Runtime Runtime
 	Detail  string
 }

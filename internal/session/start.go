@@ -64,7 +64,7 @@ func (s *Session) noteRun(r Run) {
 	s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
 }
 
-// prepare prepares the functions that do not run yet.
+// prepare lets runtimes fetch what the functions need that do not run yet.
 func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	needed := map[Runtime][]runtimes.Function{}
 	for _, c := range choices {
@@ -82,10 +82,9 @@ func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	return nil
 }
 
-// enter returns the entry of each function, which all renders of the session
-// share, and whether this call began to start the function. A function that
-// failed to start is not started again in this session, but a cancelled start
-// is.
+// enter returns the entries of functions, which all renders of the session
+// share, and whether this call began each start. A function that failed to
+// start is not started again in this session, but a cancelled start is.
 func (s *Session) enter(ctx context.Context, choices []choice) (entries []*started, isNew []bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,8 +256,7 @@ func (s *Session) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stop stops a function. A function that is still starting when ctx is done is
-// stopped in the background.
+// stop stops a function, later if it is still starting when ctx is done.
 func (e *started) stop(ctx context.Context) error {
 	e.cancel(errors.New("the session is closed"))
 	select {

@@ -127,8 +127,7 @@ type MatchConditionReadinessCheck struct {
 
 // A Result is a result that a function reports.
 type Result struct {
-	// Severity is one of the constants. Results with another one are
-	// ignored.
+	// Severity is a constant below. Results with another one are ignored.
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
 }

@@ -27,7 +27,8 @@ const (
 	EmptyMatchString      composition.ProblemKind = "EmptyMatchString"
 	ZeroMatchInteger      composition.ProblemKind = "ZeroMatchInteger"
 	CheckWithoutFieldPath composition.ProblemKind = "CheckWithoutFieldPath"
-	// InvalidInput is any other error in an input of the function.
+	// InvalidInput is any other error in an input of
+	// function-patch-and-transform.
 	InvalidInput composition.ProblemKind = "InvalidInput"
 )
 
@@ -163,9 +164,8 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 	}
 }
 
-// mode returns asked or, if that is empty, the mode in the annotation. An
-// unknown mode in the annotation is reported as a problem, because Crossplane
-// rejects it.
+// mode returns asked or, if that is empty, the mode in the annotation. It
+// reports an unknown mode in the annotation, which Crossplane rejects.
 func (c *checker) mode(e composition.Entry, asked Mode) Mode {
 	mode := Warn
 	if text, ok := e.GetAnnotations()[ModeAnnotation]; ok {

@@ -87,9 +87,8 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 	}
 }
 
-// templateName checks that a template has a name that no other template has.
-// function-patch-and-transform accepts a second template with the same name if
-// the second one has no base.
+// templateName checks that a template has a unique name. The function accepts a
+// second template with the same name if the second one has no base.
 func (c *checker) templateName(in source, at string, t *spec.Template, names map[string]int) {
 	first, twice := names[t.Name]
 	switch {
@@ -183,7 +182,8 @@ func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessChec
 	}
 }
 
-// ofSecret reports whether writeConnectionSecretToRef supports a type of patch.
+// ofSecret reports whether the patches of writeConnectionSecretToRef may have
+// the type of p.
 func ofSecret(p *spec.Patch) bool {
 	t := p.TypeOrDefault()
 	return t == spec.FromCompositeFieldPath || t == spec.CombineFromComposite

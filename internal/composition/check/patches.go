@@ -73,7 +73,8 @@ type setUse struct {
 	what string
 }
 
-// patchSet checks a patch set for the kind of a resource, unless done has both.
+// patchSet checks the patches of a set against the kind of a resource that uses
+// the set, once for each kind.
 func (c *checker) patchSet(in source, sets map[string]int, name string, resource side, done map[setUse]bool) {
 	i, ok := sets[name]
 	use := setUse{i, resource.what}
@@ -119,8 +120,8 @@ func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource s
 	c.write(in, at, p, v, r.to, resource)
 }
 
-// mapped reports values that the source of a patch may have, by the enum in its
-// schema, if the patch's first transform is a map without a value for them.
+// mapped reports values in the enum of the patch's source for which the first
+// transform is a map without an entry.
 func (c *checker) mapped(at string, t *spec.Transform, v value) {
 	if t.Type != spec.TransformMap || t.Map == nil {
 		return
@@ -205,7 +206,8 @@ func (c *checker) applied(in source, field string, path fieldpath.Path, into pla
 	}
 }
 
-// observed checks the paths that are read from the existing resource.
+// observed checks the paths that connection details and readiness checks read
+// from the existing resource.
 func (c *checker) observed(at string, t *spec.Template, resource side) {
 	for i, d := range t.ConnectionDetails {
 		if d.Type == spec.FromFieldPath && d.FromFieldPath != nil {

@@ -121,8 +121,8 @@ func (c *checker) fault(field string, f *fault) {
 	}
 }
 
-// parse parses a field path. It reports a malformed path as a problem of field,
-// and then returns false.
+// parse parses a path. It reports a malformed path as a problem, and returns
+// false.
 func (c *checker) parse(field, text string) (fieldpath.Path, bool) {
 	path, err := fieldpath.Parse(text)
 	if err != nil {
@@ -131,9 +131,8 @@ func (c *checker) parse(field, text string) (fieldpath.Path, bool) {
 	return path, err == nil
 }
 
-// template checks the base of a template, and returns the side of the
-// template's resource. A template without a base has the side of another with
-// the same name.
+// template checks the base of a template, and returns the side of its resource.
+// A template without a base has the side of another with the same name.
 func (c *checker) template(field string, t *spec.Template) side {
 	if !hasBase(t) {
 		return c.bases[t.Name]
@@ -156,9 +155,8 @@ func (c *checker) template(field string, t *spec.Template) side {
 	return s
 }
 
-// object checks that the schema node allows v, which is the value at the path
-// at in a base. It does not report missing required fields, since patches may
-// set them.
+// object checks that the schema node allows v, the value at the path at in a
+// base. Missing required fields are not reported, because patches may set them.
 func (c *checker) object(field string, s side, at string, v any, node schema.Node) {
 	if node.Types() == schema.Any {
 		return

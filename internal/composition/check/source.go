@@ -42,8 +42,7 @@ func (s source) secretPatches() []spec.Patch {
 	return s.WriteConnectionSecretToRef.Patches
 }
 
-// A legacyComposition has the data of a legacy Composition that its conversion
-// to a pipeline loses.
+// A legacyComposition has data of a Composition that its conversion loses.
 type legacyComposition struct {
 	is        bool
 	resources []struct{ Name string }
@@ -71,8 +70,8 @@ func legacyOf(e composition.Entry) (was legacyComposition) {
 	return legacyComposition{is: true, resources: old.Spec.Resources, hasInput: len(old.Spec.Resources)+len(old.Spec.Environment.Patches) > 0}
 }
 
-// names checks that a legacy Composition has resources, and that either all or
-// none of them have names.
+// names checks that there are resources, and that either all or none have
+// names.
 func (c *checker) names(was legacyComposition) {
 	if len(was.resources) == 0 {
 		c.add(EmptyResources, "spec.resources", "a Composition of mode Resources must have resources")

@@ -95,8 +95,8 @@ func jsonTypes(raw json.RawMessage) schema.Types {
 	return typeOf(v)
 }
 
-// A pair is two schemas to compare: at a path in the source of a patch, and at
-// the same path in its target.
+// A pair is two schemas at the same path: in a patch's source and in its
+// target.
 type pair struct {
 	from, to schema.Node
 	at       string
@@ -105,9 +105,8 @@ type pair struct {
 // mostPairs limits how many schema nodes are compared for one patch.
 const mostPairs = 10_000
 
-// misfitIn returns the first pair, at any path in from and to, whose schemas
-// have no type in common, or nil. Optional fields that to does not define are
-// ignored.
+// misfitIn returns the first pair below from and to that has no type in common,
+// or nil. Optional fields that to does not define are ignored.
 func misfitIn(from, to schema.Node) *pair {
 	todo := []pair{{from, to, ""}}
 	for n := 0; len(todo) > 0 && n < mostPairs; n++ {

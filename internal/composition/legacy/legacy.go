@@ -119,9 +119,8 @@ func (c *converter) note(field, format string, args ...any) {
 	c.notes = append(c.notes, Note{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// pipeline returns the steps of the new pipeline: first the one that selects
-// the environment, then the one that patches resources, then the alpha
-// functions.
+// pipeline returns the steps of the new pipeline: first the environment's, then
+// that of the resources and all patches, then those of alpha functions.
 func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 	var steps []any
 	input, err := c.environmentInput(old.Environment)

@@ -62,8 +62,8 @@ func (c *converter) policy(at string, p *patch) {
 	switch {
 	case merge == nil:
 	case p.Type.IsCombine():
-		// A policy would change the result: combine patches never
-		// merged.
+		// A policy would change the result: patches of type Combine
+		// never merge.
 		c.note(at+".mergeOptions", "a patch of type %s ignores merge options and replaces the existing value, so they are left out", p.Type)
 	case merge.KeepMapValues && merge.AppendSlice:
 		p.Policy.ToFieldPath = pt.MergeObjectsAppendArrays
@@ -123,7 +123,7 @@ type choice[T ~string] struct {
 	fits bool
 }
 
-// infer sets an empty type to the first that fits, or to the default.
+// infer sets an empty type to the first choice that fits, or to the default.
 func infer[T ~string](chosen *T, byDefault T, choices []choice[T]) {
 	if *chosen != "" {
 		return

@@ -81,9 +81,8 @@ func completeDetail(d *pt.ConnectionDetail) {
 	}
 }
 
-// readinessCheck sets the defaults of the schema. It adds a note about a check
-// of an integer, because function-patch-and-transform never considers it
-// passed.
+// readinessCheck sets the defaults of the schema, and adds a note about a check
+// of an integer, which fails in a pipeline.
 func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 	switch r.Type {
 	case pt.CheckMatchInteger:

@@ -131,8 +131,8 @@ func fixConditions(u *unstructured.Unstructured) {
 	}
 }
 
-// compositeDocument returns the fields of the XR that the reconciler writes,
-// and those that identify the XR.
+// compositeDocument returns the XR's identity and the fields that Crossplane
+// writes.
 func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, refs []any) map[string]any {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(xr.GetAPIVersion())
@@ -207,9 +207,8 @@ func merge(dst, src map[string]any) map[string]any {
 	return dst
 }
 
-// initialEvents returns the events before the pipeline: one if the user
-// requested this reconcile, and one if the XR did not yet refer to the
-// Composition.
+// initialEvents returns the events before the pipeline: that the user requested
+// the reconcile, and that Crossplane selected the Composition.
 func initialEvents(in Input) []map[string]any {
 	var events []map[string]any
 	handled, _, _ := unstructured.NestedString(in.XR.Object, "status", "lastHandledReconcileAt")

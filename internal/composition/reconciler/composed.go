@@ -85,9 +85,8 @@ func (l labels) mark(desired *unstructured.Unstructured, resourceName string) {
 	}
 }
 
-// add adds entries to metadata.labels or another map of strings. If the
-// existing map has a value that is not a string, add replaces the map, as
-// Kubernetes does.
+// add adds entries to metadata.labels or another map of strings. Like
+// Kubernetes it replaces a map in which a value is not a string.
 func add(u *unstructured.Unstructured, field string, entries map[string]string) {
 	all, _, _ := unstructured.NestedNullCoercingStringMap(u.Object, "metadata", field)
 	if len(all) == 0 {

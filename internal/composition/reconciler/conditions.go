@@ -85,8 +85,7 @@ func (cs *Conditions) Set(c Condition) {
 	}
 }
 
-// equal compares status, reason, message and generation. It ignores the
-// generation if one of them is 0.
+// equal compares all but type and time, and generations only if both are set.
 func (c Condition) equal(other Condition) bool {
 	a, b := c.ObservedGeneration, other.ObservedGeneration
 	return c.Status == other.Status && c.Reason == other.Reason && c.Message == other.Message && (a == b || a == 0 || b == 0)
@@ -138,9 +137,8 @@ func fromFunction(c *fnv1.Condition) Condition {
 	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage()}
 }
 
-// ready returns the condition Ready of the XR. own is the readiness that
-// functions set for the XR. If it is unspecified, the XR is ready if all
-// resources are.
+// ready returns the XR's condition Ready. own is the readiness that functions
+// set for the XR. If it is unspecified, all composed resources must be ready.
 func ready(own fnv1.Ready, desired *fnv1.State) Condition {
 	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating"}
 	unready := unreadyNames(desired)

@@ -91,7 +91,8 @@ type Checks struct {
 	XRDKind bool
 	// LastRequired ignores all but the last path of required resources.
 	LastRequired bool
-	// ContextFirst reports errors in the context before those in schemas.
+	// ContextFirst reports errors in the context before those in required
+	// schemas.
 	ContextFirst bool
 	// JSONContext rejects context values that are not JSON.
 	JSONContext bool
@@ -108,7 +109,8 @@ type ClassicVersion struct {
 	Conditions bool
 	// CompositeReady uses the readiness that functions set on the XR.
 	CompositeReady bool
-	// Namespaces puts resources into the XR's namespace, and prints it.
+	// Namespaces puts resources into the XR's namespace, and prints that in
+	// the XR.
 	Namespaces bool
 	// Nested uses the XR's labels for the name prefix and the claim of
 	// composed resources. Otherwise the XR's name and spec.claimRef apply.

@@ -35,8 +35,7 @@ type Requirements struct {
 	SkipSame bool
 }
 
-// bootstrap adds what the Composition requires for a step to the step's
-// request.
+// bootstrap adds what the Composition requires for a step to the request.
 func (r Requirements) bootstrap(req *fnv1.RunFunctionRequest, want *apiextv1.FunctionRequirements) {
 	if want == nil || r.Bootstrap == nil {
 		return
@@ -107,7 +106,8 @@ func IsFatal(rsp *fnv1.RunFunctionResponse) bool {
 	return false
 }
 
-// fetch returns the first request with what a response requires.
+// fetch returns the first request with the resources and schemas that a
+// response requires.
 func (r Requirements) fetch(first *fnv1.RunFunctionRequest, asks *fnv1.Requirements) *fnv1.RunFunctionRequest {
 	next := &fnv1.RunFunctionRequest{
 		Meta: first.GetMeta(), Observed: first.GetObserved(), Desired: first.GetDesired(),

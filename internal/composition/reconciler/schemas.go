@@ -106,8 +106,8 @@ func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	return &fnv1.Schema{OpenapiV3: st}
 }
 
-// resolve returns a schema with references resolved; open are those that
-// contain it.
+// resolve returns the schema with this name, with references resolved. open are
+// the names of the schemas that contain it.
 func (s Schema) resolve(name string, open []string) any {
 	if slices.Contains(open, name) {
 		return map[string]any{}

@@ -64,8 +64,7 @@ func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	return e
 }
 
-// seizeLimit limits the wait for other tests. All tests with an engine take
-// less.
+// seizeLimit limits the wait for other tests, which take less time in total.
 const seizeLimit = 20 * time.Minute
 
 // seize locks the engine until the test ends. It waits for other tests.

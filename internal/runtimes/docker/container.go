@@ -46,15 +46,14 @@ type container struct {
 	out      *proc.Output
 
 	image engineImage
-	// id and name identify the container. tty selects the format of its
-	// logs.
+	// id and name identify the container; tty selects the log format.
 	id, name string
 	tty      bool
 	// created and started are set if this process created or started it.
 	// foreign is set if no xfn process created the container.
 	created, started, foreign bool
-	// leased is the lease of the container if this process must clean it
-	// up, or nil.
+	// leased is the container's lease, or nil if this process must not
+	// clean up.
 	leased *os.File
 	// uncertain is set if the engine did not answer whether it created the container.
 	uncertain bool
@@ -107,8 +106,7 @@ func (c *container) findOrCreate(ctx context.Context) error {
 		if err != nil || found {
 			return err
 		}
-		// An engine reserves a name before it returns the container
-		// with the name.
+		// An engine reserves a name before it returns the container.
 		err = c.create(ctx)
 		if !errdefs.IsConflict(err) || time.Since(began) > createTimeout {
 			return err
@@ -245,8 +243,7 @@ func (c *container) detail() string {
 	return fmt.Sprintf("%s in container %s", c.image.name, c.name)
 }
 
-// identity returns the id of the image, or "" if the answers depend on more
-// than that.
+// identity returns the image's id, or "" if more than that affects the answers.
 func (c *container) identity() string {
 	if !c.created || len(c.settings.env) > 0 {
 		return ""

@@ -27,8 +27,7 @@ type engineImage struct {
 	platform string
 }
 
-// An imageEntry caches an image. Only one caller at a time may request the
-// image.
+// An imageEntry caches an image. Only one caller at a time requests it.
 type imageEntry struct {
 	gate  gate
 	image engineImage // zero before the engine has it
@@ -91,9 +90,9 @@ func (d *Docker) resolve(ctx context.Context, engine *dockerengine.Engine, from 
 	return findImage(ctx, engine, names[:1])
 }
 
-// names returns the names under which the engine may have an image, the longest
-// first, and the policy to use. A pinned image has one name and never needs
-// Always.
+// names returns the policy, and the names under which the engine may have an
+// image, the longest first. A pinned image has one name, and never needs the
+// policy Always.
 func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy, error) {
 	full := d.qualify(from)
 	switch {

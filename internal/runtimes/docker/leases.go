@@ -125,8 +125,8 @@ func (l leases) endExpired(end func(id string, record lease) (bool, error)) erro
 	return errors.Join(errs...)
 }
 
-// endFile calls end for the lease in a file if its process is dead. ended
-// reports whether the lease can be removed.
+// endFile calls end for the lease in a file if the process that wrote it is
+// dead. ended reports whether the lease can be removed.
 func endFile(path string, end func(lease) (bool, error)) (ended bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

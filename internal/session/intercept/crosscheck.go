@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// A Side is one of the two implementations of a function, and its description
-// in errors, such as "the builtin".
+// A Side is one implementation of a function, and its name, such as "the
+// builtin".
 type Side struct {
 	Name string
 	function.Runner

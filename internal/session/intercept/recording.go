@@ -243,9 +243,9 @@ func alike(a, b any) (n int) {
 
 const masked = "masked"
 
-// Mask returns a request as JSON values, with "masked" in place of its tag,
-// which is a hash of the request, the time at which the XR became responsive,
-// and credentials.
+// Mask returns a request as JSON values. It replaces with "masked" the tag (a
+// hash of the request), the time at which the XR became responsive, and
+// credentials.
 func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	req = proto.CloneOf(req)
 	if req.GetMeta().GetTag() != "" {
