@@ -33,7 +33,8 @@ type Request struct {
 
 // A Result is the output of a reconcile.
 type Result struct {
-	// XR includes patches, but not what functions returned. The store has that.
+	// XR has the patches, but not what functions returned. Only the store
+	// has both.
 	XR *unstructured.Unstructured
 	// Composed are the composed resources, sorted by name.
 	Composed []Composed

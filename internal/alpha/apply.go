@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// deleteUndesired removes the resources that the last function did not return, and
-// deletes those that the XR controls. It returns those that exist.
+// deleteUndesired forgets the resources that the last function did not return,
+// and deletes those that the XR controls. It returns those that existed.
 func (r *reconcile) deleteUndesired() (dropped []Dropped) {
 	for _, c := range r.sorted() {
 		if c.desired != nil {
@@ -25,8 +25,8 @@ func (r *reconcile) deleteUndesired() (dropped []Dropped) {
 	return dropped
 }
 
-// delete deletes a resource if it exists and the XR controls it. It reports
-// whether it did.
+// delete deletes a resource from the store if it exists and the XR controls it.
+// It reports whether it deleted the resource.
 func (r *reconcile) delete(c *composed) bool {
 	o, owner := c.observed, r.xr
 	if r.LiteralDeletion {

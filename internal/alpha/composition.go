@@ -35,13 +35,14 @@ type template struct {
 	checks  []fnio.DesiredReadinessCheck
 }
 
-// A compiledPatch is a patch, or the error about a field that it requires.
+// A compiledPatch is a patch. missing is the error if a required field is
+// unset.
 type compiledPatch struct {
 	patch.Patch
 	missing error
 }
 
-// A function is an entry of spec.functions.
+// A functionSpec is an entry of spec.functions.
 type functionSpec struct {
 	Name      string                `json:"name"`
 	Type      string                `json:"type"`

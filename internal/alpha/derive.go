@@ -59,7 +59,8 @@ func (c *composed) connectionDetails(to map[string][]byte) error {
 	return nil
 }
 
-// connectionDetail returns the value of a connection detail, or nil if it has none.
+// connectionDetail returns the value of a connection detail, or nil if there is
+// none.
 func (c *composed) connectionDetail(d fnio.DerivedConnectionDetail) ([]byte, error) {
 	missing := func(what string) error {
 		return fmt.Errorf("connection detail of type %q %s is not set", d.Type, what)

@@ -94,8 +94,8 @@ func (r *reconcile) patchComposed(ctx context.Context, p *compiledPatch, rendere
 	}
 }
 
-// patch applies a patch. An optional one does nothing if its source is missing.
-// Fields that a failed patch has written stay.
+// patch applies a patch. An optional patch does nothing if its source is
+// missing. Fields that a failed patch has written stay.
 func (r *reconcile) patch(ctx context.Context, p *compiledPatch, from map[string]any, to *map[string]any) error {
 	switch {
 	case ctx.Err() != nil:
@@ -103,7 +103,7 @@ func (r *reconcile) patch(ctx context.Context, p *compiledPatch, from map[string
 	case p.missing != nil:
 		return p.missing
 	}
-	// All values were decoded from JSON.
+	// Settled is true because all values were decoded from JSON.
 	target := patch.Object{Fields: *to, Settled: true}
 	err := p.Apply(from, &target, &r.budget)
 	*to = target.Fields
@@ -113,7 +113,7 @@ func (r *reconcile) patch(ctx context.Context, p *compiledPatch, from map[string
 	return err
 }
 
-// render renders a template. It keeps only the name of an existing resource.
+// render renders a template. Of an existing resource it keeps only the name.
 // After an error the resource is partially rendered.
 func (r *reconcile) render(ctx context.Context, t *template, c *composed) error {
 	kind, name, namespace := c.object.GetKind(), c.object.GetName(), c.object.GetNamespace()

@@ -12,9 +12,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// A ProblemKind is the rule that a Composition violates. Engines of different
-// versions fail on different kinds. The API server rejects or drops each of
-// them, except for UnknownFunction and NotCarried, a note of package legacy.
+// A ProblemKind is the rule that a Composition violates. Versions of Crossplane
+// differ in the kinds with which a render fails. The API server rejects or
+// drops all but UnknownFunction and NotCarried, which is a note of package
+// legacy that a field is lost in its conversion.
 type ProblemKind string
 
 // The kinds of problems.
@@ -116,7 +117,7 @@ func (ps *problems) checkMode(e Entry) {
 	}
 }
 
-// names are the fields where each name of a list occurs first.
+// names maps each name in a list to the path of its first element.
 type names map[string]string
 
 // checkName checks that the name of a list element is set and unique. A second

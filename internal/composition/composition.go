@@ -26,11 +26,11 @@ type Entry struct {
 	// Alpha is true if the Composition calls alpha functions.
 	Alpha bool
 
-	// object is the document, or the pipeline that it was converted to,
-	// whose steps come from the field origin.
+	// object is the Composition, after its conversion if it was legacy. The
+	// problems of converted steps are reported at the field origin.
 	object map[string]any
 	origin string
-	// refused is the reason why a legacy one could not be converted.
+	// refused is the reason why a legacy Composition was not converted.
 	refused legacy.Note
 }
 
@@ -95,8 +95,9 @@ func Describe(u *unstructured.Unstructured) string {
 }
 
 // Match returns an error if c cannot compose xr: c is for another kind or
-// version, or lacks a label of the XR's selector, which is at a path. The
-// checks and their order are those of `crossplane render`.
+// version, or lacks a label of the XR's selector. selector is the path of these
+// labels in the XR. The checks and their order are those of `crossplane
+// render`.
 func Match(c *apiextv1.Composition, xr *unstructured.Unstructured, selector ...string) error {
 	want := c.Spec.CompositeTypeRef
 	if want.Kind != xr.GetKind() {

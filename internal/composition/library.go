@@ -119,7 +119,7 @@ func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	return only(all, selection.labels)
 }
 
-// A selection has the fields of an XR that select a Composition.
+// A selection has the fields of an XR that select its Composition.
 type selection struct {
 	// name is the name in the composition reference, or "".
 	name string
@@ -128,8 +128,8 @@ type selection struct {
 	labels   map[string]string
 }
 
-// selectionOf reads the selection from where the XRD has Crossplane's fields.
-// Without an XRD it uses the first place that has them.
+// selectionOf reads the selection from spec.crossplane, or from spec if the XRD
+// is legacy. Without an XRD it reads the first of both that has a selection.
 func selectionOf(xr *unstructured.Unstructured, xrd schema.XRD, known bool) selection {
 	modern, legacy := []string{"spec", "crossplane"}, []string{"spec"}
 	parents := [][]string{modern, legacy}
@@ -160,7 +160,8 @@ func named(all []Entry, name, how string) (Entry, error) {
 		"add it, or name another")
 }
 
-// only returns the only Composition with all labels.
+// only returns the Composition with all labels. Unless exactly one has them, it
+// returns an error.
 func only(all []Entry, labels map[string]string) (Entry, error) {
 	selector := klabels.SelectorFromSet(labels)
 	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return !selector.Matches(klabels.Set(e.GetLabels())) })

@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// defaultContext is the name of the default socket as a context. It has no
-// files in the configuration.
+// defaultContext is the name of the Docker context for the default socket. It
+// has no files in the configuration.
 const defaultContext = "default"
 
 // maxConfig limits the size of a configuration file in bytes.

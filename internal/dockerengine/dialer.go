@@ -91,7 +91,7 @@ func (d *dialer) failure() error {
 	return d.latest
 }
 
-// Forwards reports whether Forward must be used for the ports of the engine's machine.
+// Forwards reports whether connections to the engine's machine need Forward.
 func (e *Engine) Forwards() bool { return e.dialer.ssh != nil }
 
 // Forward connects over ssh to an address as the engine's machine sees it.

@@ -58,7 +58,7 @@ func Open(ctx context.Context, at Endpoint, apiVersion, userAgent string) (*Engi
 	api, err := client.New(
 		client.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}),
 		client.WithHost(d.host),
-		client.WithScheme(scheme), // the library would treat the copy of the transport as one with TLS
+		client.WithScheme(scheme), // otherwise the library would use TLS with this transport
 		d.option(),
 		client.WithUserAgent(userAgent),
 		client.WithAPIVersion(apiVersion),

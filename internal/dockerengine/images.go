@@ -36,7 +36,8 @@ func TagFor(img v1.Image) (name.Tag, error) {
 
 // Load loads an image into the engine under a name. It streams the layers.
 func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
-	// The library uses images as map keys. Not every image type is comparable.
+	// The library uses images as map keys: use a pointer, which is
+	// comparable.
 	one := &struct{ v1.Image }{img}
 	read, write := io.Pipe()
 	go func() { write.CloseWithError(tarball.Write(as, one, write)) }()
@@ -120,14 +121,14 @@ func (e *Engine) Pull(ctx context.Context, name string, as registry.AuthConfig, 
 			continue
 		}
 		layers[message.ID] = layer{message.Progress.Current, message.Progress.Total}
-		if all := sum(layers); all.done < all.total { // the last event follows at the end
+		if all := sum(layers); all.done < all.total { // the last event is sent after the loop
 			p.Send(progress.Event{Kind: progress.Bytes, Text: text, Done: all.done, Total: all.total})
 		}
 	}
 	if all := sum(layers); all.total > 0 {
 		p.Send(progress.Event{Kind: progress.Bytes, Text: text, Done: all.total, Total: all.total})
 	}
-	// The stream has no error if the context ends.
+	// The stream ends without an error if ctx is done.
 	return context.Cause(ctx)
 }
 

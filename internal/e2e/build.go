@@ -68,7 +68,7 @@ func readSources() error {
 func Command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(Context(t), Binary(t), args...)
-	cmd.WaitDelay = time.Second // for child processes that outlive it
+	cmd.WaitDelay = time.Second // child processes may keep the output open
 	return cmd
 }
 

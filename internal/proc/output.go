@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	keptLines   = 100 // searched by Contains
+	keptLines   = 100 // number of lines that Contains searches
 	quotedLines = 20
 	maxLine     = 2 << 10 // in bytes; a longer line is split
 )
@@ -20,7 +20,7 @@ const (
 // An Output keeps the last lines that a program wrote, in bounded memory. It
 // is safe for concurrent use.
 type Output struct {
-	// Name is the name of the lines in Quote. Empty means "output".
+	// Name is what Quote calls the lines. Empty means "output".
 	Name string
 	// Each receives every line, without control characters. It may be nil.
 	Each func(line string)
@@ -28,10 +28,10 @@ type Output struct {
 	mu      sync.Mutex
 	rest    []byte // start of a line that has not ended
 	lines   []string
-	dropped bool // earlier lines were dropped
+	dropped bool // whether earlier lines were dropped
 }
 
-// Write adds output of the process.
+// Write adds output of the program.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

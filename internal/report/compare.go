@@ -19,9 +19,9 @@ type DocDiff struct {
 	Name       string `json:"name,omitempty"`
 	// Resource is the composition resource name, if there is one.
 	Resource string `json:"resource,omitempty"`
-	// Op is Removed for a missing, Added for an unexpected document.
+	// Op is Removed for a missing, Added for an unexpected, else Changed.
 	Op Op `json:"op"`
-	// Changes are those from the expected document to the actual one.
+	// Changes are the fields that differ, with expected and actual values.
 	Changes []Change `json:"changes"`
 }
 
@@ -30,8 +30,8 @@ type DocDiff struct {
 // order of want, then unexpected ones in the order of got. Without differences
 // it returns nil.
 //
-// Documents are compared by apiVersion, kind, namespace and name. The remaining
-// ones are compared by XR and composition resource name, if possible with the
+// Documents are matched by apiVersion, kind, namespace and name. The remaining
+// ones are matched by XR and composition resource name, if possible with the
 // same apiVersion and kind; then those without a name by apiVersion and kind.
 func Compare(want, got []map[string]any) []DocDiff {
 	partner, taken := match(want, got)

@@ -3,7 +3,7 @@ package report
 import (
 	"bufio"
 	"crypto/sha256"
-	_ "embed" // The page is embedded.
+	_ "embed" // for go:embed
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -29,7 +29,7 @@ const (
 	unfolded = 150
 )
 
-// A view is the data of the template.
+// A view is the data of the page's template.
 type view struct {
 	Title  string
 	CSP    string
@@ -100,10 +100,10 @@ func functions() template.FuncMap {
 	}
 }
 
-// words cuts and escapes text of functions, except line breaks and tabs.
+// words cuts and escapes text of functions, but keeps line breaks and tabs.
 func words(s string) string { return escape(Cut(s, longest), "\n\t") }
 
-// A line is a line of a text and its indentation.
+// A line is a line of a text, and the depth of its indentation.
 type line struct {
 	Depth int
 	Text  string
@@ -161,7 +161,7 @@ func took(t Trace) time.Duration {
 	return sum
 }
 
-// share returns the duration of a step in percent of the slowest step's.
+// share returns a step's duration in percent of that of the slowest step.
 func share(t Trace, s Step) int {
 	var slowest time.Duration
 	for _, other := range t.Steps {
@@ -197,7 +197,7 @@ func results(s Step, severity string) int {
 	return n
 }
 
-// changeCounts are the numbers of added, changed and removed things.
+// changeCounts counts the resources that a step added, changed and removed.
 type changeCounts struct{ Added, Changed, Removed int }
 
 func tally(s Step) (n changeCounts) {
@@ -214,13 +214,13 @@ func tally(s Step) (n changeCounts) {
 	return n
 }
 
-// A part is the data of a step's template.
+// A part is the data of the page's template for a step.
 type part struct {
 	Step Step
 	Open bool
 }
 
-// A row is the data of a change's template. Name is empty for a field.
+// A row is the data of the template for a change. Name is empty for a field.
 type row struct {
 	Name   string
 	Change Change

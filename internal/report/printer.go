@@ -118,7 +118,7 @@ func differingParts(before, after any, limit int) (was, is string) {
 	return "…" + Text(a[from:], limit-1), "…" + Text(b[from:], limit-1)
 }
 
-// note writes a change of a property that is not a field, without quotes.
+// note writes a change of a property such as the readiness, without quotes.
 func (p *printer) note(indent, what string, c Change) {
 	words := fmt.Sprint(c.New)
 	switch c.Op {

@@ -14,14 +14,14 @@ import (
 )
 
 // A Recorder is a function.Runner that records the calls that it passes on. It
-// is safe for concurrent use. Each XR needs its own.
+// is safe for concurrent use. Each XR needs its own Recorder.
 type Recorder struct {
 	runner function.Runner
 	now    func() time.Time
 
 	mu    sync.Mutex
 	calls []Call
-	pass  int // the pass of calls
+	pass  int // the pass to which calls belong
 }
 
 // A Call is one call of a function. Its messages are copies.
@@ -39,8 +39,8 @@ func Record(r function.Runner, now func() time.Time) *Recorder {
 	return &Recorder{runner: r, now: now}
 }
 
-// RunFunction passes the call on. Its step is that of function.Step. The first
-// call of another pass discards the calls of the one before.
+// RunFunction calls the function and records the call, with the step in ctx.
+// The first call of a pass discards the recorded calls of the pass before.
 func (r *Recorder) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	c := Call{Step: function.Step(ctx), Function: name}
 	c.Request = &fnv1.RunFunctionRequest{Desired: proto.CloneOf(req.GetDesired()), Context: proto.CloneOf(req.GetContext())}
@@ -97,8 +97,8 @@ func (r *Recorder) callsByStep() [][]Call {
 	return steps
 }
 
-// stepOf returns the step that calls belong to. Only the last response counts. A
-// step that failed has changed nothing, because its response is discarded.
+// stepOf returns the step that calls belong to, with the last response. A step
+// that failed has changed nothing, because its response is discarded.
 func stepOf(calls []Call) Step {
 	first, last := calls[0], calls[len(calls)-1]
 	s := Step{Name: first.Step, Function: first.Function, Calls: len(calls)}
@@ -138,7 +138,8 @@ func (r *Recorders) Wrap(n int, next function.Runner) function.Runner {
 }
 
 // Trace returns the trace of the XR with the number n, and releases its calls.
-// It reports false if Wrap was never called for n. See Trace.Complete.
+// It reports false if Wrap was never called for n. runtimeOf and err are as in
+// Trace.Complete.
 func (r *Recorders) Trace(n int, xr string, runtimeOf func(function string) string, err error) (Trace, bool) {
 	r.mu.Lock()
 	recorder, ok := r.of[n]

@@ -49,7 +49,7 @@ func ResultsOf(rsp *fnv1.RunFunctionResponse) []Result {
 	return all
 }
 
-// respond sets the fields from a response other than its state.
+// respond sets the fields from a response, except the changes to state.
 func (s *Step) respond(rsp *fnv1.RunFunctionResponse) {
 	s.Requirements = requirements(rsp.GetRequirements())
 	s.Results = ResultsOf(rsp)
@@ -121,11 +121,12 @@ func selector(s *fnv1.ResourceSelector) string {
 // A state is the desired state and the context as Go values. Numbers that JSON
 // cannot express, which functions can send, are strings.
 type state struct {
-	desired map[string]resource // by name; the XR has none
+	desired map[string]resource // by name; the XR's name is ""
 	context map[string]any
 }
 
-// A resource is a desired resource as Go values. Its details are never shown.
+// A resource is a desired resource as Go values. A trace has only sizes of
+// details.
 type resource struct {
 	body    map[string]any
 	ready   any // "True", "False" or nil
@@ -138,7 +139,7 @@ func stateOf(desired *fnv1.State, context *structpb.Struct) state {
 		s.desired[""] = resourceOf(xr)
 	}
 	for name, r := range desired.GetResources() {
-		// A trace cannot distinguish such a resource from the XR.
+		// In a trace, a resource without a name looks like the XR.
 		if name != "" {
 			s.desired[name] = resourceOf(r)
 		}

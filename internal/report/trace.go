@@ -46,7 +46,7 @@ type Step struct {
 	Function string `json:"function"`
 	// Runtime describes how the function ran. The caller sets it.
 	Runtime string `json:"runtime,omitempty"`
-	// Calls is the number of calls, and Took the duration of all.
+	// Calls is the number of calls, and Took the duration of all of them.
 	Calls int           `json:"calls"`
 	Took  time.Duration `json:"tookNanoseconds"`
 	// Changes are the changes to the desired state: the XR first, then the
@@ -93,7 +93,7 @@ func title(resource string) string {
 type Origin struct {
 	// Resource is the composition resource name, or empty for the XR.
 	Resource string `json:"resource,omitempty"`
-	// Path is the field, as in Change.
+	// Path is the path of the field, as in Change.
 	Path string `json:"path"`
 	// Step is the pipeline step that set the field last.
 	Step  string `json:"step"`

@@ -18,7 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Runner is the container runner at an endpoint that the Composition names.
+// Runner is the Runtime of an alpha function that a remote container runner
+// runs, at an endpoint that the Composition names.
 const Runner Runtime = "Runner"
 
 const environmentKey = "apiextensions.crossplane.io/environment"
@@ -147,7 +148,8 @@ func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, e
 	return environment, nil
 }
 
-// prepareContainers selects runners. Image paths may be relative to dir.
+// prepareContainers sets how p runs containers and describes the functions for
+// users. Paths of images may be relative to dir.
 func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 	here := alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		if s.config.Containers == nil {

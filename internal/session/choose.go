@@ -64,7 +64,8 @@ func ParseRuntime(name string) (Runtime, error) {
 type choice struct {
 	fn      runtimes.Function
 	runtime Runtime
-	// builtin runs it or is what it is checked against. Its Name may be "".
+	// builtin runs the function if runtime is Builtin. Otherwise, if it has
+	// a Name, its responses are compared with those of the function.
 	builtin builtin.Builtin
 }
 
@@ -88,7 +89,7 @@ func (s *Session) choose(ctx context.Context, names []string, fns map[string]run
 }
 
 // functionNames returns the functions in the pipelines of Compositions, each
-// once, without those of steps that have answers.
+// once. It leaves out those of steps with a Runner in answers.
 func functionNames(answers map[string]function.Runner, compositions ...composition.Entry) []string {
 	var names []string
 	for _, c := range compositions {
@@ -101,7 +102,8 @@ func functionNames(answers map[string]function.Runner, compositions ...compositi
 	return names
 }
 
-// addUnlisted adds the builtins, which need no functions file.
+// addUnlisted adds the functions of a pipeline for which there is a builtin and
+// which no functions file lists.
 func (s *Session) addUnlisted(p *plan, e composition.Entry) {
 	for _, name := range functionNames(nil, e) {
 		b, ok := builtinFor(name)
@@ -151,7 +153,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		c.builtin = b
 	case Docker:
 		if given && !lock.IsPath(fn.Package) {
-			c.fn.Package = "." + string(filepath.Separator) + fn.Package // The package is not a valid image name.
+			c.fn.Package = "." + string(filepath.Separator) + fn.Package // Without "./" the Docker runtime would read it as an image name.
 		}
 	case Development:
 		if given {
@@ -200,8 +202,10 @@ func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (c
 	return c, hint.Wrap(err, s.waysToRun(c.fn))
 }
 
-// findContainer returns a sandbox, or an engine if sandboxes are forbidden. It
-// returns Auto and the reason if neither is available.
+// findContainer returns Sandbox, or Docker if only an engine is available. If
+// neither is, it returns Sandbox, and each start fails with the reason. A
+// session without Sandbox gets Docker, or Auto and the reason if no engine is
+// available.
 func (s *Session) findContainer(ctx context.Context) (Runtime, error) {
 	sandbox, docker := s.config.Runtimes[Sandbox], s.config.Runtimes[Docker]
 	switch {
@@ -242,7 +246,9 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	}
 }
 
-// crosschecked adds the builtin, if any, against which the function is checked.
+// crosschecked adds the builtin, if there is one, whose responses are compared
+// with those of the function. It fails if only the builtin can run the
+// function.
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
 		return c, hint.Wrap(fmt.Errorf("package %q runs only as a builtin, which cannot be checked against itself", c.fn.Package),
@@ -262,8 +268,8 @@ func (s *Session) isSource(path string) bool {
 	return err == nil && !layout
 }
 
-// resolve makes a path in a functions file relative to the file's folder, if it
-// exists there.
+// resolve returns pkg or, if pkg is a path that exists relative to dir, the
+// path of that file. dir is the folder of the functions file.
 func (s *Session) resolve(dir, pkg string) string {
 	if !lock.IsPath(pkg) || filepath.IsAbs(pkg) {
 		return pkg
@@ -273,7 +279,7 @@ func (s *Session) resolve(dir, pkg string) string {
 		return pkg
 	}
 	if !lock.IsPath(beside) {
-		return "./" + beside // A path is not a reference.
+		return "./" + beside // Without "./" it would be read as an image reference.
 	}
 	return beside
 }
@@ -281,7 +287,7 @@ func (s *Session) resolve(dir, pkg string) string {
 // An UnknownStepError reports a step in Inputs.Steps that no pipeline has.
 type UnknownStepError struct {
 	Step string
-	// Steps are the existing steps.
+	// Steps are the names of the existing steps.
 	Steps []string
 }
 
@@ -305,7 +311,8 @@ func checkSteps(answers map[string]function.Runner, all ...composition.Entry) er
 	return nil
 }
 
-// answering returns a Runner that has answers for steps, and next for others.
+// answering returns a Runner that calls the step's Runner in answers, or else
+// next.
 func answering(answers map[string]function.Runner, next function.Runner) function.Runner {
 	if len(answers) == 0 {
 		return next

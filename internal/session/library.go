@@ -56,8 +56,8 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	return renderEach(ctx, docs, f.results, each)
 }
 
-// library reads the Compositions and XRDs, including the single Composition and
-// XRD. With Live, it also has the XRDs of the dump.
+// library reads the Compositions and XRDs, including those in in.Composition
+// and in.XRD. If in.Live is set, it adds the XRDs of the cluster dump.
 func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, error) {
 	docs, err := s.documents(ctx, "Compositions", in.Compositions)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	return all, nil
 }
 
-// decodeAll returns the items of a list of any kind, or the object itself.
+// decodeAll returns the items if the document is a list, otherwise its object.
 func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed bool, err error) {
 	u, err := decode(doc)
 	if err != nil {
@@ -149,14 +149,14 @@ func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed
 
 var xrdKind = apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind()
 
-// definitions returns docs with the Compositions and XRDs of lists in their
-// place.
+// definitions returns docs, in which each list is replaced by the Compositions
+// and XRDs that it contains.
 func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 	var all []manifest.Document
 	for _, doc := range docs {
 		objs, listed, err := decodeAll(doc)
 		if err != nil || !listed {
-			// The next decoder reports the error.
+			// composition.Load reports the error.
 			all = append(all, doc)
 			continue
 		}

@@ -25,7 +25,7 @@ import (
 
 // Inputs are the files to render. One path may be "-" for standard input.
 type Inputs struct {
-	// Profile is the Crossplane to imitate. Empty means render.V2.
+	// Profile is the Crossplane version to imitate. Empty means render.V2.
 	Profile render.Profile
 	// XRs are files or folders of composite resources. Unless AllDocuments
 	// is set, only the first document of each file is used.
@@ -95,7 +95,8 @@ type plan struct {
 	exists       state
 	observed     ownerIndex
 	fixtures     []converge.Fixture
-	// only decodes the XR, if there is one, once for all callers.
+	// only decodes the single XR once for all callers. It is nil if there
+	// are several.
 	only func() (*unstructured.Unstructured, error)
 	// entry is the Composition, unless there is a library.
 	entry composition.Entry
@@ -128,7 +129,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 		return p, err
 	}
 	s.warnDuplicate(entry.duplicate)
-	// This is reported before functions are searched.
+	// An unknown mode is reported before any error in the functions.
 	i := slices.IndexFunc(entry.problems, func(p composition.Problem) bool { return p.Kind == composition.UnknownMode })
 	if i >= 0 {
 		return p, hintMode(entry.Entry, entry.problems[i])
@@ -146,7 +147,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 		return p, err
 	}
 	if len(xrs) == 1 {
-		_, err = p.forXR(xrs[0]) // The XRD is known now.
+		_, err = p.forXR(xrs[0]) // This repeats the check of the XR, with the XRD.
 	}
 	return p, err
 }
@@ -175,7 +176,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	if req.Credentials, err = s.all(ctx, "function credentials", in.Credentials); err != nil {
 		return err
 	}
-	if !in.Live { // renderNested has read it with the Compositions.
+	if !in.Live { // If Live is set, renderNested has already read them.
 		if p.exists, err = s.state(ctx, in.Observed); err != nil {
 			return err
 		}
@@ -228,9 +229,9 @@ func (s *Session) warnDuplicate(err error) {
 	}
 }
 
-// checkIntegrity returns all problems of a Composition with which its
-// Crossplane fails, and warns of the others. problems are those except missing
-// functions.
+// checkIntegrity returns the problems of a Composition with which the imitated
+// version of Crossplane fails, and warns of the others. problems are all but
+// missing functions, which checkIntegrity looks for itself.
 func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Problem, p plan) error {
 	if e.Converted {
 		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
@@ -268,7 +269,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	}
 }
 
-// hintMode adds a hint to a problem of a Composition with alpha functions.
+// hintMode adds a hint to err if the Composition calls alpha functions.
 func hintMode(e composition.Entry, err error) error {
 	if !e.Alpha {
 		return err
@@ -301,9 +302,9 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	return req, nil
 }
 
-// prepare completes the request for req.XR: the XR's fields in the API server,
-// its observed resources, and the defaults of its XRD, which may be nil. first
-// is true if no other XR composes it.
+// prepare completes the request for req.XR: fields that the XR has in the
+// cluster dump, its observed resources, and the defaults of its XRD, which may
+// be nil. first is true if no other XR composes req.XR.
 func (p plan) prepare(req *render.Request, xrd *schema.XRD, first bool) error {
 	p.observed.identify(req.XR, first)
 	req.Observed = p.observed.of(req.XR, first)

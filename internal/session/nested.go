@@ -31,11 +31,11 @@ type family struct {
 	session *Session
 	plan    plan
 	library *composition.Library
-	// checked has the result of the check of each Composition.
+	// checked caches the result of the check of each Composition.
 	checked proc.Memo[string, struct{}]
 	// depth is the maximum number of levels below the first.
 	depth int
-	// next is the N of the next nested XR.
+	// next is the Result.N of the next nested XR.
 	next atomic.Int64
 	// render renders one XR, without those that it composes.
 	render func(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error)
@@ -193,10 +193,11 @@ func (w *walk) check(ctx context.Context) error {
 	return nil
 }
 
-// same reports whether two objects with a name have the same identity.
+// same reports whether two objects have the same identity, and a name.
 func same(a, b *unstructured.Unstructured) bool { return a.GetName() != "" && keyOf(a) == keyOf(b) }
 
-// locate adds the path to the XR to an error, unless it is the first one.
+// locate adds the names of the XRs from the first to the current one to an
+// error. It does not change an error of the first XR.
 func (w *walk) locate(err error) error {
 	if len(w.done) == 0 {
 		return err

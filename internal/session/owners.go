@@ -22,13 +22,13 @@ func keyOf(u *unstructured.Unstructured) key {
 	return key{u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()}
 }
 
-// An observed is an observed resource and its controller.
+// An observed is an observed resource and the controller that owns it.
 type observed struct {
 	*unstructured.Unstructured
 	controller metav1.OwnerReference
 	kind       schema.GroupKind
 	// byXR is true if the controller is of a kind in the library. dumped is
-	// true if the object was not given for a specific XR.
+	// true if the object is from a list, which is a dump of a cluster.
 	byXR, dumped bool
 }
 
@@ -42,14 +42,15 @@ func (o observed) isOf(xr *unstructured.Unstructured) bool {
 // An ownerIndex finds observed resources by controller and by name.
 type ownerIndex struct {
 	all []observed
-	// owned has indices by the controller's kind and name. loose are those
-	// of the first XR, unless another XR has them.
+	// owned maps the kind and name of a controller to indices in all. loose
+	// has the indices of resources that only the first XR may observe.
+	// named maps the identity of a resource to indices.
 	owned map[key][]int
 	loose []int
 	named map[key][]int
 }
 
-// observe finds the controllers of observed resources. library may be nil.
+// observe returns the index of the observed resources. library may be nil.
 func observe(library *composition.Library, exists state) ownerIndex {
 	c := ownerIndex{owned: map[key][]int{}, named: map[key][]int{}}
 	for i, u := range slices.Concat(exists.named, exists.dumped) {
@@ -95,8 +96,8 @@ func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructure
 }
 
 // identify sets missing fields of an XR that its author does not set: its UID,
-// its status, and the selected Composition. For the first XR only dumps are
-// used.
+// its status, and the selected Composition. They come from the observed XR; for
+// the first XR, only from a dump.
 func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 	if xr.GetName() == "" {
 		return
@@ -110,7 +111,7 @@ func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 		}
 	}
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
-		// The resources that it controls have its UID, too.
+		// The owner references of the XR's resources have its UID, too.
 		if o := c.all[i]; (o.dumped || !first) && xr.GetUID() == "" && o.isOf(xr) {
 			xr.SetUID(o.controller.UID)
 		}

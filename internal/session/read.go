@@ -77,7 +77,8 @@ func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schem
 	return schemas, nil
 }
 
-// A content identifies a document, so that a changed file is decoded again.
+// A content is the key of a cached document. If a file changes, its key
+// changes.
 type content struct {
 	path string
 	line int
@@ -164,8 +165,8 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 		}
 	}
 	for _, e := range compositions {
-		// A converted Composition has names that are not in the
-		// functions file.
+		// Conversion to a pipeline adds functions that the functions
+		// file need not list.
 		if s.config.Functions == "" || e.Converted {
 			s.addUnlisted(p, e)
 		}
@@ -277,7 +278,7 @@ type Resolver interface {
 	Reference(ctx context.Context, d lock.Dependency) (string, error)
 }
 
-// depend adds the functions that pipelines use and packages depend on.
+// depend adds the dependencies in the functions file that pipelines use.
 func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Entry) error {
 	if len(p.dependencies) == 0 || s.config.Replay != nil {
 		return nil
@@ -303,12 +304,12 @@ func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Ent
 	return nil
 }
 
-// standIn returns the version that a builtin implements, if the dependency
-// allows it and the builtin will run. No registry needs to be asked then.
+// standIn returns the package and version for a builtin, if the dependency
+// allows it and the builtin will run. Then no registry needs to be asked.
 func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	runtime := s.config.Runtime
 	if runtime == Auto {
-		runtime, _ = ParseRuntime(s.config.Annotations[AnnotationRuntime]) // choose reports the mismatch.
+		runtime, _ = ParseRuntime(s.config.Annotations[AnnotationRuntime]) // choose reports an unknown runtime.
 	}
 	b, ok := s.config.Builtins.For(d.Package)
 	if runtime == Builtin {

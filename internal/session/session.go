@@ -72,19 +72,21 @@ type Config struct {
 	Progress progress.Func
 }
 
-// A Session renders, and keeps its functions running until it is closed: a name
-// always means the same function. It is safe for concurrent use.
+// A Session renders, and keeps its functions running until it is closed. A name
+// means the same running function in all renders. It is safe for concurrent
+// use.
 type Session struct {
 	config Config
-	// calls, with the cache if there is one, is created once by opened.
+	// calls runs all functions, with the cache if there is one. opened
+	// creates it once.
 	opened sync.Once
 	calls  function.Runner
-	// container is the runtime of images, or Auto with the reason.
-	// containers finds it once.
+	// container is the runtime for images. If it is Auto, noContainer is
+	// the reason why there is none. Both are set once by containers.
 	containers  sync.Once
 	container   Runtime
 	noContainer error
-	// These cache decoded documents of thousands of renders.
+	// Thousands of renders share these decoded documents.
 	compositions proc.Memo[content, checked]
 	listings     proc.Memo[content, listing]
 
@@ -95,9 +97,9 @@ type Session struct {
 
 // A Run describes how a function ran.
 type Run struct {
-	// Package is spec.package or what replaced it.
+	// Package is the package that ran, which may replace spec.package.
 	Function, Package string
-	// Runtime is what ran it. Detail has details for users.
+	// Runtime ran the function. Detail describes for users how it ran.
 	Runtime Runtime
 	Detail  string
 }
@@ -114,8 +116,8 @@ type Result struct {
 	*converge.Result
 	// Observed are the observed composed resources.
 	Observed []*unstructured.Unstructured
-	// Functions are those of the pipeline that Config.Runners does not
-	// have.
+	// Functions describe how the functions of the pipeline ran, except
+	// those in Config.Runners.
 	Functions []Run
 	// Err is the error of the render. A FATAL result is a
 	// *render.FatalError.

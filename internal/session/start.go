@@ -20,8 +20,8 @@ import (
 // started is a function that runs or has failed once done is closed.
 type started struct {
 	choice choice
-	// waiting is the number of renders that wait for it. At zero, cancel
-	// ends the start.
+	// waiting is the number of renders that wait for the function to start.
+	// If it becomes zero before that, cancel ends the start.
 	waiting int
 	cancel  context.CancelCauseFunc
 
@@ -64,7 +64,7 @@ func (s *Session) noteRun(r Run) {
 	s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
 }
 
-// prepare prepares the functions that do not run yet.
+// prepare lets runtimes fetch what the functions need that do not run yet.
 func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	needed := map[Runtime][]runtimes.Function{}
 	for _, c := range choices {
@@ -82,9 +82,9 @@ func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	return nil
 }
 
-// enter returns the entries of functions, and whether it began the start of
-// each, for all renders of the session. A function that failed to start is not
-// started again in this session, but a cancelled start is.
+// enter returns the entries of functions, which all renders of the session
+// share, and whether this call began each start. A function that failed to
+// start is not started again in this session, but a cancelled start is.
 func (s *Session) enter(ctx context.Context, choices []choice) (entries []*started, isNew []bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,8 +130,8 @@ func (s *Session) wait(ctx context.Context, e *started) error {
 		if <-e.done; e.err != nil {
 			return e.err
 		}
-		// It had started before it was cancelled, and has no other
-		// user.
+		// The function started before it was cancelled. No other render
+		// uses it, so it is stopped.
 		ended = e.end(context.WithoutCancel(ctx))
 	} else if e.isDone() {
 		return e.err
@@ -238,8 +238,9 @@ func (s *Session) instance(name string) (*runtimes.Instance, bool) {
 	return e.instance, true
 }
 
-// Close cancels starts and stops all functions, concurrently. ctx limits the
-// time, so it should not be done. A closed session cannot render.
+// Close cancels starts and stops all functions, concurrently. ctx limits how
+// long that takes, so callers should not pass one that is done. A closed
+// session cannot render.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	entries := slices.Collect(maps.Values(s.running))
@@ -255,7 +256,7 @@ func (s *Session) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stop stops a function. One that starts after ctx is done is stopped later.
+// stop stops a function, later if it is still starting when ctx is done.
 func (e *started) stop(ctx context.Context) error {
 	e.cancel(errors.New("the session is closed"))
 	select {

@@ -16,7 +16,7 @@ const MaxExpanded = 64 << 20
 // Decode returns the FunctionIO that a function wrote, in YAML or JSON. It
 // drops unknown fields, and converts numbers and booleans to strings where
 // strings are expected. Empty output is an empty FunctionIO. Errors have the
-// text of the real decoder.
+// text of Crossplane's decoder.
 func Decode(output []byte) (*FunctionIO, error) {
 	if err := checkAliases(output); err != nil {
 		return nil, err

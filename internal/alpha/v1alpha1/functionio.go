@@ -127,7 +127,7 @@ type MatchConditionReadinessCheck struct {
 
 // A Result is a result that a function reports.
 type Result struct {
-	// Results with another severity than the three are ignored.
+	// Severity is a constant below. Results with another one are ignored.
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
 }

@@ -27,7 +27,8 @@ const (
 	EmptyMatchString      composition.ProblemKind = "EmptyMatchString"
 	ZeroMatchInteger      composition.ProblemKind = "ZeroMatchInteger"
 	CheckWithoutFieldPath composition.ProblemKind = "CheckWithoutFieldPath"
-	// InvalidInput is another error of function-patch-and-transform.
+	// InvalidInput is any other error in an input of
+	// function-patch-and-transform.
 	InvalidInput composition.ProblemKind = "InvalidInput"
 )
 
@@ -43,9 +44,9 @@ const (
 
 // The kinds of problems that are warnings in any mode.
 const (
-	// NotApplied is a patch whose result Crossplane does not apply.
+	// NotApplied is a patch to a field that Crossplane does not apply.
 	NotApplied composition.ProblemKind = "NotApplied"
-	// NotChecked says where checking stopped at a limit.
+	// NotChecked reports that checking stopped at the limit of patches.
 	NotChecked composition.ProblemKind = "NotChecked"
 )
 
@@ -54,11 +55,11 @@ type Schemas = func(kschema.GroupKind) *schema.Definition
 
 // Composition returns the problems of a Composition, by line: those of
 // composition.Check, as if all functions were available, and those of this
-// package. The mode, or the Composition's own, decides which problems are
-// warnings. An invalid schema counts as missing.
+// package. The mode decides which problems are warnings; ByAnnotation is the
+// mode in the Composition's annotation. An invalid schema counts as missing.
 //
-// Of the patches that patch sets expand to, the first patch.Most are checked.
-// Compositions that call alpha functions only get the checks of
+// Of the patches that patch sets expand to, only the first patch.Most are
+// checked. Compositions that call alpha functions only get the checks of
 // composition.Check.
 func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.Problem {
 	c := &checker{
@@ -69,7 +70,7 @@ func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.
 	found := composition.Check(e, nil)
 	was := legacyOf(e)
 	if was.is {
-		// c.names adds these problems.
+		// c.names reports missing resources instead, as EmptyResources.
 		found = slices.DeleteFunc(found, func(p composition.Problem) bool {
 			return p.Field == "spec.resources" && (p.Kind == composition.UnknownMode || p.Kind == composition.NotCarried)
 		})
@@ -98,12 +99,12 @@ type checker struct {
 	schemas   Schemas
 	composite apiextv1.TypeReference
 	sides     map[kschema.GroupVersionKind]side
-	// bases are the composed resources by name.
+	// bases maps the names of resources to the sides of their bases.
 	bases    map[string]side
 	problems []composition.Problem
-	// seen has the problems that were reported already.
+	// seen has the fields and texts of the problems that were reported.
 	seen map[string]bool
-	// budget is the number of patches of sets that may still be checked.
+	// budget is how many more patches of patch sets may be checked.
 	budget int
 }
 
@@ -111,7 +112,7 @@ func (c *checker) add(kind composition.ProblemKind, field, format string, args .
 	c.note(false, kind, field, fmt.Sprintf(format, args...))
 }
 
-// note adds a problem once.
+// note adds a problem, unless one with the same field and text was added.
 func (c *checker) note(warning bool, kind composition.ProblemKind, field, text string) {
 	key := field + "\x00" + text
 	if !c.seen[key] {
@@ -163,8 +164,8 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 	}
 }
 
-// mode returns the mode to use. Crossplane rejects an unknown mode in the
-// annotation.
+// mode returns asked or, if that is empty, the mode in the annotation. It
+// reports an unknown mode in the annotation, which Crossplane rejects.
 func (c *checker) mode(e composition.Entry, asked Mode) Mode {
 	mode := Warn
 	if text, ok := e.GetAnnotations()[ModeAnnotation]; ok {

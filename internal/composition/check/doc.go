@@ -3,9 +3,10 @@
 //
 // The rules and modes are those of Crossplane's documentation, "Composition
 // validation" (v1.20). They apply to Compositions of mode Resources and to
-// inputs of function-patch-and-transform, whose own errors are problems too.
+// inputs of function-patch-and-transform. The errors that this function returns
+// for an invalid input are reported, too.
 //
-// Only certain failures are problems: of several possible types a value is
-// assumed to have one that fits. Without a schema only the checks that need it
-// are skipped.
+// A patch is reported only if it fails for every value: if a value may have
+// several types, the check assumes one that fits. If a schema is missing, only
+// the checks that need it are skipped.
 package check

@@ -11,7 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// fieldProblems are the kinds of errors in fields; all others are InvalidInput.
+// fieldProblems maps the field of an error of function-patch-and-transform to
+// the kind of problem. Errors in other fields are InvalidInput.
 var fieldProblems = map[string]composition.ProblemKind{
 	"fromFieldPath": PatchWithoutFrom, "toFieldPath": PatchWithoutTo, "combine": PatchWithoutCombine,
 	"matchString": EmptyMatchString, "matchInteger": ZeroMatchInteger, "fieldPath": CheckWithoutFieldPath,
@@ -20,7 +21,7 @@ var fieldProblems = map[string]composition.ProblemKind{
 func (c *checker) invalid(at string, err error) {
 	if err != nil {
 		field, text := spec.SplitError(err)
-		// The function's field errors add "Policy" to some names.
+		// The function adds "Policy" to the names of some fields.
 		c.add(cmp.Or(fieldProblems[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
 	}
 }
@@ -45,7 +46,7 @@ func (c *checker) integrity(in source) {
 	if len(in.Resources.Resources) == 0 && len(patches) == 0 {
 		c.add(EmptyResources, in.below("resources"), "an input without environment patches must have resources")
 	}
-	// The function only checks these patches when they run.
+	// The function validates these patches only when it applies them.
 	secretPatches := in.secretPatches()
 	for i := range secretPatches {
 		p, at := &secretPatches[i], in.below("writeConnectionSecretToRef.patches[%d]", i)
@@ -86,8 +87,8 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 	}
 }
 
-// templateName checks the name of a template. The function accepts a second
-// template with the same name if it has no base.
+// templateName checks that a template has a unique name. The function accepts a
+// second template with the same name if the second one has no base.
 func (c *checker) templateName(in source, at string, t *spec.Template, names map[string]int) {
 	first, twice := names[t.Name]
 	switch {
@@ -100,8 +101,9 @@ func (c *checker) templateName(in source, at string, t *spec.Template, names map
 
 func hasBase(t *spec.Template) bool { return len(t.Base) > 0 && string(t.Base) != "null" }
 
-// patchIntegrity checks a patch. err is the function's first error, and hides
-// its later checks, so they are repeated here.
+// patchIntegrity reports the errors in a patch. err is the first error that
+// function-patch-and-transform returns. It hides the errors that the function
+// would find later, so patchIntegrity repeats those checks.
 func (c *checker) patchIntegrity(in source, at string, p *spec.Patch, err error) {
 	c.invalid(at, err)
 	if rest := p.ValidateRest(); rest != nil && (err == nil || rest.Error() != err.Error()) {
@@ -154,8 +156,8 @@ func (c *checker) matchIntegrity(at string, m *spec.Match) {
 	}
 }
 
-// readinessIntegrity checks a readiness check. The function accepts explicit
-// empty values and compares with them, so they are warnings.
+// readinessIntegrity validates a readiness check. In a pipeline an explicitly
+// empty value is only a warning, because the function compares with it.
 func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessCheck) {
 	err := r.Validate()
 	c.invalid(at, err)
@@ -180,7 +182,8 @@ func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessChec
 	}
 }
 
-// ofSecret reports whether writeConnectionSecretToRef supports a patch.
+// ofSecret reports whether the patches of writeConnectionSecretToRef may have
+// the type of p.
 func ofSecret(p *spec.Patch) bool {
 	t := p.TypeOrDefault()
 	return t == spec.FromCompositeFieldPath || t == spec.CombineFromComposite

@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A place is the source or the target of a patch.
+// A place is the object that a patch reads or writes.
 type place int
 
 const (
@@ -21,8 +21,8 @@ const (
 // A route is the source and the target of a patch.
 type route struct{ from, to place }
 
-// routes are those of template patches and of environment patches. Unknown
-// types have the zero route, inside the environment.
+// routes maps each type of patch to its source and target, in a template and in
+// the environment. An unknown type has the zero route: the environment is both.
 var routes = map[spec.PatchType]struct{ ofTemplate, ofEnvironment route }{
 	spec.FromCompositeFieldPath:   {route{inXR, inResource}, route{inXR, inEnvironment}},
 	spec.CombineFromComposite:     {route{inXR, inResource}, route{inXR, inEnvironment}},
@@ -67,13 +67,14 @@ func (c *checker) patches(in source) {
 	}
 }
 
-// A setUse is a patch set and a kind that it patches.
+// A setUse is the index of a patch set, and the kind that it patches.
 type setUse struct {
 	set  int
 	what string
 }
 
-// patchSet checks the patches of a set for a kind, once.
+// patchSet checks the patches of a set against the kind of a resource that uses
+// the set, once for each kind.
 func (c *checker) patchSet(in source, sets map[string]int, name string, resource side, done map[setUse]bool) {
 	i, ok := sets[name]
 	use := setUse{i, resource.what}
@@ -119,7 +120,8 @@ func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource s
 	c.write(in, at, p, v, r.to, resource)
 }
 
-// mapped reports inputs for which the first transform, a map, has no value.
+// mapped reports values in the enum of the patch's source for which the first
+// transform is a map without an entry.
 func (c *checker) mapped(at string, t *spec.Transform, v value) {
 	if t.Type != spec.TransformMap || t.Map == nil {
 		return
@@ -193,7 +195,7 @@ func (c *checker) write(in source, at string, p *spec.Patch, v value, into place
 	}
 }
 
-// applied warns of fields that Crossplane does not apply.
+// applied warns if a patch writes a field that Crossplane does not apply.
 func (c *checker) applied(in source, field string, path fieldpath.Path, into place) {
 	status := path[0].Key == "status"
 	switch {
@@ -204,7 +206,8 @@ func (c *checker) applied(in source, field string, path fieldpath.Path, into pla
 	}
 }
 
-// observed checks fields of existing resources that are read.
+// observed checks the paths that connection details and readiness checks read
+// from the existing resource.
 func (c *checker) observed(at string, t *spec.Template, resource side) {
 	for i, d := range t.ConnectionDetails {
 		if d.Type == spec.FromFieldPath && d.FromFieldPath != nil {
@@ -216,7 +219,7 @@ func (c *checker) observed(at string, t *spec.Template, resource side) {
 	}
 }
 
-// matches are the types that readiness checks require.
+// matches maps each type of readiness check to the types that it accepts.
 var matches = map[spec.ReadinessCheckType]schema.Types{
 	spec.CheckNonEmpty: schema.Any, spec.CheckMatchString: schema.String, spec.CheckMatchInteger: schema.Integer,
 	spec.CheckMatchTrue: schema.Boolean, spec.CheckMatchFalse: schema.Boolean,

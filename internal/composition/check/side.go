@@ -16,16 +16,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A side is an object that patches read or write. Without a schema, root is
-// zero.
+// A side is the source or the target of a patch, with the schema of its kind.
+// If the schema is missing, root is zero.
 type side struct {
-	// what is its name in messages.
+	// what describes the object in messages: "kind KIND of APIVERSION".
 	what string
 	root schema.Node
 }
 
-// side returns the side for a kind. A missing schema is a problem of the first
-// field that names the kind.
+// side returns the side for a kind. If the kind has no schema, that is reported
+// once, as a problem of the field that named the kind first.
 func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 	if s, ok := c.sides[gvk]; ok {
 		return s
@@ -46,7 +46,7 @@ func (c *checker) xr() side {
 	return c.side(kschema.FromAPIVersionAndKind(c.composite.APIVersion, c.composite.Kind), "spec.compositeTypeRef")
 }
 
-// of returns the name of a path in messages.
+// of describes a path in this object for messages.
 func (s side) of(path fieldpath.Path) string {
 	if s.what == "" {
 		return path.String()
@@ -54,8 +54,8 @@ func (s side) of(path fieldpath.Path) string {
 	return path.String() + " of " + s.what
 }
 
-// find returns the schema at a path, or its fault. In wild paths [*] addresses
-// all elements.
+// find returns the schema at a path, or a fault if the schema has no such path.
+// If wild is set, the segment [*] stands for all elements.
 func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	node := s.root
 	for i, segment := range path {
@@ -84,7 +84,7 @@ func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	return node, nil
 }
 
-// noField returns the message about a missing field, with a similar field.
+// noField returns the message that a field does not exist, with a similar name.
 func (s side) noField(path fieldpath.Path, below schema.Node) string {
 	parent, name := path[:len(path)-1], path[len(path)-1].Key
 	for _, near := range below.Named() {
@@ -109,7 +109,7 @@ func each(n schema.Node) (schema.Node, bool) {
 	return schema.Node{}, true
 }
 
-// A fault is a problem without its field, which the caller adds.
+// A fault is a problem whose field the caller adds.
 type fault struct {
 	kind composition.ProblemKind
 	text string
@@ -121,7 +121,8 @@ func (c *checker) fault(field string, f *fault) {
 	}
 }
 
-// parse parses a path. A malformed path is a problem.
+// parse parses a path. It reports a malformed path as a problem, and returns
+// false.
 func (c *checker) parse(field, text string) (fieldpath.Path, bool) {
 	path, err := fieldpath.Parse(text)
 	if err != nil {
@@ -130,8 +131,8 @@ func (c *checker) parse(field, text string) (fieldpath.Path, bool) {
 	return path, err == nil
 }
 
-// template checks the base of a template, and returns the side of its resource:
-// without a base, that of another template with the same name.
+// template checks the base of a template, and returns the side of its resource.
+// A template without a base has the side of another with the same name.
 func (c *checker) template(field string, t *spec.Template) side {
 	if !hasBase(t) {
 		return c.bases[t.Name]
@@ -154,8 +155,8 @@ func (c *checker) template(field string, t *spec.Template) side {
 	return s
 }
 
-// object checks the fields that a base sets, from the value v at a path of it.
-// Missing required fields are not a problem, since patches may set them.
+// object checks that the schema node allows v, the value at the path at in a
+// base. Missing required fields are not reported, because patches may set them.
 func (c *checker) object(field string, s side, at string, v any, node schema.Node) {
 	if node.Types() == schema.Any {
 		return

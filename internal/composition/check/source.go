@@ -15,15 +15,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A source is an input of function-patch-and-transform, and its field in the
-// document: "spec" for a legacy Composition.
+// A source is an input of function-patch-and-transform, and the path of the
+// input in the document. For a legacy Composition the path is "spec".
 type source struct {
 	*spec.Resources
 	at     string
 	legacy bool
 }
 
-// below returns the document's field for a field of the input.
+// below returns the path in the document for a path in the input.
 func (s source) below(format string, args ...any) string {
 	return s.at + "." + fmt.Sprintf(format, args...)
 }
@@ -42,7 +42,7 @@ func (s source) secretPatches() []spec.Patch {
 	return s.WriteConnectionSecretToRef.Patches
 }
 
-// A legacyComposition has the data that conversion to a pipeline loses.
+// A legacyComposition has data of a Composition that its conversion loses.
 type legacyComposition struct {
 	is        bool
 	resources []struct{ Name string }
@@ -63,14 +63,15 @@ func legacyOf(e composition.Entry) (was legacyComposition) {
 			Environment struct{ Patches []any }
 		}
 	}
-	// An error is ignored: conversion fails too, which is a problem.
+	// The error is ignored here: conversion fails, too, and reports it.
 	if err := e.Document.Decode(&old); err != nil {
 		return was
 	}
 	return legacyComposition{is: true, resources: old.Spec.Resources, hasInput: len(old.Spec.Resources)+len(old.Spec.Environment.Patches) > 0}
 }
 
-// names checks that there are resources, and that all or none have names.
+// names checks that there are resources, and that either all or none have
+// names.
 func (c *checker) names(was legacyComposition) {
 	if len(was.resources) == 0 {
 		c.add(EmptyResources, "spec.resources", "a Composition of mode Resources must have resources")
@@ -107,7 +108,8 @@ func isInput(raw []byte) bool {
 	return of.Kind == "Resources" && strings.HasPrefix(of.APIVersion, "pt.fn.crossplane.io/")
 }
 
-// decode decodes an input strictly, as the function does.
+// decode decodes an input strictly, as the function does. It reports errors as
+// problems, and returns whether the input has the right types.
 func (c *checker) decode(raw []byte, in source) bool {
 	unknown, err := kjson.UnmarshalStrict(raw, in.Resources, kjson.DisallowUnknownFields)
 	if err != nil {

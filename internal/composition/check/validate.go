@@ -23,12 +23,13 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 			return validate.Unreadable(doc, err).Faults, true
 		}
 		if err != nil {
-			return nil, false // The validation of its fields reports it.
+			return nil, false // Schema validation of the Composition reports this error.
 		}
 		for _, p := range Composition(e, known, mode) {
-			// The validation of its fields reports unknown ones,
-			// unless the form is legacy. An API server accepts what
-			// only a conversion loses.
+			// Schema validation of the Composition reports unknown
+			// fields, unless the Composition is legacy. NotCarried
+			// is about the conversion of a Composition that an API
+			// server accepts.
 			if p.Kind == composition.NotCarried || p.Kind == composition.UnknownField && !e.Converted {
 				continue
 			}
@@ -41,8 +42,8 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 	}
 }
 
-// builtIn reports whether the object at a field is of a kind without
-// definition.
+// builtIn reports whether the object at a path has a kind of Kubernetes or
+// Crossplane itself. Such kinds have no Definition.
 func builtIn(obj map[string]any, at string) bool {
 	path, err := fieldpath.Parse(at)
 	if err != nil {

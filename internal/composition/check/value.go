@@ -9,17 +9,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A value describes the value that a patch moves.
+// A value describes the possible values that a patch copies.
 type value struct {
 	types schema.Types
-	// node is the schema of the value, unless a transform has changed it.
+	// node is the schema of the value. It is zero after a transform.
 	node schema.Node
-	// what is its name in messages.
+	// what describes the value in messages, such as "the combined value".
 	what string
 }
 
-// change returns the types that a transform returns for values of some types,
-// or why it fails on all of them.
+// change returns the types that a transform can return if its input has one of
+// the types in. If the transform fails for all of them, why is the reason.
 func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 	needs, out := schema.Any, schema.Any
 	switch {
@@ -61,10 +61,10 @@ func matched(m *spec.Match) (out schema.Types) {
 	return out | jsonTypes(m.FallbackValue)
 }
 
-// convertible returns the types that a conversion requires and returns.
+// convertible returns the types that a conversion accepts and can return.
 func convertible(c *spec.Convert) (needs, out schema.Types) {
 	for from, types := range map[spec.ConvertType]schema.Types{
-		// A whole number may have either type.
+		// A whole number may be an int64 or a float64.
 		spec.ToString: schema.String, spec.ToBool: schema.Boolean, spec.ToInt64: schema.Integer, spec.ToFloat64: schema.Number,
 	} {
 		if patch.Converts(from, c) {
@@ -83,19 +83,20 @@ var convertedTypes = map[spec.ConvertType]schema.Types{
 	spec.ToFloat64: schema.Number, spec.ToObject: schema.Object | schema.Null, spec.ToArray: schema.Array | schema.Null,
 }
 
-// jsonTypes returns the type of a JSON value. Empty is null.
+// jsonTypes returns the type of a JSON value. An empty text counts as null.
 func jsonTypes(raw json.RawMessage) schema.Types {
 	if len(raw) == 0 {
 		return schema.Null
 	}
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return schema.Fraction // A number that is out of range.
+		return schema.Fraction // The number is out of range.
 	}
 	return typeOf(v)
 }
 
-// A pair is the schema of a source and the schema of its target.
+// A pair is two schemas at the same path: in a patch's source and in its
+// target.
 type pair struct {
 	from, to schema.Node
 	at       string
@@ -104,8 +105,8 @@ type pair struct {
 // mostPairs limits how many schema nodes are compared for one patch.
 const mostPairs = 10_000
 
-// misfitIn returns the part of from that never fits to, or nil. Optional fields
-// that to lacks are ignored.
+// misfitIn returns the first pair below from and to that has no type in common,
+// or nil. Optional fields that to does not define are ignored.
 func misfitIn(from, to schema.Node) *pair {
 	todo := []pair{{from, to, ""}}
 	for n := 0; len(todo) > 0 && n < mostPairs; n++ {
@@ -130,8 +131,8 @@ func misfitIn(from, to schema.Node) *pair {
 	return nil
 }
 
-// fields returns the fields that two objects share, or one that the first
-// always has and the second does not define.
+// fields returns a pair for each field that both objects of p define. If p.from
+// requires a field that p.to does not define, lost is that field.
 func fields(p pair) (all []pair, lost *pair) {
 	for _, name := range p.from.Named() {
 		from, _ := p.from.Field(name)

@@ -58,8 +58,8 @@ func Is(obj map[string]any) bool {
 	}
 }
 
-// HasFunctions reports whether obj calls alpha functions, which a pipeline
-// cannot.
+// HasFunctions reports whether obj calls alpha functions. A pipeline cannot
+// call them.
 func HasFunctions(obj map[string]any) bool {
 	spec, _ := specOf(obj)
 	functions, isList := spec["functions"].([]any)
@@ -79,8 +79,8 @@ func specOf(obj map[string]any) (map[string]any, bool) {
 // it loses. The values of obj are JSON values, as in a manifest.Document.
 // Convert does not change obj, but the result shares values with it.
 //
-// The error is ErrNotLegacy, or a Note about missing resources or a field of
-// another type, whose path may lack list indexes.
+// The error is ErrNotLegacy, or a Note that resources are missing or that a
+// field has the wrong type. The path in the Note may lack list indexes.
 func Convert(obj map[string]any, to Names) (map[string]any, []Note, error) {
 	if !Is(obj) {
 		return nil, nil, ErrNotLegacy
@@ -119,8 +119,8 @@ func (c *converter) note(field, format string, args ...any) {
 	c.notes = append(c.notes, Note{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// pipeline returns the steps: the environment comes before its patches, and
-// alpha functions come after the resources.
+// pipeline returns the steps of the new pipeline: first the environment's, then
+// that of the resources and all patches, then those of alpha functions.
 func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 	var steps []any
 	input, err := c.environmentInput(old.Environment)
@@ -144,7 +144,8 @@ func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 	return steps, nil
 }
 
-// ownSteps returns the Composition's own pipeline, if there is nothing else.
+// ownSteps returns the steps of old.Pipeline. If old also has resources or
+// functions, Crossplane ignores these steps, so ownSteps returns none.
 func (c *converter) ownSteps(old spec) []any {
 	if len(old.Pipeline) == 0 {
 		return nil
@@ -173,7 +174,7 @@ func (c *converter) step(name, function string, input map[string]any) map[string
 	return step
 }
 
-// stepNames counts how often each name was requested.
+// stepNames counts how often each name of a step was requested.
 type stepNames map[string]int
 
 // unique returns the name, with a suffix if it was used before.

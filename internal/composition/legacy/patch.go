@@ -13,7 +13,7 @@ import (
 // dropped is the note about a field that a legacy Composition does not define.
 const dropped = "unknown field: the API server drops it"
 
-// plainPatches converts patches that must not be of type PatchSet.
+// plainPatches converts patches that must not refer to a patch set.
 func (c *converter) plainPatches(at string, all []patch) {
 	for i := range all {
 		at := fmt.Sprintf("%s[%d]", at, i)
@@ -62,7 +62,8 @@ func (c *converter) policy(at string, p *patch) {
 	switch {
 	case merge == nil:
 	case p.Type.IsCombine():
-		// A policy would change the result: these patches never merged.
+		// A policy would change the result: patches of type Combine
+		// never merge.
 		c.note(at+".mergeOptions", "a patch of type %s ignores merge options and replaces the existing value, so they are left out", p.Type)
 	case merge.KeepMapValues && merge.AppendSlice:
 		p.Policy.ToFieldPath = pt.MergeObjectsAppendArrays
@@ -75,8 +76,8 @@ func (c *converter) policy(at string, p *patch) {
 	}
 }
 
-// complete sets the types that a transform omits: the default, or the type of a
-// field that is set.
+// complete sets the types that a transform omits. A missing type is that of the
+// field that is set, or the default.
 func complete(t *pt.Transform) {
 	infer(&t.Type, "", []choice[pt.TransformType]{
 		{pt.TransformMap, t.Map != nil},
@@ -108,7 +109,7 @@ func complete(t *pt.Transform) {
 	}
 }
 
-// notNull returns nil for a null, which is the default.
+// notNull returns nil if raw is the JSON null, which means the default.
 func notNull(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
@@ -116,7 +117,7 @@ func notNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// A choice is a type, and whether the field that it requires is set.
+// A choice is a type, and whether the field that the type requires is set.
 type choice[T ~string] struct {
 	name T
 	fits bool
@@ -150,7 +151,8 @@ func isInteger(t *pt.Transform, before bool) bool {
 // %%.
 var integerVerb = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%%|%[-+# 0-9.*\[\]]*[bcdoOU]`) })
 
-// checkFormat notes a format of integers, because the function passes floats.
+// checkFormat adds a note if a format is for integers, because
+// function-patch-and-transform passes floats.
 func (c *converter) checkFormat(at, format string) {
 	for _, verb := range integerVerb().FindAllString(format, -1) {
 		if verb != "%%" {

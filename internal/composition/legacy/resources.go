@@ -65,7 +65,7 @@ func (c *converter) resource(at string, r *resource) {
 	}
 }
 
-// completeDetail sets the fields that a connection detail omits.
+// completeDetail sets a missing type and a missing name of a connection detail.
 func completeDetail(d *pt.ConnectionDetail) {
 	switch {
 	case d.Type != "":
@@ -81,7 +81,8 @@ func completeDetail(d *pt.ConnectionDetail) {
 	}
 }
 
-// readinessCheck sets the defaults of the schema.
+// readinessCheck sets the defaults of the schema, and adds a note about a check
+// of an integer, which fails in a pipeline.
 func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 	switch r.Type {
 	case pt.CheckMatchInteger:
@@ -95,11 +96,11 @@ func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 	}
 }
 
-// converted are the fields of a spec that a pipeline replaces.
+// converted are the fields of a legacy spec that a pipeline replaces.
 var converted = []string{"patchSets", "environment", "resources", "functions", "pipeline"}
 
-// decode decodes the fields to convert. Unknown fields are noted and left out,
-// as the API server drops them. The first hundred are noted.
+// decode decodes the fields in converted. It leaves out unknown fields, as the
+// API server does, and adds notes about the first hundred of them.
 func (c *converter) decode(was map[string]any) (spec, error) {
 	part := map[string]any{}
 	for _, key := range converted {
@@ -127,7 +128,7 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	return old.Spec, nil
 }
 
-// misfit returns the error of a value of the wrong type.
+// misfit converts an error of the JSON decoder to a Note with the field.
 func misfit(err error) error {
 	field, value, ok := pt.SplitTypeError(err)
 	if !ok {
@@ -149,8 +150,8 @@ func object(v any) (map[string]any, error) {
 	return obj, nil
 }
 
-// spec has the fields of a spec that a pipeline replaces, in the form of
-// function-patch-and-transform's input with the differences below.
+// spec has the fields of a legacy spec that a pipeline replaces. It has the
+// types of function-patch-and-transform's input with the differences below.
 type spec struct {
 	PatchSets   []patchSet       `json:"patchSets"`
 	Environment environment      `json:"environment"`
@@ -164,14 +165,15 @@ type patchSet struct {
 	Patches []patch `json:"patches"`
 }
 
-// resource requires that a base is an object.
+// A resource is a template whose base must be a JSON object.
 type resource struct {
 	pt.Template
 	Base    map[string]any `json:"base,omitzero"`
 	Patches []patch        `json:"patches,omitempty"`
 }
 
-// patch has merge options in its policy. Only resources have PatchSetName.
+// A patch has merge options in its policy. PatchSetName is only allowed in the
+// patches of resources.
 type patch struct {
 	pt.ComposedPatch
 	Policy policy `json:"policy,omitzero"`
@@ -179,7 +181,7 @@ type patch struct {
 
 type policy struct {
 	FromFieldPath pt.FromPolicy `json:"fromFieldPath,omitempty"`
-	// ToFieldPath replaces MergeOptions.
+	// ToFieldPath is the form of MergeOptions in a pipeline.
 	ToFieldPath  pt.ToPolicy   `json:"toFieldPath,omitempty"`
 	MergeOptions *mergeOptions `json:"mergeOptions,omitempty"`
 }

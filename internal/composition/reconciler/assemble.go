@@ -57,13 +57,13 @@ func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, e
 	return out, nil
 }
 
-// isSame reports whether a composed resource is the XR itself. Applying it
-// changes the XR and composes nothing.
+// isSame reports whether a composed resource is the XR itself. Crossplane then
+// changes the XR and creates no other object.
 func isSame(u, xr *unstructured.Unstructured) bool {
 	return u.GroupVersionKind() == xr.GroupVersionKind() && u.GetNamespace() == xr.GetNamespace() && u.GetName() == xr.GetName()
 }
 
-// adopt sets the metadata of a composed resource of the XR.
+// adopt sets the name, labels, annotations and owner of a composed resource.
 func adopt(u, xr *unstructured.Unstructured, l labels, name string) error {
 	if l.composite == "" {
 		return fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
@@ -81,7 +81,7 @@ func adopt(u, xr *unstructured.Unstructured, l labels, name string) error {
 	if err := SetController(u, xr); err != nil {
 		return err
 	}
-	// These two fields exist even if they are empty.
+	// Set both fields to "" if they are missing.
 	u.SetAPIVersion(u.GetAPIVersion())
 	u.SetKind(u.GetKind())
 	return nil
@@ -131,7 +131,8 @@ func fixConditions(u *unstructured.Unstructured) {
 	}
 }
 
-// compositeDocument returns the XR with the fields that the reconciler writes.
+// compositeDocument returns the XR's identity and the fields that Crossplane
+// writes.
 func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, refs []any) map[string]any {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(xr.GetAPIVersion())
@@ -162,7 +163,7 @@ func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, re
 }
 
 // setCustom sets the conditions that functions returned, except for types that
-// Crossplane owns. It returns the types that are also for the claim.
+// Crossplane owns. It returns the types that Crossplane also sets on the claim.
 func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 	reserved := []string{"Ready", "Synced", "Healthy", "UpToDate", "Responsive"}
 	for _, c := range custom {
@@ -206,8 +207,8 @@ func merge(dst, src map[string]any) map[string]any {
 	return dst
 }
 
-// initialEvents returns the events of a requested reconcile and of the first
-// selection of the Composition.
+// initialEvents returns the events before the pipeline: that the user requested
+// the reconcile, and that Crossplane selected the Composition.
 func initialEvents(in Input) []map[string]any {
 	var events []map[string]any
 	handled, _, _ := unstructured.NestedString(in.XR.Object, "status", "lastHandledReconcileAt")

@@ -12,7 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// render renders with the classic renderer. Full is nil if the XR has no spec.
+// render renders with the classic renderer. In its output, Full is nil if the
+// XR has no spec.
 func (v ClassicVersion) render(ctx context.Context, run function.Runner, in Input) (*Output, error) {
 	state, err := observe(in.XR, in.Observed, nil)
 	if err != nil {

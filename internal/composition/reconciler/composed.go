@@ -85,8 +85,8 @@ func (l labels) mark(desired *unstructured.Unstructured, resourceName string) {
 	}
 }
 
-// add adds entries to a map of strings in metadata. It replaces a map with
-// other values, as Kubernetes' accessors do.
+// add adds entries to metadata.labels or another map of strings. Like
+// Kubernetes it replaces a map in which a value is not a string.
 func add(u *unstructured.Unstructured, field string, entries map[string]string) {
 	all, _, _ := unstructured.NestedNullCoercingStringMap(u.Object, "metadata", field)
 	if len(all) == 0 {
@@ -105,7 +105,7 @@ func SetController(u, xr *unstructured.Unstructured) error {
 	}
 	refs := u.GetOwnerReferences()
 	if len(refs) == 0 {
-		// A faster path for objects without owner references.
+		// This is faster than SetOwnerReferences.
 		if m, ok := u.Object["metadata"].(map[string]any); ok {
 			m["ownerReferences"] = []any{map[string]any{
 				"apiVersion": xr.GetAPIVersion(), "kind": xr.GetKind(), "name": xr.GetName(), "uid": string(xr.GetUID()),
@@ -134,14 +134,15 @@ const (
 	AnnotationReconcile    = "crossplane.io/reconcile-requested-at"
 )
 
-// APIVersion is the apiVersion of documents that only renders write.
+// APIVersion is the apiVersion of documents that exist only in rendered output.
 const APIVersion = "render.crossplane.io/v1beta1"
 
 // Time replaces all times in output, so that renders are reproducible.
 const Time = "2024-01-01T00:00:00Z"
 
-// observe returns the observed state for functions. Of resources with the same
-// name in the pipeline the last one counts. secrets have connection details.
+// observe returns the observed state for functions. If several resources have
+// the same name in the pipeline, it uses the last one. It looks up connection
+// details in secrets.
 func observe(xr *unstructured.Unstructured, observed []*unstructured.Unstructured, secrets Store) (*fnv1.State, error) {
 	r, err := observeOne(xr, secrets)
 	if err != nil {
@@ -185,7 +186,7 @@ func capabilities() *fnv1.RequestMeta {
 	}}
 }
 
-// document returns a document that only a render prints, with one field.
+// document returns a document for rendered output, with one field.
 func document(kind, field string, value map[string]any) map[string]any {
 	return map[string]any{"apiVersion": APIVersion, "kind": kind, field: value}
 }

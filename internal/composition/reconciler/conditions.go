@@ -85,7 +85,7 @@ func (cs *Conditions) Set(c Condition) {
 	}
 }
 
-// equal compares all but the times. Generations are compared if both are set.
+// equal compares all but type and time, and generations only if both are set.
 func (c Condition) equal(other Condition) bool {
 	a, b := c.ObservedGeneration, other.ObservedGeneration
 	return c.Status == other.Status && c.Reason == other.Reason && c.Message == other.Message && (a == b || a == 0 || b == 0)
@@ -94,7 +94,8 @@ func (c Condition) equal(other Condition) bool {
 // Value returns the conditions for status.conditions, with Time as their time.
 func (cs Conditions) Value() []any { return cs.value(func(Condition) any { return Time }) }
 
-// Recorded is like Value, with the time of each condition or null.
+// Recorded is like Value, but each condition has its own time, or null if that
+// is unknown.
 func (cs Conditions) Recorded() []any {
 	return cs.value(func(c Condition) any {
 		if c.Since == "" {
@@ -136,8 +137,8 @@ func fromFunction(c *fnv1.Condition) Condition {
 	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage()}
 }
 
-// ready returns the condition Ready of the XR: own, which the pipeline set for
-// it, otherwise whether all composed resources are ready.
+// ready returns the XR's condition Ready. own is the readiness that functions
+// set for the XR. If it is unspecified, all composed resources must be ready.
 func ready(own fnv1.Ready, desired *fnv1.State) Condition {
 	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating"}
 	unready := unreadyNames(desired)

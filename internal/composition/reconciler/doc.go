@@ -3,6 +3,7 @@
 // the composite and composed resources, conditions and readiness. It has no
 // side effects.
 //
-// The profile v2 follows today's reconciler. The profile classic follows the
-// code that `crossplane render` ran around the pipeline up to v2.2.
+// The profile v2 follows the current reconciler of Crossplane. The profile
+// classic follows the code that `crossplane render` ran around the pipeline up
+// to v2.2.
 package reconciler

@@ -42,17 +42,17 @@ type outcome struct {
 	// Results and Conditions are those of all steps, in order.
 	Results    []result
 	Conditions []*fnv1.Condition
-	// Warnings describe changes by steps that Crossplane ignores.
+	// Warnings describe changes by steps that are probably mistakes.
 	Warnings []string
 }
 
-// output returns the parts of an output that are the same in all versions.
+// output returns the fields of the output that are the same in all versions.
 func (o *outcome) output() *Output {
 	details := ConnectionDetails(o.Desired.GetComposite().GetConnectionDetails())
 	return &Output{Composed: []map[string]any{}, Warnings: o.Warnings, ConnectionDetails: details}
 }
 
-// A result is a result that a step returned.
+// A result is a result in a function's response, and the name of the step.
 type result struct {
 	Step string
 	*fnv1.Result
@@ -167,7 +167,8 @@ func warnings(step string, observed, before, after *fnv1.State) []string {
 	return ws
 }
 
-// isNew reports whether r has a value in a field that none of the others has.
+// isNew reports whether r has an object in a field, and none of the others has
+// all values of that object there.
 func isNew(field string, r *fnv1.Resource, others ...*fnv1.Resource) bool {
 	v, ok := r.GetResource().GetFields()[field]
 	if !ok || len(v.GetStructValue().GetFields()) == 0 {

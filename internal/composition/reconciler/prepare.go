@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// setup returns the XR as the API server has it before a reconcile. An observed
-// resource that cannot belong to it is an error.
+// setup returns the XR as the API server has it before a reconcile. It returns
+// an error if an observed resource cannot belong to the XR.
 func setup(in Input) (*unstructured.Unstructured, error) {
 	xr := stored(in.XR)
 	if err := belong(in.Observed, xr); err != nil {
@@ -90,7 +90,7 @@ func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured
 }
 
 // pipelineOf prepares the XR and returns the input of the pipeline. Functions
-// may require each object of the input, as in one API server.
+// may require any object in the input, as if all were in one API server.
 func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) {
 	add(xr, "labels", map[string]string{LabelComposite: labelsOf(xr).composite})
 	setSpec(xr, in.Legacy, "compositionRef", map[string]any{"name": in.Composition.GetName()})
@@ -115,8 +115,8 @@ func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) 
 	}, nil
 }
 
-// existing returns the observed resources with a name, which an XR can refer
-// to.
+// existing returns the observed resources that have a name. An XR cannot refer
+// to the others.
 func existing(observed []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var named []*unstructured.Unstructured
 	for _, o := range observed {
@@ -148,8 +148,8 @@ func conditionsOf(xr *unstructured.Unstructured) Conditions {
 	return ParseConditions(v)
 }
 
-// setConditions does not change a status that is not an object, like
-// Crossplane.
+// setConditions sets status.conditions. Like Crossplane it does nothing if
+// status is not an object.
 func setConditions(xr *unstructured.Unstructured, cs []any) {
 	_ = unstructured.SetNestedSlice(xr.Object, cs, "status", "conditions")
 }
@@ -159,7 +159,7 @@ func setSpec(xr *unstructured.Unstructured, legacy bool, field string, v any) {
 	_ = unstructured.SetNestedField(xr.Object, v, specPath(legacy, field)...)
 }
 
-// specPath returns the path of such a field.
+// specPath returns the path of a field that Crossplane owns in an XR's spec.
 func specPath(legacy bool, field string) []string {
 	if legacy {
 		return []string{"spec", field}

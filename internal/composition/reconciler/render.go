@@ -15,7 +15,8 @@ import (
 )
 
 // Input is the input of a render; its fields are those of render.Request. The
-// objects in Required and Extra must pass Check. Render does not change it.
+// objects in Required and Extra must pass Store.Check. Render does not change
+// it.
 type Input struct {
 	XR                           *unstructured.Unstructured
 	Composition                  *apiextv1.Composition
@@ -77,19 +78,21 @@ type Version struct {
 	Classic *ClassicVersion
 }
 
-// Checks say how a version reads its input.
+// Checks are the differences in how versions of Crossplane read and check the
+// input. Each bool, if true, enables the described behavior.
 type Checks struct {
 	// Match rejects a Composition that does not match the XR.
 	Match bool
-	// Selector is the path of the labels by which the XR selects Compositions.
+	// Selector is the path of the labels in an XR's Composition selector.
 	Selector []string
-	// Refuse are the problems of Compositions that this version fails on.
+	// Refuse are the problems of a Composition with which a render fails.
 	Refuse []composition.ProblemKind
 	// XRDKind rejects an XRD of another kind than the XR's.
 	XRDKind bool
-	// LastRequired uses only the last of several sources of required resources.
+	// LastRequired ignores all but the last path of required resources.
 	LastRequired bool
-	// ContextFirst reads the context before required schemas.
+	// ContextFirst reports errors in the context before those in required
+	// schemas.
 	ContextFirst bool
 	// JSONContext rejects context values that are not JSON.
 	JSONContext bool
@@ -97,7 +100,8 @@ type Checks struct {
 	EmptyXR bool
 }
 
-// A ClassicVersion lists how versions of the classic renderer differ.
+// A ClassicVersion lists how versions of the classic renderer differ. Each
+// field, if true, enables the described behavior.
 type ClassicVersion struct {
 	// Capabilities sends the engine's capabilities to functions.
 	Capabilities bool
@@ -105,10 +109,11 @@ type ClassicVersion struct {
 	Conditions bool
 	// CompositeReady uses the readiness that functions set on the XR.
 	CompositeReady bool
-	// Namespaces moves resources to the XR's namespace, and prints it.
+	// Namespaces puts resources into the XR's namespace, and prints that in
+	// the XR.
 	Namespaces bool
-	// Nested uses the XR's labels for name prefix and claim. Otherwise they
-	// are the XR's own name and spec.claimRef.
+	// Nested uses the XR's labels for the name prefix and the claim of
+	// composed resources. Otherwise the XR's name and spec.claimRef apply.
 	Nested bool
 	// Requirements supports required resources and schemas.
 	Requirements bool
@@ -121,8 +126,8 @@ func VersionOf(profile string) (Version, error) {
 	var (
 		selector       = []string{"spec", "crossplane", "compositionSelector", "matchLabels"}
 		legacySelector = []string{"spec", "compositionSelector", "matchLabels"}
-		// Versions that validate a Composition's spec fail on
-		// invalidSpec.
+		// invalidSpec is for versions that also validate the spec of a
+		// Composition.
 		invalid     = []composition.ProblemKind{composition.UnknownMode, composition.UnknownFunction, composition.StepWithoutFunction}
 		invalidSpec = append(slices.Clone(invalid), composition.EmptyPipeline, composition.DuplicateStep)
 	)

@@ -15,27 +15,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxIterations limits how often a function is called with new requirements.
+// maxIterations limits how often a function is called again in a step.
 const maxIterations = 5
 
-// Requirements finds the resources and schemas that functions require. A finder
-// returns an empty message if it finds nothing.
+// Requirements finds the resources and schemas that functions require. Each of
+// its functions returns an empty message if it finds nothing.
 type Requirements struct {
-	// Bootstrap finds the requirements that the Composition has for a step,
-	// unless it is nil.
+	// Bootstrap finds resources that the Composition requires for a step.
+	// If it is nil, such requirements are ignored.
 	Bootstrap func(*fnv1.ResourceSelector) *fnv1.Resources
-	// Dynamic finds the requirements of a function's response.
+	// Dynamic finds resources that a function requires in its response.
 	Dynamic func(*fnv1.ResourceSelector) *fnv1.Resources
-	// Schema finds OpenAPI schemas, unless it is nil.
+	// Schema finds OpenAPI schemas. If it is nil, no schemas are supported.
 	Schema func(*fnv1.SchemaSelector) *fnv1.Schema
-	// OnlyExtra ignores requirements other than extra_resources.
+	// OnlyExtra ignores all requirements in responses but extra_resources.
 	OnlyExtra bool
-	// SkipSame does not repeat a first call that requires exactly the
-	// resources of its request.
+	// SkipSame does not call a function again if its first response
+	// requires exactly the resources that its first request had.
 	SkipSame bool
 }
 
-// bootstrap adds a step's requirements in the Composition to its request.
+// bootstrap adds what the Composition requires for a step to the request.
 func (r Requirements) bootstrap(req *fnv1.RunFunctionRequest, want *apiextv1.FunctionRequirements) {
 	if want == nil || r.Bootstrap == nil {
 		return
@@ -68,9 +68,10 @@ func selector(sel apiextv1.RequiredResourceSelector) *fnv1.ResourceSelector {
 	return s
 }
 
-// satisfy calls a function until it returns a fatal result or the same
-// requirements twice. Each request has the resources and the context of the
-// previous response, and is otherwise the same.
+// satisfy calls a function until its response is fatal or has the same
+// requirements as the one before. Each further request is the first request
+// with the resources that the previous response requires and the context of
+// that response.
 func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)) (*fnv1.RunFunctionResponse, error) {
 	first := req
 	var asked *fnv1.Requirements
@@ -105,7 +106,8 @@ func IsFatal(rsp *fnv1.RunFunctionResponse) bool {
 	return false
 }
 
-// fetch returns the first request with the resources that a response requires.
+// fetch returns the first request with the resources and schemas that a
+// response requires.
 func (r Requirements) fetch(first *fnv1.RunFunctionRequest, asks *fnv1.Requirements) *fnv1.RunFunctionRequest {
 	next := &fnv1.RunFunctionRequest{
 		Meta: first.GetMeta(), Observed: first.GetObserved(), Desired: first.GetDesired(),
@@ -179,7 +181,8 @@ func (s Store) Check() error {
 	return nil
 }
 
-// Exact finds objects as an API server does, sorted by namespace and name.
+// Exact returns the objects that match a selector as an API server does, sorted
+// by namespace and name.
 func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	_, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName)
 	found := slices.DeleteFunc(s.find(sel), func(o *unstructured.Unstructured) bool {
@@ -191,14 +194,16 @@ func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	return resources(found)
 }
 
-// ByName finds objects in all namespaces, by name; for a name, only the first.
+// ByName returns the objects of all namespaces that match a selector, sorted by
+// name. For a selector with a name it returns at most one object.
 func (s Store) ByName(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	found := s.anywhere(sel)
 	slices.SortStableFunc(found, func(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return resources(found)
 }
 
-// InOrder finds objects in all namespaces; for a name, only the first.
+// InOrder returns the objects of all namespaces that match a selector, in the
+// order of the store. For a selector with a name it returns at most one object.
 func (s Store) InOrder(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	return resources(s.anywhere(sel))
 }
@@ -239,7 +244,7 @@ func matches(o *unstructured.Unstructured, sel *fnv1.ResourceSelector) bool {
 func resources(found []*unstructured.Unstructured) *fnv1.Resources {
 	rs := &fnv1.Resources{}
 	for _, o := range found {
-		// Check has reported errors of this call.
+		// Store.Check has already returned this error.
 		if s, err := structpb.NewStruct(o.Object); err == nil {
 			rs.Items = append(rs.Items, &fnv1.Resource{Resource: s})
 		}

@@ -10,10 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Schemas are OpenAPI schemas by kind.
+// Schemas maps kinds to their OpenAPI schemas.
 type Schemas map[schema.GroupVersionKind]Schema
 
-// A Schema is the name of a kind's schema, and all schemas by name.
+// A Schema is the OpenAPI schema of one kind: the one called name in all. The
+// other schemas in all are those to which it may refer.
 type Schema struct {
 	name string
 	all  map[string]any
@@ -44,8 +45,9 @@ func (s Schemas) Check() error {
 	return nil
 }
 
-// count returns the number of values in a schema with its references resolved,
-// or a number above mostNodes. known caches the results.
+// count returns the number of values in the schema with this name, with
+// references resolved, or a number above mostNodes. open are the names of the
+// schemas that contain it. known caches the results.
 func (s Schema) count(name string, open []string, known map[string]int) int {
 	if slices.Contains(open, name) {
 		return 1
@@ -90,7 +92,7 @@ func kindOf(def any) (schema.GroupVersionKind, bool) {
 }
 
 // Find returns the schema for sel with its references resolved, or an empty
-// message. A recursive reference becomes an empty schema.
+// message if there is none. A recursive reference becomes an empty schema.
 func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	found, ok := s[schema.FromAPIVersionAndKind(sel.GetApiVersion(), sel.GetKind())]
 	if !ok {
@@ -104,7 +106,8 @@ func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	return &fnv1.Schema{OpenapiV3: st}
 }
 
-// resolve returns the schema with a name; open are the schemas that contain it.
+// resolve returns the schema with this name, with references resolved. open are
+// the names of the schemas that contain it.
 func (s Schema) resolve(name string, open []string) any {
 	if slices.Contains(open, name) {
 		return map[string]any{}

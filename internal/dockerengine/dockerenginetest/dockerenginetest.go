@@ -64,7 +64,7 @@ func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	return e
 }
 
-// seizeLimit is longer than the duration of all tests with an engine.
+// seizeLimit limits the wait for other tests, which take less time in total.
 const seizeLimit = 20 * time.Minute
 
 // seize locks the engine until the test ends. It waits for other tests.

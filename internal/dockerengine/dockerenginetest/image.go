@@ -101,7 +101,7 @@ func Load(t testing.TB, e *dockerengine.Engine, as string, img v1.Image) {
 func Forget(t testing.TB, e *dockerengine.Engine, name string) {
 	t.Helper()
 	t.Cleanup(func() {
-		// Nothing may have been pulled.
+		// The error is ignored: a test need not have pulled the image.
 		_, _ = e.ImageRemove(context.WithoutCancel(t.Context()), name, client.ImageRemoveOptions{Force: true, PruneChildren: true})
 	})
 }

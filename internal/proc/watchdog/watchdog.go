@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// interval is the time between two measurements. A loop that only
-	// allocates creates tens of MiB in it.
+	// interval is the time between two measurements. In that time a loop
+	// can allocate tens of MiB.
 	interval = 10 * time.Millisecond
 	// maxStacks limits the stacks of all goroutines, in bytes. Go ends a
 	// process in which one stack would be larger than maxStack.
@@ -32,7 +32,7 @@ type Watchdog struct {
 type ExceededError struct {
 	// Activities are the current activities, such as `running pipeline step "a"`.
 	Activities []string
-	// Stacks says that recursion exceeded the limit of all stacks.
+	// Stacks is true if deep recursion exceeded the limit of all stacks.
 	Stacks bool
 	// Limit is the limit that was exceeded, in bytes.
 	Limit int64
@@ -92,7 +92,8 @@ func prepare(limit int64) {
 	debug.SetMaxStack(maxStack)
 }
 
-// check measures the memory in use, and not the memory that Go has mapped.
+// check returns an error if the memory in use, which is less than Go has
+// mapped, exceeds the limit.
 func check(limit int64) *ExceededError {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)

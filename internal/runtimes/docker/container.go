@@ -46,17 +46,18 @@ type container struct {
 	out      *proc.Output
 
 	image engineImage
-	// id and name identify it at the engine. tty selects the format of its logs.
+	// id and name identify the container; tty selects the log format.
 	id, name string
 	tty      bool
-	// created and started are set if this process did that. foreign is set if no xfn
-	// process created the container.
+	// created and started are set if this process created or started it.
+	// foreign is set if no xfn process created the container.
 	created, started, foreign bool
-	// leased is the lease under which this process cleans up, or nil.
+	// leased is the container's lease, or nil if this process must not
+	// clean up.
 	leased *os.File
 	// uncertain is set if the engine did not answer whether it created the container.
 	uncertain bool
-	lock      *os.File // of the requested name, or nil
+	lock      *os.File // locks the requested name; nil without one
 
 	watch    *watch
 	function *local.Function
@@ -105,7 +106,7 @@ func (c *container) findOrCreate(ctx context.Context) error {
 		if err != nil || found {
 			return err
 		}
-		// A name is in use before the engine returns its container.
+		// An engine reserves a name before it returns the container.
 		err = c.create(ctx)
 		if !errdefs.IsConflict(err) || time.Since(began) > createTimeout {
 			return err
@@ -126,7 +127,7 @@ func sanitize(name string) string {
 	}, name)
 }
 
-// adopt uses an existing container, if there is one.
+// adopt uses the existing container with the requested name, if there is one.
 func (c *container) adopt(ctx context.Context) (found bool, err error) {
 	info, err := c.engine.ContainerInspect(ctx, c.name, client.ContainerInspectOptions{})
 	if errdefs.IsNotFound(err) {
@@ -242,7 +243,7 @@ func (c *container) detail() string {
 	return fmt.Sprintf("%s in container %s", c.image.name, c.name)
 }
 
-// identity returns the id of the image, if that alone determines the answers.
+// identity returns the image's id, or "" if more than that affects the answers.
 func (c *container) identity() string {
 	if !c.created || len(c.settings.env) > 0 {
 		return ""

@@ -52,7 +52,7 @@ type Docker struct {
 	engine     *dockerengine.Engine // nil before it is connected
 	images     sync.Map             // of type *imageEntry, by policy and name
 	leases     leases
-	slots      gate // for operations of the engine
+	slots      gate // limits concurrent operations of the engine
 }
 
 var (

@@ -27,7 +27,7 @@ type engineImage struct {
 	platform string
 }
 
-// Only one caller at a time requests the image of an imageEntry.
+// An imageEntry caches an image. Only one caller at a time requests it.
 type imageEntry struct {
 	gate  gate
 	image engineImage // zero before the engine has it
@@ -90,8 +90,9 @@ func (d *Docker) resolve(ctx context.Context, engine *dockerengine.Engine, from 
 	return findImage(ctx, engine, names[:1])
 }
 
-// names returns the names under which the engine may have an image, the longest
-// first. A pinned image has one name, and the policy Always is not needed.
+// names returns the policy, and the names under which the engine may have an
+// image, the longest first. A pinned image has one name, and never needs the
+// policy Always.
 func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy, error) {
 	full := d.qualify(from)
 	switch {
@@ -113,7 +114,7 @@ func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy
 	return []string{ref.Name()}, policy, nil
 }
 
-// findImage returns the first of these images that the engine has.
+// findImage returns the first image of these names that the engine has.
 func findImage(ctx context.Context, engine *dockerengine.Engine, names []string) (img engineImage, err error) {
 	for _, name := range names {
 		found, inspectErr := engine.ImageInspect(ctx, name)

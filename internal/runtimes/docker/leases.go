@@ -62,7 +62,7 @@ func (l leases) write(file *os.File, record lease) (_ *os.File, err error) {
 	return file, nil
 }
 
-// end unlocks a lease, and removes it if the container no longer exists.
+// end unlocks a lease. If ended is true, it also removes the lease.
 func (l leases) end(file *os.File, ended bool) error {
 	err := file.Close()
 	if ended {
@@ -125,7 +125,8 @@ func (l leases) endExpired(end func(id string, record lease) (bool, error)) erro
 	return errors.Join(errs...)
 }
 
-// endFile calls end for the lease in a file if its process is dead.
+// endFile calls end for the lease in a file if the process that wrote it is
+// dead. ended reports whether the lease can be removed.
 func endFile(path string, end func(lease) (bool, error)) (ended bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -137,7 +138,7 @@ func endFile(path string, end func(lease) (bool, error)) (ended bool, err error)
 	}
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return false, fsx.Cause(err) // it may be new
+		return false, fsx.Cause(err) // its process may not have written it yet
 	}
 	var record lease
 	if json.NewDecoder(io.LimitReader(f, maxLease)).Decode(&record) != nil {
@@ -160,8 +161,8 @@ func (l leases) share(ctx context.Context, host, name string) (*os.File, error) 
 	}
 }
 
-// endUnshared calls end if no process uses the container with this name. Until
-// end returns, no process can begin to use it.
+// endUnshared calls end, and returns true, if no process uses the container
+// with this name. Until end returns, no process can begin to use it.
 func (l leases) endUnshared(host, name string, end func() error) (is bool, err error) {
 	f, err := l.lock(host, name, fsx.ExclusiveLock)
 	if err != nil || f == nil {
@@ -248,8 +249,8 @@ func end(ctx context.Context, engine *dockerengine.Engine, record lease) error {
 	return nil
 }
 
-// waitRemoved waits until the engine does not find a container that another
-// client removes, and returns that error.
+// waitRemoved waits until another client has removed a container. It returns
+// the engine's error for a container that does not exist.
 func waitRemoved(ctx context.Context, engine *dockerengine.Engine, id string) error {
 	for {
 		if _, err := engine.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); err != nil {

@@ -19,7 +19,7 @@ const logGrace = time.Second
 type watch struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	// err is how it ended; valid once done is closed.
+	// err says how the container ended. It is valid once done is closed.
 	err error
 }
 

@@ -95,8 +95,8 @@ func (f *Function) RunFunction(ctx context.Context, name string, req *fnv1.RunFu
 	return nil, err
 }
 
-// Flag returns the argument that sets a flag of a function's command line, which
-// that of function-sdk-go defines. Without a value it is that of a boolean flag.
+// Flag returns a command-line argument for a function: a flag of
+// function-sdk-go with a value or, if the value is empty, a boolean flag.
 func Flag(name, value string) string {
 	if value == "" {
 		return "--" + name

@@ -22,5 +22,5 @@ func (g *group) wait(cmd *exec.Cmd) {
 	for errors.Is(unix.Waitid(unix.P_PID, g.id, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
 	g.end()
-	_ = cmd.Wait() // cmd.ProcessState says how it ended
+	_ = cmd.Wait() // the error is in cmd.ProcessState, too
 }

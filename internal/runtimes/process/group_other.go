@@ -12,6 +12,6 @@ func groupAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid
 
 // wait waits for the end of the leader, then kills the rest of the group.
 func (g *group) wait(cmd *exec.Cmd) {
-	_ = cmd.Wait() // cmd.ProcessState says how it ended
+	_ = cmd.Wait() // the error is in cmd.ProcessState, too
 	g.end()
 }

@@ -21,7 +21,7 @@ func newGroup(cmd *exec.Cmd) (*group, error) { return &group{id: cmd.Process.Pid
 func (g *group) terminate() { g.signal(syscall.SIGTERM) }
 func (g *group) kill()      { g.signal(syscall.SIGKILL) }
 
-// signal fails only if the group has no processes.
+// signal sends a signal to the group. An error means that it has no processes.
 func (g *group) signal(s syscall.Signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -17,8 +17,8 @@ func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// A group is a job object. It ends with its last handle, and at the latest when
-// this process ends. All of its processes end with it.
+// A group is a job object. Windows kills its processes when its last handle is
+// closed, at the latest at the end of this process.
 type group struct {
 	mu  sync.Mutex
 	job windows.Handle
@@ -68,7 +68,7 @@ func (g *group) kill() {
 
 // wait waits for the end of the process, then kills the processes that it left behind.
 func (g *group) wait(cmd *exec.Cmd) {
-	_ = cmd.Wait() // cmd.ProcessState says how it ended
+	_ = cmd.Wait() // the error is in cmd.ProcessState, too
 	g.kill()
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -34,7 +34,7 @@ func launch(ctx context.Context, start startFunc, spec sandbox.Spec, out *proc.O
 	}
 	spec.Stdout, spec.Stderr = write, write
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	// Until it runs, the start ends with ctx.
+	// ctx cancels the start, but not a function that runs.
 	unhook := context.AfterFunc(ctx, cancel)
 	process, err := start(life, spec)
 	err = errors.Join(err, write.Close())

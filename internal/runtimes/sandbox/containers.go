@@ -216,12 +216,12 @@ func (b *batch) run(ctx context.Context, spec sandbox.Spec, input []byte) (code 
 	if err != nil {
 		return 0, err
 	}
-	// Another process may have a copy of the other ends, which would delay
-	// the end of the copies.
+	// When ctx ends, another process may still have the other ends open.
+	// Closing these ends makes the copies below end.
 	defer context.AfterFunc(ctx, closeOurs)()
 	var copies sync.WaitGroup
 	copies.Go(func() {
-		_, _ = stdin.Write(input) // the program need not read it
+		_, _ = stdin.Write(input) // the error is ignored: the program need not read its input
 		_ = stdin.Close()
 	})
 	copies.Go(func() { b.collect(stdout, stop) })

@@ -30,8 +30,8 @@ type images struct {
 	progress progress.Func
 }
 
-// unpack returns the root of an image, and the digest of the image's config.
-// stops releases the resources.
+// unpack returns the root of an image, and the digest of the image's config. It
+// adds the functions that release both to stops.
 func (i images) unpack(ctx context.Context, name string, policy image.Policy, stops *stops) (*rootfs.Root, v1.Hash, error) {
 	img, err := i.image(ctx, name, policy, stops)
 	if err != nil {

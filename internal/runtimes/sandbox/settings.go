@@ -114,7 +114,7 @@ func parseTimeout(text string) (time.Duration, error) {
 	return timeout, err
 }
 
-// positive parses a quantity and returns it in the unit of value.
+// positive parses a quantity, which must be positive, and returns value of it.
 func positive(text string, value func(*resource.Quantity) int64) (int64, error) {
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
@@ -126,7 +126,7 @@ func positive(text string, value func(*resource.Quantity) int64) (int64, error) 
 	return value(&q), nil
 }
 
-// bounded returns a Runner whose calls have the timeout, if there is one.
+// bounded returns a Runner whose calls have the timeout in s, if there is one.
 func (s settings) bounded(r function.Runner) function.Runner {
 	if s.timeout == 0 {
 		return r

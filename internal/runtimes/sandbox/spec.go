@@ -92,8 +92,8 @@ func lookupUser(root, user string) (uid, gid int, err error) {
 // maxAccounts limits the size of an account file in bytes.
 const maxAccounts = 1 << 20
 
-// lookup returns the id of an account, and the number in another field of its
-// line. A numeric id need not have an account.
+// lookup returns the id of an account, by name or id, and the number in another
+// field of its line. A numeric id need not have an account.
 func lookup(root, file, name string, field int) (id, other int, err error) {
 	number, err := strconv.Atoi(name)
 	isNumber := err == nil

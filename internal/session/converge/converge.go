@@ -27,8 +27,8 @@ type Result struct {
 	// Settled is true if the last two passes rendered the same composite
 	// and composed resources. Results of functions may differ.
 	Settled bool
-	// ReadySince is the first pass after which the composite resource was
-	// always ready, or 0.
+	// ReadySince is the first of the last passes that all rendered a ready
+	// composite resource, or 0 if the last pass did not.
 	ReadySince int
 	// Changing are the fields that differ between the last two passes, sorted,
 	// as in `composite resource: status.size` and `resource "bucket": spec.size`.
@@ -42,12 +42,12 @@ type Result struct {
 // or until o.Passes are done. A result that does not settle is not an error.
 //
 // From the second pass on, the composed resources of the previous pass are
-// observed, with the status that the user observed, merged with fixtures: as in
-// an API server, the composer cannot set it. Resources that are no longer
-// desired are deleted. The composite resource is that of the request, with the
-// rendered status and, except in classic profiles, Crossplane's references.
-// Observed Secrets that were never desired are connection details, which
-// profile V2 keeps.
+// observed. Their status is that of the user's observed resources, merged with
+// fixtures, because in a cluster a composer cannot set it. Resources that are
+// no longer desired are deleted. The composite resource is that of the request,
+// with the rendered status and, except in classic profiles, Crossplane's
+// references. Profile V2 keeps observed Secrets that were never desired,
+// because they have connection details.
 func Render(ctx context.Context, run function.Runner, req render.Request, o Options) (*Result, error) {
 	l := loop{req: req, fixtures: o.Fixtures, used: make([]bool, len(o.Fixtures)), xr: req.XR.Object, given: req.Observed}
 	l.req.Full = false

@@ -19,8 +19,8 @@ type loop struct {
 	req      render.Request
 	fixtures []Fixture
 	used     []bool
-	// xr is the user's composite resource, and given the user's observed
-	// resources that still exist.
+	// xr is the user's composite resource. given are the user's observed
+	// resources, without those that a pass deleted.
 	xr    map[string]any
 	given []*unstructured.Unstructured
 }
@@ -48,12 +48,12 @@ func (l *loop) feed(r *render.Result, pass int) {
 	l.req.XR = &unstructured.Unstructured{Object: l.composite(r.XR)}
 }
 
-// reconciles reports whether functions observe what Crossplane writes to a
-// composite resource.
+// reconciles reports whether the profile is V2. Only in V2 do functions observe
+// the fields of the composite resource that Crossplane writes.
 func (l *loop) reconciles() bool { return l.req.Profile == "" || l.req.Profile == render.V2 }
 
-// composite returns the composite resource after a pass that rendered doc. The
-// reconciler's output has its own values for everything except its identity.
+// composite returns the composite resource after a pass that rendered doc: the
+// user's, merged with doc. Of profiles other than V2 only the status is merged.
 func (l *loop) composite(doc map[string]any) map[string]any {
 	if !l.reconciles() {
 		doc = map[string]any{"status": doc["status"]}
@@ -81,8 +81,9 @@ func (l *loop) observe(before map[string]any, rendered *unstructured.Unstructure
 	return &unstructured.Unstructured{Object: merged(before, without(rendered.Object, "status"))}
 }
 
-// keepSecrets keeps observed Secrets that are not desired for connection
-// details and requirements only. Providers write such Secrets.
+// keepSecrets makes observed Secrets that are not desired available as required
+// resources: functions can require them and get connection details from them,
+// but do not observe them. Providers write such Secrets.
 func (l *loop) keepSecrets(desired []*unstructured.Unstructured) {
 	for _, o := range l.given {
 		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && !slices.Contains(desired, o) {

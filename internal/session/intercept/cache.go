@@ -85,7 +85,7 @@ func (c *cache) RunFunction(ctx context.Context, name string, req *fnv1.RunFunct
 		return nil, fmt.Errorf("calling function %q: %w", name, context.Cause(ctx))
 	}
 	if rsp := c.load(k); rsp != nil {
-		// The cached response may be for a request with other meta.
+		// The request that was cached may have had other meta.
 		rsp.Meta.Tag = req.GetMeta().GetTag()
 		return rsp, nil
 	}
@@ -110,7 +110,7 @@ func (c *cache) load(k key) *fnv1.RunFunctionResponse {
 	case left <= 0:
 		c.report(remove(path))
 		return nil
-	case left > c.options.MaxTTL: // It was cached with a larger limit, or by a clock that is ahead.
+	case left > c.options.MaxTTL: // It was cached with a larger MaxTTL, or the clock was ahead.
 		return nil
 	}
 	return e.response

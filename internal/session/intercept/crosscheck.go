@@ -15,7 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// A Side is one implementation and its description, such as "the builtin".
+// A Side is one implementation of a function, and its name, such as "the
+// builtin".
 type Side struct {
 	Name string
 	function.Runner
@@ -58,7 +59,7 @@ func Crosscheck(first, second Side) function.Runner {
 func (s Side) value(has bool, v any) string {
 	text := []byte("nothing")
 	if has {
-		text, _ = json.Marshal(v) // The value was decoded from JSON.
+		text, _ = json.Marshal(v) // It cannot fail: v was decoded from JSON.
 	}
 	return string(text) + " by " + s.Name
 }
@@ -69,7 +70,7 @@ type CrosscheckError struct {
 	// Field is the path in the JSON form of a RunFunctionResponse, such as
 	// "desired.resources.bucket.ready".
 	Field string
-	// First and Second are values with their sides, such as "3 by the builtin".
+	// First and Second describe both values, such as "3 by the builtin".
 	First, Second string
 }
 

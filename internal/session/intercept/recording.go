@@ -26,7 +26,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// MaxRecordingSize is the maximum size of the file of a call: 256 MiB.
+// MaxRecordingSize is the maximum size of the file of a recorded call: 256 MiB.
 const MaxRecordingSize = 256 << 20
 
 // A call is the content of a recorded file, with messages in protobuf's JSON.
@@ -75,8 +75,8 @@ func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c 
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9_-]+`) })
 
-// fileName converts a name to a valid file name. Different names may share one:
-// the content of the file decides.
+// fileName converts a name to a valid file name. Different names may get the
+// same file name.
 func fileName(name string) string {
 	const longest = 100
 	name = unfit().ReplaceAllString(name, "_")
@@ -243,9 +243,9 @@ func alike(a, b any) (n int) {
 
 const masked = "masked"
 
-// Mask returns a request as JSON values, with "masked" in place of its tag,
-// which is a hash of the request, the time at which the XR became responsive,
-// and credentials.
+// Mask returns a request as JSON values. It replaces with "masked" the tag (a
+// hash of the request), the time at which the XR became responsive, and
+// credentials.
 func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	req = proto.CloneOf(req)
 	if req.GetMeta().GetTag() != "" {

@@ -23,19 +23,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// entryName matches the name of an entry.
+// entryName matches the file name of a cached response.
 var entryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.response$`) })
 
-// abandoned is the age of temporary files that a killed process has left.
+// abandoned is the age at which a temporary file must be from a killed process.
 const abandoned = time.Hour
 
 func pathOf(dir string, k key) string {
 	return filepath.Join(dir, hex.EncodeToString(k[:])+".response")
 }
 
-// read returns the entry in a file, or the zero entry if there is none. It
-// removes an invalid file. If another process replaces the file at that moment,
-// one valid entry is lost.
+// read returns the cached response in a file, or the zero entry if there is
+// none. It removes an invalid file. If another process writes a valid file at
+// that moment, that file is removed instead.
 func read(path string, k key) (entry, error) {
 	b, err := readFile(path, maxFile+1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +100,7 @@ func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, er
 	return removed, errors.Join(errs...)
 }
 
-// stale reports whether a file is a useless response or temporary file.
+// stale reports whether PruneCache must remove a file.
 func stale(path string, now time.Time) (bool, error) {
 	name := filepath.Base(path)
 	if !entryName().MatchString(name) && !fsx.IsTemporary(name) {

@@ -1,5 +1,5 @@
-// Command child is a functiontest child as a program of its own, which says
-// first what it finds in the variable SAY.
+// Command child is a functiontest child as a program of its own. It first
+// prints the variable SAY.
 package main
 
 import (

@@ -72,20 +72,21 @@ func talk([]string) {
 	echo(nil)
 }
 
-// write answers with this number of bytes.
+// write answers with as many bytes as its argument says.
 func write(args []string) {
 	n, _ := strconv.Atoi(args[0])
 	_, _ = os.Stdout.Write(make([]byte, n))
 }
 
-// eat fills this number of MiB of memory.
+// eat fills as many MiB of memory as its argument says.
 func eat(args []string) {
 	n, _ := strconv.Atoi(args[0])
 	full := bytes.Repeat([]byte{1}, n<<20)
 	fmt.Print(len(full))
 }
 
-// family leaves its files to a child in another session, and waits forever.
+// family starts a child in another session that keeps its output open. It then
+// waits forever or, with a second argument, ends.
 func family(args []string) {
 	child := exec.Command("/usr/bin/program", "wait", args[0])
 	child.Stdout, child.Stderr, child.SysProcAttr = os.Stdout, os.Stderr, &syscall.SysProcAttr{Setsid: true}
