@@ -11,7 +11,7 @@ import (
 
 // A merger merges the value of a patch into the existing value of the target.
 type merger struct {
-	// force replaces existing values that are not objects.
+	// force replaces existing values that cannot be merged.
 	force bool
 	// appends appends the elements of a list to an existing list.
 	appends bool

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// kubernetesJSON has the kinds of Kubernetes whose Go packages the program does
-// not need otherwise: imported, they would add three megabytes to it, and to the
-// start of every command. A test writes the file from the Go types.
+// kubernetesJSON describes the Kubernetes kinds whose Go packages the program
+// does not import, because they would add three megabytes to it and slow down
+// the start of every command. A test writes the file from the Go types.
 //
 //go:embed kubernetes.json
 var kubernetesJSON []byte

@@ -103,8 +103,7 @@ var checks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
 
 func always(*structpb.Struct) bool { return true }
 
-// typed returns a check that is false if a field of the object has a wrong
-// type.
+// typed returns check, but false for an object with a field of the wrong type.
 func typed(check func(*structpb.Struct) bool) func(*structpb.Struct) bool {
 	return func(obj *structpb.Struct) bool {
 		kind, ok := schema.FindKind(kindOf(obj))
@@ -173,7 +172,8 @@ func hasCondition(obj *structpb.Struct, conditionType string) bool {
 	return firstTrue(obj, conditionType) != ""
 }
 
-// firstTrue returns the first of the types whose condition is True, or "".
+// firstTrue returns the type of the first condition that is True and has one of
+// the types, or "".
 func firstTrue(obj *structpb.Struct, types ...string) string {
 	for _, c := range at(obj, "status", "conditions").GetListValue().GetValues() {
 		condition := c.GetStructValue()
