@@ -22,16 +22,17 @@ import (
 type Builtin struct {
 	// Name is the last element of the function's repository.
 	Name string
-	// Measured is the version of the real function that tests compare with.
+	// Measured is the version with which tests compare the builtin.
 	Measured string
-	// From and Below are the range of versions that the builtin replaces.
+	// From is the first version of the real function that the builtin
+	// replaces. Below is the first later version that it does not replace.
 	From, Below string
-	// Input is the apiVersion and kind of its input, or "".
+	// Input is the apiVersion and kind of the function's input, or "".
 	Input string
 	// Covered and Differs describe the supported input and the differences
 	// from the real function, in Markdown.
 	Covered, Differs string
-	// ReadsFiles is true if responses do not depend on requests alone.
+	// ReadsFiles is true if responses also depend on files.
 	ReadsFiles bool
 	// New returns the function, which caches compiled inputs.
 	New func(Options) function.Runner
@@ -87,12 +88,12 @@ func All() []Builtin {
 type Mode string
 
 const (
-	// Auto uses a builtin for a package of crossplane-contrib by tag.
+	// Auto uses a builtin for a tag of a package of crossplane-contrib.
 	Auto Mode = "auto"
-	// Any uses a builtin for a package of any owner by tag.
+	// Any uses a builtin for a tag of a package of any owner.
 	Any Mode = "any"
-	// Strict is Auto, and rejects packages of a version that the builtin
-	// does not replace.
+	// Strict is like Auto, but a package is an error if the builtin does
+	// not replace its version.
 	Strict Mode = "strict"
 	// Off uses no builtin.
 	Off Mode = "off"
@@ -107,8 +108,8 @@ type Policy struct {
 	Repositories map[string]string
 }
 
-// For returns the builtin that replaces spec.package pkg, if any. A digest
-// names exact content and is never replaced.
+// For returns the builtin that replaces the function package pkg, and whether
+// there is one. A package that is named by digest is never replaced.
 func (p Policy) For(pkg string) (Builtin, bool) {
 	tag, err := name.NewTag(pkg)
 	if err != nil {
@@ -124,8 +125,9 @@ func (p Policy) For(pkg string) (Builtin, bool) {
 	return Named(repo)
 }
 
-// Forced returns the builtin for a package that must be replaced, by its mirror
-// or by the last element of its repository.
+// Forced returns the builtin for a package that must be replaced in any mode.
+// It is found by p.Repositories, or by the last element of the package's
+// repository.
 func (p Policy) Forced(pkg string) (Builtin, bool) {
 	ref, err := name.ParseReference(pkg)
 	if err != nil {
@@ -158,8 +160,9 @@ func (b Builtin) CheckVersion(pkg string) error {
 // Versions returns the range of versions that b replaces, for messages.
 func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 
-// Advice returns the hint for a fatal result of b, or "". Input that cannot be
-// decoded may belong to another version.
+// Advice returns a hint if fatal, the message of b's fatal result, says that
+// the input cannot be decoded: the input may be for another version. Else it
+// returns "".
 func (b Builtin) Advice(fatal string) hint.Hint {
 	if !strings.HasPrefix(fatal, "cannot get Function input") {
 		return ""
@@ -195,8 +198,8 @@ func (p Policy) mirrored(repo name.Repository) (Builtin, bool) {
 	return Builtin{}, false
 }
 
-// Find is like Named, but the prefix "function-" is optional. The error lists
-// all builtins.
+// Find is like Named, but the prefix "function-" is optional. If there is no
+// such builtin, the error lists all builtins.
 func Find(name string) (Builtin, error) {
 	var names []string
 	for _, b := range All() {

@@ -13,7 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// Response is the input of function-dummy v0.4.1. Errors contain its name.
+// Response is the input of function-dummy v0.4.1. Error texts contain the
+// type's name.
 type Response struct {
 	// APIVersion, Kind and Metadata are ignored.
 	APIVersion string            `json:"apiVersion"`
@@ -24,9 +25,10 @@ type Response struct {
 	Response json.RawMessage `json:"response"`
 }
 
-// runDummy is function-dummy. It merges the input's response into the request's
-// state: fields that are set replace others, lists are appended, and entries of
-// maps are replaced. Invalid input is a fatal result.
+// runDummy implements function-dummy. It merges the response in the input into
+// a response with the request's desired state and context, like proto.Merge:
+// fields that are set replace existing ones, lists are appended, and map
+// entries are replaced. Invalid input is a fatal result.
 func runDummy(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
 	in := &Response{}
@@ -37,7 +39,7 @@ func runDummy(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.
 	if err := protojson.Unmarshal(in.Response, overlay); err != nil {
 		return sdk.Fatal(rsp, fmt.Errorf("cannot unmarshal RunFunctionResponse from *v1.RunFunctionRequest: %w", err)), nil
 	}
-	// The response shares the desired state and the context with the request.
+	// A merge must not change the request, which shares these messages.
 	if overlay.Desired != nil {
 		rsp.Desired = proto.CloneOf(rsp.Desired)
 	}

@@ -22,12 +22,12 @@ type Diff struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
-	// Composition is the name of its Composition.
+	// Composition is the name of the composite resource's Composition.
 	Composition string `json:"composition,omitempty"`
-	// Pinned is true if its compositionUpdatePolicy is Manual.
+	// Pinned is true if the XR's compositionUpdatePolicy is Manual.
 	Pinned bool `json:"pinned,omitempty"`
-	// Changes are those of composed resources; Unchanged is the number of
-	// resources without any.
+	// Changes are the changes of composed resources. Unchanged is the
+	// number of composed resources without changes.
 	Changes   []report.DocDiff `json:"changes"`
 	Unchanged int              `json:"unchanged"`
 	// Err is the error of the render, and Error is its text.
@@ -35,11 +35,11 @@ type Diff struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Compute renders the observed XRs with the Compositions of in, and calls each
-// with the changes of one XR at a time. A field is removed if the Compositions
-// at the paths before, or by default those of the dump, set it and those of in
-// do not. If those cannot be rendered, it warns, and shows additions and
-// changes.
+// Compute renders the XRs of a cluster dump with the Compositions of in, and
+// calls each with the changes of one XR at a time. It also renders them with
+// the old Compositions, at the paths before or, by default, in the dump: a
+// field that only these set is shown as removed. If the old Compositions cannot
+// be rendered, Compute warns.
 func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) error {
 	in.Live, in.Full = true, true
 	was := in
@@ -70,7 +70,7 @@ func diffOf(r session.Result, previous map[string]map[string]map[string]any) Dif
 		object = r.XR
 	} else {
 		i.Error = r.Err.Error()
-		object, _ = r.Document.Object() // A nested XR has no document.
+		object, _ = r.Document.Object() // An XR that another XR composes has no document.
 	}
 	if object != nil {
 		xr := unstructured.Unstructured{Object: object}
@@ -96,7 +96,8 @@ func diffOf(r session.Result, previous map[string]map[string]map[string]any) Dif
 	return i
 }
 
-// resources returns the composed resources of an XR before and after.
+// resources returns the composed resources of an XR: live, as in the cluster,
+// and after, as they would be after the render is applied.
 func resources(r session.Result, previous map[string]map[string]any) (live, after []map[string]any) {
 	desired := reconciler.ComposedByName(r.Composed)
 	now := map[string]map[string]any{}
@@ -138,13 +139,14 @@ func identity(object map[string]any) string {
 	return fmt.Sprintf("%s\x00%s\x00%s", u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName())
 }
 
-// apply returns a live object after a server-side apply of desired by an owner
-// that applied previous before, which may be nil. Fields of desired are set,
-// those that only previous has are removed, and others are kept.
+// apply returns the object live after a server-side apply of desired. previous
+// is what the same field manager applied before, or nil. The fields in desired
+// are set, fields that only previous has are removed, and all other fields are
+// kept.
 //
-// Only a schema says which lists are merged. Without one, lists of objects with
-// unique names are merged by name, a list that already has all fields of
-// desired is kept, and all others are replaced.
+// Without a schema, it is unknown which lists a server-side apply merges. Lists
+// of objects with unique names are merged by name, a list that already has all
+// fields of desired is kept, and any other list is replaced.
 func apply(live, desired, previous map[string]any) map[string]any {
 	after := runtime.DeepCopyJSON(live)
 	if previous != nil {
@@ -154,8 +156,8 @@ func apply(live, desired, previous map[string]any) map[string]any {
 	return after
 }
 
-// prune removes the fields of live that previous has and desired has not.
-// Objects that have other fields are kept.
+// prune removes from live the fields that previous has and desired does not
+// have. An object that keeps other fields is not removed.
 func prune(live, desired, previous map[string]any) {
 	for k, was := range previous {
 		is, stays := desired[k]
@@ -182,7 +184,7 @@ func prune(live, desired, previous map[string]any) {
 	}
 }
 
-// pruneList prunes lists that are merged by name.
+// pruneList prunes lists that are merged by name. The bool is false for others.
 func pruneList(live, desired, previous any) ([]any, bool) {
 	now, is, was := byName(live), byName(desired), byName(previous)
 	if now == nil || is == nil || was == nil {
@@ -241,8 +243,8 @@ func merged(live, desired any) any {
 	}
 }
 
-// byName returns the items of a list of objects with unique names, by name, or
-// nil for any other value.
+// byName returns the items of a list of objects that have unique names, by
+// name. For any other value, it returns nil.
 func byName(v any) map[string]map[string]any {
 	list, _ := v.([]any)
 	names := make(map[string]map[string]any, len(list))

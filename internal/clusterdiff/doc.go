@@ -1,3 +1,3 @@
-// Package clusterdiff computes how Compositions would change the composite resources
-// in a dump of a cluster, and their composed resources.
+// Package clusterdiff computes how changed Compositions would change the
+// composed resources of the composite resources in a dump of a cluster.
 package clusterdiff

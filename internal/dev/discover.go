@@ -17,13 +17,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A Project is the folder of a function, as created from a template.
+// A Project is a folder with the source of a function and an example.
 type Project struct {
-	// XR and Composition are files of the example. XRD and Functions are ""
-	// if they do not exist.
+	// XR, Composition, XRD and Functions are paths of files in the folder
+	// example. XRD and Functions are "" if the files do not exist.
 	XR, Composition, XRD, Functions string
-	// Function is the name with which the example calls the function of the
-	// folder. Source is the folder.
+	// Function is the name that the example's Composition and Functions use
+	// for the function in the folder. Source is the folder.
 	Function, Source string
 }
 
@@ -60,8 +60,8 @@ func Discover(fsys afero.Fs, dir string) (Project, error) {
 	return p, err
 }
 
-// ownFunction returns the name with which the Composition calls the function of the
-// folder.
+// ownFunction returns the name by which the Composition calls the function in
+// the folder.
 func ownFunction(fsys afero.Fs, dir, composition string) (string, error) {
 	called, err := calls(fsys, composition)
 	for _, name := range []string{packageName(fsys, dir), moduleName(fsys, dir)} {

@@ -16,16 +16,16 @@ import (
 
 // Config configures the loop.
 type Config struct {
-	// Session is shared by renders and tests. Inputs are rendered. No input
-	// may be standard input.
+	// Session configures the sessions of renders and tests. Inputs are the
+	// inputs of renders; none may be standard input.
 	Session session.Config
 	Inputs  session.Inputs
-	// Suites are files and folders with suites. If SuitesMayBeNone is true,
-	// there may be no suites.
+	// Suites are files and folders with test suites. It is an error if
+	// there are no suites, unless SuitesMayBeNone is true.
 	Suites          []string
 	SuitesMayBeNone bool
-	// Timeout limits a render, and CaseTimeout a case that sets no timeout.
-	// Both include the start of functions.
+	// Timeout limits a render, and CaseTimeout a test case that sets no
+	// timeout. Both include the start of functions.
 	Timeout, CaseTimeout time.Duration
 	// Poll polls for changes and does not use notifications of the system.
 	Poll bool
@@ -33,19 +33,19 @@ type Config struct {
 	Now func() time.Time
 }
 
-// An Event is a message of the loop. One field is set.
+// An Event is a message of the loop to the user interface. One field is set.
 type Event struct {
-	// Began is the plan of a round that starts.
+	// Began is the plan of a round that begins.
 	Began *Plan
-	// Step is a stage of the round.
+	// Step is a stage that the current round has reached.
 	Step string
 	// Round is a finished round.
 	Round *Round
-	// Notice is a message about the loop itself.
+	// Notice is a message about the loop itself, such as that it polls.
 	Notice string
 }
 
-// errChanged cancels a round whose files changed.
+// errChanged is the cause for which a round is canceled when a file changes.
 var errChanged = errors.New("a file changed during the round")
 
 // clockError is the maximum difference between file times and the clock.
@@ -86,16 +86,16 @@ type loop struct {
 
 	// explicit and explicitTests are the paths that the user named.
 	explicit, explicitTests []string
-	// renders and tests are the paths that renders and tests read. last is
-	// the latest snapshot.
+	// renders and tests are the paths that renders and tests have read.
+	// They are watched. last is the latest snapshot of them.
 	renders, tests []string
 	last           watch.Snapshot
 
-	// n is the number of rounds. now is the plan of the current round, and
-	// next that of the following one.
+	// n is the number of rounds that have begun. now is the plan of the
+	// current round, and next the plan of the next one.
 	n         int
 	now, next Plan
-	// untested is true if the last round could not run its tests.
+	// untested is true if the next round must run tests that did not run.
 	untested bool
 	began    time.Time
 	running  chan Round
@@ -104,7 +104,7 @@ type loop struct {
 
 	good  *Rendering
 	goodN int
-	// seen has the notes of earlier rounds.
+	// seen has the notes that earlier rounds have shown.
 	seen map[string]bool
 }
 
@@ -154,7 +154,7 @@ func (l *loop) begin(ctx context.Context, show func(Event) error) error {
 		done <- l.do(ctx, n, p, func(text string) {
 			select {
 			case steps <- text:
-			default: // A very short round shows no steps.
+			default: // A step is dropped if the loop has not shown the previous one.
 			}
 		})
 	}(l.n, l.now, l.steps, l.running)
@@ -170,8 +170,8 @@ func (l *loop) abandon() {
 	l.running = nil
 }
 
-// changed checks for changes. It cancels the current round, and adds its plan
-// to the next one.
+// changed looks for file changes. If there are any, it cancels the current
+// round and adds its plan to that of the next round.
 func (l *loop) changed(ctx context.Context, show func(Event) error) error {
 	changes, err := l.detectChanges(ctx, show)
 	if err != nil {
@@ -223,8 +223,8 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 	return show(Event{Round: &r})
 }
 
-// remember watches the files that a round has read. A round that failed early
-// has not read all of its files.
+// remember adds the files that a round has read to the watched files. After a
+// complete round, it removes the files that the round did not read.
 func (l *loop) remember(r Round) {
 	whole := l.next.empty()
 	if r.Rendered != nil {
@@ -268,8 +268,8 @@ func (l *loop) compare(r *Round) {
 // maxSeen limits the number of notes that are remembered.
 const maxSeen = 10_000
 
-// detectChanges returns the changes since the last snapshot, and watches the current
-// files.
+// detectChanges returns the changes since the last snapshot. It takes a new
+// snapshot and watches the folders in it.
 func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
 	sources := union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
 	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: sources, Folders: l.config.Session.BuiltinOptions.Templates}
@@ -287,7 +287,7 @@ func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]wat
 	return l.last.Since(former, l.began.Add(-clockError)), nil
 }
 
-// polls reports that the loop polls, and why.
+// polls shows that the loop polls and the reason why, unless why is nil.
 func (l *loop) polls(why error, show func(Event) error) error {
 	if why == nil {
 		return nil
@@ -305,24 +305,24 @@ func union(a, b []string) []string {
 type Command int
 
 const (
-	// Again renders and tests, even if nothing changed.
+	// Again requests a round that renders and tests, even without changes.
 	Again Command = iota
 	// Accept tests and writes the golden files that differ.
 	Accept
 )
 
-// A Plan is the work of a round.
+// A Plan says what a round does.
 type Plan struct {
-	// Restart lists the packages of functions to restart.
+	// Restart lists the packages of the functions that are restarted.
 	Restart []string
 	// Render and Test select the work. Accept writes golden files.
 	Render, Test, Accept bool
-	// Changed lists the changed paths, without duplicates.
+	// Changed lists the changed paths, without duplicates. It is shown.
 	Changed []string
 }
 
-// planOf returns the plan for changes. A source is one of a function, which
-// renders and tests may call; other paths affect only what reads them.
+// planOf returns the plan for changes. A changed source of a function triggers
+// a render and tests; any other path triggers only what has read it.
 func planOf(changes []watch.Change, renders, tests []string) Plan {
 	var p Plan
 	for _, c := range changes {

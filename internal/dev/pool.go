@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// A Pool keeps the functions that its runtimes have started until they are
-// dropped or the Pool is closed. It is safe for concurrent use.
+// A Pool keeps functions running after their callers have stopped them, until
+// they are dropped or the Pool is closed. It is safe for concurrent use.
 type Pool struct {
 	now func() time.Time
 
@@ -23,11 +23,11 @@ type Pool struct {
 	closed bool
 	kept   map[string]*slot
 	round  int
-	// starts has the functions that started in this round, in order.
+	// starts has the functions that were started since Begin, in order.
 	// unstarted has those that failed to start.
 	starts    []Start
 	unstarted []string
-	// ending counts functions that are stopping. failed has their errors.
+	// ending counts functions that are stopping. failed joins their errors.
 	ending sync.WaitGroup
 	failed error
 }
@@ -39,27 +39,27 @@ type Start struct {
 	Compiled, Took time.Duration
 }
 
-// A slot has the instance of one function.
+// A slot has the state of one function in a Pool.
 type slot struct {
 	fn runtimes.Function
-	// starting is held by the caller that starts the function.
+	// starting is acquired by the caller that starts the function.
 	starting *semaphore.Weighted
 	// instance is nil if the function does not run.
 	instance *runtimes.Instance
-	// round is the last round that requested the function.
+	// round is the last round in which the function was requested.
 	round   int
 	dropped bool
 }
 
-// NewPool returns a Pool. It measures the duration of starts by now.
+// NewPool returns a Pool, which measures durations with the clock now.
 func NewPool(now func() time.Time) *Pool {
 	return &Pool{now: now, kept: map[string]*slot{}}
 }
 
 // Runtime returns a runtime that starts functions with r and keeps them in the
-// pool: stopping one of its instances has no effect. A function that runs already
-// is not started again, unless it has exited. The name identifies r among other
-// runtimes.
+// pool: Stop of an instance has no effect. Start returns the instance of a
+// function that is already running. The name distinguishes r from other
+// runtimes of the pool.
 func (p *Pool) Runtime(name string, r runtimes.Runtime) runtimes.Runtime {
 	return pooled{p, name, r}
 }
@@ -75,7 +75,7 @@ var (
 	_ runtimes.Prober   = pooled{}
 )
 
-// Probe calls the runtime.
+// Probe calls Probe of the wrapped runtime, if it has this method.
 func (k pooled) Probe(ctx context.Context) error {
 	if p, ok := k.next.(runtimes.Prober); ok {
 		return p.Probe(ctx)
@@ -83,7 +83,7 @@ func (k pooled) Probe(ctx context.Context) error {
 	return nil
 }
 
-// Prepare prepares the functions that do not run.
+// Prepare prepares those of the functions that are not running.
 func (k pooled) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	p, ok := k.next.(runtimes.Preparer)
 	if !ok {
@@ -103,13 +103,13 @@ func (k pooled) runs(fn runtimes.Function) bool {
 	return s != nil && s.runs()
 }
 
-// runs reports whether there is an instance that has not exited.
+// runs reports whether the function has an instance that has not exited.
 func (s *slot) runs() bool {
 	if s.instance == nil {
 		return false
 	}
 	select {
-	case <-s.instance.Done: // no notification of the exit
+	case <-s.instance.Done: // Done is nil, and blocks, if the runtime does not observe the exit
 		return false
 	default:
 		return true
@@ -157,7 +157,7 @@ func (k pooled) enter(fn runtimes.Function) (*slot, error) {
 	return s, nil
 }
 
-// start starts the function of a slot that the caller has reserved.
+// start starts the function of a slot. The caller has acquired s.starting.
 func (k pooled) start(ctx context.Context, s *slot) (*runtimes.Instance, error) {
 	began := k.now()
 	instance, err := k.next.Start(ctx, s.fn)
@@ -207,8 +207,8 @@ func (p *Pool) Unstarted() []string {
 	return slices.Compact(all)
 }
 
-// Packages returns the packages of all functions that were requested and not
-// dropped, sorted, including those that failed to start.
+// Packages returns the sorted packages of all functions that were requested and
+// not dropped, including functions that failed to start.
 func (p *Pool) Packages() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,8 +220,8 @@ func (p *Pool) Packages() []string {
 	return slices.Compact(all)
 }
 
-// Drop stops the functions from a package. They are started again on the next
-// request. It does not wait until they have stopped; Close does.
+// Drop stops the functions of a package, without waiting until they have
+// stopped. The next request starts them again.
 func (p *Pool) Drop(ctx context.Context, pkg string) {
 	p.drop(ctx, func(s *slot) bool { return s.fn.Package == pkg })
 }
@@ -243,11 +243,11 @@ func (p *Pool) drop(ctx context.Context, which func(*slot) bool) {
 	}
 }
 
-// defaultGrace is the time in which a function has to stop, if its runtime does not
-// say otherwise. A process is killed after it.
+// defaultGrace is the time in which a function must stop, unless its runtime
+// sets another. Then its process is killed.
 const defaultGrace = 500 * time.Millisecond
 
-// end stops the instance of a slot, if it has one, in the background.
+// end stops the instance of a slot in the background, if there is one.
 func (p *Pool) end(ctx context.Context, s *slot) {
 	instance := s.instance
 	s.instance = nil

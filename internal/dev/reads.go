@@ -38,7 +38,7 @@ func (r *reads) OpenFile(name string, flag int, perm os.FileMode) (afero.File, e
 	return r.Fs.OpenFile(name, flag, perm)
 }
 
-// Stat records a file that does not exist.
+// Stat records the path if it does not exist.
 func (r *reads) Stat(name string) (fs.FileInfo, error) {
 	info, err := r.Fs.Stat(name)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *reads) Stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// LstatIfPossible records a file that does not exist.
+// LstatIfPossible records the path if it does not exist.
 func (r *reads) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
 	l, ok := r.Fs.(afero.Lstater)
 	if !ok {

@@ -20,43 +20,45 @@ import (
 
 // A Round is the result of one run of the loop.
 type Round struct {
-	// N is the number of the round, from 1. Plan is its work.
+	// N is the number of the round, counted from 1. Plan is what it did.
 	N    int
 	Plan Plan
-	// Starts are the functions that it started.
+	// Starts has the functions that the round started.
 	Starts []Start
-	// Rendered and Tested are nil if the plan does not include them.
+	// Rendered and Tested are nil if the plan did not include a render or
+	// tests.
 	Rendered *Rendering
 	Tested   *Testing
-	// Notes are those that no earlier round had. Warnings are all.
+	// Notes are new in this round. Warnings may be repeated.
 	Notes, Warnings []string
-	// Good is the last successful render, or nil, and GoodN the number of
-	// its round.
+	// Good is the last successful render of this or an earlier round, or
+	// nil. GoodN is the number of that round.
 	Good  *Rendering
 	GoodN int
 	// Files and Folders are the numbers of watched files and folders.
 	Files, Folders int
 
-	// the paths that the round read
+	// renders and tests are the paths that the round read
 	renders, tests []string
 }
 
 // A Rendering is the result of a render.
 type Rendering struct {
-	// Took is the duration, without the start of functions.
+	// Took is the duration of the render, without the start of functions.
 	Took time.Duration
 	// Err is the error of the render, or nil.
 	Err error
-	// Documents are the XRs and composed resources. Diff compares them with
-	// the last successful render; in the first one, all are added.
+	// Documents has the XRs and the composed resources. Diff has the
+	// differences from the last successful render. In the first one, all
+	// documents are added.
 	Documents []map[string]any
 	Diff      []report.DocDiff
 	First     bool
-	// Traces describe what the steps did.
+	// Traces describes what each pipeline step did.
 	Traces []report.Trace
 }
 
-// A Testing is the result of suites.
+// A Testing is the result of running test suites.
 type Testing struct {
 	Took     time.Duration
 	Outcomes []suite.Outcome
@@ -93,8 +95,8 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	return r
 }
 
-// session returns the config of this round's session, whose functions keep
-// running.
+// session returns the configuration of a round's sessions. Their functions are
+// those of the pool, so they keep running after the round.
 func (l *loop) session(files *reads, p progress.Func) session.Config {
 	c := l.config.Session
 	c.Reader.FS = files
@@ -135,7 +137,7 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 	for _, start := range l.pool.Starts() {
 		out.Took -= start.Compiled + start.Took
 	}
-	out.Took = max(out.Took, 0) // Functions may have started concurrently.
+	out.Took = max(out.Took, 0) // The sum of concurrent starts may exceed the duration.
 	return out
 }
 

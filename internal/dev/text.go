@@ -17,25 +17,25 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
-// A Section is a part of a text, in lines.
+// A Section is a part of a round's text, in lines.
 type Section []string
 
 // A Text configures how rounds are shown.
 type Text struct {
 	// Color adds the escape sequences of a terminal.
 	Color bool
-	// Whole shows all fields of the first render, and the last successful
-	// render beside an error.
+	// Whole shows all fields of the first render. Last shows the last
+	// successful render when a render fails.
 	Whole, Last bool
-	// Spell names the options of hints.
+	// Spell returns the syntax of the options in hints.
 	Spell hint.Speller
 	// Columns is the maximum width of lines, or 0 for no limit.
 	Columns int
 }
 
-// Sections returns the text of a round: its work, errors, messages of
-// functions, changes, and results of tests. Control characters of external
-// texts are escaped.
+// Sections returns the text of a round: what it did, errors, messages of
+// functions, changes in the output, and test results. Control characters from
+// other programs and files are escaped.
 func (t Text) Sections(r Round) ([]Section, error) {
 	changes, err := t.changes(r)
 	tests, testErr := t.tests(r.Tested)
@@ -48,7 +48,7 @@ func (t Text) Sections(r Round) ([]Section, error) {
 	return sections, errors.Join(err, testErr)
 }
 
-// head returns the changes that started the round, and durations.
+// head returns the reason for the round, and the durations of its parts.
 func (t Text) head(r Round) Section {
 	s := Section{t.tint(report.Bold, fmt.Sprintf("round %d: %s", r.N, about(r)))}
 	for _, start := range r.Starts {
@@ -74,7 +74,7 @@ func (t Text) head(r Round) Section {
 	return s
 }
 
-// mostNamed limits the number of changed files that are named.
+// mostNamed is the maximum number of changed files that are listed by name.
 const mostNamed = 3
 
 func about(r Round) string {
@@ -93,8 +93,8 @@ func about(r Round) string {
 	}
 }
 
-// withoutFolders removes folders that contain named files: they changed because
-// files were added or removed.
+// withoutFolders removes the folders of other paths: a folder changes when
+// files are added or removed.
 func withoutFolders(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(dir string) bool {
 		return slices.ContainsFunc(paths, func(p string) bool { return p != dir && filepath.Dir(p) == filepath.Clean(dir) })
@@ -108,7 +108,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// failure returns the error of the render, and what is shown instead.
+// failure returns the error of the render, and whether an older one is shown.
 func (t Text) failure(r Round) Section {
 	if r.Rendered == nil || r.Rendered.Err == nil {
 		return nil
@@ -138,11 +138,10 @@ func (t Text) hint(err error) Section {
 	return indented("hint: " + h.Spell(t.Spell))
 }
 
-// inGo matches the position at the start of a compiler message.
+// inGo matches the file and line at the start of a Go compiler message.
 var inGo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:\./)?([^\s:/\\][^\s:]*\.(?:go|s|mod):\d+)`) })
 
-// placed returns compiler messages with paths relative to the working
-// directory.
+// placed returns compiler messages with dir added to their file names.
 func placed(dir, output string) string {
 	return inGo().ReplaceAllStringFunc(output, func(place string) string { return filepath.Join(dir, place) })
 }
@@ -155,10 +154,10 @@ func indented(text string) Section {
 	return s
 }
 
-// printable replaces tabs of compilers and logs by spaces.
+// printable escapes control characters, and replaces tabs with spaces.
 func printable(l string) string { return report.Printable(strings.ReplaceAll(l, "\t", "    ")) }
 
-// messages returns the messages of functions and notes of the render.
+// messages returns notes, warnings and the results of functions.
 func (t Text) messages(r Round) Section {
 	var s Section
 	for _, n := range r.Notes {
@@ -174,7 +173,7 @@ func (t Text) messages(r Round) Section {
 		for _, step := range trace.Steps {
 			for _, result := range step.Results {
 				if r.Rendered.Err != nil && result.Severity == "Fatal" {
-					continue // The error has this result.
+					continue // The shown error contains this result.
 				}
 				s = append(s, t.result(step.Name, result)...)
 			}
@@ -258,8 +257,8 @@ func (t Text) tint(color report.Color, text string) string {
 const fewest = 4
 
 // Fit returns the lines of sections, separated by empty lines. If they need
-// more than rows of the given columns, it cuts the longest sections and says
-// how to show all.
+// more than rows lines on a screen with columns columns, the longest sections
+// are cut. The text all then tells the user how to show all lines.
 func Fit(sections []Section, rows, columns int, all string) []string {
 	most := 0
 	for _, s := range sections {
@@ -303,7 +302,7 @@ func Wrap(s Section, columns int) Section {
 	return all
 }
 
-// wrap breaks one line. All parts get its color.
+// wrap breaks one line into several, all in the color of the line.
 func wrap(line string, columns int) []string {
 	if height([]string{line}, columns) == 1 {
 		return []string{line}

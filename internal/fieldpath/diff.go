@@ -32,7 +32,7 @@ func (o Op) Sign() string {
 
 // A Change is a difference in one field.
 type Change struct {
-	// Path is the field, in Crossplane's field path syntax:
+	// Path is the path of the field, in Crossplane's field path syntax:
 	// spec.ports[0].name, metadata.labels[example.org/key]. An empty key,
 	// or one with a bracket, is quoted in brackets.
 	Path string `json:"path"`
@@ -44,39 +44,43 @@ type Change struct {
 	Step string `json:"step,omitempty"`
 }
 
-// Diff returns the changed leaves: scalars, empty objects and empty lists.
+// Diff returns the differences between two values, compared by a zero Differ.
 func Diff(before, after any) []Change { return Differ{}.Diff(before, after) }
 
-// A Differ compares values. The zero value compares them leaf by leaf.
+// A Differ compares two values of JSON types. The zero value reports each
+// changed scalar, empty object and empty list as a Change of its own.
 type Differ struct {
-	// Whole reports an added or removed object as one change, not by leaf.
+	// Whole reports an object that was added or removed as one change. If
+	// it is false, each scalar in the object is a change.
 	Whole bool
-	// SameLength reports lists of different lengths as one change if Whole is set.
+	// SameLength requires lists of the same length: two lists of different
+	// lengths are one change. It has no effect unless Whole is set.
 	SameLength bool
 	// Name returns the name of a list's element, or "". Lists whose
 	// elements all have unique names are compared by name, others by index.
 	Name func(element any) string
-	// Opaque reports whether the value of a key is compared as one leaf.
+	// Opaque reports whether values of a key are compared as one value.
 	Opaque func(key string) bool
-	// Limit is the number of changes after which values are leaves, or 0.
+	// After Limit changes, values are compared as a whole. 0 is no limit.
 	Limit int
-	// Raw joins the keys of paths with dots, whatever characters they have.
+	// Raw separates keys in Change.Path with dots and never quotes a key.
 	Raw bool
 }
 
-// Diff returns the differences between two values of JSON types: keys in
-// natural order (port2 before port10), lists by index. Numbers are compared by
-// value: 1 equals 1.0. A nil value has no leaves.
+// Diff returns the differences between two values of JSON types. Keys are in
+// natural order (port2 before port10), and list elements in the order of their
+// indexes. Numbers are compared by value: 1 equals 1.0. A nil value means that
+// the value does not exist.
 //
-// The result shares parts of the values. A value below a path of more than 512
-// bytes is a leaf, so that the result cannot be much larger than the input.
+// The changes share memory with the values. At a path of more than 512 bytes,
+// values are not compared field by field, which bounds the size of the result.
 func (d Differ) Diff(before, after any) []Change {
 	w := differ{Differ: d}
 	w.walk("", root(before), root(after))
 	return w.changes
 }
 
-// root returns v, but nil for a nil map.
+// root returns v, or absent{} if v is nil or a nil map.
 func root(v any) any {
 	if m, ok := v.(map[string]any); v == nil || ok && m == nil {
 		return absent{}
@@ -87,14 +91,15 @@ func root(v any) any {
 type differ struct {
 	Differ
 	changes []Change
-	// at is the path of the values that are compared.
+	// at is the path of the two values that are currently compared.
 	at []byte
 }
 
-// maxPath limits a path in bytes. A value at a longer path is a leaf.
+// maxPath limits a path in bytes. Values at longer paths are compared as a
+// whole.
 const maxPath = 512
 
-// walk compares the values of a key, which is empty for an index.
+// walk compares the values of an object's key, or of an index if key is empty.
 func (d *differ) walk(key string, before, after any) {
 	switch {
 	case len(d.at) > maxPath, d.Limit > 0 && len(d.changes) > d.Limit, key != "" && d.Opaque != nil && d.Opaque(key):
@@ -110,7 +115,7 @@ func (d *differ) walk(key string, before, after any) {
 	}
 }
 
-// walkAt is walk at a path.
+// walkAt calls walk with the path at, and restores the previous path.
 func (d *differ) walkAt(at []byte, key string, before, after any) {
 	parent := d.at
 	d.at = at
@@ -118,7 +123,7 @@ func (d *differ) walkAt(at []byte, key string, before, after any) {
 	d.at = parent
 }
 
-// container returns v as an object or list with leaves below it, or as a leaf.
+// container returns a non-empty object or list, or any other value in other.
 func container(v any) (fields map[string]any, elements []any, other any) {
 	switch c := v.(type) {
 	case map[string]any:
@@ -169,7 +174,7 @@ func (d *differ) lists(before, after []any) {
 	}
 }
 
-// named returns the elements of a list by name, or nil without unique names.
+// named returns the elements of a list by their unique names, or else nil.
 func (d *differ) named(list []any) map[string]any {
 	if d.Name == nil {
 		return nil
@@ -201,10 +206,11 @@ func (d *differ) leaf(before, after any) {
 	d.changes = append(d.changes, c)
 }
 
-// KeyPath returns the path of one key.
+// KeyPath returns the path of a top-level key, quoted if necessary.
 func KeyPath(key string) string { return strings.TrimPrefix(string(appendKey(nil, key, false)), ".") }
 
-// appendKey appends a key to a path in Crossplane's syntax, or as it is if raw.
+// appendKey appends a key to the path at. It quotes special keys as in
+// Crossplane's field path syntax, unless raw is true.
 func appendKey(at []byte, key string, raw bool) []byte {
 	switch {
 	case raw:
@@ -216,7 +222,8 @@ func appendKey(at []byte, key string, raw bool) []byte {
 	return append(append(at, '.'), key...)
 }
 
-// ChangedKeys returns the keys of different values in natural order.
+// ChangedKeys returns the keys with different values in a and b, or in only one
+// of them, in natural order.
 func ChangedKeys[V any](a, b map[string]V, same func(V, V) bool) []string {
 	all := make([]string, 0, max(len(a), len(b)))
 	for k, was := range a {
@@ -233,7 +240,7 @@ func ChangedKeys[V any](a, b map[string]V, same func(V, V) bool) []string {
 	return all
 }
 
-// sameScalar is fast. It may return false for equal values of other types.
+// sameScalar is a fast check. It may return false for equal values.
 func sameScalar(a, b any) bool {
 	switch a := a.(type) {
 	case string:
@@ -273,7 +280,8 @@ func Equal(a, b any) bool {
 	return isNumber == both && reflect.DeepEqual(a, b)
 }
 
-// A number has a whole number that fits an int64 in whole, and others in float.
+// A number is a numeric value. A whole number that fits an int64 is in whole,
+// any other number in float.
 type number struct {
 	whole int64
 	float float64

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// MaxExpanded limits the segments of all paths that Expand returns.
+// MaxExpanded limits the total number of segments of the paths from Expand.
 const MaxExpanded = 4 << 20
 
-// Expand returns the paths of values that match p: a key "*" matches each key
-// of an object, sorted, and each index of a list. IsNotFound is true for the
-// error about a null instead of an object or list. Too many segments
-// (MaxExpanded) are an error.
+// Expand returns the paths of the existing values that match p. A key "*" in p
+// matches each key of an object, in sorted order, and each index of a list. If
+// the value at a "*" is null, IsNotFound is true for the error. More than
+// MaxExpanded segments are an error.
 func (p Path) Expand(from any) ([]Path, error) {
 	paths, err := p.expand(0, from, nil)
 	if err != nil {
@@ -21,8 +21,8 @@ func (p Path) Expand(from any) ([]Path, error) {
 	return paths, nil
 }
 
-// expand adds the matches of p to paths. from is the value at the first i
-// segments.
+// expand appends to paths the paths that match p. from is the value at the
+// first i segments of p.
 func (p Path) expand(i int, from any, paths []Path) ([]Path, error) {
 	for ; i < len(p); i++ {
 		if !p[i].IsIndex && p[i].Key == wildcard {

@@ -26,7 +26,7 @@ func Index(i int) Segment { return Segment{Index: i, IsIndex: true} }
 // MaxSegments limits the segments of a path.
 const MaxSegments = 1000
 
-// wildcard is the key that matches all keys and indexes in Expand.
+// wildcard is the key that matches all keys and indexes in Path.Expand.
 const wildcard = "*"
 
 // Parse parses a path: names separated by dots, and brackets with an index
@@ -106,7 +106,7 @@ func unexpected(text string, at int) error {
 	return fmt.Errorf("unexpected %q at position %d", text[at], at)
 }
 
-// String returns the path for messages. Some keys cannot be parsed again.
+// String returns the path for messages. Parse may not accept the text.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, s := range p {

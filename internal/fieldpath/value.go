@@ -6,23 +6,23 @@ import (
 	"unicode/utf8"
 )
 
-// MaxIndex is the largest index that Set accepts.
+// MaxIndex is the largest list index in a path that Set accepts.
 const MaxIndex = 1024
 
-// notFound is the error for a missing value.
+// notFound is the text of an error for which IsNotFound is true.
 type notFound string
 
 func (e notFound) Error() string { return string(e) }
 
-// IsNotFound reports whether err is about a missing value.
+// IsNotFound reports whether err was returned because a value does not exist.
 func IsNotFound(err error) bool {
 	var e notFound
 	return errors.As(err, &e)
 }
 
-// Get returns the value at p, which may be null. The empty path returns null.
-// IsNotFound is true for the error about a missing field or element, or a null
-// instead of an object.
+// Get returns the value at path p in from. The value may be null. For an empty
+// path, Get returns nil. IsNotFound is true for the error if a field or element
+// does not exist, or if the path leads through a null instead of an object.
 func (p Path) Get(from any) (any, error) {
 	if len(p) == 0 {
 		return nil, nil
@@ -37,7 +37,7 @@ func (p Path) Get(from any) (any, error) {
 	return from, nil
 }
 
-// step returns the value at the i-th segment.
+// step returns the value that segment i of p selects in from.
 func (p Path) step(i int, from any) (any, error) {
 	if p[i].IsIndex {
 		list, ok := from.([]any)
@@ -63,9 +63,10 @@ func (p Path) step(i int, from any) (any, error) {
 	return v, nil
 }
 
-// Set sets the value at p. It creates missing objects and lists, extends lists
-// with nulls, and replaces null elements, but not null fields. The empty path
-// sets nothing. An index above MaxIndex is an error.
+// Set sets the value at path p to v. It creates missing objects and lists,
+// extends lists with nulls, and replaces null list elements by objects or
+// lists. A null field on the way is an error. For an empty path, Set does
+// nothing. An index above MaxIndex is an error.
 func (p Path) Set(object map[string]any, v any) error {
 	for _, s := range p {
 		if s.Index > MaxIndex {
@@ -91,10 +92,10 @@ func (p Path) Set(object map[string]any, v any) error {
 	return nil
 }
 
-// absent is the value of a missing field.
+// absent is the value of a field or element that does not exist.
 type absent struct{}
 
-// place returns a function that sets the value at the i-th segment.
+// place returns a function that sets the value that segment i selects in in.
 func (p Path) place(i int, in any) (func(any), error) {
 	if p[i].IsIndex {
 		list, ok := in.([]any)
@@ -110,7 +111,8 @@ func (p Path) place(i int, in any) (func(any), error) {
 	return func(v any) { object[p[i].Key] = v }, nil
 }
 
-// child returns the value at the i-th segment, or absent{}.
+// child returns the value of segment i in in, or absent{} for none and for
+// null.
 func (p Path) child(i int, in any) any {
 	if list, ok := in.([]any); ok {
 		if v := list[p[i].Index]; v != nil {
@@ -124,7 +126,7 @@ func (p Path) child(i int, in any) any {
 	return absent{}
 }
 
-// grow returns the replacement for v that a segment requires, if any.
+// grow returns a copy of v with segment s. The bool is false if v needs none.
 func grow(v any, s Segment) (any, bool) {
 	switch v := v.(type) {
 	case absent:
@@ -148,7 +150,7 @@ func ValidUTF8(s string) string {
 	return string([]rune(s))
 }
 
-// Text returns the string at the keys of nested objects, or "".
+// Text returns the string at a path of keys in nested objects, or "".
 func Text(object map[string]any, keys ...string) string {
 	for _, key := range keys[:len(keys)-1] {
 		object, _ = object[key].(map[string]any)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A Hint is one sentence in the imperative with the next action. It contains
-// options as constants of this package, because only the caller of Spell knows
-// their syntax.
+// A Hint is one imperative sentence that tells the user the next action. It
+// names options by the constants of this package, because their syntax is only
+// known to the caller of Spell.
 type Hint string
 
 // Options that a hint can name.
@@ -52,8 +52,8 @@ func Options() []Hint {
 // A Speller returns the syntax of an option, such as "--offline" for "offline".
 type Speller func(option string) string
 
-// Spell returns the hint with the syntax of its options by s, or "option
-// offline" if s is nil.
+// Spell returns the hint with each option in the syntax that s returns. If s is
+// nil, the syntax is "option offline".
 func (h Hint) Spell(s Speller) string {
 	if s == nil {
 		s = func(option string) string { return "option " + option }
@@ -89,12 +89,12 @@ func Of(err error) Hint {
 	return ""
 }
 
-// longest limits the compared bytes of a name.
+// longest is the number of bytes of a name that EditDistance compares.
 const longest = 128
 
-// Nearest returns the first of the names with the smallest EditDistance,
-// ignoring case, or "" if more than a third of the bytes, and more than two,
-// differ.
+// Nearest returns the name with the smallest EditDistance to wrong, ignoring
+// case. It returns "" if the distance of all names is more than two and more
+// than a third of wrong's length.
 func Nearest(wrong string, names []string) string {
 	best, found := max(2, len(wrong)/3)+1, ""
 	for _, name := range names {
@@ -105,9 +105,9 @@ func Nearest(wrong string, names []string) string {
 	return found
 }
 
-// EditDistance returns the number of edits from a to b: added, removed,
-// replaced and swapped bytes (optimal string alignment). It compares the first
-// 128 bytes.
+// EditDistance returns the number of edits from a to b. An edit adds, removes
+// or replaces a byte, or swaps two (optimal string alignment). Only the first
+// 128 bytes are compared.
 func EditDistance(a, b string) int {
 	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
 	var before []int

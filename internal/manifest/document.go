@@ -20,7 +20,8 @@ import (
 
 // A Document is the text of one YAML document and its position.
 type Document struct {
-	// Path is the file, as the user named it; "-" is standard input.
+	// Path is the file's path as the user wrote it, or "-" for standard
+	// input.
 	Path string
 	// Line is the line of the file, from 1, on which Text begins.
 	Line int
@@ -49,7 +50,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func (d Document) Position() string { return position(d.Path, d.Line) }
 
 // Value decodes the document into maps, lists and scalars. Whole numbers that
-// fit become int64, others float64. A syntax error is an *Error.
+// fit an int64 become int64, all others float64. A syntax error is an *Error.
 func (d Document) Value() (any, error) {
 	j, err := yaml.YAMLToJSON(d.Text)
 	if err != nil {
@@ -93,20 +94,20 @@ func (d Document) Decode(into any) error {
 	return nil
 }
 
-// misfit matches encoding/json's error for a value of the wrong type: the
-// value's type, and the field.
+// misfit matches encoding/json's error for a value of the wrong type. Its
+// groups are the type of the value in the document, and the path of the field.
 var misfit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^cannot unmarshal (\w+)(?: [^ ]+)? into Go (?:struct field \w+\.([\w.]+)|value()) of type `)
 })
 
-// articles has the types of JSON values whose article is not "a", or that YAML
-// calls by another name.
+// articles maps JSON types to their names in messages, with an article. It
+// omits the types whose text is "a" and the JSON name.
 var articles = map[string]string{"array": "a list", "object": "an object", "bool": "a boolean"}
 
 var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
 
-// fault converts an error of the YAML library, whose lines begin at the
-// document, to an Error, whose lines begin at the file.
+// fault converts an error of the YAML library to an *Error. The library counts
+// lines from the start of the document, an *Error from the start of the file.
 func (d Document) fault(err error) error {
 	line, text := cutLine(err.Error())
 	switch {
@@ -130,10 +131,11 @@ func (d Document) fault(err error) error {
 	return &Error{d.Path, d.Line + max(line, 1) - 1, errors.New(text)}
 }
 
-// syntaxLine returns the line of a syntax error. The library that decodes
-// returns the end of a broken token, and v3 its beginning. For a misplaced
-// token v3 returns the beginning of the list or object around it, and v4 the
-// token itself.
+// syntaxLine returns the line of a syntax error in the document.
+// sigs.k8s.io/yaml, which reported line otherwise, reports the end of a broken
+// token. yaml/v3 reports the beginning of the token, but for a misplaced token
+// the beginning of the surrounding list or object. yaml/v4 reports the
+// misplaced token itself.
 func (d Document) syntaxLine(otherwise int, text string) int {
 	var err error
 	if strings.HasPrefix(text, "did not find expected") {
@@ -151,8 +153,8 @@ func (d Document) syntaxLine(otherwise int, text string) int {
 	return min(line, bytes.Count(bytes.TrimSuffix(d.Text, []byte("\n")), []byte("\n"))+1)
 }
 
-// oddKey returns the line of the first key that is not a scalar, such as the
-// template "{{ .name }}", or 0.
+// oddKey returns the line of the first object key that is not a scalar, or 0.
+// The template "{{ .name }}" is parsed as such a key.
 func (d Document) oddKey() int {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal(d.Text, &doc); err != nil {
@@ -174,8 +176,8 @@ func oddKeyIn(n *yamlv3.Node) int {
 	return 0
 }
 
-// cutLine returns the line in a YAML error, or 0, and the error's text without
-// the line and the prefixes.
+// cutLine splits the text of a YAML error into its line, or 0 if it has none,
+// and the message without the library's prefixes.
 func cutLine(text string) (line int, rest string) {
 	for _, noise := range []string{
 		"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ",
@@ -195,8 +197,8 @@ func cutLine(text string) (line int, rest string) {
 	return line, text[len(m[0]):]
 }
 
-// FirstLine returns the line of the file with the first content of the
-// document.
+// FirstLine returns the line in the file of the document's first content, after
+// blank lines and comments.
 func (d Document) FirstLine() int {
 	line := d.Line
 	for l := range bytes.Lines(d.Text) {
@@ -208,7 +210,7 @@ func (d Document) FirstLine() int {
 	return line
 }
 
-// Blank reports whether text has only blanks and comments.
+// Blank reports whether text consists only of white space and comments.
 func Blank(text []byte) bool {
 	for l := range bytes.Lines(text) {
 		if l = bytes.TrimSpace(l); len(l) > 0 && l[0] != '#' {
@@ -226,7 +228,7 @@ func clip(b []byte) string {
 	return string(b)
 }
 
-// position returns "path:line" on one line, for any path.
+// position returns "path:line", without control characters.
 func position(path string, line int) string {
 	if path == Stdin {
 		path = "standard input"

@@ -13,8 +13,8 @@ type Lines struct {
 	root *yamlv3.Node
 }
 
-// Lines parses the document. If it is not valid YAML, all fields have its first
-// line.
+// Lines parses the document. If it is not valid YAML, Lines.Of returns the
+// first line of the document for every field.
 func (d Document) Lines() Lines {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal(d.Text, &doc); err != nil || len(doc.Content) == 0 {
@@ -23,10 +23,10 @@ func (d Document) Lines() Lines {
 	return Lines{doc: d, root: doc.Content[0]}
 }
 
-// Of returns the line of the file, from 1, of a field's key or of a list's
-// element, such as "spec.pipeline[0].step". The line of a missing field is that
-// of its nearest existing parent. The empty name is the object. Keys may
-// contain dots.
+// Of returns the line in the file, counted from 1, of a field's key or a list's
+// element, such as "spec.pipeline[0].step". For a field that does not exist, it
+// returns the line of the nearest parent that exists; for an empty name, the
+// line of the whole object. Keys may contain dots.
 func (l Lines) Of(field string) int {
 	if l.root == nil {
 		return l.doc.Line
@@ -44,8 +44,8 @@ func (l Lines) Of(field string) int {
 	return l.doc.Line + line - 1
 }
 
-// child returns the value of the first key or element in field, its line, and
-// the rest of field, or nil.
+// child returns the value and the line of the child of node with which the path
+// field begins, and the rest of the path. If there is none, value is nil.
 func child(node *yamlv3.Node, field string) (value *yamlv3.Node, line int, rest string) {
 	switch node.Kind {
 	case yamlv3.SequenceNode:

@@ -23,9 +23,9 @@ var ErrEmpty = errors.New("the file contains no YAML document")
 // Stdin is the path of standard input.
 const Stdin = "-"
 
-// A Reader reads documents by path.
+// A Reader reads YAML documents from files, folders and standard input.
 type Reader struct {
-	// FS has the files.
+	// FS is the file system that paths refer to.
 	FS afero.Fs
 	// Stdin is the content of path "-", which is an error if Stdin is nil.
 	Stdin io.Reader
@@ -47,14 +47,14 @@ func (r Reader) First(ctx context.Context, path string) (doc Document, more bool
 	return docs[0], len(docs) > 1, nil
 }
 
-// All returns the documents of a file, or of the .yaml and .yml files in a
-// folder by name, without sub-folders.
+// All returns the documents of a file, or those of the .yaml and .yml files in
+// a folder in the order of the file names. It does not read sub-folders.
 func (r Reader) All(ctx context.Context, path string) ([]Document, error) {
 	return r.all(ctx, path, ".yaml", ".yml")
 }
 
-// JSON returns the documents of a JSON file, or of the .json files in a folder,
-// at least one.
+// JSON returns the documents of a JSON file, or those of the .json files in a
+// folder. It is an error if there are none.
 func (r Reader) JSON(ctx context.Context, path string) ([]Document, error) {
 	docs, err := r.all(ctx, path, ".json")
 	if err == nil && len(docs) == 0 {
@@ -95,7 +95,7 @@ func (r Reader) all(ctx context.Context, path string, extensions ...string) ([]D
 	return all, nil
 }
 
-// given returns the documents of a path that is not a file.
+// given returns the result of r.Documents, if it is set.
 func (r Reader) given(path string) ([]Document, bool) {
 	if r.Documents == nil {
 		return nil, false

@@ -14,8 +14,8 @@ type Schemer interface {
 }
 
 // JSONSchema returns the JSON Schema (draft 2020-12) of the values that
-// DecodeStrict accepts for a type. Definitions have the names of structs, which
-// must be unique.
+// DecodeStrict accepts for a type. Each struct type becomes a definition under
+// its Go name, so these names must be unique.
 func JSONSchema(t reflect.Type) map[string]any {
 	s := schemer{defs: map[string]any{}}
 	root := s.of(t)
@@ -115,7 +115,7 @@ func (s *schemer) field(f field, t reflect.Type) map[string]any {
 	return schema
 }
 
-// notObject excludes objects from a schema without a type.
+// notObject returns schema, but excludes objects if schema allows any type.
 func notObject(schema map[string]any) map[string]any {
 	if schema["type"] == nil && schema["$ref"] == nil && schema["enum"] == nil {
 		return map[string]any{"not": map[string]any{"type": "object"}}
@@ -142,14 +142,14 @@ type field struct {
 	enum            []string
 	required, short bool
 	single          bool
-	// whole has the keys that identify an object as the value of this field. nil
-	// means none, and an empty list any object.
+	// whole has the keys that identify an object as the value of this
+	// field. If it is nil, no object is. If it is empty, every object is.
 	whole []string
 }
 
 var known sync.Map // of reflect.Type to []field
 
-// fieldsOf returns the decoded fields in order.
+// fieldsOf returns the fields of a struct type that are decoded, in order.
 func fieldsOf(t reflect.Type) []field {
 	if fields, ok := known.Load(t); ok {
 		return fields.([]field)

@@ -30,7 +30,7 @@ func Split(path string, data []byte) ([]Document, error) {
 	return docs, nil
 }
 
-// Objects returns the objects of the documents of a file with that content.
+// Objects returns the objects in data, the content of the file path.
 func Objects(path string, data []byte) ([]map[string]any, error) {
 	docs, err := Split(path, data)
 	if err != nil {
@@ -45,10 +45,11 @@ func Objects(path string, data []byte) ([]map[string]any, error) {
 	return objs, nil
 }
 
-// Stream returns the documents of a file, or of the .yaml and .yml files below a
-// folder, by name. Only one is in memory, so a file may have any size, and a
-// document MaxSize. An error takes the place of a document, with its Path and
-// Line; the next documents follow.
+// Stream returns the documents of a file, or of all .yaml and .yml files in a
+// folder and its sub-folders, in the order of the paths. Only one document is
+// in memory at a time. It may have MaxSize bytes; the file may have any size.
+// If a document cannot be read, Stream yields the error with the Path and, if
+// known, the Line of that document, and continues with the next document.
 func (r Reader) Stream(ctx context.Context, path string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		if docs, ok := r.given(path); ok {
@@ -98,9 +99,9 @@ func (r Reader) stream(ctx context.Context, path string, yield func(Document, er
 	return true
 }
 
-// open returns the content of a file or of standard input. Either may be a pipe
-// without a writer: reading ends with an error when ctx is done. The caller must
-// call stop, which does not wait for the file.
+// open returns the content of a file or of standard input. A read that blocks,
+// such as from a pipe without a writer, fails when ctx is done. The caller must
+// call stop, which does not wait for a blocked read.
 func (r Reader) open(ctx context.Context, path string) (out io.Reader, stop func()) {
 	in, pipe := io.Pipe()
 	unhook := context.AfterFunc(ctx, func() { pipe.CloseWithError(context.Cause(ctx)) })
@@ -158,15 +159,15 @@ type splitter struct {
 	yield func(Document, error) bool
 	ended bool // yield returned false
 	line  int
-	// within is true after the first part of a line, and separator in a separator
-	// line.
+	// within is true if the start of the current line was already added.
+	// separator is true if the current line is a document separator.
 	within, separator bool
 	// doc is the document up to here. size is its size, which may exceed MaxSize.
 	doc  Document
 	size int
 }
 
-// add adds a line or a part of one.
+// add adds a whole line, or a part of a long line, to the current document.
 func (s *splitter) add(part []byte) {
 	if s.line == 1 && !s.within {
 		part = bytes.TrimPrefix(part, []byte("\xef\xbb\xbf"))
@@ -186,7 +187,7 @@ func (s *splitter) add(part []byte) {
 	}
 }
 
-// next begins a document after its separator.
+// next begins a new document after a line with a document separator.
 func (s *splitter) next(separator []byte) {
 	if rest := bytes.TrimSpace(separator[len("---"):]); len(rest) > 0 && rest[0] != '#' {
 		s.fault(s.line, fmt.Errorf("a document separator is followed by %q on its line", clip(rest)))

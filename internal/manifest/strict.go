@@ -13,11 +13,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A DecodeFault is an error in a value.
+// A DecodeFault is an error in one field of a decoded value.
 type DecodeFault struct {
 	// Path has the keys of objects, and the indexes of lists as "[0]".
 	Path []string
-	// Text is the error without the path.
+	// Text is the message without the path.
 	Text string
 }
 
@@ -32,7 +32,7 @@ func (f DecodeFault) Error() string {
 	return f.Field() + ": " + f.Text
 }
 
-// JoinPath returns a path in the form of DecodeFault.Field.
+// JoinPath joins the segments of a path with dots: "cases[0].expect".
 func JoinPath(path []string) string {
 	var b strings.Builder
 	for _, p := range path {
@@ -44,9 +44,9 @@ func JoinPath(path []string) string {
 	return b.String()
 }
 
-// DecodeStrict decodes a value of JSON types into the pointer into, and returns
-// all faults in the order of keys. Maps and lists are shared with fields of
-// type any or map[string]any.
+// DecodeStrict decodes a value of JSON types into the struct that into points
+// to. It returns all errors, sorted by key. Fields of type any or
+// map[string]any share their maps and lists with value.
 func DecodeStrict(value, into any) []DecodeFault {
 	d := decoder{}
 	d.value(value, reflect.ValueOf(into).Elem(), nil)
@@ -62,7 +62,7 @@ func (d *decoder) fault(path []string, format string, args ...any) {
 // A Value is any value. A nil *Value is a missing value, unlike a null.
 type Value struct{ Any any }
 
-// JSONSchema returns the schema of any value.
+// JSONSchema returns the empty schema, which allows any value.
 func (Value) JSONSchema() map[string]any { return map[string]any{} }
 
 func (d *decoder) value(v any, into reflect.Value, path []string) {
@@ -144,7 +144,7 @@ func (d *decoder) scalar(v any, into reflect.Value, path []string) {
 	d.fault(path, "expected %s, got %s", want, got)
 }
 
-// whole returns a number without a fraction.
+// whole returns a number as an int64, and whether it is a whole number.
 func whole(v any) (int64, bool) {
 	switch n := v.(type) {
 	case int64:
@@ -229,7 +229,7 @@ func (d *decoder) unknown(fields []field, key string, path []string) {
 	d.fault(append(path, key), "%s", text)
 }
 
-// field decodes the value of a struct's field.
+// field decodes the value v into field f of the struct of.
 func (d *decoder) field(f field, v any, of reflect.Value, path []string) {
 	into := of.Field(f.index)
 	if isContainer := slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice}, into.Kind()); v == nil && isContainer {
@@ -245,7 +245,7 @@ func (d *decoder) field(f field, v any, of reflect.Value, path []string) {
 	}
 }
 
-// DescribeValue returns the type of a value with its article.
+// DescribeValue returns the type of a value with an article, such as "a list".
 func DescribeValue(v any) string {
 	switch v.(type) {
 	case nil:

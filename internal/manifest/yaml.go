@@ -36,14 +36,14 @@ func JSONToYAML(in []byte) ([]byte, error) {
 	return yamlv2.Marshal(data)
 }
 
-// unlikeInYAML reports whether YAML readers reject or change a character that
-// JSON readers keep.
+// unlikeInYAML reports whether a character is valid in JSON, but rejected or
+// changed by YAML readers.
 func unlikeInYAML(r rune) bool {
 	return r >= 0x7f && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 
-// ordered sorts the keys of a JSON value, and converts its numbers like a YAML
-// reader.
+// ordered returns a JSON value with sorted keys, and with numbers converted to
+// the types to which YAML readers convert them.
 func ordered(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -95,8 +95,8 @@ func number(text string) (any, error) {
 	return f, nil
 }
 
-// naturally compares keys as the YAML library does: after the common prefix
-// letters come last, and digits are compared as numbers.
+// naturally compares two keys like yaml/v2. After their common prefix, letters
+// are greater than other characters, and digits are compared as numbers.
 func naturally(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	at := 0
@@ -136,8 +136,8 @@ func inNumber(text []rune) bool {
 	return false
 }
 
-// leadingNumber returns the number at the beginning of text, after a digit
-// lead, and the length of its digits.
+// leadingNumber returns the number at the beginning of text, and how many
+// digits it has there. If lead is not 0, it is used as a digit before the text.
 func leadingNumber(text []rune, lead int64) (n int64, digits int) {
 	n = lead
 	for ; digits < len(text) && unicode.IsDigit(text[digits]); digits++ {
@@ -146,9 +146,9 @@ func leadingNumber(text []rune, lead int64) (n int64, digits int) {
 	return n, digits
 }
 
-// Write writes each object as a "---" line and YAML with keys in the natural
-// order of sigs.k8s.io/yaml ("a2" before "a10"). It writes the documents before
-// one that cannot be encoded.
+// Write writes each object as a "---" line and YAML, with keys in the natural
+// order of sigs.k8s.io/yaml ("a2" before "a10"). If an object cannot be
+// encoded, the objects before it have been written.
 func Write(w io.Writer, objects ...map[string]any) error {
 	for i, obj := range objects {
 		if _, err := io.WriteString(w, "---\n"); err != nil {

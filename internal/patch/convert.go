@@ -38,7 +38,7 @@ func converter(c *spec.Convert) TransformFunc {
 	}
 }
 
-// target returns the target type and the format of a transform.
+// target returns the target type and the format of c, without aliases.
 func target(c *spec.Convert) (spec.ConvertType, spec.ConvertFormat) {
 	to, format := c.ToType, spec.FormatNone
 	if to == spec.ToInt {
@@ -50,8 +50,8 @@ func target(c *spec.Convert) (spec.ConvertType, spec.ConvertFormat) {
 	return to, format
 }
 
-// Converts reports whether c supports values of a type: string, bool, int64 or
-// float64. A single value may still fail.
+// Converts reports whether c supports values of the type from. A single value
+// may still fail.
 func Converts(from spec.ConvertType, c *spec.Convert) bool {
 	to, format := target(c)
 	_, ok := conversions[conversion{from, to, format}]
@@ -95,7 +95,7 @@ var conversions = map[conversion]func(any) (any, error){
 	{spec.ToString, spec.ToArray, spec.FormatJSON}:       func(v any) (any, error) { return fromJSON[[]any](v.(string)) },
 }
 
-// orNil returns nil instead of a value with an error.
+// orNil returns v, or nil and err. Some parsers also return a value on error.
 func orNil[T any](v T, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func oneIf(b bool) int64 {
 	return 0
 }
 
-// fromJSON decodes JSON of one type, or null.
+// fromJSON decodes a JSON object or list, by its type parameter, or null.
 func fromJSON[T map[string]any | []any](text string) (any, error) {
 	var v *T
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -122,7 +122,7 @@ func fromJSON[T map[string]any | []any](text string) (any, error) {
 	return *v, nil
 }
 
-// The library computes all digits of a quantity such as 1e2147483647.
+// These limit quantities: the library computes all digits of 1e2147483647.
 const (
 	longestQuantity = 1024
 	longestExponent = 4

@@ -15,8 +15,9 @@ func Sprintf(b *Budget, format string, args ...any) (string, error) {
 	return text, b.Spend(len(text))
 }
 
-// longest limits the length of a formatted text. A verb may format any
-// argument, such as %[1]s, and fmt pads each element of a list.
+// longest returns an upper bound for the length of a formatted text. Each verb
+// is counted for all arguments, because of verbs like %[1]s, and fmt pads each
+// element of a list.
 func longest(format string, args []any) int {
 	padding := widest(format)
 	expansion := 1
@@ -39,11 +40,11 @@ func longest(format string, args []any) int {
 	return len(format) + verbs*size
 }
 
-// The longest number without padding is 1e308 with %f.
+// longestNumber is the length of 1e308 in the format %f, rounded up.
 const longestNumber = 400
 
-// measure returns the maximal length of a value's text, and the number of
-// values that are padded. It stops above MaxText.
+// measure returns the maximal length of v's text, and the number of values in v
+// that fmt pads. It stops when the length, with before, exceeds MaxText.
 func measure(v any, before int) (bytes, leaves int) {
 	switch v := v.(type) {
 	case string:
@@ -71,8 +72,8 @@ func measure(v any, before int) (bytes, leaves int) {
 	}
 }
 
-// widest returns the largest padding of a format, which fmt limits to a
-// million.
+// widest returns an upper bound for the padding of one value by a format. fmt
+// limits widths to a million.
 func widest(format string) int {
 	const most = 1_000_000
 	widest, n, inVerb := 0, 0, false

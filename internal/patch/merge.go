@@ -9,15 +9,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A merger merges a value into an existing one.
+// A merger merges the value of a patch into the existing value of the target.
 type merger struct {
-	// force replaces existing values.
+	// force replaces existing values that cannot be merged.
 	force bool
-	// appends appends lists to existing ones.
+	// appends appends the elements of a list to an existing list.
 	appends bool
 }
 
-// mergerOf returns the merger for a policy, or nil if it replaces values.
+// mergerOf returns the merger for a policy, or nil for the policy Replace.
 func mergerOf(p spec.ToPolicy) (*merger, error) {
 	switch p {
 	case spec.Replace:
@@ -43,14 +43,14 @@ func (m *merger) merge(dst, src any) (any, error) {
 	if m.appends {
 		src = without(src, dst)
 		if isEmptyList(dst) && isEmptyList(src) {
-			// A bug of the real function.
+			// The real function has this bug: the result is null.
 			return nil, nil
 		}
 	}
 	return m.value(dst, src)
 }
 
-// value merges two values. dst is nil if it does not exist.
+// value merges src into dst, which is nil if it does not exist.
 func (m *merger) value(dst, src any) (any, error) {
 	switch s := src.(type) {
 	case map[string]any:
@@ -116,7 +116,8 @@ func isZero(v any) bool {
 	}
 }
 
-// without returns a list without the elements of another list, by Go type.
+// without returns list without the elements that other has. Elements of
+// different Go types, such as 1 and 1.0, are different.
 func without(list, other any) any {
 	l, isList := list.([]any)
 	o, isOther := other.([]any)

@@ -12,9 +12,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// An Object is the target of patches. The real function encodes and decodes it
-// as JSON after each patch, which converts floats from protobuf to integers.
-// Here only written values are converted after the first patch.
+// An Object is the target of patches. After each patch, the real function
+// encodes and decodes it as JSON, which converts whole floats to integers.
+// Here, the object is converted after the first patch, and later only the
+// written values.
 type Object struct {
 	// Fields are values of JSON types. Patches change and replace them.
 	Fields map[string]any
@@ -22,10 +23,11 @@ type Object struct {
 	Settled bool
 }
 
-// set writes a copy of v. The values that patches write must be settled.
+// set writes a copy of v to path. The copy has the types of decoded JSON.
 func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	for _, segment := range path {
-		// A list grows up to its index, if the index is valid.
+		// Set extends a list with nulls up to the index, if it is
+		// valid.
 		if err := b.Spend(min(segment.Index, fieldpath.MaxIndex) * valueSize); err != nil {
 			return err
 		}
@@ -40,7 +42,8 @@ func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	return path.Set(o.Fields, v)
 }
 
-// settle ends a patch: it converts the object, which must have a kind.
+// settle must be called after each patch. It converts the object, if necessary,
+// and returns an error if the object has no kind.
 func (o *Object) settle(b *Budget) error {
 	if !o.Settled {
 		fields, err := normal(o.Fields, b)
@@ -59,7 +62,7 @@ func (o *Object) settle(b *Budget) error {
 	return runtime.NewMissingKindErr(string(text))
 }
 
-// The approximate size of a value without its text, in bytes.
+// valueSize is the approximate size of a value without its text, in bytes.
 const valueSize = 16
 
 // normal returns a copy of v as JSON decodes it: whole floats become integers
@@ -107,7 +110,7 @@ func number(f float64) (any, error) {
 	if math.Abs(f) < 1<<53 {
 		return int64(f), nil
 	}
-	// JSON has fewer digits than larger numbers.
+	// Above 2^53, JSON has the shortest digits, which may differ from f.
 	if n, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
 		return n, nil
 	}
@@ -135,7 +138,7 @@ func (b *Budget) Spend(n int) error {
 	return nil
 }
 
-// spendText subtracts the size of a text before the text is built.
+// spendText is Spend for a text of n bytes, which must not exceed MaxText.
 func (b *Budget) spendText(n int) error {
 	if err := checkText(n); err != nil {
 		return err
@@ -150,7 +153,8 @@ func checkText(n int) error {
 	return nil
 }
 
-// Environment returns an environment to patch, which must have a kind.
+// Environment returns fields as an Object, and sets a missing apiVersion and
+// kind.
 func Environment(fields map[string]any) Object {
 	apiVersion, _ := fields["apiVersion"].(string)
 	kind, _ := fields["kind"].(string)

@@ -26,7 +26,7 @@ func Parse(text string) Path {
 	return Path{Text: text, path: p, err: err}
 }
 
-// ParseOptional is Parse, or the empty Path for nil.
+// ParseOptional is like Parse, but returns the empty Path for nil.
 func ParseOptional(text *string) Path {
 	if text == nil {
 		return Path{}
@@ -46,11 +46,12 @@ func (p Path) Get(from any) (any, error) {
 type Patch struct {
 	Type   spec.PatchType
 	Policy spec.FromPolicy
-	// Odd describes unexpected behavior of the patch, or is "".
+	// Odd describes an unexpected effect of the patch, for a warning, or is
+	// "".
 	Odd string
 
 	from Path
-	// combine and variables compute the value of Combine types.
+	// combine and variables are set for patch types that combine values.
 	combine   *spec.Combine
 	variables []Path
 	to        Path
@@ -60,7 +61,7 @@ type Patch struct {
 	mergeErr  error
 }
 
-// Compile compiles a patch, which may be invalid: Apply returns the error.
+// Compile compiles a patch. If the patch is invalid, Apply returns the error.
 func Compile(p *spec.Patch) Patch {
 	compiled := Patch{
 		Type:     p.TypeOrDefault(),
@@ -93,8 +94,9 @@ func oddity(p *spec.Patch) string {
 	return ""
 }
 
-// Apply copies a value to a target with a kind. It ignores the policy: a
-// missing source is an error for which fieldpath.IsNotFound is true.
+// Apply copies a value from an object to a target, which must have a kind. It
+// ignores p.Policy: if the value does not exist, it returns an error for which
+// fieldpath.IsNotFound is true.
 func (p *Patch) Apply(from map[string]any, to *Object, b *Budget) error {
 	v, err := p.read(from, b)
 	if err != nil {
@@ -147,7 +149,7 @@ func (p *Patch) read(from map[string]any, b *Budget) (any, error) {
 	return Sprintf(b, p.combine.String.Format, args...)
 }
 
-// write writes v to a path, by the patch's policy.
+// write writes v to the path at, merged with an existing value by the policy.
 func (p *Patch) write(at Path, to *Object, v any, b *Budget) error {
 	if at.err != nil {
 		return at.err

@@ -39,13 +39,13 @@ func text(s *spec.String) TransformFunc {
 	return errorTransform(fmt.Errorf("type %s is not supported for string transform type", s.Type))
 }
 
-// stringFields are the fields that types of string transforms require.
+// stringFields maps types of string transforms to the field that they require.
 var stringFields = map[spec.StringType]string{
 	spec.Format: "fmt", spec.ConvertString: "convert", spec.TrimPrefix: "trim", spec.TrimSuffix: "trim",
 	spec.RegexpMatch: "regexp", spec.JoinList: "join", spec.ReplaceAll: "replace",
 }
 
-// onText converts a function of a value's text to a TransformFunc.
+// onText returns a TransformFunc that calls f with the text of the value.
 func onText(f func(string, *Budget) (any, error)) TransformFunc {
 	return func(v any, b *Budget) (any, error) {
 		s, err := textOf(v, b)
@@ -56,7 +56,7 @@ func onText(f func(string, *Budget) (any, error)) TransformFunc {
 	}
 }
 
-// textOf formats a value with %v.
+// textOf returns a string as it is, and any other value formatted with %v.
 func textOf(v any, b *Budget) (string, error) {
 	if s, ok := v.(string); ok {
 		return s, nil
@@ -85,7 +85,8 @@ func firstMatch(r *spec.Regexp) TransformFunc {
 	})
 }
 
-// join adds the separator after each element, and removes one byte at the end.
+// join appends the separator to each element and then, like the real function,
+// cuts one byte off the end, however long the separator is.
 func join(v any, separator string, b *Budget) (any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -141,17 +142,17 @@ func convertText(to string, v any, b *Budget) (any, error) {
 	return nil, fmt.Errorf("type %s is not supported for string convert", to)
 }
 
-// ConvertsText reports whether a string transform has a conversion.
+// ConvertsText reports whether name is a conversion of string transforms.
 func ConvertsText(name string) bool {
 	return encodings[name] != nil || digests[name] != nil || name == toJSON
 }
 
 const toJSON = "ToJson"
 
-// encodings are the conversions of a value's text.
+// encodings are the conversions that apply to the text of any value.
 var encodings = map[string]func(string, *Budget) (any, error){
 	"ToUpper": func(v string, b *Budget) (any, error) {
-		// Upper case has at most three times the bytes of a rune.
+		// A rune in upper case has at most three times the bytes.
 		return strings.ToUpper(v), b.spendText(3 * len(v))
 	},
 	"ToLower": func(v string, b *Budget) (any, error) {

@@ -97,7 +97,7 @@ func mapper(pairs map[string]json.RawMessage) TransformFunc {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// decoded decodes JSON that was decoded before, as part of a larger value.
+// decoded decodes raw, which is valid JSON because it is part of decoded JSON.
 func decoded(raw json.RawMessage) (v any, err error) {
 	if isNull(raw) {
 		return nil, nil

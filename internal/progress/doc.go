@@ -1,3 +1,3 @@
-// Package progress reports the progress of long operations to their caller: a
-// function that receives events.
+// Package progress reports the progress of a long operation to the caller of
+// the operation, as events that the caller's function receives.
 package progress

@@ -6,7 +6,7 @@ type Kind int
 const (
 	// Step is the start of a stage, such as "compiling linux/amd64".
 	Step Kind = iota
-	// Bytes is progress of a transfer: Done of Total bytes of Text.
+	// Bytes reports that Done of Total bytes of the transfer Text are done.
 	Bytes
 	// Note is information for the user.
 	Note
@@ -17,11 +17,11 @@ const (
 // An Event is a progress report of a long operation.
 type Event struct {
 	Kind Kind
-	// Text is one line without a newline. All Bytes events of a transfer have
-	// the same Text.
+	// Text is one line, without a newline at the end. It is the same in all
+	// Bytes events of one transfer.
 	Text string
-	// Done and Total count bytes, for Kind Bytes. Total is 0 if unknown; in the
-	// last event of a Text, Done equals Total.
+	// Done and Total count bytes in an event of Kind Bytes. Total is 0 if
+	// it is unknown. In the last event of a transfer, Done equals Total.
 	Done, Total int64
 }
 
@@ -36,13 +36,13 @@ func (f Func) Send(e Event) {
 	}
 }
 
-// Step sends an Event of Kind Step.
+// Step sends an Event of Kind Step with the text.
 func (f Func) Step(text string) { f.Send(Event{Kind: Step, Text: text}) }
 
-// Note sends an Event of Kind Note.
+// Note sends an Event of Kind Note with the text.
 func (f Func) Note(text string) { f.Send(Event{Kind: Note, Text: text}) }
 
-// Warn sends an Event of Kind Warning.
+// Warn sends an Event of Kind Warning with the text.
 func (f Func) Warn(text string) { f.Send(Event{Kind: Warning, Text: text}) }
 
 // Plain returns f as a function without an Event, for the API of public
@@ -65,14 +65,14 @@ func FromPlain(report func(text string, done, total int64)) Func {
 	}
 	return func(e Event) {
 		if e.Kind == Step || e.Kind == Bytes {
-			report(e.Text, e.Done, e.Total) // A Step has no bytes.
+			report(e.Text, e.Done, e.Total) // Done and Total are 0 for a Step.
 		}
 	}
 }
 
 // A Counter is an io.Writer that sends an Event for the bytes written to it.
 type Counter struct {
-	// Text and Total are those of the events. Total may be an estimate.
+	// Text and Total are copied to the events. Total may be an estimate.
 	Text  string
 	Total int64
 	// Report receives the events.
@@ -81,7 +81,7 @@ type Counter struct {
 	done int64
 }
 
-// Write counts p.
+// Write sends an Event with the number of bytes written so far.
 func (c *Counter) Write(p []byte) (int, error) {
 	if c.done += int64(len(p)); c.done < c.Total {
 		c.Report.Send(Event{Kind: Bytes, Text: c.Text, Done: c.done, Total: c.Total})

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// Check returns the faults that the API server would find in the definition: in
-// its schemas, defaults, types and CEL rules, but not the cost of rules. Fields
-// are those of the defining object.
+// Check returns the errors that the API server would find in the definition: in
+// its schemas, defaults, types and CEL rules. It does not check the cost limit
+// of CEL rules. Fault.Field is a path in the defining CRD, XRD or MRD.
 func (d *Definition) Check(ctx context.Context) []Fault {
 	var found []Fault
 	for _, v := range d.versions {
@@ -46,7 +46,7 @@ func (v version) check(ctx context.Context) []Fault {
 	return faults(append(errs, checkEach(v.at, v.structural, true)...))
 }
 
-// checkEach returns the errors in the types and CEL rules of a schema.
+// checkEach returns the errors in types and CEL rules, also in nested schemas.
 func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
 	var errs field.ErrorList
 	if _, ok := typeNames[s.Type]; !ok && s.Type != "" {
@@ -68,7 +68,7 @@ func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorL
 	return errs
 }
 
-// compile returns the errors in the CEL rules of a schema.
+// compile returns the errors in the CEL rules of s, without nested schemas.
 func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	rules, err := cel.Compile(s, model.SchemaDeclType(s, root), celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
@@ -102,7 +102,7 @@ func (d *Definition) Serves(name string) error {
 	return nil
 }
 
-// valid returns a version that has a structural schema.
+// valid returns a version, or an error if it has no structural schema.
 func (d *Definition) valid(name string) (version, error) {
 	v, ok := d.version(name)
 	switch {

@@ -17,8 +17,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// Decode returns the errors of strict decoding: unknown fields, and values of
-// the wrong type. The object has JSON types, with whole numbers as int64.
+// Decode returns the errors that strict decoding of obj into the Go type of the
+// kind would find: unknown fields, and values of the wrong type. obj must have
+// the types of decoded JSON, with whole numbers as int64.
 func (k Kind) Decode(obj map[string]any) []Fault {
 	return DecodeKind(nil, obj, k.fields)
 }
@@ -30,7 +31,7 @@ func DecodeKind(at *field.Path, v any, into reflect.Type) []Fault {
 	return d.found
 }
 
-// A decoder compares a value with a Go type.
+// A decoder collects the faults of a value that does not fit a Go type.
 type decoder struct{ found []Fault }
 
 func (d *decoder) value(at *field.Path, v any, t reflect.Type) {
@@ -83,7 +84,7 @@ func (d *decoder) object(at *field.Path, v any, t reflect.Type) {
 	}
 }
 
-// scalar decodes a value that has no fields, or whose type decodes itself.
+// scalar checks a value for a Go type that has no fields or decodes itself.
 func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -119,13 +120,13 @@ var (
 	textDecoder = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// decodesItself reports whether a type has its own rules for JSON.
+// decodesItself reports whether a type implements a JSON or text unmarshaler.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(jsonDecoder) || p.Implements(textDecoder)
 }
 
-// known caches the fields of struct types.
+// known caches the results of fieldsOf.
 var known sync.Map
 
 // fieldsOf returns the types of a struct's fields by their names in JSON.
@@ -160,7 +161,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// kindOf returns the kind of a type's values.
+// kindOf describes the values of a type in messages, such as "a whole number".
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -187,7 +188,7 @@ func kindOf(t reflect.Type) string {
 	return "an object"
 }
 
-// valueKind returns the kind of a value with its article.
+// valueKind describes a value in messages, such as "a list".
 func valueKind(v any) string {
 	switch v.(type) {
 	case float64:

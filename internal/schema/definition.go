@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// A Definition has the schemas of a kind.
+// A Definition is a kind of custom resources, with the schema of each version.
 type Definition struct {
 	// GroupKind is the defined kind.
 	GroupKind schema.GroupKind
@@ -25,17 +25,17 @@ type Definition struct {
 	versions []version
 }
 
-// Definitions are definitions by the kind that they define.
+// Definitions maps kinds to their definitions.
 type Definitions map[schema.GroupKind]*Definition
 
 // Definition returns the definition of a kind, or nil.
 func (d Definitions) Definition(kind schema.GroupKind) *Definition { return d[kind] }
 
-// A version is a version of a kind.
+// A version is one version of the defined kind.
 type version struct {
 	name   string
 	served bool
-	// at is the path of the schema in the defining object.
+	// at is the path of the schema in the CRD, XRD or MRD.
 	at *field.Path
 	// props is the schema, and structural its structural form, or nil.
 	props      *apiextensions.JSONSchemaProps
@@ -55,7 +55,7 @@ func (d *Definition) Versions() []string {
 	return names
 }
 
-// A definer is an object that defines a kind.
+// A definer has the fields of a CRD or MRD that a Definition needs.
 type definer struct {
 	Spec struct {
 		Group    string
@@ -71,8 +71,8 @@ type definer struct {
 	}
 }
 
-// New returns the definition of a CustomResourceDefinition v1 or a
-// ManagedResourceDefinition. Other objects and schemas are errors.
+// New returns the definition in a v1 CustomResourceDefinition or a
+// ManagedResourceDefinition. It returns an error for other objects and schemas.
 func New(crd map[string]any) (*Definition, error) {
 	switch crd["kind"] {
 	case "CustomResourceDefinition", "ManagedResourceDefinition":

@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A Fault is an error of the API server, or a field that it drops.
+// A Fault is an API server's error in an object, or a field that it drops.
 type Fault struct {
 	// Field is a path, such as "spec.sizes[0].unit", or empty for the
 	// object.
@@ -23,17 +23,17 @@ type Fault struct {
 	// empty.
 	Unknown bool
 	Nearest string
-	// Unchecked is true if rules were not checked because of other faults.
+	// Unchecked is true if the fault says that rules were not checked.
 	Unchecked bool
 	// Value is the value of the field, if known.
 	Value any
-	// Text is the message without the field.
+	// Text is the message without the name of the field.
 	Text string
 	// Err is the error of the API server. It is nil if Unknown is true.
 	Err *field.Error
 }
 
-// String returns the message of the API server, which contains the field.
+// String returns the message of the API server, which includes the field.
 func (f Fault) String() string {
 	if f.Err == nil {
 		return fmt.Sprintf("unknown field %q", f.Field)
@@ -44,7 +44,7 @@ func (f Fault) String() string {
 	return strings.TrimPrefix(f.Err.Error(), noField+": ")
 }
 
-// noField is the name of the whole object in the library's errors.
+// noField is the library's field name for errors in the whole object.
 const noField = "<nil>"
 
 func faults(errs field.ErrorList) []Fault {
@@ -59,12 +59,12 @@ func faults(errs field.ErrorList) []Fault {
 	return found
 }
 
-// Of converts an error of the API server's library to a fault.
+// Of converts an error of the API server's validation library to a Fault.
 func Of(err *field.Error) Fault {
 	return Fault{Field: FieldName(err.Field), Value: err.BadValue, Text: faultText(err), Err: err}
 }
 
-// keyed matches a map key in a field path.
+// keyed matches a map key in brackets in a field path of the API server.
 var keyed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*[^\]\d][^\]]*)\]`) })
 
 // FieldName converts a path of the API server to the form of Fault.Field.
@@ -75,7 +75,7 @@ func FieldName(path string) string {
 	return strings.TrimPrefix(keyed().ReplaceAllString(path, ".$1"), ".")
 }
 
-// faultText returns the message of an error without the field.
+// faultText returns the message of an error without the name of the field.
 func faultText(err *field.Error) string {
 	_, detail, ok := strings.Cut(err.Detail, " in body ")
 	if !ok {
@@ -103,7 +103,8 @@ var misfit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go struct field \w+\.([\w.]+) of type .*$`)
 })
 
-// metadataFault converts a decoding error of metadata, which contains Go types.
+// metadataFault converts an error of decoding metadata. It replaces the Go
+// types in the message.
 func metadataFault(err *field.Error) Fault {
 	f := Of(err)
 	if m := misfit().FindStringSubmatch(f.Text); m != nil {
@@ -113,7 +114,8 @@ func metadataFault(err *field.Error) Fault {
 	return f
 }
 
-// nearestTo returns a field that is similar to an unknown one beside it, or "".
+// nearestTo returns the known field with the name most similar to the field at
+// the path unknown, in the same object, or "".
 func nearestTo(unknown string, root *structural.Structural) string {
 	at := strings.LastIndexByte(unknown, '.')
 	parent, name := unknown[:max(at, 0)], unknown[at+1:]

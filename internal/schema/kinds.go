@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Kind is a kind of an API server.
+// A Kind is a built-in kind of Kubernetes or Crossplane.
 type Kind struct {
 	// Namespaced is true if the kind is namespaced.
 	Namespaced bool
-	// Name returns the errors in the name of an object.
+	// Name validates the name of an object, and returns the errors.
 	Name NameFunc
 
 	fields reflect.Type
 }
 
-// FindKind returns the kind of Kubernetes or Crossplane with an apiVersion and
-// kind, if it exists. It is safe for concurrent use.
+// FindKind returns the built-in kind of Kubernetes or Crossplane for gvk, and
+// whether there is one. It is safe for concurrent use.
 func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	t, ok := kindTypes()[gvk]
 	if !ok {
@@ -36,7 +36,7 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	return Kind{Namespaced: !slices.Contains(clusterScoped[gvk.Group], gvk.Kind), Name: name, fields: t}, true
 }
 
-// Fits reports whether every known field of an object has its type.
+// Fits reports whether obj can be decoded into the Go type of the kind.
 func (k Kind) Fits(obj map[string]any) bool {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(obj, reflect.New(k.fields).Interface()) == nil
 }
@@ -52,8 +52,8 @@ var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
 	return all
 })
 
-// names are the rules for names that are not subdomains (k8s.io/kubernetes,
-// pkg/apis/*/validation).
+// names has the name rules of the kinds whose names need not be DNS subdomains
+// or have further limits (k8s.io/kubernetes, pkg/apis/*/validation).
 var names = map[schema.GroupKind]NameFunc{
 	{Kind: "Namespace"}: validation.NameIsDNSLabel,
 	{Kind: "Service"}:   validation.NameIsDNS1035Label,
@@ -64,7 +64,7 @@ var names = map[schema.GroupKind]NameFunc{
 	{Group: "batch", Kind: "CronJob"}:                                cronJobName,
 }
 
-// cronJobName limits the length, since the names of Jobs have a suffix.
+// cronJobName limits the length, because the names of Jobs get a suffix.
 func cronJobName(name string, prefix bool) []string {
 	const longest = 52
 	if len(name) > longest {
@@ -73,7 +73,7 @@ func cronJobName(name string, prefix bool) []string {
 	return validation.NameIsDNSSubdomain(name, prefix)
 }
 
-// clusterScoped has the kinds without a namespace, by group.
+// clusterScoped lists the built-in kinds that are cluster-scoped, by API group.
 var clusterScoped = map[string][]string{
 	"":                             {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
 	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"},

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// kubernetesJSON has the kinds of Kubernetes whose Go packages the program does
-// not need otherwise: imported, they would add three megabytes to it, and to the
-// start of every command. A test writes the file from the Go types.
+// kubernetesJSON describes the Kubernetes kinds whose Go packages the program
+// does not import, because they would add three megabytes to it and slow down
+// the start of every command. A test writes the file from the Go types.
 //
 //go:embed kubernetes.json
 var kubernetesJSON []byte
@@ -27,12 +27,12 @@ var kubernetesJSON []byte
 // described has the fields of types. A type is the name of another type, or of
 // one of leaves, after any number of "[]" for a list and "{}" for a map.
 type described struct {
-	// Kinds are the names of the types of kinds, by "apiVersion kind".
+	// Kinds maps "apiVersion kind" to the name of the kind's type in Types.
 	Kinds map[string]string            `json:"kinds"`
 	Types map[string]map[string]string `json:"types"`
 }
 
-// leaves returns the types that are not described.
+// leaves returns the Go types that kubernetes.json names but does not describe.
 func leaves() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[bool](), reflect.TypeFor[string](), reflect.TypeFor[int32](), reflect.TypeFor[int64](), reflect.TypeFor[uint8](),
@@ -45,12 +45,13 @@ func leaves() []reflect.Type {
 	}
 }
 
-// kubernetesKinds returns Go types with the fields of the kinds of
-// kubernetesJSON.
+// kubernetesKinds returns the kinds in kubernetesJSON, each with a generated Go
+// type that has the fields of the kind.
 func kubernetesKinds() map[schema.GroupVersionKind]reflect.Type {
 	var d described
 	if err := json.Unmarshal(kubernetesJSON, &d); err != nil {
-		// The file is part of the program, and tested.
+		// kubernetes.json is embedded in the program, and a test
+		// decodes it.
 		panic(err)
 	}
 	known := map[string]reflect.Type{}

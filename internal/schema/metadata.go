@@ -21,7 +21,7 @@ func Metadata(obj, old map[string]any, namespaced bool, name NameFunc) []Fault {
 	return faults(metadata(runtime.DeepCopyJSON(obj), old, namespaced, name))
 }
 
-// metadata is like Metadata, but changes obj.
+// metadata is Metadata with the errors of the API server's library.
 func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.ErrorList {
 	path := field.NewPath("metadata")
 	meta, ok := obj["metadata"].(map[string]any)

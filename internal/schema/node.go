@@ -9,10 +9,10 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// Types are the possible types of a JSON value.
+// Types is a set of JSON types.
 type Types uint8
 
-// The types. A schema of type number allows Integer and Fraction.
+// The JSON types. Number, the type in schemas, is Integer or Fraction.
 const (
 	String Types = 1 << iota
 	Integer
@@ -54,8 +54,8 @@ type Node struct {
 	resource bool
 }
 
-// Root returns the schema of the objects of a version, which must exist and
-// have a valid schema.
+// Root returns the schema of whole objects of the version called name. It
+// returns an error if the version does not exist or its schema is invalid.
 func (d *Definition) Root(name string) (Node, error) {
 	v, err := d.valid(name)
 	if err != nil {
@@ -90,8 +90,8 @@ func (n Node) Types() Types {
 	return types
 }
 
-// Field returns the schema of a field, and whether an object may have the
-// field.
+// Field returns the schema of the field called name, and whether the schema
+// allows such a field.
 func (n Node) Field(name string) (Node, bool) {
 	if n.schema == nil {
 		return Node{}, true
@@ -113,9 +113,10 @@ func (n Node) Field(name string) (Node, bool) {
 	return Node{}, n.Types() == Any
 }
 
-// Rest returns the schema of unnamed fields, and whether there may be any.
+// Rest returns the schema of other fields than Named, and whether there may be
+// any.
 func (n Node) Rest() (Node, bool) {
-	// A schema has no field with an empty name.
+	// No schema has a property with an empty name.
 	return n.Field("")
 }
 

@@ -22,21 +22,24 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// Options for the validation of an object. The zero value creates an object.
+// Options configure Validate. The zero value validates a creation.
 type Options struct {
 	// Old is the object to replace, with the same version and kind, or nil.
 	Old map[string]any
-	// Metadata also validates the metadata, like the function Metadata.
+	// Metadata enables the validation of metadata, as in the function
+	// Metadata.
 	Metadata bool
 }
 
-// Validate returns the faults that the API server would find when it creates an
-// object of the kind, or updates o.Old: unknown fields, values that do not fit
-// the schema, violated CEL rules, also in the status. As in the API server,
-// defaults apply, and CEL rules need a valid structure. The object has the
-// types of decoded JSON, whole numbers as int64, and is not changed. A missing
-// version or an invalid schema is an error. Validate is safe for concurrent
-// use.
+// Validate returns the faults that the API server would find when it creates
+// obj, or updates o.Old to it: unknown fields, values that the schema does not
+// allow, and violated CEL rules. It also validates the status. As in the API
+// server, defaults are applied first, and CEL rules are only checked if the
+// structure is valid.
+//
+// obj must have the types of decoded JSON, with whole numbers as int64. It is
+// not changed. A version that does not exist, or has an invalid schema, is an
+// error. Validate is safe for concurrent use.
 func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options) ([]Fault, error) {
 	apiVersion, _ := obj["apiVersion"].(string)
 	name := apiVersion[strings.LastIndexByte(apiVersion, '/')+1:]
@@ -78,7 +81,7 @@ func compare(a, b Fault) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.String(), b.String()))
 }
 
-// fill applies the defaults.
+// fill sets missing fields to their defaults, and removes disallowed nulls.
 func (v version) fill(obj map[string]any) {
 	defaulting.Default(obj, v.structural)
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj, v.structural)
@@ -99,7 +102,7 @@ func (v version) unknown(obj map[string]any) []Fault {
 	return found
 }
 
-// A validators has the compiled form of a schema, for concurrent use.
+// validators is the compiled form of a schema. It is safe for concurrent use.
 type validators struct {
 	tree  *structural.Structural
 	forms validation.SchemaValidator
@@ -115,8 +118,8 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 	return validators{tree: tree, forms: forms, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}
 }
 
-// faults returns errs and the other faults of an object, in the order of the
-// API server's strategy for custom resources.
+// faults validates obj, which replaces old if old is not nil. It returns errs,
+// followed by the errors it found, in the order of the API server's checks.
 func (j validators) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList) []Fault {
 	var was any // This must be an untyped nil: the library treats a nil map as an object.
 	var ratchet []cel.Option
@@ -143,7 +146,7 @@ func (j validators) faults(ctx context.Context, obj, old map[string]any, errs fi
 	return faults(errs)
 }
 
-// malformed reports whether rules cannot be checked.
+// malformed reports whether errs prevent the check of CEL rules.
 func malformed(errs field.ErrorList) bool {
 	for _, err := range errs {
 		switch err.Type {

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// An XRD is a decoded CompositeResourceDefinition.
+// An XRD is a CompositeResourceDefinition of any API version.
 type XRD struct {
 	obj        map[string]any
 	definition func() (*Definition, error)
 }
 
-// NewXRD returns the XRD in obj, of any version, or an error.
+// NewXRD returns the XRD in obj, or an error if obj is of another kind.
 func NewXRD(obj map[string]any) (XRD, error) {
 	u := unstructured.Unstructured{Object: obj}
 	gvk := u.GroupVersionKind()
@@ -25,8 +25,8 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	return XRD{obj, sync.OnceValues(func() (*Definition, error) { return decodeDefinition(obj) })}, nil
 }
 
-// Legacy reports whether XRs have the schema of Crossplane v1: by scope
-// LegacyCluster, or by a v1 XRD without a scope.
+// Legacy reports whether the XRs have Crossplane's fields where Crossplane v1
+// had them: the scope is LegacyCluster, or the XRD is v1 and sets no scope.
 func (x XRD) Legacy() bool {
 	if scope := x.text("scope"); scope != "" {
 		return scope == "LegacyCluster"
@@ -43,10 +43,10 @@ func (x XRD) Defines(gvk schema.GroupVersionKind) error {
 	return nil
 }
 
-// Kind returns the kind of the XRs.
+// Kind returns the kind of the composite resources.
 func (x XRD) Kind() string { return x.text("names", "kind") }
 
-// Offers reports whether gvk is the kind of the XRD's claims, in any version.
+// Offers reports whether the XRD's claims have the group and kind of gvk.
 func (x XRD) Offers(gvk schema.GroupVersionKind) bool {
 	kind := x.text("claimNames", "kind")
 	return kind != "" && kind == gvk.Kind && x.text("group") == gvk.Group
@@ -58,7 +58,7 @@ func (x XRD) EnforcedComposition() string { return x.text("enforcedCompositionRe
 // DefaultComposition returns the name of the default Composition, or "".
 func (x XRD) DefaultComposition() string { return x.text("defaultCompositionRef", "name") }
 
-// text returns the string at a path below spec, or "".
+// text returns the string at a path in the XRD's spec, or "".
 func (x XRD) text(path ...string) string {
 	s, _, _ := unstructured.NestedString(x.obj, append([]string{"spec"}, path...)...)
 	return s

@@ -18,7 +18,8 @@ import (
 // goldens reads and writes the golden files of a run.
 type goldens struct {
 	fs afero.Fs
-	// write is nil unless golden files are updated.
+	// write writes a golden file. It is nil if golden files are not
+	// updated.
 	write func(path string, text []byte) error
 
 	mu      sync.Mutex
@@ -31,7 +32,7 @@ type caseGoldens struct {
 	of *attempt
 }
 
-// Read returns the documents of a file.
+// Read returns the documents in a golden file.
 func (g caseGoldens) Read(file string) ([]map[string]any, error) {
 	path := g.of.path(file)
 	text, err := afero.ReadFile(g.fs, path)
@@ -48,8 +49,8 @@ func (g caseGoldens) Read(file string) ([]map[string]any, error) {
 	return docs, nil
 }
 
-// Update writes a file. It fails if another case of this run has written other
-// content to it.
+// Update writes docs to a golden file. It returns an error if another case of
+// this run has written other content to the file.
 func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	if g.write == nil {
 		return false, nil

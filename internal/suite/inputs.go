@@ -25,8 +25,8 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// path converts a path relative to the suite's file to one relative to the
-// working directory.
+// path converts a path in the suite, which is relative to the suite's file, to
+// a path relative to the working directory.
 func (a *attempt) path(p string) string {
 	if filepath.IsAbs(p) {
 		return p
@@ -35,7 +35,7 @@ func (a *attempt) path(p string) string {
 }
 
 // inputs returns the inputs of the render. The caller must call release, even
-// after an error, to drop documents that are in no file.
+// after an error, to release the inline documents.
 func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func(), err error) {
 	h := &inputResolver{attempt: a, ctx: ctx}
 	release = func() { a.inline.drop(h.held) }
@@ -89,7 +89,8 @@ func (a *attempt) loop() int {
 // defaultPasses is the number of passes with fixtures if the case sets none.
 const defaultPasses = 10
 
-// An inputResolver assigns paths to inline documents and collects their errors.
+// An inputResolver converts the inputs of a case to paths, also for inline
+// documents. It collects the errors.
 type inputResolver struct {
 	*attempt
 	ctx  context.Context
@@ -101,7 +102,7 @@ func (h *inputResolver) fault(err error, path ...string) {
 	h.errs = append(h.errs, &manifest.Error{Path: h.item.Suite.Path, Line: h.item.Case.Position(path...), Err: err})
 }
 
-// inlinePath returns a path for an inline object of the suite.
+// inlinePath returns a path by which the session reads the inline object obj.
 func (h *inputResolver) inlinePath(obj map[string]any, path ...string) string {
 	doc, err := h.document(obj, path...)
 	if err != nil {
@@ -211,10 +212,11 @@ func (h *inputResolver) xr() string {
 	return h.inlinePath(obj, "xr")
 }
 
-// maxPatchDepth limits the depth of composite resources that patch one another.
+// maxPatchDepth limits how many composite resources are patched in a row, such
+// as when a case patches the composite resource of another case.
 const maxPatchDepth = 100
 
-// resolve returns the composite resource of a case, with its patches applied.
+// resolve returns the composite resource that xr in case c selects and patches.
 func (h *inputResolver) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[string]any, err error) {
 	switch {
 	case depth > maxPatchDepth:
@@ -247,7 +249,7 @@ func (h *inputResolver) read(file string) (map[string]any, error) {
 	return doc.Object()
 }
 
-// byDefault returns the composite resource of the suite's defaults.
+// byDefault returns the composite resource in the defaults of the suite.
 func (h *inputResolver) byDefault(c *spec.Case, depth int) (map[string]any, error) {
 	xr, ok, err := c.DefaultXR()
 	if err != nil {
@@ -266,7 +268,7 @@ func (h *inputResolver) from(name string, depth int) (map[string]any, error) {
 			names = append(names, other.Name)
 			continue
 		}
-		mine := *other // Spec changes the case, which other goroutines may run.
+		mine := *other // Spec changes the copied case; other goroutines may run the original.
 		f, err := mine.Spec()
 		if err != nil {
 			return nil, fmt.Errorf("xr: case %q is invalid: %w", name, err)
@@ -292,8 +294,8 @@ func (a *attempt) mock(m spec.Mock) (function.Runner, error) {
 	}
 }
 
-// recovering returns a Runner that turns a panic of r, such as a builtin, into
-// an error.
+// recovering returns a Runner that returns a panic of r as an error. A builtin
+// could panic.
 func recovering(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
 		defer func() {
@@ -305,8 +307,8 @@ func recovering(r function.Runner) function.Runner {
 	})
 }
 
-// literal returns a Runner that always returns one response. Desired state and
-// context that the response does not set are copied from the request.
+// literal returns a Runner that always returns response. Desired state and
+// context are copied from the request first; response is merged into them.
 func literal(response map[string]any) (function.Runner, error) {
 	text, err := json.Marshal(response)
 	if err != nil {

@@ -21,26 +21,26 @@ import (
 
 // A Suite is a parsed suite with its name and path.
 type Suite struct {
-	// Name is the name in reports: metadata.name, or the file's path if
-	// there is no name or another suite has the same name.
+	// Name is the name in reports. It is metadata.name, or the file's path
+	// if there is no such name or another suite has it.
 	Name string
 	// Path is the path of the file, relative to the path that the user
 	// passed.
 	Path string
-	// Suite is nil if Err is set. Err has all errors of the suite as a
+	// Suite is nil if Err is set. Err joins all errors of the suite as a
 	// whole.
 	*spec.Suite
 	Err error
 }
 
-// ErrNone is returned if no suite was found.
+// ErrNone is the error if no suite was found.
 var ErrNone = errors.New("there is no suite")
 
-// Load returns the suites of files and folders, in the order of paths. A
-// folder, with or without "/...", is searched recursively, in lexical order,
-// for .yaml and .yml files with documents of kind TestSuite. Hidden folders and
-// symbolic links are skipped, unless a path is itself a link. A file that
-// cannot be parsed is a suite with Err. A path that does not exist is an error.
+// Load returns the suites in files and folders, in the order of paths. A
+// folder, with or without "/..." at the end, is searched recursively for .yaml
+// and .yml files with documents of kind TestSuite. Hidden folders and symbolic
+// links in it are skipped. For a file that cannot be parsed, Load returns a
+// suite with Err. A path that does not exist is an error.
 func Load(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, error) {
 	var files []string
 	named := map[string]bool{}
@@ -137,13 +137,13 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 	return all, nil
 }
 
-// kindLine matches the kind of a suite. It avoids parsing most other files.
+// kindLine matches "kind: TestSuite". Files without it need not be parsed.
 var kindLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^"?kind"?\s*:\s*["']?` + spec.Kind + `["']?\s*(#.*)?\r?$`)
 })
 
-// load returns the suites of a file. If explicit, a file without a suite is an
-// error.
+// load returns the suites in a file. It is an error if the file has none and
+// explicit is true.
 func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([]*Suite, error) {
 	text, err := r.Bytes(ctx, path)
 	if err != nil {

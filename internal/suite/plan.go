@@ -18,10 +18,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// An Item is a case to run, or a suite with an error to report.
+// An Item is a case to run, or a suite whose error is reported.
 type Item struct {
 	Suite *Suite
-	// Case is nil for a suite with Err.
+	// Case is nil for a suite whose Err is set.
 	Case *spec.Case
 }
 
@@ -41,8 +41,8 @@ func (i Item) Line() int {
 	return i.Case.Line()
 }
 
-// A Shard is one part of all cases: number Index of Count, counted from 1. The
-// zero value selects all cases.
+// A Shard selects one of Count parts of all cases: the part Index, counted from
+// 1. The zero value selects all cases.
 type Shard struct{ Index, Count int }
 
 // ParseShard parses the form "I/N", such as "2/4".
@@ -60,7 +60,7 @@ func ParseShard(text string) (Shard, error) {
 	return s, s.Check()
 }
 
-// Check returns an error unless 1 <= Index <= Count.
+// Check returns an error unless 1 <= Index <= Count, or s is the zero value.
 func (s Shard) Check() error {
 	if s != (Shard{}) && (s.Count < 1 || s.Index < 1 || s.Index > s.Count) {
 		return s.missing()
@@ -72,9 +72,9 @@ func (s Shard) missing() error {
 	return fmt.Errorf("invalid shard %d/%d: the index must be between 1 and the count", s.Index, s.Count)
 }
 
-// has reports whether an item belongs to the shard. A hash of file and name
-// decides, so that each item belongs to exactly one shard, whatever other items
-// exist.
+// has reports whether an item belongs to the shard. This depends only on a hash
+// of the names of file and case: each item is in exactly one shard, whatever
+// items exist.
 func (s Shard) has(i Item) bool {
 	if s.Count <= 1 {
 		return true
@@ -100,9 +100,9 @@ type Selection struct {
 // MaxItems limits the number of items if Count is more than 1.
 const MaxItems = 1_000_000
 
-// Plan returns the items to run, in the order of suites and cases, repeated as
-// a whole. A suite with Err is selected by its name and by the name of any case
-// that it could have.
+// Plan returns the selected items in the order of suites and cases. The whole
+// list is repeated Count times. A suite whose Err is set is not filtered by
+// Run.
 func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 	if err := sel.Shard.Check(); err != nil {
 		return nil, err

@@ -27,8 +27,8 @@ const DefaultTimeout = time.Minute
 
 // Options configure a run. Config and Now are required.
 type Options struct {
-	// Config is shared by all sessions. Its Functions are ignored, because
-	// cases have their own.
+	// Config configures all sessions. Config.Functions is ignored, because
+	// each case names its functions.
 	Config session.Config
 	// Parallel is the number of cases that run concurrently. 0 means the
 	// number of processors.
@@ -52,10 +52,10 @@ type Options struct {
 // errFailFast cancels a run after the first failure.
 var errFailFast = errors.New("a case failed")
 
-// Run runs items concurrently and calls each with their outcomes, one at a
-// time, in the order of the items. A function that several items name starts
-// once and stops before Run returns. Run returns the error of each, or why ctx
-// ended. Failures of cases are only in their outcomes.
+// Run runs items concurrently and calls each with the outcomes, one at a time,
+// in the order of the items. A function that several items use is started once
+// and stopped before Run returns. Run returns the error of each, or the cause
+// if ctx is done. A case that fails is not an error of Run.
 func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o)
 	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
@@ -102,7 +102,7 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 		out.fail(item.Suite.Path, 0, item.Suite.Err)
 		return out
 	}
-	mine := *item.Case // Concurrent runs of one case must not share it.
+	mine := *item.Case // Spec changes a case, and runs of it may be concurrent.
 	item.Case = &mine
 	out.Case, out.Line = mine.Name, item.Line()
 	began := r.options.Now()
@@ -123,7 +123,7 @@ type attempt struct {
 	calls *report.Recorder
 }
 
-// fail adds an error of the case's field at path.
+// fail adds err as a failure at the line of the case's field at path.
 func (a *attempt) fail(err error, path ...string) {
 	a.out.fail(a.item.Suite.Path, a.item.Case.Position(path...), err)
 }
@@ -171,8 +171,8 @@ func (a *attempt) bounded(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the case timed out after %s", limit))
 }
 
-// checkResult checks the result of the render, or its error, against the
-// expectations.
+// checkResult checks the render's result, or its error err, against the
+// expectations of the case.
 func (a *attempt) checkResult(ctx context.Context, result session.Result, err error) {
 	e := a.form.Expect
 	var fatal *render.FatalError
@@ -193,7 +193,7 @@ func (a *attempt) checkResult(ctx context.Context, result session.Result, err er
 	}
 }
 
-// failRender adds the error of the render, and the cause of ctx if it is done.
+// failRender adds err, the error of the render, and the cause if ctx is done.
 func (a *attempt) failRender(ctx context.Context, err error) {
 	var unknown *session.UnknownStepError
 	if errors.As(err, &unknown) {
@@ -253,7 +253,7 @@ func (a *attempt) subject(r session.Result) *check.Subject {
 	return s
 }
 
-// connection returns connection details as strings.
+// connection returns the decoded connection details in doc.
 func connection(doc map[string]any) map[string]any {
 	data, _ := doc["data"].(map[string]any)
 	out := make(map[string]any, len(data))

@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// schemas caches the validators of a run, and the faults of Compositions.
+// schemas caches the Validators of a run, and the faults of Compositions.
 type schemas struct {
 	validators   proc.Memo[string, *validate.Validator]
 	compositions proc.Memo[checkedComposition, []check.Fault]
@@ -45,9 +45,9 @@ func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
 	})
 }
 
-// validate validates objects, the composite resource first, and the Composition by the
-// schemas of the case and its XRD. A kind without a schema is a fault, unless it is
-// ignored or built in.
+// validate validates objects, of which the first is the composite resource, and
+// the case's Composition, by the schemas of the case and its XRD. An object
+// without a schema is a fault, unless its kind is ignored or built in.
 func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects []map[string]any, ignore []string) ([]check.Fault, error) {
 	v, err := a.validator(ctx, sources)
 	if err != nil {
@@ -92,8 +92,8 @@ func ignored(obj map[string]any, kinds []string) bool {
 	return slices.Contains(kinds, u.GetKind()) || slices.Contains(kinds, u.GetAPIVersion()+"/"+u.GetKind())
 }
 
-// validateComposition returns the errors of the case's Composition, in the mode
-// of its annotation.
+// validateComposition returns the errors in the case's Composition, in the
+// validation mode of its annotation.
 func (a *attempt) validateComposition(ctx context.Context, v *validate.Validator, ignore []string) ([]check.Fault, error) {
 	doc, err := a.composition(ctx)
 	if err != nil {
@@ -114,8 +114,8 @@ func (a *attempt) composition(ctx context.Context) (manifest.Document, error) {
 	return doc, err
 }
 
-// composition returns the faults of a Composition. Cases share the result, so the
-// timeout of one does not cancel it.
+// composition returns the faults of a Composition. Other cases use the result
+// as well, so it does not end with the timeout of one case.
 func (s *schemas) composition(ctx context.Context, v *validate.Validator, doc manifest.Document) ([]check.Fault, error) {
 	ctx = context.WithoutCancel(ctx)
 	return s.compositions.Do(checkedComposition{v, doc.Position(), string(doc.Text)}, func() (faults []check.Fault, err error) {
@@ -139,7 +139,7 @@ const fallback = "default"
 // schemaFaults returns the faults of an object or its definition.
 func schemaFaults(object int, r validate.Result) []check.Fault {
 	if r.Status == validate.NoSchema && len(r.Faults) > 0 {
-		return nil // the faults of the definition are reported
+		return nil // the faults of the kind's invalid definition are in a result of their own
 	}
 	if r.Status == validate.NoSchema {
 		return []check.Fault{{Object: object, Text: fmt.Sprintf("%s of %s has no schema: add its definition to schemas, or the kind to expect.valid.ignore", r.Kind, r.APIVersion)}}

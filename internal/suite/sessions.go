@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// sessions has one session for each set of functions, so that each function
-// starts once.
+// sessions has one session for each set of functions: cases with the same
+// functions use the same session, so that a function is started once.
 type sessions struct {
 	config session.Config
 
@@ -49,11 +49,11 @@ func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Sessi
 	return s.open[key], nil
 }
 
-// hasPath matches functions whose packages may be file paths.
+// hasPath matches the text of Functions whose package may be a file path.
 var hasPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`package["']?\s*:\s*["']?[./]|\.xpkg`) })
 
-// identity returns equal keys for equal functions, whatever file they were read
-// from, unless they refer to files.
+// identity returns a key for a set of functions. It does not depend on the file
+// that docs were read from, unless a package is a path relative to it.
 func identity(docs []manifest.Document) string {
 	var b strings.Builder
 	for _, doc := range docs {
@@ -102,7 +102,7 @@ func dropRepeated(next progress.Func) progress.Func {
 // maxNotes limits the number of notes that are remembered.
 const maxNotes = 10_000
 
-// inline has the documents that are in no file, by path.
+// inline has inline documents, by the path that keep returned.
 type inline struct {
 	// next is called for paths that are not inline.
 	next func(path string) ([]manifest.Document, bool)
@@ -121,7 +121,7 @@ func (in *inline) documents(path string) ([]manifest.Document, bool) {
 	return slices.Clone(docs), ok
 }
 
-// keep stores documents and returns a unique path derived from name.
+// keep stores documents and returns a new path for them, based on name.
 func (in *inline) keep(name string, docs []manifest.Document) string {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -27,17 +27,18 @@ type Input struct {
 	// TTL is a Go duration, which may be zero or negative. The default is
 	// sdk.TTL.
 	TTL string `json:"ttl"`
-	// The alpha feature of these fields is off. They have no effect.
+	// These fields configure an alpha feature, which is off. They are
+	// ignored.
 	CELHealthCheckCustomization     map[string]string `json:"celHealthCheckCustomization"`
 	CELHealthCheckCustomizationFrom string            `json:"celHealthCheckCustomizationFrom"`
 }
 
-// Runner is the function.
+// Runner is function-auto-ready.
 var Runner = function.RunnerFunc(run)
 
-// run marks each desired resource as ready if its readiness is unspecified and
-// its observed resource is ready. It drops connection details like the real
-// function.
+// run sets each desired resource to ready if its readiness is unspecified and
+// the observed resource is ready. Like the real function, it drops the
+// connection details of desired resources.
 func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
 	in := &Input{}
@@ -66,8 +67,8 @@ func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFu
 	return rsp, nil
 }
 
-// ready reports whether an observed object passes the check for its kind, or
-// has the condition Ready.
+// ready reports whether an observed object passes the check for its kind in
+// checks, or has a condition Ready that is True.
 func ready(obj *structpb.Struct) bool {
 	check, ok := checks[kindOf(obj)]
 	return ok && check(obj) || sdk.ConditionStatus(obj, "Ready") == "True"
@@ -77,7 +78,8 @@ func kindOf(obj *structpb.Struct) kschema.GroupVersionKind {
 	return kschema.FromAPIVersionAndKind(at(obj, "apiVersion").GetStringValue(), at(obj, "kind").GetStringValue())
 }
 
-// checks are for the versions of Kubernetes kinds without a Ready condition.
+// checks has the readiness checks of Kubernetes kinds without a Ready
+// condition.
 var checks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
 	{Version: "v1", Kind: "ConfigMap"}:      always,
 	{Version: "v1", Kind: "Namespace"}:      always,
@@ -101,7 +103,7 @@ var checks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
 
 func always(*structpb.Struct) bool { return true }
 
-// typed limits a check to objects whose fields all have the types of their kind.
+// typed returns check, but false for an object with a field of the wrong type.
 func typed(check func(*structpb.Struct) bool) func(*structpb.Struct) bool {
 	return func(obj *structpb.Struct) bool {
 		kind, ok := schema.FindKind(kindOf(obj))
@@ -170,7 +172,8 @@ func hasCondition(obj *structpb.Struct, conditionType string) bool {
 	return firstTrue(obj, conditionType) != ""
 }
 
-// firstTrue returns the type of the first true condition with one of the types, or "".
+// firstTrue returns the type of the first condition that is True and has one of
+// the types, or "".
 func firstTrue(obj *structpb.Struct, types ...string) string {
 	for _, c := range at(obj, "status", "conditions").GetListValue().GetValues() {
 		condition := c.GetStructValue()

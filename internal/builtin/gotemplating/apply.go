@@ -20,8 +20,9 @@ const (
 	metaAPIVersion  = "meta.gotemplating.fn.crossplane.io/v1alpha1"
 )
 
-// A change collects the effects of documents on the desired state. Until write,
-// the response only has those that the real function keeps after an error.
+// A change collects the effects of the template's documents on the desired
+// state. Until write, the response only has the effects that the real function
+// keeps when it fails.
 type change struct {
 	req *fnv1.RunFunctionRequest
 	rsp *fnv1.RunFunctionResponse
@@ -33,7 +34,7 @@ type change struct {
 	requirements *fnv1.Requirements
 }
 
-// apply applies documents to the response in order.
+// apply applies the documents to the response in order.
 func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, documents []*unstructured.Unstructured) error {
 	if ttl, ok := annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
 		d, _ := time.ParseDuration(ttl) // 0s if the duration is invalid
@@ -68,8 +69,8 @@ func annotations(object *structpb.Struct) map[string]string {
 	return found
 }
 
-// document applies a document of the XR, of a meta kind, or of a composed
-// resource.
+// document applies a document, which describes the XR, has a kind of the
+// function's own API (a meta kind), or is a composed resource.
 func (c *change) document(d *unstructured.Unstructured) error {
 	isMeta := d.GetAPIVersion() == metaAPIVersion
 	ready, given := fnv1.Ready_READY_UNSPECIFIED, false
@@ -92,7 +93,7 @@ func (c *change) document(d *unstructured.Unstructured) error {
 	}
 }
 
-// isComposite reports whether a document describes the observed XR.
+// isComposite reports whether a document has the kind of the observed XR.
 func (c *change) isComposite(d *unstructured.Unstructured) bool {
 	observed := c.req.GetObserved().GetComposite().GetResource().GetFields()
 	_, named := d.GetAnnotations()[nameAnnotation]
@@ -113,7 +114,7 @@ var readiness = map[string]fnv1.Ready{
 	"True": fnv1.Ready_READY_TRUE, "False": fnv1.Ready_READY_FALSE, "Unspecified": fnv1.Ready_READY_UNSPECIFIED,
 }
 
-// cutAnnotation removes an annotation and returns its value.
+// cutAnnotation removes an annotation and returns its value, if it has one.
 func cutAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
 	all, _, _ := unstructured.NestedFieldNoCopy(d.Object, "metadata", "annotations")
 	annotations, _ := all.(map[string]any)

@@ -30,8 +30,8 @@ func newProgramKey(text string, in *GoTemplate) programKey {
 	return key
 }
 
-// A program is a parsed template that limits its stack use. Executions share
-// it.
+// A program is a parsed template. It contains calls that limit the use of the
+// stack. Several executions may use it concurrently.
 type program struct {
 	trees   map[string]*parse.Tree
 	options []string
@@ -80,7 +80,7 @@ func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 	return trees, nil
 }
 
-// checkOptions converts the panic of text/template to an error.
+// checkOptions returns text/template's panic for an invalid option as an error.
 func (p *program) checkOptions() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -91,16 +91,16 @@ func (p *program) checkOptions() (err error) {
 	return nil
 }
 
-// Functions that compile adds to a program. The parser does not know their
-// names.
+// compile adds calls of these functions to a program. Templates cannot call
+// them, because the parser does not know their names.
 const (
 	enterFunction = "_enter" // at the beginning of a template, with its weight
 	leaveFunction = "_leave" // at the end of a template, with its weight
 	tickFunction  = "_tick"  // at the beginning of each iteration of a loop
 )
 
-// maxWeight limits the weight of nested templates. Go's limit of a stack is 512
-// MiB.
+// maxWeight limits the total weight, in bytes of stack, of the templates that
+// are running. Go limits a stack to 512 MiB.
 const maxWeight = 256 << 20
 
 // Weights of template nodes: their measured stack use in bytes, rounded up.
@@ -114,7 +114,7 @@ const (
 	rangeWeight    = 100 << 10
 )
 
-// body adds the calls that check the weight of a template.
+// body adds calls of enterFunction and leaveFunction to the template root.
 func (p *program) body(root *parse.ListNode) {
 	weight := templateWeight + p.list(root)
 	nodes := []parse.Node{action(root.Pos, enterFunction, weight)}
@@ -122,7 +122,7 @@ func (p *program) body(root *parse.ListNode) {
 	root.Nodes = append(nodes, action(root.Pos, leaveFunction, weight))
 }
 
-// list adds the calls to the nodes of a list, and returns the largest weight.
+// list adds calls to loops in l, and returns the largest weight of a node.
 func (p *program) list(l *parse.ListNode) int {
 	heaviest := 0
 	if l == nil {
@@ -157,8 +157,9 @@ func (p *program) branch(b *parse.BranchNode) int {
 	return max(p.pipe(b.Pipe, 0), p.list(b.List), p.list(b.ElseList))
 }
 
-// pipe returns the weight of a pipeline that includes templates, else 0. length
-// is that of the outermost pipeline's text, or 0 for the outermost.
+// pipe returns the weight of a pipeline: 0 unless it includes templates. length
+// is the length of the outermost pipeline's text, or 0 if pipe is the
+// outermost.
 func (p *program) pipe(pipe *parse.PipeNode, length int) int {
 	if pipe == nil {
 		return 0
@@ -193,7 +194,7 @@ func (p *program) argument(node parse.Node, length int) int {
 	return 0
 }
 
-// action returns an action that calls a function and has no output.
+// action returns a template node that calls a function and outputs nothing.
 func action(at parse.Pos, function string, args ...int) parse.Node {
 	call := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: at}
 	call.Args = append(call.Args, parse.NewIdentifier(function).SetPos(at))

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// maxDocument limits a document. An API server stores at most 1.5 MiB,
-	// and parsing YAML needs up to 300 times the size.
+	// maxDocument is the maximum size of a document. An API server stores
+	// at most 1.5 MiB, and parsing YAML needs up to 300 times the
+	// document's size.
 	maxDocument = 2 << 20
 	// guessSize limits the white space before a JSON document.
 	guessSize = 1024
@@ -50,10 +51,10 @@ func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructure
 	}
 }
 
-// A reader limits the size of each document of a YAMLOrJSONDecoder.
+// A reader decodes documents with a YAMLOrJSONDecoder, and limits their size.
 type reader struct {
 	text    string
-	left    int // bytes that the current document may still have
+	left    int // number of bytes that may still be read for the current document
 	decoder *kyaml.YAMLOrJSONDecoder
 }
 
@@ -73,8 +74,8 @@ func (r *reader) next() (*unstructured.Unstructured, error) {
 	return d, nil
 }
 
-// Read implements io.Reader with small reads that end near the current
-// document.
+// Read implements io.Reader for the decoder. Reads are small, so that the
+// decoder does not read far beyond the current document.
 func (r *reader) Read(p []byte) (int, error) {
 	switch {
 	case r.text == "":
@@ -91,8 +92,8 @@ var syntaxError = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
 })
 
-// explainSyntax adds the line of the output to a YAML syntax error like the
-// real function, from the separator after the document, or else from the last
+// explainSyntax adds the line in out to a YAML syntax error, like the real
+// function. It counts from the separator after the document, or from the last
 // separator.
 func explainSyntax(err error, out string, documents int) error {
 	match := syntaxError().FindStringSubmatch(err.Error())

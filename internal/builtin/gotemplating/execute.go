@@ -32,8 +32,9 @@ func (p *program) execute(ctx context.Context, data map[string]any) (string, err
 	return e.run(rootName, data)
 }
 
-// run executes a template and returns its output. It converts panics to errors,
-// and drops the chain of errors.
+// run executes the template called name and returns its output. It returns
+// panics as errors. Errors are only text, so that nested includes do not keep
+// all of them.
 func (e *execution) run(name string, data any) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// includeFunction is the name of include.
+// includeFunction is the template function that executes a template by name.
 const includeFunction = "include"
 
 // functions returns the functions that function-go-templating adds to Sprig's.
@@ -47,11 +47,11 @@ func (e *execution) functions() map[string]any {
 	}
 }
 
-// maxIncludes limits the nested includes of a template after the first.
+// maxIncludes limits the depth to which a template may include itself.
 const maxIncludes = 1000
 
-// include returns the output of a template. Only the longest error is in
-// memory.
+// include implements the template function include: it returns the output of
+// the template called name.
 func (e *execution) include(name string, data any) (string, error) {
 	if e.including[name] > maxIncludes {
 		return "", fmt.Errorf("rendering template has a nested reference name: %s: %w", name, errors.New("unable to execute template"))
@@ -108,7 +108,7 @@ func list(data map[string]any, paths ...string) []any {
 	return nil
 }
 
-// get decodes the value at a path, and reports whether it has the right type.
+// get decodes the value at a path. It returns false if that is not possible.
 func get(data map[string]any, path string, into any) bool {
 	p, err := fieldpath.Parse(path)
 	if err != nil || slices.Contains(p, fieldpath.Key("*")) {

@@ -27,12 +27,12 @@ type Options struct {
 	Templates []string
 }
 
-// New returns the function, which reads only the folders of o, opens no
-// connection, and caches parsed templates. RunFunction only fails if the
-// context is done.
+// New returns the function. It reads only files in the folders of o, opens no
+// connection, and caches parsed templates.
 //
-// It then returns at once. The evaluation, which reads the request, ends at its
-// next loop, template or output, but not within the call of a function.
+// RunFunction returns an error only if its context is done, and then at once.
+// The execution continues in the background until its next loop iteration,
+// template or output, and reads the request meanwhile.
 func New(o Options) function.Runner {
 	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...)}
 }
@@ -67,7 +67,7 @@ func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctio
 	return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
 }
 
-// answer keeps the effects of earlier steps if a later step fails.
+// answer sets rsp. If it fails, the effects of the completed steps remain.
 func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) (err error) {
 	defer func() {
 		// A library panicked on a value of the template.
@@ -105,8 +105,8 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	return apply(req, rsp, documents)
 }
 
-// maxKept limits a cached template, in bytes. Its program is forty times as
-// large.
+// maxKept is the size, in bytes, up to which a template is cached. Its parsed
+// form needs forty times the memory.
 const maxKept = 64 << 10
 
 func (r *runner) program(key programKey, options []string) (*program, error) {
@@ -133,11 +133,12 @@ func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	return data, nil
 }
 
-// maxMessage limits the message of a result in bytes. Each of at most 1001
-// nested includes adds about a hundred.
+// maxMessage limits the message of a result in bytes. Each nested include adds
+// about a hundred bytes, and there may be 1001.
 const maxMessage = 512 << 10
 
-// message returns err as valid UTF-8 of limited length, so that it can be sent.
+// message returns err with a text of limited length in valid UTF-8, as protobuf
+// requires.
 func message(err error) error {
 	return errors.New(strings.ToValidUTF8(clip(err.Error()), "\uFFFD"))
 }

@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// unshare returns the sources of a merge, with copies of those that share a map
-// with dst or with one another. Sprig could put a shared map into itself.
+// unshare returns srcs, the sources of a merge into dst. Sources that share a
+// map with dst or another source are copied: Sprig could make the map contain
+// itself.
 func unshare(dst map[string]any, srcs []map[string]any) []map[string]any {
 	seen := map[uintptr]bool{}
 	shares(dst, seen)
@@ -31,11 +32,11 @@ func contains(v any, dict map[string]any) bool {
 	return seen[reflect.ValueOf(dict).Pointer()]
 }
 
-// shares adds the maps in v to seen, and reports whether one was there. It does
-// not recurse, because v may be deeply nested.
+// shares adds the maps in v to seen, and reports whether seen had one of them
+// or v has one twice. It does not recurse, because v may be deeply nested.
 func shares(v any, seen map[uintptr]bool) bool {
 	shared := false
-	lists := map[*any]int{} // lengths of the visited lists, by their first element
+	lists := map[*any]int{} // length of each visited list, by the address of its first element
 	todo := []any{v}
 	isNew := func(m any) bool {
 		at := reflect.ValueOf(m).Pointer()
@@ -52,7 +53,7 @@ func shares(v any, seen map[uintptr]bool) bool {
 			if v != nil && isNew(v) {
 				todo = slices.AppendSeq(todo, maps.Values(v))
 			}
-		case map[any]any: // from YAML
+		case map[any]any: // as returned by fromYaml
 			if v != nil && isNew(v) {
 				todo = slices.AppendSeq(todo, maps.Values(v))
 			}

@@ -21,7 +21,7 @@ import (
 // extraResourcesKey is the context key of resources found for requirements.
 const extraResourcesKey = "apiextensions.crossplane.io/extra-resources"
 
-// meta applies a document of a meta kind.
+// meta applies a document that has a kind of the function's own API.
 func (c *change) meta(d *unstructured.Unstructured) error {
 	switch d.GetKind() {
 	case "CompositeConnectionDetails":
@@ -54,9 +54,10 @@ func decodeField(object map[string]any, name string, into any) error {
 	return nil
 }
 
-// connectionDetails adds the base64 values of the data if all are strings. The
-// real function changes the request's map, so these changes stay after a later
-// error.
+// connectionDetails adds the document's data, which is base64, to the
+// connection details of the XR. It ignores data that is not a map of strings.
+// As in the real function, which changes the request, these changes remain
+// after a later error.
 func (c *change) connectionDetails(d *unstructured.Unstructured) {
 	data, _, err := unstructured.NestedStringMap(d.Object, "data")
 	if err != nil {
@@ -137,8 +138,9 @@ func (c *change) context(d *unstructured.Unstructured) error {
 	return c.setContext(data)
 }
 
-// requestContext returns a value of the request's context. The real function
-// writes into an existing context, so its own earlier writes are visible here.
+// requestContext returns a value of the context with which later documents are
+// merged. The real function writes into the request's context if there is one,
+// so it also contains the values that earlier documents set.
 func (c *change) requestContext(key string) *structpb.Value {
 	if c.req.GetContext().GetFields() == nil {
 		return nil
@@ -158,14 +160,15 @@ func (c *change) setContext(data map[string]any) error {
 	return nil
 }
 
-// requirement is a request of the template for resources.
+// requirement is one resource, or a set of them, that the template requires.
 type requirement struct {
 	APIVersion  string            `json:"apiVersion"`
 	Kind        string            `json:"kind"`
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
 	// MatchName takes precedence over MatchLabels if it is not empty.
 	MatchName string `json:"matchName,omitempty"`
-	// Namespace of the resource, with MatchName.
+	// Namespace is the namespace of the resource. It is ignored without
+	// MatchName.
 	Namespace string `json:"namespace,omitempty"`
 }
 
@@ -182,8 +185,8 @@ func (r requirement) selector() *fnv1.ResourceSelector {
 	return s
 }
 
-// require adds requirements. Those without a namespace are also added to the
-// field of older versions of Crossplane.
+// require adds the requirements in a document. One without a namespace is also
+// added to extra_resources, the field for older versions of Crossplane.
 func (c *change) require(d *unstructured.Unstructured) error {
 	var requirements map[string]requirement
 	if err := decodeField(d.Object, "requirements", &requirements); err != nil {
@@ -228,8 +231,8 @@ func (c *change) extraResources() error {
 	return nil
 }
 
-// copyResources adds resources to those in the context, in encoding/json's
-// form.
+// copyResources adds found to the extra resources in the context, in the form
+// in which encoding/json encodes them.
 func (c *change) copyResources(found map[string]*fnv1.Resources) error {
 	if len(found) == 0 {
 		return nil

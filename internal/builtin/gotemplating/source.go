@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// environmentKey is the context key of the environment.
+// environmentKey is the context key of the environment (EnvironmentConfigs).
 const environmentKey = "apiextensions.crossplane.io/environment"
 
 // separator joins the parts of a template.
@@ -92,7 +92,7 @@ func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
 	return "", fmt.Errorf("cannot read tmpl from the folder {%s}: %w", f.DirPath, failed)
 }
 
-// errOutside denies access to files outside of the folders.
+// errOutside is the error for a path that is in none of the allowed folders.
 var errOutside = errors.New("it is outside of the folders that templates are read from")
 
 func absent(err error) bool {

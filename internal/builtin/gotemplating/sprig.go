@@ -14,8 +14,8 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// known returns the functions of Sprig for templates: without env and
-// expandenv, in UTC, and with limits. The map is read-only.
+// known returns the functions of Sprig that templates may call, except env and
+// expandenv. They use UTC and limit memory. The map must not be changed.
 var known = sync.OnceValue(func() map[string]any {
 	all := sprig.GenericFuncMap()
 	delete(all, "env")
@@ -41,8 +41,8 @@ var known = sync.OnceValue(func() map[string]any {
 	return all
 })
 
-// set is Sprig's set, but it rejects a dict that would contain itself, which
-// would overflow the stack of other functions.
+// set is Sprig's set. It returns an error if the dict would then contain
+// itself: other functions would recurse without end.
 func set(dict map[string]any, key string, value any) (map[string]any, error) {
 	if contains(value, dict) {
 		return nil, errContainsItself
@@ -54,8 +54,8 @@ func set(dict map[string]any, key string, value any) (map[string]any, error) {
 // maxCall limits the memory that a single call allocates, in bytes.
 const maxCall = 256 << 20
 
-// bounds estimates the bytes of single calls that can allocate unlimited memory
-// faster than the watchdog measures.
+// bounds estimates the memory, in bytes, of one call of functions that can
+// allocate too fast for the watchdog, which measures the memory of the process.
 var bounds = map[string]func(args []reflect.Value) float64{
 	"repeat":         func(args []reflect.Value) float64 { return number(args[0]) * length(args[1]) },
 	"indent nindent": func(args []reflect.Value) float64 { return number(args[0]) * (1 + count(args[1], "\n")) },
@@ -89,8 +89,8 @@ func length(v reflect.Value) float64 { return float64(v.Len()) }
 
 func count(v reflect.Value, part string) float64 { return float64(strings.Count(v.String(), part)) }
 
-// integers returns the bytes of a list of integers, which is infinite on
-// overflow.
+// integers returns the size in bytes of a list of integers. If they would
+// overflow, it is infinite.
 func integers(from, to, step float64) float64 {
 	if math.Abs(to)+math.Abs(step) > math.MaxInt64/2 {
 		return math.Inf(1)
@@ -98,7 +98,8 @@ func integers(from, to, step float64) float64 {
 	return 8 * math.Abs(to-from) / math.Max(1, math.Abs(step))
 }
 
-// callFirst returns a function with f's type that calls do with the arguments first.
+// callFirst returns a function of f's type that calls do with the arguments,
+// then f.
 func callFirst(f any, do func(args []reflect.Value)) any {
 	call := reflect.ValueOf(f)
 	return reflect.MakeFunc(call.Type(), func(args []reflect.Value) []reflect.Value {
@@ -110,8 +111,8 @@ func callFirst(f any, do func(args []reflect.Value)) any {
 	}).Interface()
 }
 
-// dates replaces the functions of Sprig that use the local time zone. The image
-// of the real function has UTC and the time zone database.
+// dates replaces Sprig's functions that use the local time zone. They use UTC,
+// as in the real function's image, which also has the time zone database.
 var dates = map[string]any{
 	"now":            func() time.Time { return time.Now().UTC() },
 	"toDate":         toDate,

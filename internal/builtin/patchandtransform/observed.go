@@ -40,7 +40,7 @@ func compileDetail(d *spec.ConnectionDetail) detail {
 	return detail{d, patch.ParseOptional(d.FromFieldPath)}
 }
 
-// read returns the detail's value. ok is false if it does not exist.
+// read returns the detail's value, and false if the value does not exist.
 func (d *detail) read(o *observed) ([]byte, bool) {
 	switch d.Type {
 	case spec.FromValue:
@@ -89,8 +89,8 @@ func isReady(checks []check, o *observed) (bool, error) {
 	return true, nil
 }
 
-// errUncheckable is the error of a check that passes validation without a
-// required field, which crashes the real function.
+// errUncheckable is the error for a check without matchCondition, which
+// validation accepts. The real function panics there.
 var errUncheckable = errors.New("matchCondition: Required value: cannot be nil for type MatchCondition")
 
 func (c *check) passes(o *observed) (bool, error) {
@@ -122,7 +122,8 @@ func (c *check) compare(v any) (bool, error) {
 		}
 		return s == *c.MatchString, nil
 	case spec.CheckMatchInteger:
-		// Observed numbers are floats, which the real function rejects.
+		// All observed numbers are floats. The real function accepts
+		// only integers.
 		return false, fmt.Errorf("%s: not a (int64) number", c.at.Text)
 	case spec.CheckMatchTrue, spec.CheckMatchFalse:
 		b, ok := v.(bool)

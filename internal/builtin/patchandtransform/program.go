@@ -74,9 +74,8 @@ func compileAll[S, C any](all []S, compile func(*S) C) []C {
 	return compiled
 }
 
-// compileTemplate replaces references to patch sets by their patches, so that
-// patches have the indexes of results. A template may have at most most
-// patches.
+// compileTemplate compiles a template with at most most patches. References to
+// patch sets are replaced by the patches: indexes in results count these.
 func compileTemplate(t *spec.Template, sets map[string][]patch.Patch, most int) (template, error) {
 	compiled := template{name: t.Name, details: compileAll(t.ConnectionDetails, compileDetail), checks: compileAll(t.ReadinessChecks, compileCheck)}
 	compiled.base, compiled.baseErr = decodeBase(t)

@@ -20,7 +20,7 @@ import (
 // environmentKey is the key of the environment in the context.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
-// A run is the state of one request.
+// A run is the state while one request is processed.
 type run struct {
 	req    *fnv1.RunFunctionRequest
 	rsp    *fnv1.RunFunctionResponse
@@ -28,7 +28,7 @@ type run struct {
 
 	// xr is the observed XR. It is never changed.
 	xr map[string]any
-	// desired and environment are patched, as composed resources are.
+	// desired is the desired XR. Patches change it and the environment.
 	desired, environment patch.Object
 	// details are the connection details of the desired XR.
 	details map[string][]byte
@@ -147,7 +147,8 @@ func (r *run) observe(name string) *observed {
 	return o
 }
 
-// applyObserved applies the observed resource's name, connection details and readiness.
+// applyObserved copies the name and the connection details of the observed
+// resource, and sets the readiness.
 func (r *run) applyObserved(t *template, made *composed, o *observed) error {
 	name, namespace := identity(o.resource)
 	u := unstructured.Unstructured{Object: made.fields}
@@ -223,8 +224,8 @@ func (r *run) sourceAndTarget(p *patch.Patch, target *patch.Object, o *observed)
 	return o.fields(), to
 }
 
-// finish writes the response. The desired state of earlier steps has no
-// connection details.
+// finish writes the response. It drops the connection details of composed
+// resources that earlier steps desire.
 func (r *run) finish(secret map[string]*fnv1.Resource) error {
 	xr, err := sdk.Struct(r.desired.Fields)
 	if err != nil {

@@ -20,8 +20,9 @@ type reference struct {
 	Namespace string `json:"namespace"`
 }
 
-// connectionSecret composes the Secret of the XR's connection details, or nil
-// for XRs before Crossplane v2, or without details.
+// connectionSecret returns the Secret with the XR's connection details, by its
+// name in the desired state. It returns nil if there are no connection details,
+// or if the XR has no spec.crossplane, as before Crossplane v2.
 func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
 	spec, _ := r.xr["spec"].(map[string]any)
 	if _, v2 := spec["crossplane"]; !v2 || len(r.details) == 0 {

@@ -29,8 +29,8 @@ func ConditionStatus(obj *structpb.Struct, conditionType string) string {
 	return result
 }
 
-// isCondition reports whether the known fields have a condition's types. An
-// int64 cannot be the smallest one, whose shortest float text is too small.
+// isCondition reports whether the fields of c have the types of a condition. It
+// rejects the smallest int64, because its shortest float text overflows.
 func isCondition(c map[string]*structpb.Value) bool {
 	for _, key := range []string{"type", "status", "reason", "message"} {
 		if !isA[*structpb.Value_StringValue](c[key]) {

@@ -15,12 +15,12 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Decode decodes a function's input into the struct that into points to, by its
-// json tags. Unknown fields, names with other capitals, and values of other
-// types are errors.
+// Decode decodes a function's input into a struct by its json tags. Unknown
+// fields, field names in another case, and values of the wrong type are errors.
 //
-// The error begins like that of the real functions, whose input types are in Go
-// packages v1beta1. The text after "json: " depends on the library.
+// The beginning of the error is that of the real functions, whose input types
+// are in Go packages called v1beta1. The text after "json: " is that of the
+// JSON library.
 func Decode(input *structpb.Struct, into any) error {
 	raw, err := input.MarshalJSON()
 	if err == nil {
@@ -36,18 +36,18 @@ func Decode(input *structpb.Struct, into any) error {
 	return nil
 }
 
-// most limits the values of a Memo. It is larger than the steps of a pipeline.
+// most is the number of values in a Memo at which it is emptied.
 const most = 256
 
-// A Memo caches a value for each key, for all composite resources of a render.
-// The zero value is empty. It is safe for concurrent use.
+// A Memo caches a value for each key. The composite resources of a render share
+// it. The zero value is empty. A Memo is safe for concurrent use.
 type Memo[K comparable, V any] struct {
 	mu     sync.Mutex
 	values map[K]func() (V, error)
 }
 
-// Get returns the value for key. It calls compute if there is none; concurrent
-// calls for one key wait for the first.
+// Get returns the value for key. If there is none, it calls compute, once even
+// for concurrent calls with the same key.
 func (m *Memo[K, V]) Get(key K, compute func() (V, error)) (V, error) {
 	return m.entry(key, compute)()
 }
@@ -69,8 +69,8 @@ func (m *Memo[K, V]) entry(key K, compute func() (V, error)) func() (V, error) {
 // A Sum is a digest of an input.
 type Sum [sha256.Size]byte
 
-// SumOf returns the sum of an input. Equal inputs have equal sums. It is ten
-// times as fast as a deterministic proto.Marshal.
+// SumOf returns the digest of an input. Equal inputs have equal digests. It is
+// ten times as fast as hashing a deterministic proto.Marshal.
 func SumOf(input *structpb.Struct) Sum {
 	return sha256.Sum256(appendObject(nil, input))
 }

@@ -71,8 +71,9 @@ func toValue(v any) (*structpb.Value, error) {
 // TTL is the default time to live of a response.
 const TTL = 60 * time.Second
 
-// To returns a response to req with its tag, desired state and context, and the
-// default TTL. It shares the messages with req, so a change must replace them.
+// To returns a response to req with the tag, desired state and context of req,
+// and the default TTL. It shares the messages with req: replace them to change
+// the response.
 func To(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	return &fnv1.RunFunctionResponse{
 		Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag(), Ttl: durationpb.New(TTL)},

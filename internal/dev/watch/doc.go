@@ -1,5 +1,5 @@
-// Package watch detects changes of files: a Watcher reports that something may
-// have changed, and a Snapshot is the state of files. Changes are the difference
-// of two Snapshots. It does not matter who made a change, in which order and how
-// often it was reported, and a file that was only touched has not changed.
+// Package watch detects changes of files. A Watcher reports that something may
+// have changed, and a Snapshot records the state of files. The changes are the
+// differences between two Snapshots. A file whose content is the same has not
+// changed, even if it was written.
 package watch

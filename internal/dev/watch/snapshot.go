@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// Targets are the files and folders of a Snapshot. Paths are those of this process.
+// Targets are the files and folders whose state a Snapshot records.
 type Targets struct {
-	// Paths are files, and folders in which the names of YAML and JSON
-	// files are watched. They need not exist.
+	// Paths are files and folders. For a folder, the names of the YAML and
+	// JSON files in it are recorded. A path need not exist.
 	Paths []string
-	// Sources are the sources of functions: folders of Go main packages,
-	// with all files of their modules that are part of the program, and
-	// packages as files or OCI image layouts.
+	// Sources are sources of functions. For the folder of a Go main
+	// package, all files of its module that are part of the program are
+	// recorded. Other sources are package files and OCI image layouts.
 	Sources []string
 	// Folders are folders in which all files are watched, recursively.
 	Folders []string
@@ -30,16 +30,16 @@ type Targets struct {
 
 // A Snapshot is the state of files and folders at one time.
 type Snapshot struct {
-	// files has the stamps of the files of each target, by path.
+	// files has the state of each target's files, by path.
 	files map[target]map[string]stamp
-	// Dirs are the folders to watch: without an event in one of them, another
-	// Snapshot cannot differ.
+	// Dirs are the folders to watch: files can only change with an event in
+	// one of them.
 	Dirs []string
-	// at is the time at which the Snapshot began.
+	// at is the time at which the Snapshot was started.
 	at time.Time
 }
 
-// A target is one of Targets. isSource is true for one of Targets.Sources.
+// A target is one of Targets. isSource is true if it is in Targets.Sources.
 type target struct {
 	name     string
 	isSource bool
@@ -49,20 +49,21 @@ type target struct {
 // Snapshots.
 type Change struct {
 	Path string
-	// Source is the one of Targets.Sources that it belongs to, or "" for one of
-	// Targets.Paths.
+	// Source is the source in Targets.Sources that the path belongs to. It
+	// is "" for other targets.
 	Source string
 }
 
-// A stamp identifies the state of a file. The zero value is that of a missing file.
+// A stamp is the recorded state of a file. The zero value is a file that does
+// not exist.
 type stamp struct {
 	exists   bool
 	folder   bool
 	size     int64
 	modified time.Time
-	// sum is that of a file's content, or of the names in a folder.
+	// sum is the digest of a file's content, or of the names in a folder.
 	sum [sha256.Size]byte
-	// embeds are the patterns that a Go file embeds.
+	// embeds has the patterns of the embed directives in a Go file.
 	embeds []string
 }
 
@@ -72,19 +73,19 @@ func (s stamp) same(o stamp) bool {
 }
 
 const (
-	// hashed is the size up to which the content of a file is compared, and
-	// not only its size and time.
+	// hashed is the maximum size of files that are compared by content.
+	// Larger files are compared by size and time.
 	hashed = 1 << 20
-	// racy is the age from which the modification time of a file is
-	// reliable, because file systems have coarse clocks.
+	// racy is the age from which a modification time is reliable. A younger
+	// file may change again without a new time, because clocks are coarse.
 	racy = 2 * time.Second
 	// most limits the number of files of a source.
 	most = 20_000
 )
 
-// TakeSnapshot returns the state of targets. Files whose size and time are those
-// of the former Snapshot, which may be the zero value, are not read again. Now is
-// the current time.
+// TakeSnapshot returns the state of targets at the time now. A file with the
+// size and time that it has in the former Snapshot is not read again. The
+// former Snapshot may be the zero value.
 func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 	l := snapshotter{former: former, dirs: map[string]bool{}}
 	snapshot := Snapshot{files: map[target]map[string]stamp{}, at: now}
@@ -105,8 +106,8 @@ func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 	return snapshot
 }
 
-// folder returns one stamp for all files of a folder, because it is not known which
-// ones are read.
+// folder returns one stamp for all files in a folder. It is not known which of
+// them are read.
 func (l *snapshotter) folder(folder string) stamp {
 	source := sourceSnapshotter{snapshotter: l, files: map[string]stamp{}}
 	l.around(folder)
@@ -133,9 +134,9 @@ func (l Snapshot) Count() (files, folders int) {
 	return files, len(l.Dirs)
 }
 
-// Since returns the changes since the former Snapshot, sorted by source and path. A
-// target that the former one does not have has changed if it was modified after
-// began.
+// Since returns the changes from the former Snapshot to l, sorted by source and
+// path. The files of a target that is only in l count as changed if they were
+// modified after began.
 func (l Snapshot) Since(former Snapshot, began time.Time) []Change {
 	var changes []Change
 	for t, now := range l.files {
@@ -167,7 +168,7 @@ type snapshotter struct {
 	dirs   map[string]bool
 }
 
-// path records a file, or the names in a folder.
+// path returns the stamp of a file, or of the names in a folder.
 func (l *snapshotter) path(path string) stamp {
 	l.around(path)
 	info, err := os.Stat(path)
@@ -181,8 +182,8 @@ func (l *snapshotter) path(path string) stamp {
 	return l.file(path, info, l.former.files[target{name: path}][path])
 }
 
-// around records the folder of a path, or the nearest one that exists, and the
-// target folder of a link.
+// around adds the folders of a path to Dirs: its folder, or the nearest parent
+// that exists, and the folder of the file to which a link points.
 func (l *snapshotter) around(path string) {
 	dir := filepath.Dir(path)
 	for info, err := os.Stat(dir); (err != nil || !info.IsDir()) && filepath.Dir(dir) != dir; info, err = os.Stat(dir) {
@@ -231,7 +232,7 @@ func (l *snapshotter) file(path string, info fs.FileInfo, former stamp) stamp {
 	return s
 }
 
-// read reads a file up to a limit, because it may have grown.
+// read reads at most hashed+1 bytes of a file, which may have grown.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// source records all files from which a function is built.
+// source returns the stamps of all files from which a function is built.
 func (l *snapshotter) source(path string) map[string]stamp {
 	files := map[string]stamp{}
 	s := sourceSnapshotter{snapshotter: l, files: files, former: l.former.files[target{path, true}]}
@@ -28,7 +28,7 @@ func (l *snapshotter) source(path string) map[string]stamp {
 		l.dirs[path] = true
 		s.add(filepath.Join(path, "index.json"))
 	default:
-		l.around(path) // The whole module may be moved.
+		l.around(path) // This detects that the whole module is moved.
 		root := path
 		if mod := above(path, "go.mod"); mod != "" {
 			root = filepath.Dir(mod)
@@ -66,12 +66,12 @@ func (s *sourceSnapshotter) module(root string, seen map[string]bool) {
 }
 
 // tree records the Go files below a folder and the files that they embed. It
-// skips what the go command skips, and nested modules.
+// skips hidden folders, testdata, vendor, node_modules, and nested modules.
 func (s *sourceSnapshotter) tree(root string) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // A missing or unreadable file is reported by go build.
+			return nil // go build reports missing and unreadable files.
 		case d.IsDir() && path != root && isSkipped(path, d.Name()):
 			return filepath.SkipDir
 		case d.IsDir():
@@ -92,7 +92,7 @@ func isSkipped(path, name string) bool {
 // isSource reports whether the name is that of a Go source file or module file.
 func isSource(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
-		return false // names of editors' temporary files
+		return false // editors use such names for temporary files
 	}
 	switch filepath.Ext(name) {
 	case ".go":
@@ -165,8 +165,8 @@ func above(dir, name string) string {
 	}
 }
 
-// local records a go.mod or go.work file, and returns the local folders that it
-// names.
+// local records a go.mod or go.work file. It returns the local folders that the
+// file refers to by use or replace.
 func (s *sourceSnapshotter) local(path string) []string {
 	text, err := read(path)
 	if path == "" || err != nil {

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// quiet is the time without events before a change is reported: a save
-	// in an editor is several events within milliseconds.
+	// quiet is the time without events after which a change is reported:
+	// when an editor saves, several events occur within milliseconds.
 	quiet = 15 * time.Millisecond
-	// patience is the maximum delay of a change.
+	// patience is the maximum time for which a change is not reported.
 	patience = 200 * time.Millisecond
-	// Interval is the polling interval.
+	// Interval is the time between two reports while the Watcher polls.
 	Interval = 500 * time.Millisecond
 )
 
-// A Watcher reports that something may have changed in folders. Its methods
-// must be called from one goroutine.
+// A Watcher reports that files in the watched folders may have changed. Its
+// methods must be called from one goroutine.
 type Watcher struct {
-	// C receives a value shortly after events, when they pause, or at each
-	// tick of polling.
+	// C receives a value shortly after a change, or at each Interval while
+	// the Watcher polls. Watch may replace C.
 	C <-chan struct{}
 
 	notify *fsnotify.Watcher
@@ -89,7 +89,7 @@ func (w *Watcher) Watch(ctx context.Context, dirs []string) (fresh bool, err err
 	return fresh, nil
 }
 
-// poll switches to polling and returns the reason.
+// poll switches to polling after the error why, and returns why, explained.
 func (w *Watcher) poll(ctx context.Context, why error) error {
 	err := errors.Join(advise(why), w.Close())
 	ctx, w.cancel = context.WithCancel(ctx)
@@ -98,7 +98,7 @@ func (w *Watcher) poll(ctx context.Context, why error) error {
 	return err
 }
 
-// advise names the limit that was reached (inotify(7)).
+// advise adds the name of the exceeded system limit to an error (inotify(7)).
 func advise(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -124,8 +124,8 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// meaningful returns a channel that receives a value after events, except changes of
-// attributes. It is closed with the watcher.
+// meaningful returns a channel that receives a value after each event, except
+// changes of file attributes. It is closed when n is closed.
 func meaningful(n *fsnotify.Watcher) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	go func() {
@@ -150,8 +150,8 @@ func meaningful(n *fsnotify.Watcher) <-chan struct{} {
 	return c
 }
 
-// settle forwards an event after a pause of quiet, or at the latest after
-// patience.
+// settle sends to out once in has received no event for the time quiet, but at
+// the latest patience after the first event.
 func settle(ctx context.Context, in <-chan struct{}, out chan<- struct{}) {
 	var calm, late <-chan time.Time
 	for {
@@ -175,7 +175,7 @@ func settle(ctx context.Context, in <-chan struct{}, out chan<- struct{}) {
 	}
 }
 
-// signal sends a value unless one is pending.
+// signal sends a value to out, unless out has a pending value.
 func signal(out chan<- struct{}) {
 	select {
 	case out <- struct{}{}:

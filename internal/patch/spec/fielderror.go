@@ -60,14 +60,16 @@ func FirstError(path string, n int, check func(i int) error) error {
 	return nil
 }
 
-// SplitTypeError returns the field of an *json.UnmarshalTypeError, without the
-// indexes of lists, and the value of another type: "array" or "number 1.5".
+// SplitTypeError returns the field of a *json.UnmarshalTypeError, without the
+// indexes of lists, and the JSON value that has the wrong type: "array" or
+// "number 1.5".
 func SplitTypeError(err error) (path, value string, ok bool) {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
 		return "", "", false
 	}
-	// The path contains the names of embedded Go structs.
+	// The path also has the names of embedded Go structs, which are not
+	// fields.
 	names := slices.DeleteFunc(strings.Split(t.Field, "."), func(p string) bool { return p != "" && unicode.IsUpper(rune(p[0])) })
 	return strings.Join(names, "."), t.Value, true
 }

@@ -6,15 +6,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Resources is the input.
+// Resources is the input of function-patch-and-transform.
 type Resources struct {
 	// APIVersion, Kind and Metadata are ignored.
 	APIVersion string            `json:"apiVersion,omitempty"`
 	Kind       string            `json:"kind,omitempty"`
 	Metadata   metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// PatchSets are the lists that patches of type PatchSet refer to. The last
-	// one of a name is used.
+	// PatchSets are lists of patches to which patches of type PatchSet
+	// refer. If two have the same name, the last one is used.
 	PatchSets []PatchSet `json:"patchSets,omitempty"`
 	// Environment has patches that run before resources are composed.
 	Environment *Environment `json:"environment,omitempty"`
@@ -35,9 +35,10 @@ type PatchSet struct {
 
 // Environment has the patches of the environment.
 type Environment struct {
-	// FromCompositeFieldPath, CombineFromComposite and ToEnvironmentFieldPath
-	// write to the environment. ToCompositeFieldPath, CombineToComposite and
-	// FromEnvironmentFieldPath write to the XR.
+	// The types FromCompositeFieldPath, CombineFromComposite and
+	// ToEnvironmentFieldPath write to the environment.
+	// ToCompositeFieldPath, CombineToComposite and FromEnvironmentFieldPath
+	// write to the XR.
 	Patches []Patch `json:"patches,omitempty"`
 }
 
@@ -45,8 +46,8 @@ type Environment struct {
 type Template struct {
 	// Name is its key among the composed resources.
 	Name string `json:"name"`
-	// Base is an object with a kind. Default: the resource of this name that an
-	// earlier step or template desires.
+	// Base is an object with a kind. Default: the resource with the name
+	// that an earlier step or template desires.
 	Base json.RawMessage `json:"base,omitempty"`
 	// Patches run in order.
 	Patches []ComposedPatch `json:"patches,omitempty"`
@@ -74,7 +75,7 @@ type ConnectionDetail struct {
 	FromConnectionSecretKey *string `json:"fromConnectionSecretKey,omitempty"`
 	// FromFieldPath is a path in the observed resource.
 	FromFieldPath *string `json:"fromFieldPath,omitempty"`
-	// Value is the value. It may be "".
+	// Value is the value for type FromValue. It may be "".
 	Value *string `json:"value,omitempty"`
 }
 
@@ -91,7 +92,7 @@ const (
 // A ReadinessCheck is a check of the observed resource.
 type ReadinessCheck struct {
 	Type ReadinessCheckType `json:"type"`
-	// FieldPath is required, except for None and MatchCondition.
+	// FieldPath is required for all types except None and MatchCondition.
 	FieldPath      *string         `json:"fieldPath,omitempty"`
 	MatchString    *string         `json:"matchString,omitempty"`
 	MatchInteger   *int64          `json:"matchInteger,omitempty"`

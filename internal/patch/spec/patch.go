@@ -102,7 +102,7 @@ type CombineString struct {
 	Format string `json:"fmt"`
 }
 
-// A Policy is for missing sources and existing targets of patches.
+// A Policy decides about missing sources and existing targets of patches.
 type Policy struct {
 	// FromFieldPath is Optional by default.
 	FromFieldPath *FromPolicy `json:"fromFieldPath,omitempty"`

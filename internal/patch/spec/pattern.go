@@ -7,8 +7,8 @@ import (
 	"regexp/syntax"
 )
 
-// Limits of regular expressions: the length in bytes, the compiled instructions,
-// and the instructions times the bytes of a text.
+// Limits of regular expressions: the length in bytes, the number of compiled
+// instructions, and for a search the instructions times the bytes of the text.
 const (
 	MaxPatternLength = 16 << 10
 	MaxSize          = 10_000
@@ -32,7 +32,8 @@ func CompilePattern(text string) (*Expression, error) {
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		// The text differs from that of package regexp.
+		// This error's text is expected; that of package syntax
+		// differs.
 		_, err := regexp.Compile(text)
 		return nil, err
 	}

@@ -49,8 +49,8 @@ type Match struct {
 	Patterns []Pattern `json:"patterns,omitempty"`
 	// FallbackValue is the result if no pattern matches. Default: null.
 	FallbackValue json.RawMessage `json:"fallbackValue,omitempty"`
-	// FallbackTo is FallbackToInput, which excludes a FallbackValue. Any other
-	// text means FallbackValue.
+	// FallbackTo is FallbackToInput, which excludes a FallbackValue, or any
+	// other text, which selects FallbackValue.
 	FallbackTo string `json:"fallbackTo,omitempty"`
 }
 

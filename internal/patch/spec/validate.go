@@ -6,7 +6,7 @@ import (
 )
 
 // Validate returns the first error in p, with the texts of
-// function-patch-and-transform. It does not support patches of type PatchSet.
+// function-patch-and-transform. p must not be of type PatchSet.
 func (p *Patch) Validate() error {
 	switch t := p.TypeOrDefault(); t {
 	case FromCompositeFieldPath, ToCompositeFieldPath, FromEnvironmentFieldPath, ToEnvironmentFieldPath:
@@ -23,7 +23,8 @@ func (p *Patch) Validate() error {
 	return p.ValidateRest()
 }
 
-// ValidateRest returns the first error in p's transforms and policies.
+// ValidateRest returns the first error in p's transforms and policies, which
+// Validate does not check for all types.
 func (p *Patch) ValidateRest() error {
 	if err := FirstError("transforms", len(p.Transforms), func(i int) error { return p.Transforms[i].validate() }); err != nil {
 		return err

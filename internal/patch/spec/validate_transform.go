@@ -65,8 +65,8 @@ func validateRegexp(path, expr string) error {
 	return nil
 }
 
-// Validate returns the first error in m. The function also validates m when it
-// runs, because not every patch is validated before.
+// Validate returns the first error in m. Compiling m also calls it, because the
+// real function does not validate every patch before it runs.
 func (m *Math) Validate() error {
 	switch m.Type {
 	case "":
@@ -117,8 +117,8 @@ func (s *String) validateRegexp() error {
 	}
 }
 
-// Validate returns the first error in c. The function also validates c when it
-// runs.
+// Validate returns the first error in c. Like Math.Validate, it is also called
+// when the transform is compiled.
 func (c *Convert) Validate() error {
 	if c.Format != nil && !slices.Contains([]ConvertFormat{FormatNone, FormatQuantity, FormatJSON}, *c.Format) {
 		return Invalid("format", *c.Format, "invalid format")

@@ -10,8 +10,8 @@ import (
 
 // A Change is a difference between two definitions of a kind.
 type Change struct {
-	// Version is the version of the changed schema, or empty for a change of the
-	// definition itself.
+	// Version is the version in whose schema the change is. It is empty for
+	// a change outside of the schemas, such as of the scope.
 	Version string `json:"version,omitempty"`
 	// Path is a field such as "spec.ports[*].name", where [*] is any element or
 	// key. It is empty for the object itself.
@@ -25,12 +25,13 @@ type Change struct {
 	Text string `json:"text"`
 }
 
-// maxDepth limits the depth of compared fields. The limit of API servers is lower.
+// maxDepth limits the depth of the fields that are compared. API servers accept
+// only schemas that are less deep.
 const maxDepth = 256
 
 // Compare returns the changes from one definition of a kind to another, in the
-// order of versions, with sorted fields. It compares the schemas of versions that
-// both serve, without descriptions.
+// order of the versions. It compares the schemas of a version if both
+// definitions serve it, and ignores descriptions.
 func Compare(from, to Definition) []Change {
 	c := &comparison{}
 	c.kind(from, to)
@@ -62,7 +63,7 @@ func storageOf(d Definition) string {
 	return "none"
 }
 
-// A comparison collects the changes of a version at a path.
+// A comparison collects changes. in and path are the current version and field.
 type comparison struct {
 	changes []Change
 	in      string
@@ -74,7 +75,7 @@ func (c *comparison) add(rule string, breaking bool, format string, args ...any)
 	c.changes = append(c.changes, Change{c.in, path, rule, breaking, fmt.Sprintf(format, args...)})
 }
 
-// at calls compare with the path of a field.
+// at calls compare with field appended to the path of the reported changes.
 func (c *comparison) at(field string, compare func()) {
 	c.path = append(c.path, field)
 	compare()
@@ -121,8 +122,8 @@ func (c *comparison) version(from, to Version) {
 	}
 }
 
-// schema compares the schemas of a value. A missing schema has no fields, and the
-// API server prunes all that an object has.
+// schema compares the old and the new schema of a value. A missing schema has
+// no fields: the API server prunes all fields of such an object.
 func (c *comparison) schema(from, to object) {
 	if reflect.DeepEqual(from, to) {
 		return
@@ -147,7 +148,7 @@ func (c *comparison) schema(from, to object) {
 	}
 }
 
-// fields compares the properties of an object.
+// fields compares the properties of the old and the new schema of an object.
 func (c *comparison) fields(from, to object) {
 	was, is := from.object("properties"), to.object("properties")
 	for _, name := range slices.Sorted(maps.Keys(was)) {
@@ -171,7 +172,9 @@ func (c *comparison) fields(from, to object) {
 	}
 }
 
-// field compares a property of the first definition.
+// field compares the old schema of a property, was, with the new one: in
+// fields, the new properties, or in another keyword of to, the object's new
+// schema.
 func (c *comparison) field(was, fields, to object, name string) {
 	_, there := fields[name]
 	values := to.object("additionalProperties")

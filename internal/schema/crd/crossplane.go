@@ -1,7 +1,7 @@
 package crd
 
-// composite returns the composite resource of an XRD with a scope. Crossplane's
-// fields are below spec.crossplane, except for LegacyCluster.
+// composite returns the CRD parts of composite resources. Crossplane's fields
+// are below spec.crossplane, or directly below spec for scope LegacyCluster.
 func composite(scope string, xrdSpec object) resource {
 	legacy := scope == legacyCluster
 	r := resource{names: "names", category: "composite", scope: cluster, status: status(legacy)}
@@ -37,7 +37,7 @@ func composite(scope string, xrdSpec object) resource {
 	return r
 }
 
-// claim returns the claim of an XRD.
+// claim returns the CRD parts of an XRD's claims.
 func claim(xrdSpec object) resource {
 	props := selection("")
 	props["compositeDeletePolicy"] = withDefault(str("Background", "Foreground"), xrdSpec.text("defaultCompositeDeletePolicy"))
@@ -54,7 +54,7 @@ func claim(xrdSpec object) resource {
 	}
 }
 
-// selection returns the fields that select a Composition.
+// selection returns the schemas of the spec fields that select a Composition.
 func selection(updatePolicy string) object {
 	ref := func() map[string]any { return objectOf(nil, stringFields("name"), "name") }
 	selector := func() map[string]any {
@@ -67,7 +67,7 @@ func selection(updatePolicy string) object {
 	}
 }
 
-// status returns the fields of the status that Crossplane sets.
+// status returns the schemas of the status fields that Crossplane sets.
 func status(legacy bool) object {
 	moment := func() map[string]any { return map[string]any{"type": "string", "format": "date-time"} }
 	condition := stringFields("message", "reason", "status", "type")

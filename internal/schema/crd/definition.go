@@ -15,25 +15,25 @@ const (
 
 // A Definition is the content of a CRD, XRD or MRD.
 type Definition struct {
-	// Group, Kind and Plural name the kind. Scope is Namespaced, Cluster or
-	// LegacyCluster.
+	// Group, Kind and Plural identify the defined kind. Scope is
+	// Namespaced, Cluster or LegacyCluster.
 	Group  string `json:"group"`
 	Kind   string `json:"kind"`
 	Plural string `json:"plural"`
 	Scope  string `json:"scope"`
-	// Claim is the kind of an XRD's claims, or empty.
+	// Claim is the kind of the claims that an XRD defines, or empty.
 	Claim string `json:"claim,omitempty"`
-	// Versions are in the definition's order.
+	// Versions has the versions in the order of the definition.
 	Versions []Version `json:"versions"`
 
 	claimPlural string
 }
 
-// A Version is a version of a kind.
+// A Version is one version of the defined kind.
 type Version struct {
 	Name string `json:"name"`
-	// Storage is true for the storage version, and for the version of an XRD that
-	// Compositions may refer to.
+	// Storage is true for the storage version of a CRD, and for the version
+	// of an XRD that is referenceable by Compositions.
 	Served     bool `json:"served"`
 	Storage    bool `json:"storage"`
 	Deprecated bool `json:"deprecated,omitempty"`
@@ -42,8 +42,8 @@ type Version struct {
 	raw    object
 }
 
-// An object is a mapping of YAML or JSON. Its methods return the zero value for a
-// field that is missing or has another type.
+// An object is a YAML or JSON object. Its methods return the zero value if a
+// field is missing or has another type.
 type object map[string]any
 
 func (o object) object(key string) object {
@@ -66,7 +66,7 @@ func (o object) is(key string) bool {
 	return b
 }
 
-// Defines reports whether obj is a CRD, XRD or MRD, of any version.
+// Defines reports whether obj is a CRD, XRD or MRD, whatever its API version.
 func Defines(obj map[string]any) bool {
 	group, _, _ := strings.Cut(object(obj).text("apiVersion"), "/")
 	switch object(obj).text("kind") {
@@ -84,8 +84,8 @@ func IsXRD(obj map[string]any) bool {
 	return Defines(obj) && object(obj).text("kind") == compositeResource
 }
 
-// Read reads a CRD, XRD or MRD. It returns an error if the group, the kind or all
-// versions are missing, and does not check the schemas.
+// Read returns the definition in a CRD, XRD or MRD. It returns an error if the
+// group, the kind or all versions are missing. It does not check the schemas.
 func Read(obj map[string]any) (Definition, error) {
 	if !Defines(obj) {
 		return Definition{}, fmt.Errorf("expected a CRD, XRD or MRD, got %s", object(obj).text("kind"))
@@ -108,8 +108,8 @@ func Read(obj map[string]any) (Definition, error) {
 	return d, nil
 }
 
-// scopeOf returns a definition's scope. The default of XRDs is LegacyCluster in v1
-// and Namespaced in v2.
+// scopeOf returns the scope of a definition. If an XRD sets none, the scope is
+// LegacyCluster for API version v1, and Namespaced for v2.
 func scopeOf(obj map[string]any, spec object) string {
 	if scope := spec.text("scope"); scope != "" || !IsXRD(obj) {
 		return scope

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Generate returns the CRDs that Crossplane v2.3 generates from an XRD: the CRD of
-// the composite resources, and of the claims if there are any. Each has the XRD's
-// schemas with Crossplane's own fields.
+// Generate returns the CRDs that Crossplane v2.3 generates from an XRD: one for
+// the composite resources, and one for the claims if the XRD defines claims.
+// Their schemas are those of the XRD with the fields that Crossplane adds.
 func Generate(xrd map[string]any) ([]map[string]any, error) {
 	d, err := Read(xrd)
 	if err != nil {
@@ -29,7 +29,8 @@ func Generate(xrd map[string]any) ([]map[string]any, error) {
 
 // A resource is a kind that Crossplane generates a CRD for.
 type resource struct {
-	// names is the XRD's field with the names. category is added to the categories.
+	// names is the field of the XRD's spec with the names of the kind.
+	// category is added to the categories in it.
 	names, category string
 	scope           string
 	// spec and status are the fields that are added to those of the XRD.
@@ -83,7 +84,7 @@ func merge(a, b object) object {
 	return all
 }
 
-// version returns a version of the CRD.
+// version returns the entry of a generated CRD for a version of the XRD.
 func version(v Version, r resource) object {
 	out := object{
 		"name": v.Name, "served": v.Served, "storage": v.Storage,
@@ -104,12 +105,12 @@ func version(v Version, r resource) object {
 	return out
 }
 
-// maxName limits the names of composite resources and claims, which are values of
-// labels.
+// maxName is the maximum length of the names of composite resources and claims:
+// Crossplane uses the names as label values.
 const maxName = 63
 
-// root returns the schema of an object, with the parts of the XRD's schema that
-// Crossplane copies.
+// root returns the schema of a whole object: Crossplane's fields, and the parts
+// of the XRD's schema that Crossplane copies into the CRD.
 func root(schema object, r resource) object {
 	props := schema.object("properties")
 	name := object{"type": "string", "maxLength": int64(maxName)}
@@ -132,8 +133,9 @@ func root(schema object, r resource) object {
 	return out
 }
 
-// section returns the schema of spec or status: the XRD's properties, overridden by
-// the added ones, and the keywords keep of the XRD's schema.
+// section returns the schema of spec or status. Its properties are those of
+// given, the XRD's schema, and those of added, which take precedence. It also
+// has the keywords of given that keep lists.
 func section(given, added object, keep ...string) map[string]any {
 	out := objectOf(nil, merge(given.object("properties"), added))
 	for _, key := range keep {
@@ -144,7 +146,8 @@ func section(given, added object, keep ...string) map[string]any {
 	return out
 }
 
-// objectOf returns the schema of an object with properties, or of a map of values.
+// objectOf returns the schema of an object with the properties props. If values
+// is not nil, it is the schema of all other fields.
 func objectOf(values map[string]any, props object, required ...string) map[string]any {
 	out := map[string]any{"type": "object"}
 	if values != nil {
@@ -171,7 +174,7 @@ func str(enum ...any) map[string]any {
 	return out
 }
 
-// stringFields returns properties of type string.
+// stringFields returns properties with these names and the type string.
 func stringFields(names ...string) object {
 	out := object{}
 	for _, name := range names {
@@ -187,8 +190,9 @@ func withDefault(schema map[string]any, value string) map[string]any {
 	return schema
 }
 
-// All returns the CRDs of a CRD, XRD or MRD without their status: the CRD itself, the
-// result of Generate, or the CRD that Crossplane generates from an active MRD.
+// All returns the CRDs that an API server would have for obj, without status:
+// obj itself if it is a CRD, the result of Generate for an XRD, or the CRD that
+// Crossplane generates from an active MRD.
 func All(obj map[string]any) ([]map[string]any, error) {
 	d, err := Read(obj)
 	if err != nil {

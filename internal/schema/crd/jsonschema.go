@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// JSONSchema returns the version's schema as a JSON Schema (draft-07) with an id, for
-// editors. It rejects fields that the API server prunes, and has no keywords of
-// Kubernetes.
+// JSONSchema returns the version's schema as a JSON Schema (draft-07) with an
+// id, for editors. It rejects fields that the API server would prune, and
+// contains no x-kubernetes-* keywords.
 func (v Version) JSONSchema(id string) map[string]any {
 	out := jsonSchema(runtime.DeepCopyJSON(v.schema))
 	out["$schema"], out["$id"] = "http://json-schema.org/draft-07/schema#", id
-	// The CRD does not describe all fields of metadata.
+	// The schema in a CRD does not list all fields of metadata.
 	if props := object(out).object("properties"); props != nil {
 		props["apiVersion"], props["kind"] = map[string]any{"type": "string"}, map[string]any{"type": "string"}
 		props["metadata"] = map[string]any{"type": "object"}
@@ -68,7 +68,7 @@ func rejectUnknown(s object) {
 	}
 }
 
-// nullable allows null.
+// nullable makes a schema also allow null.
 func nullable(s object) {
 	switch t := s["type"].(type) {
 	case string:

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// types compares the types of a value. Type number includes integer.
+// types compares the types of two schemas. Type number allows integers.
 func (c *comparison) types(from, to object) {
 	was, is := typeOf(from), typeOf(to)
 	if was != is {
@@ -36,7 +36,7 @@ func typeOf(s object) string {
 	return cmp.Or(s.text("type"), anyType)
 }
 
-// values compares the allowed values and the default.
+// values compares the enums and the defaults of two schemas.
 func (c *comparison) values(from, to object) {
 	was, is := from.list("enum"), to.list("enum")
 	switch {
@@ -68,13 +68,13 @@ func without(a, b []any) []any {
 	return rest
 }
 
-// A bound is a lower or an upper limit.
+// A bound is a keyword that limits a value from below or above.
 type bound struct {
 	key   string
 	lower bool
 }
 
-// bounds compares the limits of numbers, strings, lists and maps.
+// bounds compares the limits in two schemas, such as minimum and maxLength.
 func (c *comparison) bounds(from, to object) {
 	for _, b := range []bound{
 		{"minimum", true},
@@ -110,12 +110,13 @@ func (c *comparison) bound(b bound, was, is any) {
 	}
 	stricter := has && (!had || b.lower == (now > old))
 	if b.lower && !had && now <= 0 && b.key != "minimum" {
-		stricter = false // no limit in effect
+		stricter = false // a lower limit of 0 has no effect
 	}
 	c.add("bound-changed", stricter, "%s is %s, was %s", b.key, jsonOrNone(is), jsonOrNone(was))
 }
 
-// multiple reports whether every multiple of was is one of is.
+// multiple reports whether the keyword is multipleOf and every multiple of was,
+// the old value, is also a multiple of is, the new value.
 func multiple(key string, was, is any) bool {
 	old, had := number(was)
 	now, has := number(is)
@@ -133,8 +134,8 @@ func number(v any) (float64, bool) {
 	}
 }
 
-// composed compares allOf, anyOf, oneOf and not, each on its own. A change that may
-// reject more values is breaking.
+// composed compares the keywords allOf, anyOf, oneOf and not of two schemas
+// independently. A change that may reject more values is breaking.
 func (c *comparison) composed(from, to object) {
 	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
 		was, is := from.list(key), to.list(key)
@@ -158,7 +159,7 @@ func (c *comparison) composed(from, to object) {
 	}
 }
 
-// rules compares the CEL rules without their messages.
+// rules compares the CEL rules of two schemas, without their messages.
 func (c *comparison) rules(from, to object) {
 	was, is := celRules(from), celRules(to)
 	for _, rule := range without(is, was) {
@@ -198,7 +199,7 @@ func listType(s object) string {
 	return t
 }
 
-// unknown compares the handling of unknown fields.
+// unknown compares whether two schemas keep unknown fields.
 func (c *comparison) unknown(from, to object) {
 	if keepsUnknown(from) && !keepsUnknown(to) {
 		open := isAny(to.object("additionalProperties"))
@@ -212,7 +213,7 @@ func (c *comparison) unknown(from, to object) {
 	}
 }
 
-// required compares the required fields without a default.
+// required compares the fields that are required and have no default.
 func (c *comparison) required(from, to object) {
 	was, is := requiredOf(from), requiredOf(to)
 	for _, name := range is {
@@ -246,7 +247,7 @@ func jsonOrNone(v any) string {
 	return compact(v)
 }
 
-// maxText limits the characters of a value in a text.
+// maxText is the maximum number of characters of a value in Change.Text.
 const maxText = 200
 
 // compact returns a value as JSON of at most maxText characters.

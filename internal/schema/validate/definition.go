@@ -16,10 +16,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// A Definition is a CRD, possibly generated from an XRD or MRD, and its origin.
+// A Definition is a CRD and the place that it was read from. The CRD may be
+// generated from an XRD or MRD.
 type Definition struct {
 	Object map[string]any
-	// Path is a file or a package. Line is 0 if it is unknown.
+	// Path is the file or package of the CRD. Line is 0 if it is unknown.
 	Path string
 	Line int
 }
@@ -47,12 +48,12 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 	return d.def, d.faults
 }
 
-// invalid returns err as the fault of a field.
+// invalid returns err as a fault of the field at the path first, more.
 func invalid(err error, first string, more ...string) []schema.Fault {
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath(first, more...), field.OmitValueType{}, err.Error()))}
 }
 
-// result returns the faults of the definition itself.
+// result returns the result that reports the faults of the definition itself.
 func (d *definition) result() Result {
 	u := unstructured.Unstructured{Object: d.Object}
 	return Result{
@@ -64,8 +65,8 @@ func (d *definition) result() Result {
 // reported has the invalid definitions whose faults were reported.
 type reported map[*definition]bool
 
-// with returns r, preceded by the faults of its definition when r is the first
-// result with that definition.
+// with returns r. If r is the first result for a kind with an invalid
+// definition, the result of the definition precedes it.
 func (t reported) with(r Result) []Result {
 	if r.broken == nil || t[r.broken] {
 		return []Result{r}
@@ -81,7 +82,7 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	if err != nil {
 		return invalid(err, "spec")
 	}
-	// The claims of an XRD have the same schema as its XRs.
+	// all[0] is the CRD of the XRs. That of the claims has the same schema.
 	def, err := schema.New(all[0])
 	if err != nil {
 		return invalid(err, "spec", "versions")
@@ -90,7 +91,7 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	if obj["kind"] == "CustomResourceDefinition" {
 		return found
 	}
-	// The Go types of XRDs and MRDs do not decode the schemas.
+	// The Go types of XRDs and MRDs contain the schemas as raw JSON.
 	versions, _, _ := unstructured.NestedSlice(obj, "spec", "versions")
 	for i, v := range versions {
 		version, _ := v.(map[string]any)
@@ -100,8 +101,8 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	return found
 }
 
-// unknownKeywords returns the fields of a schema, and of those below it, that have
-// no meaning in OpenAPI.
+// unknownKeywords returns the errors of strictly decoding a schema and the
+// schemas in it, such as unknown keywords.
 func unknownKeywords(at *field.Path, s map[string]any) []schema.Fault {
 	own := maps.Clone(s)
 	var found []schema.Fault

@@ -9,10 +9,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// Old has the objects to replace, by identity.
+// Old has the existing objects that validated objects replace, by identity.
 type Old map[identity]map[string]any
 
-// An identity is unique to an object.
+// An identity is the version, kind, namespace and name of an object.
 type identity struct {
 	kschema.GroupVersionKind
 	namespace, name string
@@ -23,7 +23,7 @@ func identify(obj map[string]any, gvk kschema.GroupVersionKind) identity {
 	return identity{gvk, u.GetNamespace(), u.GetName()}
 }
 
-// ReadOld returns the objects of documents and of the lists among them. A document
+// ReadOld returns the objects in docs, including the items of lists. A document
 // that is not an object is an error.
 func ReadOld(docs iter.Seq2[manifest.Document, error]) (Old, error) {
 	all := Old{}

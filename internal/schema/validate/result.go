@@ -22,13 +22,15 @@ const (
 	NoSchema Status = "no schema"
 )
 
-// A Result is the outcome for an object, or for a document that is not an object.
+// A Result is the outcome of validating an object. A document that is not an
+// object also has a Result.
 type Result struct {
-	// Path and Line are its position. Line is 0 if it is unknown.
+	// Path and Line are the position of the object. Line is 0 if it is
+	// unknown.
 	Path string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
-	// Name is the name of the object, its generateName, or the name of the composed
-	// resource in the pipeline.
+	// Name is the object's name or generateName. A rendered resource that
+	// has neither is identified by its name in the Composition.
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
 	Namespace  string  `json:"namespace,omitempty"`
@@ -36,27 +38,28 @@ type Result struct {
 	Status     Status  `json:"status"`
 	Faults     []Fault `json:"faults,omitempty"`
 
-	// broken is the definition of the kind if it is invalid.
+	// broken is the invalid definition of the object's kind, or nil.
 	broken *definition
 }
 
 // A Fault is an error in an object.
 type Fault struct {
-	// Field is a path such as "spec.sizes[0].unit", or empty for the whole object.
-	// Line is its line in the file, or 0.
+	// Field is the path of the field, such as "spec.sizes[0].unit", or
+	// empty for the whole object. Line is the line of the field, or 0 if it
+	// is unknown.
 	Field string `json:"field,omitempty"`
 	Line  int    `json:"line,omitempty"`
-	// Text is the API server's message with the field.
+	// Text is the API server's message, which includes the field.
 	Text string `json:"text"`
 	// Nearest is an existing field that is similar to an unknown one, or empty.
 	Nearest string `json:"nearest,omitempty"`
-	// Warning is true if the object is valid despite the fault.
+	// Warning is true if the fault does not make the object invalid.
 	Warning bool `json:"warning,omitempty"`
 
 	last bool // sorted after all others
 }
 
-// String returns the text on one line, with the similar field.
+// String returns Text on one line, with a suggestion if Nearest is set.
 func (f Fault) String() string {
 	text := strings.Join(strings.Fields(f.Text), " ")
 	if f.Nearest != "" {
@@ -77,7 +80,7 @@ func byLine(a, b Fault) int {
 	}
 }
 
-// Counts has the number of results by status.
+// Counts has the number of validated objects with each status.
 type Counts struct {
 	Total    int `json:"total"`
 	Valid    int `json:"valid"`
@@ -85,7 +88,7 @@ type Counts struct {
 	NoSchema int `json:"noSchema"`
 }
 
-// Add counts a result.
+// Add adds a result to the counts.
 func (c *Counts) Add(r Result) {
 	c.Total++
 	switch r.Status {
@@ -110,7 +113,7 @@ func Unreadable(doc manifest.Document, err error) Result {
 	return r
 }
 
-// faults converts the faults of the object at a place.
+// faults adds line numbers to the faults of the object at a place.
 func faults(at place, all []schema.Fault) []Fault {
 	out := make([]Fault, len(all))
 	for i, f := range all {
@@ -122,12 +125,13 @@ func faults(at place, all []schema.Fault) []Fault {
 // A place is the position of an object. The zero value is an unknown position.
 type place struct {
 	doc manifest.Document
-	// field is the path of the object in the document, or empty for a whole document.
+	// field is the path of the object in the document, such as "items[0]".
+	// It is empty if the object is the whole document.
 	field string
 	lines func() manifest.Lines
 }
 
-// line returns the line of a field of the object, or 0 if it is unknown.
+// line returns the line of a field in the object, or 0 if it is unknown.
 func (p place) line(field string) int {
 	if p.lines == nil {
 		return p.doc.Line
@@ -138,8 +142,8 @@ func (p place) line(field string) int {
 	return p.lines().Of(strings.Trim(p.field+"."+field, "."))
 }
 
-// decode returns the object of a document, and whether a key occurs twice as the
-// error duplicate.
+// decode returns the object in a document. If the document has a duplicate key,
+// the error for it is duplicate, and the object is returned nevertheless.
 func decode(doc manifest.Document) (obj map[string]any, duplicate, err error) {
 	data, duplicate := doc.StrictJSON()
 	if duplicate == nil && json.Unmarshal(data, &obj) == nil && obj != nil {
@@ -149,7 +153,8 @@ func decode(doc manifest.Document) (obj map[string]any, duplicate, err error) {
 	return obj, duplicate, err
 }
 
-// plain returns an object with the types of decoded JSON, whole numbers as int64.
+// plain returns a copy of an object with the types of decoded JSON, and whole
+// numbers as int64.
 func plain(obj map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {

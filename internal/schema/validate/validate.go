@@ -28,16 +28,17 @@ type Options struct {
 	// Namespace is the default namespace of namespaced objects, as in kubectl. If
 	// it is empty, an object without a namespace is invalid.
 	Namespace string
-	// Old has the objects that are replaced. Others are created.
+	// Old has the objects that updates replace. Other objects are created.
 	Old Old
-	// Composition checks Compositions, in addition to the types of their fields.
-	// It may be nil.
+	// Composition, if not nil, checks Compositions, in addition to the
+	// validation by their Go type.
 	Composition CompositionCheck
 }
 
-// A CompositionCheck returns the faults of a Composition, including those of its
-// patches by the definitions that known returns. A fault whose Line is 0 gets the
-// line of its Field. isLegacy is true if the Composition has fields that v2 removed.
+// A CompositionCheck returns the faults of the Composition obj in doc. known
+// returns the definition of a kind, or nil, by which the check validates
+// patches. A fault whose Line is 0 gets the line of its Field. isLegacy is true
+// if the Composition has fields that Crossplane v2 removed.
 type CompositionCheck func(doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (faults []Fault, isLegacy bool)
 
 // A Validator validates objects. It is safe for concurrent use.
@@ -60,8 +61,8 @@ func New(all []Definition, o Options) *Validator {
 	return v
 }
 
-// In returns a Validator with another default namespace, and the same definitions
-// and old objects.
+// In returns a Validator with the same definitions and old objects, but another
+// default namespace.
 func (v *Validator) In(namespace string) *Validator {
 	other := *v
 	other.Namespace = namespace
@@ -74,10 +75,11 @@ func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
 	return ok && d.cluster
 }
 
-// Documents validates the objects of documents in parallel, and calls each with the
-// results in the order of the documents. Each item of a list (kind: List) has
-// its own result. The result of an invalid definition precedes that of the
-// first object of its kind. Errors are those of each, and the end of ctx.
+// Documents validates the objects of documents in parallel, and calls each with
+// the results in the order of the documents. Each item of a list (kind: List)
+// has its own result. The result of an invalid definition precedes the result
+// of the first object of that kind. Documents returns the first error of each,
+// or the cause if ctx is done.
 func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Document, error], each func(Result) error) error {
 	told := reported{}
 	err := proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), read(docs), func(ctx context.Context, _ int, in input) []Result {
@@ -101,7 +103,7 @@ func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Docum
 	return err
 }
 
-// An input is a document, or the error of reading it.
+// An input is a document, or the error that occurred when it was read.
 type input struct {
 	doc manifest.Document
 	err error
@@ -117,8 +119,8 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 	}
 }
 
-// Objects validates objects without a file, such as rendered ones. Their numbers may
-// have any type.
+// Objects validates objects that were not read from a file, such as rendered
+// ones. Numbers in them may have any Go type.
 func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Result {
 	told := reported{}
 	var all []Result
@@ -153,10 +155,11 @@ func (v *Validator) document(ctx context.Context, doc manifest.Document) []Resul
 	return all
 }
 
-// engineGroup is the group of the results and contexts that a render prints.
+// engineGroup is the API group of the results and contexts in rendered output.
 const engineGroup = "render.crossplane.io"
 
-// object validates an object. It returns false for the results of a render.
+// object validates the object at a place. The bool is false for an object of
+// engineGroup, which is not validated and has no result.
 func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (Result, bool) {
 	u := unstructured.Unstructured{Object: obj}
 	r := Result{
@@ -186,7 +189,8 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	return r, true
 }
 
-// composition checks a Composition.
+// composition checks a Composition by v.Composition. The bool is true if the
+// Composition has fields that Crossplane v2 removed.
 func (v *Validator) composition(ctx context.Context, at place, obj map[string]any) ([]Fault, bool) {
 	doc := at.doc
 	if at.field != "" || doc.Text == nil {
@@ -212,8 +216,8 @@ func (v *Validator) composition(ctx context.Context, at place, obj map[string]an
 	return found, isLegacy
 }
 
-// validate returns the faults of an object, or the definition of its kind if that
-// is invalid.
+// validate returns the status and the faults of an object. If the definition of
+// its kind is invalid, it returns that definition instead.
 func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschema.GroupVersionKind, isLegacy bool) (Status, []schema.Fault, *definition) {
 	if gvk.Version == "" || gvk.Kind == "" {
 		return Valid, untyped(gvk), nil
@@ -252,7 +256,8 @@ func (v *Validator) custom(ctx context.Context, def *schema.Definition, obj map[
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath("apiVersion"), gvk.GroupVersion().String(), fmt.Sprintf("no matches for kind %q: %v", gvk.Kind, err)))}
 }
 
-// placed returns a namespaced obj without a namespace in the default namespace.
+// placed returns obj, or a copy with the default namespace if obj is of a
+// namespaced kind and has no namespace.
 func (v *Validator) placed(obj map[string]any, namespaced bool) map[string]any {
 	meta, _ := obj["metadata"].(map[string]any)
 	invalid := meta == nil && obj["metadata"] != nil
@@ -268,7 +273,7 @@ func (v *Validator) placed(obj map[string]any, namespaced bool) map[string]any {
 	return obj
 }
 
-// untyped returns the faults of an object without a version or kind.
+// untyped returns the faults of an object whose apiVersion or kind is missing.
 func untyped(gvk kschema.GroupVersionKind) []schema.Fault {
 	var found []schema.Fault
 	for _, f := range [][2]string{{"apiVersion", gvk.Version}, {"kind", gvk.Kind}} {

@@ -15,16 +15,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// A Failure is an unmet expectation.
+// A Failure is an expectation of a test case that the output does not meet.
 type Failure struct {
-	// Path is the path of the expectation in its case: keys, and indices as "[0]".
+	// Path is the path of the expectation in the case: keys, and indexes as
+	// "[0]".
 	Path []string
-	// Resource is the name of the composed resource in the Composition, "" for the
-	// composite resource. Field is a field of it, or "".
+	// Resource is the name of the composed resource that failed, or "" for
+	// the composite resource. Field is the path of the field in it, or "".
 	Resource, Field string
 	// Step is the pipeline step that set the field, or "".
 	Step string
-	// Text is the message, with resource, field and step.
+	// Text is the message. It names the resource, the field and the step.
 	Text string
 	// Diffs are the differences from a golden file.
 	Diffs []report.DocDiff
@@ -34,21 +35,22 @@ type Failure struct {
 
 // A Checker has the state that the checks of all cases share.
 type Checker struct {
-	// Expressions compiles the expressions of cases.
+	// Expressions compiles the CEL expressions of cases.
 	Expressions *Env
 	// Goldens reads and updates golden files.
 	Goldens Goldens
-	// Validate validates objects, and the Composition of the case, by the schemas
-	// that the case names. It skips the kinds in ignore.
+	// Validate validates objects and the Composition of the case by the
+	// schemas that the case names. It does not validate objects of the
+	// kinds in ignore.
 	Validate func(ctx context.Context, schemas []spec.Source, objects []map[string]any, ignore []string) ([]Fault, error)
 }
 
-// A Fault is a violation of a schema.
+// A Fault is an error in an object that Validate found.
 type Fault struct {
-	// Object is the index of the object, or OfComposition.
+	// Object is the index of the validated object, or OfComposition.
 	Object int
-	// Field is the path of the field. Text is the message, with the name of the
-	// field and, for a Composition, its position.
+	// Field is the path of the field. Text is the message. It names the
+	// field and, for a Composition, the position.
 	Field, Text string
 }
 
@@ -64,8 +66,8 @@ type run struct {
 	failures []Failure
 }
 
-// Check returns all expectations of a case that a subject does not meet. It updates
-// golden files.
+// Check returns a Failure for each expectation of a case that the output s does
+// not meet. It updates golden files if this is enabled.
 func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Failure {
 	s.index()
 	r := run{Checker: c, ctx: ctx, form: form, subject: s}
@@ -125,7 +127,7 @@ func (r *run) resource(name string, e spec.Resource) {
 	}
 }
 
-// setBy returns the end of a message that names a step, or "".
+// setBy returns " (set by step NAME)", or "" without a step.
 func setBy(step string) string {
 	if step == "" {
 		return ""
@@ -152,8 +154,8 @@ func (r *run) evaluate(expr string, self any, prefix string, path []string) {
 type Goldens interface {
 	// Read returns the documents of a file. A missing file is fs.ErrNotExist.
 	Read(path string) ([]map[string]any, error)
-	// Update writes documents to a file if golden files are updated, and reports
-	// whether it did.
+	// Update writes docs to a golden file, if golden files are updated in
+	// this run. It reports whether it wrote the file.
 	Update(path string, docs []map[string]any) (bool, error)
 }
 
@@ -198,7 +200,7 @@ func (r *run) compare(path []string, file string, got []map[string]any) {
 	}
 }
 
-// blamed adds to differences the steps that set the fields.
+// blamed sets in each difference the step that set the field.
 func (r *run) blamed(diffs []report.DocDiff) []report.DocDiff {
 	for i, d := range diffs {
 		if d.Resource == "" && d.Kind != fieldpath.Text(r.subject.XR, "kind") {

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// CostLimit is the maximum cost of an evaluation in CEL's units: the limit of
-	// Kubernetes for a rule of a CRD.
+	// CostLimit is the maximum cost of one evaluation in CEL's units. It is
+	// the limit of Kubernetes for a rule in a CRD.
 	CostLimit = 1_000_000
 	// checkInterval is the number of loop iterations between checks of the context.
 	checkInterval = 1000
 )
 
-// Variables are the variables of expressions.
+// Variables are the names of the variables that expressions can use.
 var Variables = []string{"self", "xr", "resources", "results", "context"}
 
-// An Env compiles expressions, each once. It is safe for concurrent use. The zero
-// value is ready to use.
+// An Env compiles each CEL expression once. It is safe for concurrent use. The
+// zero value is ready to use.
 type Env struct {
 	env      proc.Memo[struct{}, *cel.Env]
 	programs proc.Memo[string, cel.Program]
@@ -96,8 +96,8 @@ func (e *Env) program(expression string) (cel.Program, error) {
 	return program, nil
 }
 
-// firstLine returns the first line of CEL's error, with the column instead of its
-// "ERROR: <input>:1:5: ".
+// firstLine returns the first line of an error of CEL. It replaces the prefix
+// "ERROR: <input>:1:5: " by the column at the end.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	rest, ok := strings.CutPrefix(line, "ERROR: <input>:")
@@ -109,7 +109,7 @@ func firstLine(text string) string {
 	return fmt.Sprintf("%s at column %s", message, column)
 }
 
-// Plain returns a copy of a value with int64 for numbers without a fraction.
+// Plain returns a copy of a value in which whole numbers are int64.
 func Plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -19,10 +19,10 @@ const width = 200
 
 func show(v any) string { return report.Text(v, width) }
 
-// fieldsOf is an object and its name in failures.
+// fieldsOf is an object whose fields are checked, and how messages name it.
 type fieldsOf struct {
-	// what describes the object. resource is its name in the Composition,
-	// or "" for the composite resource.
+	// what names the object in messages. resource is its name in the
+	// Composition, or "" for the composite resource.
 	what, resource string
 	object         map[string]any
 	path           []string

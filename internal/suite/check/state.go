@@ -13,7 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// only checks that there are no other resources than those of a list, if it is not nil.
+// only adds a failure for each composed resource that is not in names. It does
+// nothing if names is nil.
 func (r *run) only(names []string) {
 	if names == nil {
 		return
@@ -98,7 +99,7 @@ func matches(w spec.Result, got Reported) (bool, error) {
 	return Match(w.Reason, got.Reason)
 }
 
-// describeWanted describes an expected result.
+// describeWanted describes an expected function result in a message.
 func describeWanted(w spec.Result) string {
 	var words []string
 	add := func(format, v string) {
@@ -135,7 +136,7 @@ func (r *run) reported() string {
 	return "; there are: " + strings.Join(all, "; ")
 }
 
-// Match reports whether a text is as expected. Nil matches any text.
+// Match reports whether got meets want. Any text meets a nil want.
 func Match(want *spec.Text, got string) (bool, error) {
 	if want == nil {
 		return true, nil
@@ -152,7 +153,7 @@ func Match(want *spec.Text, got string) (bool, error) {
 	return (want.Contains == nil || strings.Contains(got, *want.Contains)) && (want.Equals == nil || *want.Equals == got), nil
 }
 
-// Words describes an expected text: "contains …".
+// Words describes an expectation in a message, such as "contains ...".
 func Words(want *spec.Text) string {
 	if want == nil {
 		return ""
@@ -284,8 +285,8 @@ func (r *run) passes(want *int) {
 	}
 }
 
-// valid checks objects against the schemas of the case. If invalid objects are
-// expected, faults of the Composition are ignored.
+// valid validates the output by the schemas of the case. If want expects an
+// invalid object, errors in the Composition do not count.
 func (r *run) valid(want spec.Valid) {
 	if want.All == nil {
 		return

@@ -13,22 +13,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
-// A Subject is the output of a render.
+// A Subject is the output of a render, which is checked.
 type Subject struct {
-	// Document is the composite resource as `xfn render` prints it. XR has all of its
-	// fields. Composed are the composed resources.
+	// Document is the composite resource as xfn render prints it, XR the
+	// composite resource with all of its fields. Composed has the composed
+	// resources.
 	Document, XR map[string]any
 	Composed     []map[string]any
-	// Results are the results of functions.
+	// Results has the results that functions returned.
 	Results []Reported
 	// Ready has the composed resources, by name, that functions reported as ready.
 	Ready map[string]bool
-	// Context is the context after the last function. Connection has the connection
-	// details.
+	// Context is the context that the last function returned. Connection
+	// has the connection details of the composite resource.
 	Context, Connection map[string]any
-	// Passes is the number of passes. Settled is true if the last one changed
-	// nothing. ReadySince is the first pass from which the composite resource was
-	// ready, or 0.
+	// Passes is the number of passes of the render. Settled is true if the
+	// last pass changed nothing. ReadySince is the first pass from which on
+	// the composite resource was ready, or 0.
 	Passes, ReadySince int
 	Settled            bool
 	// Trace returns the trace of the render. It is called at most once.
@@ -40,7 +41,7 @@ type Subject struct {
 	names   []string
 }
 
-// Reported is a result of a function.
+// Reported is a result that the function of a pipeline step returned.
 type Reported struct {
 	Step string
 	report.Result
@@ -63,7 +64,7 @@ func (s *Subject) index() {
 	s.values = sync.OnceValue(s.plain)
 }
 
-// plain returns the variables of expressions.
+// plain returns the values of the variables of expressions.
 func (s *Subject) plain() map[string]any {
 	resources := make(map[string]any, len(s.byName))
 	for name, obj := range s.byName {
@@ -80,8 +81,8 @@ func kindAndName(obj map[string]any) string {
 	return fieldpath.Text(obj, "kind") + "/" + fieldpath.Text(obj, "metadata", "name")
 }
 
-// find returns the composed resource with a name in the Composition, with a Kind/name,
-// or the only one of a kind.
+// find returns the composed resource that name identifies: by its name in the
+// Composition, as Kind/name, or by its kind if only one resource has the kind.
 func (s *Subject) find(name string) (map[string]any, error) {
 	if obj, ok := s.byName[name]; ok {
 		return obj, nil
@@ -133,7 +134,7 @@ func namesOf(objs []map[string]any) []string {
 	return names
 }
 
-// list joins names, at most the first twelve.
+// list joins the sorted names. Of more than twelve, it omits the rest.
 func list(names []string) string {
 	const most = 12
 	names = slices.Sorted(slices.Values(names))
@@ -159,7 +160,7 @@ func (s *Subject) step(resource, path string) string {
 	return around.Step
 }
 
-// beginsWith reports whether a path is another one or below it.
+// beginsWith reports whether path is parent or the path of a field in it.
 func beginsWith(path, parent string) bool {
 	rest, ok := strings.CutPrefix(path, parent)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -12,7 +12,7 @@ type Document struct {
 	Failed  int    `json:"failed"`
 	Skipped int    `json:"skipped"`
 	Cases   []Case `json:"cases"`
-	// Spell names the options of hints.
+	// Spell returns the syntax of the options in hints.
 	Spell hint.Speller `json:"-"`
 }
 
@@ -62,9 +62,9 @@ func (d *Document) Add(o suite.Outcome) {
 	d.Cases = append(d.Cases, c)
 }
 
-// JUnit collects outcomes as JUnit suites, one for each file.
+// JUnit collects outcomes as JUnit suites, one for each test suite.
 type JUnit struct {
-	// Spell names the options of hints.
+	// Spell returns the syntax of the options in hints.
 	Spell hint.Speller
 
 	suites []report.JUnitSuite
@@ -101,8 +101,8 @@ func (j *JUnit) Add(o suite.Outcome) error {
 // Suites returns the suites of the outcomes that were added.
 func (j *JUnit) Suites() []report.JUnitSuite { return j.suites }
 
-// failure returns a JUnit failure: the first failure in one line, and all in
-// the text.
+// failure returns a JUnit failure. Its message is the first failure of the
+// case, and its text has all failures.
 func failure(o suite.Outcome, spell hint.Speller) (*report.JUnitFailure, error) {
 	text, err := Failures(o, spell)
 	message := ""

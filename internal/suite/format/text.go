@@ -12,15 +12,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// A Text writes outcomes as text: the failures of each case, a line for each suite, and
-// a line for all.
+// A Text writes outcomes as text: the failures of each case, a summary line for
+// each suite, and one for the whole run.
 type Text struct {
 	// W is the destination.
 	W io.Writer
 	// Color adds colors. Verbose prints cases that pass or are skipped, and Quiet
 	// omits suites that pass.
 	Color, Verbose, Quiet bool
-	// Spell names the options of hints.
+	// Spell returns the syntax of the options in hints.
 	Spell hint.Speller
 
 	suite string
@@ -94,11 +94,10 @@ func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 	return nil
 }
 
-// columns is the maximum width of lines, unless a word is longer.
+// columns is the maximum width of lines that have more than one word.
 const columns = 80
 
-// message writes a wrapped text below a case. Lines after the first are indented
-// further.
+// message writes a text below the line of its case, wrapped and indented.
 func (t *Text) message(b *bytes.Buffer, text string) {
 	left := "    "
 	for paragraph := range strings.SplitSeq(text, "\n") {
@@ -129,8 +128,8 @@ func indent(b *bytes.Buffer, text string) {
 	}
 }
 
-// line writes a line. It escapes control characters of external texts, and "::" at the
-// start, which begins a command of GitHub Actions.
+// line writes a line. It escapes control characters, and "::" at the start,
+// which GitHub Actions would interpret as a command.
 func (t *Text) line(b *bytes.Buffer, color report.Color, text string) {
 	text = report.Printable(text)
 	if trimmed := strings.TrimLeft(text, " "); strings.HasPrefix(trimmed, "::") {
@@ -183,7 +182,8 @@ func (t tally) counts() string {
 	return "(" + strings.Join(append(parts, seconds(t.took)), ", ") + ")"
 }
 
-// End writes the lines of the last suite and of all. Took is the duration of the run.
+// End writes the summary lines of the last suite and of the run, whose duration
+// is took.
 func (t *Text) End(took time.Duration) error {
 	if err := t.endSuite(); err != nil {
 		return err

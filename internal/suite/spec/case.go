@@ -12,7 +12,7 @@ import (
 
 // A Case is a case of a suite, or one row of its table.
 type Case struct {
-	// Name is unique in its suite, unless Spec returns an error.
+	// Name is unique in the suite. If it is not, Spec returns an error.
 	Name string
 
 	suite  *Suite
@@ -26,12 +26,12 @@ type Case struct {
 	renamed map[string]string
 }
 
-// mergeable are the fields that are merged with the defaults.
+// mergeable are the fields that are merged with the defaults, not replaced.
 var mergeable = []string{"context", "contextFiles", "mocks", "expect"}
 
-// Spec returns the case merged with the defaults, with the variables of its row
-// replaced. The error joins all errors, each a *manifest.Error. Spec records
-// replaced keys for Position: concurrent callers need copies of the case.
+// Spec returns the content of the case, merged with the defaults and with the
+// variables of its table row replaced. Its error joins all errors, each a
+// *manifest.Error. It changes the case: concurrent callers need copies.
 func (c *Case) Spec() (CaseSpec, error) {
 	if c.err != nil {
 		return CaseSpec{}, c.err
@@ -51,8 +51,8 @@ func (c *Case) Spec() (CaseSpec, error) {
 	return f, errors.Join(errs...)
 }
 
-// DefaultXR returns the composite resource of the suite's defaults, with the
-// variables of the case's row replaced.
+// DefaultXR returns the composite resource in the suite's defaults, with the
+// variables of the case's row replaced, and whether the defaults have one.
 func (c *Case) DefaultXR() (XR, bool, error) {
 	raw, ok := c.suite.defaults["xr"]
 	if !ok {
@@ -87,15 +87,15 @@ func merged(defaults, own map[string]any) map[string]any {
 	return all
 }
 
-// expectsFailure reports whether the render is expected to fail. The expectations of the
-// defaults do not apply then.
+// expectsFailure reports whether expect says that the render must fail. The
+// defaults of expect do not apply to such a case.
 func expectsFailure(expect any) bool {
 	m, _ := expect.(map[string]any)
 	return m["fatal"] != nil || m["error"] != nil
 }
 
-// mergeValues returns value merged with other: objects merge, null removes a key, and
-// any other value replaces.
+// mergeValues returns value with other merged into it. Objects are merged, a
+// null in other removes the key, and any other value in other replaces.
 func mergeValues(value, other any) any {
 	to, ok := value.(map[string]any)
 	with, isObject := other.(map[string]any)
@@ -135,16 +135,16 @@ func MergePatch(value, patch any) any {
 // Line returns the line on which the case begins.
 func (c *Case) Line() int { return c.suite.lines().Of(c.at(nil)) }
 
-// Position returns the line of a field of the case, or of the defaults if only
-// they have it. The path has keys, and indices as "[0]".
+// Position returns the line of a field of the case, which may be inherited from
+// the defaults. The path consists of keys, and indexes in the form "[0]".
 func (c *Case) Position(path ...string) int { return c.suite.lines().Of(c.at(path)) }
 
 func (c *Case) errorAt(path []string, err error) error {
 	return &manifest.Error{Path: c.suite.Document.Path, Line: c.Position(path...), Err: err}
 }
 
-// at returns the path in the document for a path in the case. It chooses the
-// case or the defaults, whichever has more segments of the path.
+// at returns the path in the document of a path in the case. It is a path in
+// the case or in the defaults, whichever contains more of the path.
 func (c *Case) at(path []string) string {
 	path = c.original(path)
 	own := "cases[" + strconv.Itoa(c.index) + "]"
@@ -155,7 +155,7 @@ func (c *Case) at(path []string) string {
 	return manifest.JoinPath(append([]string{own}, path...))
 }
 
-// original replaces keys by those in the file.
+// original returns path with the keys as in the file, before replacement.
 func (c *Case) original(path []string) []string {
 	out := slices.Clone(path)
 	for i := range path {

@@ -1,3 +1,4 @@
-// Package spec defines the file format of suites: the fields, how cases inherit
-// from defaults, how tables expand to cases, and the position of each field.
+// Package spec defines the file format of test suites: their fields, how cases
+// inherit from the defaults, how tables become cases, and on which line each
+// field is.
 package spec

@@ -59,7 +59,7 @@ type CaseSpec struct {
 	Expect Expect `json:"expect" doc:"The expected output. If empty, the render must succeed."`
 }
 
-// A Source is a file, or an object in its place.
+// A Source is a file, or an object that is written in the suite instead.
 type Source struct {
 	File   string         `short:"" doc:"Path of a file."`
 	Object map[string]any `whole:"" doc:"The object itself."`
@@ -100,8 +100,8 @@ func (d *Duration) UnmarshalText(text []byte) (err error) {
 // Status is the status of a condition.
 type Status string
 
-// UnmarshalText accepts True, False and Unknown. YAML may have read them as
-// booleans.
+// UnmarshalText accepts True, False and Unknown in any case, because YAML may
+// have read True as the boolean true.
 func (s *Status) UnmarshalText(text []byte) error {
 	for _, known := range []Status{"True", "False", "Unknown"} {
 		if strings.EqualFold(string(text), string(known)) {
@@ -117,7 +117,7 @@ func (Status) JSONSchema() map[string]any {
 	return map[string]any{"enum": []any{"True", "False", "Unknown", true, false}}
 }
 
-// RenderProfile returns the profile of the case.
+// RenderProfile returns the profile that the case selects by version or name.
 func (f CaseSpec) RenderProfile() (render.Profile, error) {
 	if f.Crossplane == "" {
 		return render.Profile(f.Profile), nil
@@ -152,7 +152,7 @@ type Expect struct {
 	Error      *Text                `json:"error" doc:"The error with which the render must fail. Other expectations are ignored."`
 }
 
-// A Matcher is an expectation of a field. All its fields must match.
+// A Matcher is the expectation of a field. Each of its fields must be met.
 type Matcher struct {
 	Value   *manifest.Value `short:"" doc:"The expected value of the field."`
 	Equals  *manifest.Value `json:"equals" doc:"The expected value of the field; 1 equals 1.0."`
@@ -164,20 +164,20 @@ type Matcher struct {
 	CEL     *string         `json:"cel" doc:"A CEL expression that must be true. Variables are self (the field), xr, resources, results and context."`
 }
 
-// A Text is an expectation of a string.
+// A Text is the expectation of a string.
 type Text struct {
 	Contains *string `json:"contains" short:"" doc:"A string that the text must contain."`
 	Equals   *string `json:"equals" doc:"The whole text."`
 	Matches  *string `json:"matches" doc:"A regular expression (RE2) that must match a part of the text."`
 }
 
-// A Resource is an expectation of a composed resource.
+// A Resource is the expectation of a composed resource.
 type Resource struct {
 	State  string             `short:"" enum:"present,absent" doc:"Whether the resource must exist."`
 	Fields map[string]Matcher `whole:"" doc:"Fields by their paths, with the expectations of each. The resource must exist, even if this is {}."`
 }
 
-// Golden names files with the expected output.
+// Golden names the golden files with the expected output.
 type Golden struct {
 	File      string            `json:"file" short:"" doc:"File of the composite resource and all composed resources, as xfn render prints them."`
 	XR        string            `json:"xr" doc:"File of the composite resource alone."`
@@ -193,14 +193,14 @@ type Result struct {
 	Absent   bool   `json:"absent" doc:"Whether no result may match."`
 }
 
-// A Condition is an expectation of a condition of the XR.
+// A Condition is the expectation of a condition of the XR.
 type Condition struct {
 	Status  Status `json:"status" short:"" doc:"True, False or Unknown."`
 	Reason  *Text  `json:"reason" doc:"Its reason."`
 	Message *Text  `json:"message" doc:"Its message."`
 }
 
-// Ready is an expectation of readiness.
+// Ready is the expectation of readiness.
 type Ready struct {
 	XR        *bool    `json:"xr" short:"" doc:"Whether the composite resource is ready."`
 	Resources []string `json:"resources" single:"" doc:"Composed resources that functions must report as ready."`

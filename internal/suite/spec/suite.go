@@ -14,8 +14,8 @@ import (
 // MaxCases limits the number of cases of a suite, including those of tables.
 const MaxCases = 100_000
 
-// A Suite is a document of kind TestSuite. Its cases are decoded separately, so
-// that an error in one does not affect the others.
+// A Suite is a document of kind TestSuite. Case.Spec decodes each case
+// separately, so that an error in one case does not affect the others.
 type Suite struct {
 	// Name is metadata.name, or "".
 	Name string
@@ -28,7 +28,7 @@ type Suite struct {
 	lines    func() manifest.Lines
 }
 
-// Is reports whether an object has the kind of a suite, in any version.
+// Is reports whether an object is a suite, of any version of the format.
 func Is(obj map[string]any) bool {
 	apiVersion, _ := obj["apiVersion"].(string)
 	return obj["kind"] == Kind && strings.HasPrefix(apiVersion, "xfn.dev/")
@@ -48,7 +48,7 @@ func Parse(doc manifest.Document) (*Suite, error) {
 	outer := maps.Clone(obj)
 	list, isList := obj["cases"].([]any)
 	if isList {
-		outer["cases"] = []any{} // Spec decodes each case.
+		outer["cases"] = []any{} // Case.Spec decodes the cases.
 	}
 	var f file
 	var errs []error
@@ -71,8 +71,8 @@ func Parse(doc manifest.Document) (*Suite, error) {
 	return s, nil
 }
 
-// isVariable reports whether the value at path is a string with a variable,
-// whose type is known only when a row is inserted.
+// isVariable reports whether the value at path is a string with a variable. Its
+// type is only known after the variable is replaced.
 func (s *Suite) isVariable(obj map[string]any, path []string) bool {
 	value, _ := walk(obj, path)
 	text, ok := value.(string)
@@ -116,7 +116,7 @@ func (s *Suite) addCases(list []any) error {
 	return nil
 }
 
-// rows returns the cases of an element of the list.
+// rows returns the cases for the element i of the list of cases.
 func (s *Suite) rows(i int, raw any, obj map[string]any) []*Case {
 	one := &Case{suite: s, index: i, raw: obj, Name: fmt.Sprintf("case %d", i+1)}
 	name, named := obj["name"].(string)

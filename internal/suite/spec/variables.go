@@ -14,15 +14,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// variable matches ${each.key} and ${each}, the row itself. Two dollars escape
-// it.
+// variable matches ${each} and ${each.key}, which refer to the row of a table
+// and to a field of it. $${each} is matched too, and stands for the text
+// ${each}.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{each(?:\.([^{}]*))?\}`) })
 
 func hasVariable(s string) bool {
 	return strings.Contains(s, "${each") && variable().MatchString(s)
 }
 
-// replace returns a copy of v with the variables of the case's row replaced.
+// replace returns a copy of v, the value at path, with variables replaced.
 func (c *Case) replace(v any, path []string) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -76,8 +77,8 @@ func (c *Case) replaceObject(v map[string]any, path []string) (any, error) {
 	return out, nil
 }
 
-// substitute returns a string with its variables replaced. A string that is
-// exactly one variable becomes the variable's value.
+// substitute returns s with its variables replaced. If s consists of a single
+// variable, the result is the variable's value with its type.
 func (c *Case) substitute(s string) (any, error) {
 	if m := variable().FindString(s); m == s && !strings.HasPrefix(s, "$$") {
 		return c.value(s)
@@ -124,7 +125,7 @@ func (c *Case) value(name string) (any, error) {
 	return nil, fmt.Errorf("%s: the row of the table has no %s, only %s", name, key, strings.Join(names, ", "))
 }
 
-// text formats a value for use in a string.
+// text formats a variable's value as a part of a string.
 func text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
