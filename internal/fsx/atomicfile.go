@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// maxLinks limits the symbolic links in a chain, as on Linux.
+// maxLinks limits the number of symbolic links that are followed in a chain, as on
+// Linux.
 const maxLinks = 40
 
 // Write calls write with a temporary file in path's directory. If write returns
@@ -41,8 +42,8 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err erro
 	return f.Commit(path, perm)
 }
 
-// TemporaryDir returns the directory of the temporary file for path. It returns
-// false if Write would write directly, to a device or a pipe.
+// TemporaryDir returns the directory in which Write creates the temporary file for path.
+// It returns false for a device or a pipe, which Write opens directly.
 func TemporaryDir(path string) (string, bool) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return "", false
@@ -50,8 +51,8 @@ func TemporaryDir(path string) (string, bool) {
 	return filepath.Dir(target(path)), true
 }
 
-// target returns the path that the links at path point to, whether a file
-// exists or not. The system resolves names: "a/.." is not "." if a is a link.
+// target returns the path that the symbolic links at path lead to. No file need exist
+// there. It lets the system resolve names: "a/.." is not "." if a is a symbolic link.
 func target(path string) string {
 	for range maxLinks {
 		to, err := os.Readlink(path)
@@ -80,7 +81,7 @@ func writeInto(path string, write func(io.Writer) error) (err error) {
 	return write(&AtomicFile{f: f})
 }
 
-// WriteFile writes data to path like Write.
+// WriteFile writes data to path as Write does.
 func WriteFile(path string, perm fs.FileMode, data []byte) error {
 	return Write(path, perm, func(w io.Writer) error {
 		if _, err := w.Write(data); err != nil {

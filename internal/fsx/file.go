@@ -14,12 +14,12 @@ import (
 	"sync"
 )
 
-// An AtomicFile is a temporary file that Commit renames, or that Close removes.
-// Errors omit its name. Writes must not be concurrent; reads may be, also with
-// a write.
+// An AtomicFile is a temporary file. Commit renames it to its final path; otherwise
+// Close removes it. Errors do not contain its name. Writes must not be concurrent. Reads
+// may be concurrent with each other and with a write.
 type AtomicFile struct {
 	f         *os.File
-	started   int64 // the offset up to which writeback was started
+	started   int64 // the offset up to which the system was told to write the file to the disk
 	committed bool
 	closed    bool
 	resumable bool
@@ -32,21 +32,22 @@ var _ interface {
 	io.Closer
 } = (*AtomicFile)(nil)
 
-// writeback is the number of bytes after which the system begins to write to
+// writeback is the number of bytes after which the system is told to begin writing to
 // the disk.
 const writeback = 16 << 20
 
-// named matches temporary files and files of Resume, and no files of other
-// programs.
+// named matches the names of temporary files, including those of Resume. It matches no
+// names of files of other programs.
 var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.xfn-[a-z2-7]{26}\.(tmp|part)$`) })
 
 // IsTemporary reports whether a name, without its directory, is that of a
 // temporary file. Readers of a directory can use it to skip files in progress.
 func IsTemporary(name string) bool { return named().MatchString(name) }
 
-// Create creates a temporary file in a directory. Callers must close it. It
-// removes files there that a killed process left, except on Windows, where a
-// locked file cannot be renamed. Files for Resume are kept for a day.
+// Create creates a temporary file in a directory. Callers must close it. Create also
+// removes temporary files that killed processes left in the directory, except on
+// Windows, where a locked file cannot be renamed. Files that Resume can return are kept
+// for a day.
 func Create(dir string) (*AtomicFile, error) {
 	sweep(dir)
 	f, err := create(dir)
@@ -56,8 +57,8 @@ func Create(dir string) (*AtomicFile, error) {
 	return f, nil
 }
 
-// create creates and locks a file. It repeats if another process removes the
-// file before it is locked.
+// create creates and locks a file. If another process removes the file before it is
+// locked, create tries again.
 func create(dir string) (*AtomicFile, error) {
 	for {
 		path := filepath.Join(dir, ".xfn-"+strings.ToLower(rand.Text())+".tmp")
@@ -68,8 +69,8 @@ func create(dir string) (*AtomicFile, error) {
 		if runtime.GOOS == "windows" {
 			return &AtomicFile{f: f}, nil
 		}
-		// Without locks in the file system, other processes remove no
-		// files.
+		// If the file system does not support locks, other processes cannot remove the
+		// file.
 		if free, err := TryLock(f, ExclusiveLock); (free || err != nil) && IsAt(f, path) {
 			return &AtomicFile{f: f}, nil
 		}
@@ -77,7 +78,7 @@ func create(dir string) (*AtomicFile, error) {
 	}
 }
 
-// sweep removes files that no process writes. Errors are ignored.
+// sweep removes temporary files in dir that no process is writing. It ignores errors.
 func sweep(dir string) {
 	if runtime.GOOS == "windows" {
 		return
@@ -101,7 +102,7 @@ func removeLeft(path string) {
 	}
 }
 
-// Write writes at the file's position.
+// Write writes at the current offset of the file.
 func (f *AtomicFile) Write(p []byte) (int, error) {
 	n, err := f.f.Write(p)
 	return n, Cause(err)
@@ -126,9 +127,9 @@ func (f *AtomicFile) ReadAt(p []byte, off int64) (int, error) {
 // Truncate changes the file's size.
 func (f *AtomicFile) Truncate(size int64) error { return Cause(f.f.Truncate(size)) }
 
-// Commit syncs the file, gives it mode perm whatever the umask, and renames it
-// to path, or to its target if it is a symbolic link. The file can be read
-// until it is closed, except on Windows.
+// Commit syncs the file, gives it mode perm whatever the umask, and renames it to path.
+// If path is a symbolic link, the file is renamed to the link's target. Except on
+// Windows, the file can be read until Close.
 func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 	if err := f.f.Chmod(perm); err != nil {
 		return fmt.Errorf("setting the mode of %q: %w", path, Cause(err))
@@ -153,15 +154,15 @@ func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 	return nil
 }
 
-// Close closes the file, and removes it unless it was committed. It may be
-// repeated.
+// Close closes the file, and removes it unless it was committed. Close may be called
+// again.
 func (f *AtomicFile) Close() error {
 	if f.closed {
 		return nil
 	}
 	f.closed = true
-	// The file is removed before it is unlocked, so that no other process
-	// gets the lock.
+	// The file is removed before it is unlocked. Otherwise another process could lock
+	// and use it.
 	var err error
 	if !f.committed && runtime.GOOS != "windows" {
 		err = f.remove()

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Cause returns the innermost error of a path, without the operation and the
-// path. Other errors are returned unchanged.
+// Cause returns the error inside of an *fs.PathError or *os.LinkError, without the
+// operation and the path. Other errors are returned unchanged.
 func Cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -20,24 +20,24 @@ func Cause(err error) error {
 	return err
 }
 
-// A LockMode says whether a lock is shared.
+// A LockMode is SharedLock or ExclusiveLock.
 type LockMode bool
 
 // The modes of a lock.
 const (
-	// SharedLock is compatible with other shared locks.
+	// SharedLock allows other processes to have shared locks of the same file.
 	SharedLock LockMode = false
-	// ExclusiveLock is compatible with no other lock.
+	// ExclusiveLock allows no other lock of the same file.
 	ExclusiveLock LockMode = true
 )
 
-// TryLock locks f, which has to be open for writing on Windows, until it is
-// closed. It does not wait: ok is false if another open file, of this process
-// or another, has an incompatible lock.
+// TryLock locks f until f is closed. On Windows, f must be open for writing. TryLock
+// does not wait: ok is false if another open file, of this process or another, has a
+// lock that excludes this one.
 func TryLock(f *os.File, mode LockMode) (ok bool, err error) { return try(f, mode) }
 
-// IsAt reports whether path is still the name of f. Check it after locking a
-// file that other processes may remove.
+// IsAt reports whether path is still the name of f. Callers must check this after
+// locking a file that other processes may remove.
 func IsAt(f *os.File, path string) bool {
 	open, err := f.Stat()
 	if err != nil {
@@ -47,9 +47,9 @@ func IsAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// RemoveAll removes a file, or a directory and its contents, even if its
-// permissions prevent that. It does not follow links. A missing file is not an
-// error.
+// RemoveAll removes a file, or a directory and its contents, even if their permissions
+// forbid it. It does not follow symbolic links. It returns nil if the file does not
+// exist.
 func RemoveAll(dir *os.Root, name string) error {
 	err := dir.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func removeContent(parent *os.Root, name string) (err error) {
 	return err
 }
 
-// ReadNames returns the names in dir, in no order.
+// ReadNames returns the names of the files in dir, unsorted.
 func ReadNames(dir *os.Root) (names []string, err error) {
 	f, err := dir.Open(".")
 	if err != nil {

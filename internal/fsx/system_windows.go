@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The lock is on a byte beyond any file's end, since Windows prevents reads of
+// The lock is on a byte after the end of any file, because Windows forbids reading
 // locked bytes.
 func try(f *os.File, mode LockMode) (bool, error) {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)

@@ -14,7 +14,7 @@ import (
 
 const prefix = "xfn-"
 
-// tempDirName matches the names of temporary directories, and no names of other
+// tempDirName matches the names of temporary directories. It matches no names of other
 // programs.
 var tempDirName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + prefix + "[a-z2-7]{26}$") })
 
@@ -31,8 +31,9 @@ type TempDir struct {
 	lock   *os.File // nil on Windows
 }
 
-// MakeTempDir creates a directory in parent, which Close also closes. It
-// removes unused directories of MakeTempDir, and ignores errors of that.
+// MakeTempDir creates a directory in parent. Close of the directory also closes parent.
+// MakeTempDir also removes directories that killed processes left, and ignores errors of
+// that.
 func MakeTempDir(parent *os.Root) (*TempDir, error) {
 	if locks {
 		sweepTempDirs(parent)
@@ -49,8 +50,8 @@ func MakeTempDir(parent *os.Root) (*TempDir, error) {
 	}
 }
 
-// make creates and locks the directory. It returns taken if another process
-// removed the directory before it was locked.
+// make creates and locks the directory. taken is true if another process removed the
+// directory before it was locked.
 func (d *TempDir) make() (taken bool, err error) {
 	if err := d.parent.Mkdir(d.Name, 0o700); err != nil || !locks {
 		return false, err
@@ -71,7 +72,7 @@ func lock(parent *os.Root, name string) (*os.File, error) {
 	}
 	free, err := TryLock(f, ExclusiveLock)
 	if free && err == nil {
-		_, err = parent.Lstat(name) // it may have been removed before it was locked
+		_, err = parent.Lstat(name) // another process may have removed it before it was locked
 	}
 	if !free || err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -91,7 +92,7 @@ func sweepTempDirs(parent *os.Root) {
 	}
 }
 
-// Give changes the owner of the directory, which requires root.
+// Give changes the owner of the directory. This requires root privileges.
 func (d *TempDir) Give(uid, gid int) error { return d.parent.Lchown(d.Name, uid, gid) }
 
 // Close removes the directory and its contents.

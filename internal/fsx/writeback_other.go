@@ -2,5 +2,5 @@
 
 package fsx
 
-// startWriteback does nothing: the sync writes all data.
+// startWriteback does nothing on this system: the sync at the end writes all data.
 func (f *AtomicFile) startWriteback(_, _ int64) {}

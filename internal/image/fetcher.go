@@ -19,17 +19,18 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A fetcher reads an artifact from a repository.
+// A fetcher reads an artifact from a repository of a registry.
 type fetcher struct {
 	// ctx is the context of all reads, including later reads of layers.
 	ctx   context.Context
 	blobs *remote.Repository
-	// local are the first bytes of blobs, which are not fetched.
+	// local has the first bytes of blobs, from an earlier download. Only the rest of
+	// such a blob is fetched.
 	local map[v1.Hash]*io.SectionReader
-	// verified, if not nil, is called with the error of each layer that was
-	// read to its end.
+	// verified, if not nil, is called for each layer that was read to its end, with the
+	// error of its verification or nil.
 	verified func(error)
-	// failed is true if a blob could not be read.
+	// failed is true if the registry's response for a blob could not be read.
 	failed atomic.Bool
 }
 
@@ -76,7 +77,7 @@ func (f *fetcher) open(d v1.Descriptor) io.ReadCloser {
 	}{io.MultiReader(io.NewSectionReader(local, 0, local.Size()), rest), rest}
 }
 
-// A fetched blob records whether it could not be read.
+// A fetched is the response for a blob. It sets failed if reading it fails.
 type fetched struct {
 	io.ReadCloser
 	failed *atomic.Bool
@@ -90,12 +91,12 @@ func (b *fetched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// worthKeeping is the minimum number of bytes of a failed download that are
-// kept.
+// worthKeeping is the minimum size in bytes of a failed download that is kept for the
+// next pull.
 const worthKeeping = 1 << 20
 
-// save writes a to path if it is a package. A device or pipe is written
-// directly.
+// save writes a to path, or returns an error if a is not a package. A device or pipe is
+// written directly.
 func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error {
 	if _, ok := fsx.TemporaryDir(path); !ok {
 		if err := f.check(a); err != nil {
@@ -118,8 +119,8 @@ func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error
 	return errors.Join(err, draft.Close())
 }
 
-// writePackage completes a draft of a package. It retries after a layer with
-// another digest.
+// writePackage completes a draft of a package. If the digest of a layer is wrong, it
+// fetches that layer once more.
 func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report progress.Func) error {
 	return oci.RetryMismatch(func() (err error) {
 		if f.local, err = draft.Blobs(); err != nil {
@@ -136,9 +137,9 @@ func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report
 	})
 }
 
-// check returns an error unless a is a package. It verifies each layer that it
-// reads, because the error of a corrupted layer must precede errors of its
-// content.
+// check returns an error if a is not a package. It also verifies the digest of each
+// layer that it reads: for a corrupted layer, it returns the error of the digest and not
+// an error of the content.
 func (f *fetcher) check(a xpkg.Artifact) error {
 	var corrupted error
 	f.verified = func(err error) { corrupted = errors.Join(corrupted, err) }
@@ -149,7 +150,7 @@ func (f *fetcher) check(a xpkg.Artifact) error {
 	return nil
 }
 
-// layer opens a layer, which check reads to its end.
+// layer opens a layer. While check runs, closing the layer verifies it.
 func (f *fetcher) layer(d v1.Descriptor) (io.ReadCloser, error) {
 	blob := f.open(d)
 	if f.verified == nil {
@@ -162,7 +163,8 @@ func (f *fetcher) layer(d v1.Descriptor) (io.ReadCloser, error) {
 	return &wholeLayer{checked, f.verified}, nil
 }
 
-// A wholeLayer is read to its end when it is closed.
+// A wholeLayer reads its layer to the end when it is closed, so that the digest is
+// verified.
 type wholeLayer struct {
 	io.ReadCloser
 	verified func(error)
@@ -174,7 +176,7 @@ func (l *wholeLayer) Close() error {
 	return l.ReadCloser.Close()
 }
 
-// keep keeps the downloaded bytes, and adds a hint about them.
+// keep keeps the downloaded bytes for the next pull. It adds a hint about them to err.
 func keep(draft *archive.FileDraft, err error) error {
 	size, keepErr := draft.Keep(worthKeeping)
 	if keepErr != nil || size == 0 {

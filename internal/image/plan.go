@@ -21,12 +21,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// A plan is a resolved request whose layers are not fetched yet.
+// A plan is a Request whose image is known but not yet fetched.
 type plan struct {
 	Request
 	upstream *upstream
-	// top is the digest of the reference, and fresh is true if the registry
-	// just returned it.
+	// top is the digest that the reference refers to. fresh is true if the registry
+	// returned that digest for this request.
 	top   v1.Hash
 	fresh bool
 	found candidate
@@ -63,8 +63,8 @@ func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
 	return p, up.explain(s.ask(ctx, p))
 }
 
-// request returns r with its pinned reference. A pinned digest needs no policy
-// Always.
+// request returns r with the reference that Pin returns. For a digest, it replaces the
+// policy Always by IfNotPresent, because a digest never changes.
 func (o Options) request(r Request) (Request, error) {
 	if o.Pin == nil {
 		return r, nil
@@ -79,8 +79,9 @@ func (o Options) request(r Request) (Request, error) {
 	return r, nil
 }
 
-// mayDiffer reports whether the registry may have what the cache does not:
-// missing blobs, or a new meaning of a tag.
+// mayDiffer reports whether the registry may succeed after the cache returned err:
+// because the cache lacks a blob, or because the tag may now refer to an image with the
+// platform.
 func mayDiffer(err error, r Request, mayFetch bool) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -89,8 +90,8 @@ func mayDiffer(err error, r Request, mayFetch bool) bool {
 	return isTag && mayFetch && errors.As(err, new(*PlatformError))
 }
 
-// look finds a request's image in the cache. If anything but the blobs in
-// absent is missing, the error is fs.ErrNotExist.
+// look finds the image of a request in the cache. Layers may be missing; p.absent lists
+// them. If anything else is missing, the error is fs.ErrNotExist.
 func (s *Store) look(ctx context.Context, p *plan) error {
 	h, err := s.known(p.Reference)
 	if err != nil {
@@ -103,7 +104,7 @@ func (s *Store) look(ctx context.Context, p *plan) error {
 	return s.settle(ctx, p, top, s.walk())
 }
 
-// top returns the descriptor of a manifest in the cache. It contains the
+// top returns the descriptor of a manifest in the cache. The descriptor embeds the
 // manifest.
 func (s *Store) top(h v1.Hash) (v1.Descriptor, error) {
 	raw, err := s.blobs.Read(h, oci.MaxManifest)
@@ -117,7 +118,8 @@ func (s *Store) walk() oci.Walk {
 	}}
 }
 
-// known returns the digest of a reference: its own, or that in the cache.
+// known returns the digest of a reference: the digest in the reference, or the one that
+// the cache recorded for the tag.
 func (s *Store) known(ref name.Reference) (v1.Hash, error) {
 	if d, ok := ref.(name.Digest); ok {
 		return v1.NewHash(d.DigestStr())
@@ -128,7 +130,8 @@ func (s *Store) known(ref name.Reference) (v1.Hash, error) {
 	return v1.Hash{}, fs.ErrNotExist
 }
 
-// ask finds a request's image in the registry and caches its metadata.
+// ask finds the image of a request in the registry. It stores the manifests and config
+// in the cache.
 func (s *Store) ask(ctx context.Context, p *plan) error {
 	top, err := p.upstream.manifest(ctx, p.Reference.Identifier())
 	if err != nil {
@@ -138,7 +141,8 @@ func (s *Store) ask(ctx context.Context, p *plan) error {
 	return s.settle(ctx, p, top, p.upstream.walk())
 }
 
-// settle chooses the image for the platform and holds it.
+// settle chooses the image for the request's platform, protects it from Prune, and lists
+// its absent blobs.
 func (s *Store) settle(ctx context.Context, p *plan, top v1.Descriptor, w oci.Walk) (err error) {
 	if p.found, err = find(ctx, w, top, p.Platform); err != nil {
 		return err
@@ -156,7 +160,7 @@ func (s *Store) settle(ctx context.Context, p *plan, top v1.Descriptor, w oci.Wa
 	return nil
 }
 
-// hold prevents an image from being pruned until the Store is closed.
+// hold protects an image from Prune until the Store is closed.
 func (s *Store) hold(ctx context.Context, m *oci.Manifest) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +180,7 @@ func (s *Store) hold(ctx context.Context, m *oci.Manifest) (err error) {
 	return s.blobs.Put(ctx, m.Digest, m.Raw)
 }
 
-// miss describes an image that must be fetched.
+// miss describes the image of a request that must be fetched but may not be.
 func (s *Store) miss(p *plan) *Missing {
 	m := &Missing{Reference: p.name(), Platform: p.Platform, Never: p.Policy == Never}
 	if h, err := s.known(p.Reference); err == nil {
@@ -188,7 +192,8 @@ func (s *Store) miss(p *plan) *Missing {
 	return m
 }
 
-// fetch fetches the blobs that plans lack, each once.
+// fetch fetches the absent blobs of all plans. A blob that several plans need is fetched
+// once.
 func (s *Store) fetch(ctx context.Context, plans []*plan, report progress.Func) error {
 	m := &meter{report: report, text: fmt.Sprintf("pulling %d images", len(plans))}
 	if len(plans) == 1 {
@@ -220,7 +225,7 @@ func (s *Store) fetch(ctx context.Context, plans []*plan, report progress.Func) 
 	return nil
 }
 
-// A meter adds up the bytes of blobs that are fetched concurrently.
+// A meter reports the total progress of blobs that are fetched concurrently.
 type meter struct {
 	report progress.Func
 	text   string
@@ -232,14 +237,14 @@ func (m *meter) moved(n int64) {
 	m.report.Send(progress.Event{Kind: progress.Bytes, Text: m.text, Done: m.done.Add(n), Total: m.total})
 }
 
-// end reports the bytes that other processes fetched.
+// end reports the bytes that other processes fetched, so that the progress is complete.
 func (m *meter) end() {
 	if m.total > 0 {
 		m.moved(m.total - m.done.Load())
 	}
 }
 
-// An upstream is the repository that a reference names.
+// An upstream is the repository of a reference in its registry.
 type upstream struct {
 	ref    name.Reference
 	client *remote.Client
@@ -253,7 +258,7 @@ func newUpstream(ctx context.Context, ref name.Reference, client *remote.Client,
 	return &upstream{ref, client, b, repository}
 }
 
-// explain returns the error of the registry in the user's terms.
+// explain returns an error that names the reference and describes err for users.
 func (u *upstream) explain(err error) error {
 	if err == nil {
 		return nil
@@ -261,8 +266,8 @@ func (u *upstream) explain(err error) error {
 	return fmt.Errorf("pulling %q: %w", u.ref.Name(), u.client.Explain(u.ref, err))
 }
 
-// manifest fetches the manifest of a tag or digest and caches it. The
-// descriptor contains the manifest.
+// manifest fetches the manifest at a tag or digest and stores it in the cache. The
+// returned descriptor embeds the manifest.
 func (u *upstream) manifest(ctx context.Context, reference string) (v1.Descriptor, error) {
 	repo, err := u.repository()
 	if err != nil {
@@ -295,7 +300,7 @@ func (u *upstream) walk() oci.Walk {
 	}}
 }
 
-// fetch adds a blob to the cache.
+// fetch fetches a blob into the cache. It calls moved as blobs.Dir.Fetch does.
 func (u *upstream) fetch(ctx context.Context, d v1.Descriptor, moved func(bytes int64)) error {
 	repo, err := u.repository()
 	if err != nil {
@@ -305,21 +310,21 @@ func (u *upstream) fetch(ctx context.Context, d v1.Descriptor, moved func(bytes 
 	return u.blobs.Fetch(ctx, d, open, moved)
 }
 
-// A Missing is an image that must be fetched.
+// A Missing is an image that is not complete in the cache and must not be fetched.
 type Missing struct {
-	// Reference is its full name.
+	// Reference is the full name of the image.
 	Reference string
 	Platform  v1.Platform
-	// Digest is that of its manifest or index. It is empty for an unknown
-	// tag.
+	// Digest is the digest of the image's manifest or index. It is empty if the cache
+	// knows no digest for the tag.
 	Digest string
-	// Bytes is the size of the missing blobs, or 0 if it is unknown.
+	// Bytes is the size of the missing blobs, or 0 if the size is unknown.
 	Bytes int64
-	// Never is true if the pull policy forbids fetching it.
+	// Never is true if the pull policy Never forbids fetching the image.
 	Never bool
 }
 
-// String returns the image and its known properties.
+// String returns the image's reference and platform, and its known properties.
 func (m Missing) String() string {
 	var known []string
 	if m.Digest != "" && !strings.HasSuffix(m.Reference, m.Digest) {
@@ -338,11 +343,11 @@ func (m Missing) String() string {
 	return text
 }
 
-// A MissingError lists all images that are not complete in the cache and must
-// not be fetched.
+// A MissingError lists all images that are not complete in the cache and must not be
+// fetched, because of the pull policy or Options.Offline.
 type MissingError struct{ Images []Missing }
 
-// Error implements error. Each of several images has its own line.
+// Error implements error. If there are several images, each is on its own line.
 func (e *MissingError) Error() string {
 	if len(e.Images) == 1 {
 		return fmt.Sprintf("image %s is not in the cache, and must not be fetched", e.Images[0])

@@ -17,15 +17,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// A Ref is a reference in a cache.
+// A Ref is a reference, such as a tag, that a cache has resolved to a digest.
 type Ref struct {
-	// Reference is its full name, and Digest what it was Resolved to.
+	// Reference is the full name of the reference. Digest is the digest that it had at
+	// the time Resolved.
 	Reference string `json:"name"`
 	Digest    string `json:"digest"`
-	// Bytes is the total size of its blobs in the cache. References may share blobs.
+	// Bytes is the total size of the reference's blobs in the cache. Several references
+	// may share blobs.
 	Bytes    int64     `json:"bytes"`
 	Resolved time.Time `json:"resolved"`
-	// Used is the time of its last use.
+	// Used is the time when the reference was last used.
 	Used time.Time `json:"used"`
 }
 
@@ -66,8 +68,8 @@ func (s *Store) ref(ctx context.Context, k recordFile) Ref {
 	return r
 }
 
-// reach returns the digests that are reachable from a manifest or index in the
-// cache, including its own.
+// reach returns all digests that are reachable from a manifest or index in the cache,
+// including the digest of the manifest or index.
 func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 	seen := map[v1.Hash]bool{top: true}
 	read := func(h v1.Hash) ([]byte, error) { return s.blobs.Peek(h, oci.MaxManifest) }
@@ -89,7 +91,7 @@ func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 			return nil
 		},
 	}
-	_ = w.Run(ctx, oci.Embed(raw)) // Damaged manifests are ignored.
+	_ = w.Run(ctx, oci.Embed(raw)) // Blobs below a damaged manifest are not found.
 	return seen
 }
 
@@ -97,13 +99,13 @@ func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 type Old struct {
 	// All selects every reference.
 	All bool
-	// Before selects references that were last used before that time.
+	// Before selects the references that were last used before this time.
 	Before time.Time
 }
 
-// Prune removes old references, blobs that no other reference needs, and files
-// that killed processes left. It keeps the images of each open Store. With dry
-// set it only returns what it would remove.
+// Prune removes old references, blobs that no other reference needs, and files that
+// killed processes left. It keeps the images that any process's open Store has returned.
+// With dry set, Prune removes nothing and returns what it would remove.
 func (s *Store) Prune(ctx context.Context, old Old, dry bool) (removed Info, err error) {
 	use, err := s.blobs.Seize(ctx)
 	if err != nil {

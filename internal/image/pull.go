@@ -14,17 +14,16 @@ import (
 
 // Options are options for pulling. The zero value works.
 type Options struct {
-	// Remote is the client of the registry. Nil means a new client without
-	// options.
+	// Remote is the client of the registry. Nil means a client with default options.
 	Remote *remote.Client
-	// Progress receives the bytes that File has written, or that a Store
-	// has fetched.
+	// Progress receives the number of bytes that File has written or a Store has
+	// fetched.
 	Progress progress.Func
-	// Offline prevents requests of a Store to registries, whatever a
-	// Request's policy. An image that is not in the cache is an error.
+	// Offline prevents a Store from sending requests to registries, even if a Request
+	// has the policy Always. An image that is not in the cache is an error.
 	Offline bool
-	// Pin, if not nil, returns the locked digest of a reference, which is
-	// pulled instead. If it returns an error, nothing is pulled.
+	// Pin, if not nil, is called with each reference and returns it with the locked
+	// digest, which is then pulled. If Pin returns an error, nothing is pulled.
 	Pin func(name.Reference) (name.Reference, error)
 }
 
@@ -35,13 +34,13 @@ func (o Options) client() *remote.Client {
 	return o.Remote
 }
 
-// Artifact returns the image or index at ref. It fetches all manifests and
-// configs now, up to 63 MiB. A layer is fetched and verified when it is read,
-// until ctx is done, and resumes after a broken connection. Errors of these
-// later reads are for remote.Client.Explain.
+// Artifact returns the image or index at ref. It fetches all manifests and configs
+// immediately, up to 63 MiB. A layer is fetched and verified when it is read, which is
+// possible until ctx is done, and continues after a broken connection. Callers must pass
+// errors of reading layers to remote.Client.Explain.
 //
-// An error is one sentence that names ref, or its pinned reference, without
-// credentials.
+// An error of Artifact is one sentence. It names ref, or the reference that Pin
+// returned, without credentials.
 func Artifact(ctx context.Context, ref name.Reference, o Options) (xpkg.Artifact, error) {
 	client := o.client()
 	if o.Pin != nil {
@@ -74,14 +73,14 @@ func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fet
 	return f, a, err
 }
 
-// File writes the package at ref to path as the .xpkg file that was pushed, and
-// returns it. The file is complete or absent. An image that is not a package is
-// an error.
+// File pulls the package at ref and returns it. It writes the package to path, with the
+// same bytes as the .xpkg file that was pushed. The file at path is complete or absent.
+// If the image is not a package, File returns an error.
 //
-// A layer with a wrong digest is fetched once more. After an error of the
-// registry, or when ctx is done, at least 1 MiB of downloaded data is kept
-// beside path for a day, as it is when the process is killed. The next File of
-// the package in that directory resumes it, except on Windows.
+// File fetches a layer with a wrong digest once more. If the registry returns an error,
+// ctx ends or the process is killed, the downloaded data is kept beside path for a day,
+// if it is at least 1 MiB. The next File of the same package in that directory continues
+// the download, except on Windows.
 func File(ctx context.Context, ref name.Reference, path string, o Options) (xpkg.Artifact, error) {
 	client := o.client()
 	f, a, err := fetch(ctx, ref, client)

@@ -19,29 +19,29 @@ import (
 
 const (
 	refsFolder = "refs"
-	// maxRecord limits the bytes of a record. A reference has 255.
+	// maxRecord limits the bytes of a record. The longest reference has 255.
 	maxRecord = 4 << 10
 )
 
-// A record is a resolved reference. Its file's modification time is that of its
-// last use.
+// A record is a file in the cache with the digest of a reference. The modification time
+// of the file is the time when the reference was last used.
 type record struct {
 	Reference string `json:"reference"`
-	// Digest is that of the manifest or index.
+	// Digest is the digest of the manifest or index that the reference refers to.
 	Digest v1.Hash `json:"digest"`
-	// Resolved is the time when the reference had that digest.
+	// Resolved is the time when the registry returned that digest.
 	Resolved time.Time `json:"resolved"`
 }
 
-// refs are the records of a cache.
+// refs is the folder of a cache that contains its records.
 type refs struct{ folder string }
 
 func (r refs) file(reference string) string {
 	return filepath.Join(r.folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(reference))))
 }
 
-// find returns the record of a reference. An unreadable record is missing, and
-// is written again.
+// find returns the record of a reference. It returns false if there is none or if it
+// cannot be read; in that case it can be saved again.
 func (r refs) find(reference string) (record, bool) {
 	rec, err := readRecord(r.file(reference))
 	return rec, err == nil && rec.Reference == reference
@@ -71,15 +71,15 @@ func (r refs) used(reference string, now time.Time) {
 	_ = os.Chtimes(r.file(reference), now, now)
 }
 
-// A recordFile is a record and its file.
+// A recordFile is a record, the path of its file, and the time of its last use.
 type recordFile struct {
 	record
 	path string
 	used time.Time
 }
 
-// all returns the records sorted by file, and the files that are broken or
-// unfinished.
+// all returns the readable records, sorted by file name, and the paths of records that
+// are damaged or were not completely written.
 func (r refs) all() (records []recordFile, broken []string, err error) {
 	entries, err := os.ReadDir(r.folder)
 	if err != nil {

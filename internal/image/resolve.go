@@ -16,22 +16,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// useOnline is the hint for missing images. Resolving a reference does not
-// cache its image.
+// useOnline is the hint for an image that is missing in the cache. It does not name a
+// command that only resolves references, because that does not cache the image.
 const useOnline = "run a command that uses it, such as xfn render, once without " + hint.Offline
 
-// A Resolved is the current digest of a reference.
+// A Resolved is the digest and the platforms that a reference refers to.
 type Resolved struct {
-	// Digest is that of the manifest or index.
+	// Digest is the digest of the manifest or index.
 	Digest v1.Hash
-	// Platforms are sorted, as "linux/arm64/v8". They are empty for an
-	// image without a platform.
+	// Platforms are the platforms of the images, sorted, such as "linux/arm64/v8". An
+	// image without a platform adds none.
 	Platforms []string
 }
 
-// Resolve resolves a reference by the registry, or with Options.Offline by the
-// cache. It fetches only manifests, and the config of a single image. Errors
-// name the reference in one sentence.
+// Resolve asks the registry which digest a reference has. With Options.Offline it asks
+// the cache. It fetches only manifests, and the config of an image without an index. An
+// error is one sentence that names the reference.
 func (s *Store) Resolve(ctx context.Context, ref name.Reference, o Options) (Resolved, error) {
 	up := newUpstream(ctx, ref, o.client(), s.blobs)
 	if !o.Offline {
@@ -72,14 +72,14 @@ func resolved(ctx context.Context, w oci.Walk, top v1.Descriptor) (Resolved, err
 	return r, nil
 }
 
-// Tags returns tags of repositories in registries.
+// Tags finds the tags of repositories in registries.
 type Tags struct {
-	// Remote is required.
+	// Remote is the client of the registries. It is required.
 	Remote *remote.Client
 }
 
-// Has reports whether a registry has a tag. Errors name the tag in one
-// sentence.
+// Has reports whether the registry has a tag. An error is one sentence that names the
+// tag.
 func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
 	repo, err := t.Remote.Repository(ctx, tag.Context())
 	if err == nil {
@@ -95,8 +95,8 @@ func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
 	}
 }
 
-// List returns the tags of a repository, up to 100,000. Errors name the
-// repository in one sentence.
+// List returns the tags of a repository, up to 100,000. An error is one sentence that
+// names the repository.
 func (t Tags) List(ctx context.Context, repo name.Repository) (tags []string, err error) {
 	from, err := t.Remote.Repository(ctx, repo)
 	if err == nil {
@@ -108,7 +108,7 @@ func (t Tags) List(ctx context.Context, repo name.Repository) (tags []string, er
 	return tags, nil
 }
 
-// CachedTags are the tags of the references in a cache.
+// CachedTags finds the tags that a cache has resolved.
 type CachedTags struct{ Store *Store }
 
 // Has reports whether the cache has a tag.
@@ -117,7 +117,8 @@ func (c CachedTags) Has(_ context.Context, tag name.Tag) (bool, error) {
 	return ok, nil
 }
 
-// List returns the cached tags of a repository. No tags are an error.
+// List returns the tags of a repository that the cache has resolved. It returns an error
+// if there are none.
 func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, error) {
 	records, _, err := c.Store.refs.all()
 	if err != nil {

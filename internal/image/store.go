@@ -18,20 +18,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/blobs"
 )
 
-// parallel is the number of concurrent requests.
+// parallel is the number of images that are resolved, or blobs that are fetched,
+// concurrently.
 const parallel = 4
 
-// A Policy is a pull policy of Docker and Kubernetes.
+// A Policy says when an image is pulled, as in Docker and Kubernetes.
 type Policy string
 
-// The policies.
+// The pull policies.
 const (
-	// IfNotPresent requests only images and tags that are not in the cache.
+	// IfNotPresent sends requests only for images and tags that are not in the cache.
 	IfNotPresent Policy = "IfNotPresent"
-	// Always resolves the reference by the registry, and fetches missing
-	// blobs.
+	// Always asks the registry for the digest of the reference, and fetches blobs that
+	// are not in the cache.
 	Always Policy = "Always"
-	// Never requests nothing.
+	// Never sends no requests.
 	Never Policy = "Never"
 )
 
@@ -47,13 +48,13 @@ func ParsePolicy(s string) (Policy, error) {
 	}
 }
 
-// A Request describes a wanted image.
+// A Request describes an image to get from a Store.
 type Request struct {
 	Reference name.Reference
-	// Platform selects an image of an index. The zero value is Linux on
-	// this machine's processor.
+	// Platform selects one image of an index. The zero value is Linux on this machine's
+	// processor.
 	Platform v1.Platform
-	// Policy defaults to IfNotPresent.
+	// Policy is the pull policy. The zero value means IfNotPresent.
 	Policy Policy
 }
 
@@ -80,7 +81,8 @@ func Open(dir string) (*Store, error) {
 	return &Store{blobs: b, refs: r, held: map[v1.Hash]io.Closer{}}, nil
 }
 
-// Close releases all images, which may be pruned afterwards.
+// Close releases all images that the Store has returned. Afterwards Prune may remove
+// them.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,11 +94,12 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Image returns the requested image. All its blobs are in the cache, and cannot
-// be pruned while the Store is open. Reading a layer to its end verifies its
-// digest.
+// Image returns the requested image, and fetches blobs that are not in the cache. The
+// image cannot be pruned while the Store is open. Reading a layer to its end verifies
+// its digest.
 //
-// With Options.Offline or the policy Never, a missing image is a MissingError.
+// If an image is missing, but Options.Offline or the policy Never forbids fetching it,
+// the error is a MissingError.
 func (s *Store) Image(ctx context.Context, r Request, o Options) (v1.Image, error) {
 	images, err := s.Images(ctx, []Request{r}, o)
 	if err != nil {
@@ -105,9 +108,9 @@ func (s *Store) Image(ctx context.Context, r Request, o Options) (v1.Image, erro
 	return images[0], nil
 }
 
-// Images is Image for several requests, in order. It fetches shared blobs once.
-// It fetches no layers if any image is missing: the MissingError names all of
-// them.
+// Images returns the images of several requests, in order, as Image does. It fetches
+// blobs that they share once. If any image is missing and must not be fetched, Images
+// fetches no layers, and the MissingError lists all such images.
 func (s *Store) Images(ctx context.Context, requests []Request, o Options) ([]v1.Image, error) {
 	o.Remote = o.client()
 	plans, err := s.planAll(ctx, requests, o)
@@ -137,8 +140,7 @@ func (s *Store) Images(ctx context.Context, requests []Request, o Options) ([]v1
 	return images, nil
 }
 
-// planAll plans all requests. It returns the error of the first request that
-// failed.
+// planAll plans all requests. If several fail, it returns the error of the first one.
 func (s *Store) planAll(ctx context.Context, requests []Request, o Options) ([]*plan, error) {
 	plans, errs := make([]*plan, len(requests)), make([]error, len(requests))
 	var g errgroup.Group
@@ -158,7 +160,8 @@ func (s *Store) planAll(ctx context.Context, requests []Request, o Options) ([]*
 	return plans, nil
 }
 
-// finish records the resolved reference of a complete image.
+// finish records the digest of the request's reference, and returns the image. All blobs
+// of the image must be in the cache.
 func (s *Store) finish(ctx context.Context, p *plan) (_ v1.Image, err error) {
 	now := time.Now()
 	if rec, ok := s.refs.find(p.name()); ok && rec.Digest == p.top && !p.fresh {

@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	// blockSize is how much of a layer is compressed at a time. It decides the
-	// bytes of the result; the number of concurrent blocks does not.
+	// blockSize is the number of bytes of a layer that are compressed as one block.
+	// Changing it changes the compressed bytes; the number of concurrent blocks does
+	// not.
 	blockSize = 1 << 20
-	// maxWorkers limits the concurrent blocks, and so the memory: about 4 MiB
-	// each. More do not help, because hashing is sequential.
+	// maxWorkers limits the number of blocks that are compressed concurrently. Each
+	// needs about 4 MiB of memory. More do not help, because hashing is sequential.
 	maxWorkers = 6
 )
 
@@ -42,13 +43,13 @@ func NewCompressor(dst io.Writer) *Compressor {
 	return c
 }
 
-// Reset makes a closed Compressor write a new file to dst, without new memory. It
-// must be closed again.
+// Reset prepares a closed Compressor to write a new gzip file to dst. It reuses the
+// memory. The Compressor must be closed again.
 func (c *Compressor) Reset(dst io.Writer) {
 	c.plain, c.stored = sha256.New(), counter{dst: dst, sum: sha256.New()}
 	c.zip.Reset(&c.stored)
 	_ = c.zip.SetConcurrency(blockSize, min(maxWorkers, runtime.GOMAXPROCS(0))+1) // Only a size of 0 is an error.
-	c.zip.ModTime = time.Unix(0, 0)                                               // It is written as 0, "no time"; the zero Time is not.
+	c.zip.ModTime = time.Unix(0, 0)                                               // A zero Unix time is written as 0, "no time". The zero time.Time is not.
 }
 
 // Write compresses p.
@@ -57,10 +58,10 @@ func (c *Compressor) Write(p []byte) (int, error) {
 	return c.zip.Write(p)
 }
 
-// Close ends the gzip file. It does not close the writer below.
+// Close ends the gzip file. It does not close the writer that receives the file.
 func (c *Compressor) Close() error { return c.zip.Close() }
 
-// Blob describes the layer that was written. It may be called after Close.
+// Blob describes the compressed layer. It may be called after Close.
 func (c *Compressor) Blob() Blob {
 	return Blob{Digest: sum(c.stored.sum), Size: c.stored.size, DiffID: sum(c.plain), MediaType: types.OCILayer}
 }
@@ -83,8 +84,8 @@ func sum(h hash.Hash) v1.Hash {
 	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(h.Sum(nil))}
 }
 
-// TarLayer returns a compressed layer, in memory, of the tar that write writes. The
-// same headers and bytes give the same layer.
+// TarLayer returns a compressed layer, in memory, of the tar that write writes. The same
+// tar gives the same layer.
 func TarLayer(write func(*tar.Writer) error) (v1.Layer, error) {
 	var stored bytes.Buffer
 	zw := NewCompressor(&stored)

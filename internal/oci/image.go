@@ -18,8 +18,9 @@ type image struct {
 	layers           map[v1.Hash]v1.Layer
 }
 
-// Image returns an image with exactly these bytes as its manifest and config. A
-// digest in the manifest without its layer is an error, as is another config.
+// Image returns an image with exactly these bytes as its manifest and config. It returns
+// an error if the manifest lists a layer that is not in layers, or if the digest of the
+// config differs from the one in the manifest.
 func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 	m, err := v1.ParseManifest(bytes.NewReader(manifest))
 	if err != nil {
@@ -46,7 +47,7 @@ func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 	return partial.CompressedToImage(img)
 }
 
-// A typed layer has the media type in its manifest.
+// A typed layer returns the media type that the manifest gives it.
 type typed struct {
 	v1.Layer
 	mediaType types.MediaType
@@ -72,8 +73,8 @@ func IsImage(m *v1.Manifest) bool {
 	return m.Config.MediaType == "" || m.Config.MediaType.IsConfig()
 }
 
-// Assemble returns an image with an OCI manifest of these descriptors and this
-// config. Each descriptor needs its layer.
+// Assemble returns an image of this config and these layers, with a new OCI manifest
+// that contains descs. There must be a layer for each descriptor.
 func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Image, error) {
 	digest, size, err := v1.SHA256(bytes.NewReader(config))
 	if err != nil {
@@ -97,12 +98,13 @@ func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Imag
 // Parts are the parts of an image.
 type Parts struct {
 	Config []byte
-	// Descriptors are those of Layers, in order.
+	// Descriptors are the descriptors of Layers, in the same order.
 	Descriptors []v1.Descriptor
 	Layers      []v1.Layer
 }
 
-// PartsOf returns the parts of an image. Assemble is the inverse.
+// PartsOf returns the config, descriptors and layers of an image. Assemble creates an
+// image of such parts.
 func PartsOf(img v1.Image) (p Parts, err error) {
 	if p.Config, err = img.RawConfigFile(); err != nil {
 		return p, fmt.Errorf("reading its config: %w", err)
@@ -118,7 +120,8 @@ func PartsOf(img v1.Image) (p Parts, err error) {
 	return p, nil
 }
 
-// ConfigObject decodes the config for changes, with unknown fields and exact numbers.
+// ConfigObject decodes the config so that callers can change it. It keeps unknown
+// fields, and does not round numbers.
 func (p Parts) ConfigObject() (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(p.Config))
 	dec.UseNumber()
@@ -129,8 +132,8 @@ func (p Parts) ConfigObject() (map[string]any, error) {
 	return config, nil
 }
 
-// Describe returns the descriptor of an image, index or layer. It has only a media
-// type, a size and a digest.
+// Describe returns the descriptor of an image, index or layer. Only the media type, size
+// and digest of the descriptor are set.
 func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 	if desc.Digest, err = d.Digest(); err != nil {
 		return desc, fmt.Errorf("finding a digest: %w", err)
@@ -144,8 +147,8 @@ func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 	return desc, nil
 }
 
-// Annotate returns img with the annotations of its manifest replaced by these.
-// All other fields of the manifest are kept, including unknown ones.
+// Annotate returns img with these annotations in place of those of its manifest. All
+// other fields of the manifest are kept, including unknown ones.
 func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
 	raw, err := img.RawManifest()
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// An Artifact is a v1.Image or a v1.ImageIndex, which a tag of a registry refers to.
+// An Artifact is a v1.Image or a v1.ImageIndex.
 type Artifact interface {
 	partial.Describable
 	partial.WithRawManifest
 }
 
-// Child returns the artifact in idx that desc describes. A descriptor of neither an
-// image nor an index is an error.
+// Child returns the artifact in idx that desc describes. It returns an error if the
+// media type is neither that of an image nor that of an index.
 func Child(idx v1.ImageIndex, desc v1.Descriptor) (Artifact, error) {
 	switch {
 	case desc.MediaType.IsImage():
@@ -35,8 +35,8 @@ type index struct {
 	children  map[v1.Hash]Artifact
 }
 
-// Index returns an index with exactly these bytes as its manifest. A digest in the
-// manifest without its child is an error.
+// Index returns an index with exactly these bytes as its manifest. It returns an error
+// if the manifest lists a digest that none of children has.
 func Index(manifest []byte, children ...Artifact) (v1.ImageIndex, error) {
 	m, err := v1.ParseIndexManifest(bytes.NewReader(manifest))
 	if err != nil {

@@ -15,40 +15,40 @@ import (
 
 // A Blob describes the bytes of a layer.
 type Blob struct {
-	// Digest and Size are those of the layer as it is stored.
+	// Digest and Size are those of the layer as it is stored, usually compressed.
 	Digest v1.Hash
 	Size   int64
 	// DiffID is the digest of the layer's uncompressed tar.
 	DiffID v1.Hash
-	// MediaType includes the compression.
+	// MediaType is the media type of the layer as it is stored.
 	MediaType types.MediaType
 }
 
 type layer struct {
 	Blob
 	open func() (io.ReadCloser, error)
-	// trusted is true if the digest need not be verified.
+	// trusted is true if reading the layer does not verify its digest.
 	trusted bool
 }
 
-// Layer returns a layer that is stored in the first b.Size bytes of r. Its readers
-// verify the digest at the end.
+// Layer returns the layer that is stored in the first b.Size bytes of r. Reading the
+// layer to its end verifies the digest.
 func Layer(r io.ReaderAt, b Blob) (v1.Layer, error) {
 	return Stored(first(r, b.Size), b)
 }
 
-// Stored returns a layer that open opens as it is stored, from its first byte. Its
-// readers verify the size and, at the end, the digest.
+// Stored returns a layer whose stored bytes are returned by open, from the first one.
+// Reading the layer verifies its size and, at the end, its digest.
 func Stored(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
 	return partial.CompressedToLayer(&layer{b, open, false})
 }
 
-// OwnLayer is Layer for bytes that this process wrote and hashed. Readers do not
-// verify the digest.
+// OwnLayer is Layer for bytes that this process wrote and hashed. Reading the layer does
+// not verify the digest.
 func OwnLayer(r io.ReaderAt, b Blob) (v1.Layer, error) { return Trusted(first(r, b.Size), b) }
 
-// Trusted is Stored for an open whose readers verify the digest themselves, if
-// necessary.
+// Trusted is Stored without verification of the digest: the readers that open returns
+// must verify it if necessary.
 func Trusted(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
 	return partial.CompressedToLayer(&layer{b, open, true})
 }
@@ -85,9 +85,10 @@ type verifier struct {
 	left   int64
 }
 
-// Verify returns a reader of r that fails if r does not have exactly size bytes, and
-// at the end if they do not have the digest, a SHA-256 sum. Closing it closes r. A
-// reader that already verifies this is returned unchanged.
+// Verify returns a reader of r that verifies the size and the SHA-256 digest of the
+// content. Reading fails if r has more or fewer than size bytes, and fails at the end if
+// the digest differs. Closing the reader closes r. If r is already the reader of a layer
+// with this size and digest, Verify returns r.
 func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) {
 	if v, ok := r.(*verifier); ok && v.digest == digest && v.left == size {
 		return v, nil
@@ -98,8 +99,9 @@ func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) 
 	return &verifier{r, sha256.New(), digest, size}, nil
 }
 
-// Unverified returns the reader below a reader of Verify, for callers that compute
-// and compare the digest themselves. It returns any other reader unchanged.
+// Unverified removes the verification of Verify from r: it returns the reader that was
+// passed to Verify. Callers must compute and compare the digest themselves. Any other
+// reader is returned unchanged.
 func Unverified(r io.ReadCloser) io.ReadCloser {
 	if v, ok := r.(*verifier); ok {
 		return v.ReadCloser
@@ -134,9 +136,9 @@ func (v *verifier) atEnd() error {
 	return io.EOF
 }
 
-// A MismatchError is the error of content with a wrong digest.
+// A MismatchError is the error of content whose digest differs from the expected one.
 type MismatchError struct {
-	// Digest is the expected digest, and Sum the hexadecimal digits of the other.
+	// Digest is the expected digest. Sum has the hexadecimal digits of the actual one.
 	Digest v1.Hash
 	Sum    string
 }
@@ -147,8 +149,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s has other content than its digest says: its %s sum is %s", e.Digest, algorithm, e.Sum)
 }
 
-// RetryMismatch calls fetch, and once more after a MismatchError, because the content
-// may have been corrupted in transit.
+// RetryMismatch calls fetch. If fetch returns a MismatchError, RetryMismatch calls it
+// once more, because the content may have been corrupted in transit.
 func RetryMismatch(fetch func() error) error {
 	err := fetch()
 	if errors.As(err, new(*MismatchError)) {

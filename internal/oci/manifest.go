@@ -15,13 +15,15 @@ import (
 // A Manifest is the manifest of an image, an index or another artifact.
 type Manifest struct {
 	Digest v1.Hash
-	// MediaType is the manifest's own, or else that of its descriptor.
+	// MediaType is the mediaType field of the manifest. If the manifest has none, it is
+	// the media type of the manifest's descriptor.
 	MediaType types.MediaType
 	Raw       []byte
-	// IsIndex is true if the manifest lists other manifests. It has no blobs then.
+	// IsIndex is true if the manifest lists other manifests. An index has no config and
+	// no layers.
 	IsIndex   bool
 	Manifests []v1.Descriptor
-	// Config is nil if the manifest has none.
+	// Config is nil for an index, and for a manifest without a config.
 	Config      *v1.Descriptor
 	Layers      []v1.Descriptor
 	Annotations map[string]string
@@ -35,13 +37,13 @@ func (m *Manifest) Blobs() []v1.Descriptor {
 	return append(slices.Clone(m.Layers), *m.Config)
 }
 
-// parseManifest determines the kind of a manifest from its content, not from the
-// media type that a registry returns. A manifest that clients could read as an image
-// or as an index is an error (CVE-2021-41190).
+// parseManifest decodes a manifest. It determines the kind of the manifest from the
+// content, not from the media type that a registry returns. A manifest that clients
+// could read both as an image and as an index is an error (CVE-2021-41190).
 func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	var has struct {
-		// Blobs is a field of the artifact manifest of image spec v1.1-rc1, and
-		// FSLayers one of Docker's schema 1.
+		// Blobs is a field of the artifact manifest of image spec v1.1-rc1. FSLayers is
+		// a field of Docker's schema 1.
 		Manifests, Layers, Config, Blobs, FSLayers json.RawMessage
 	}
 	var fields struct {
@@ -74,16 +76,18 @@ func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	}, nil
 }
 
-// IsImage reports whether m is the manifest of an image, as the function IsImage does.
+// IsImage reports whether m is the manifest of an image, by the same rule as the
+// function IsImage.
 func (m *Manifest) IsImage() bool {
 	return m.Config != nil && IsImage(&v1.Manifest{Config: *m.Config})
 }
 
-// A LayerFunc returns the layer that a descriptor names. The diff ID is the digest
-// of its uncompressed tar.
+// A LayerFunc returns the layer that a descriptor describes. diffID is the digest of the
+// layer's uncompressed tar.
 type LayerFunc func(d v1.Descriptor, diffID v1.Hash) (v1.Layer, error)
 
-// Image returns the image of a manifest and its config.
+// Image returns the image of this manifest and its config. It calls layer for each
+// layer.
 func (m *Manifest) Image(config []byte, layer LayerFunc) (v1.Image, error) {
 	ids, err := m.diffIDs(config)
 	if err != nil {
@@ -98,8 +102,8 @@ func (m *Manifest) Image(config []byte, layer LayerFunc) (v1.Image, error) {
 	return Image(m.Raw, config, layers...)
 }
 
-// diffIDs returns the diff IDs of the layers. For an artifact that is not an image,
-// which has none, it returns the digests of the layers.
+// diffIDs returns the diff IDs of the layers. An artifact that is not an image has no
+// diff IDs: for it, the digests of the layers are returned.
 func (m *Manifest) diffIDs(config []byte) ([]v1.Hash, error) {
 	if m.IsImage() {
 		c, err := ParseConfig(config, len(m.Layers))
@@ -115,12 +119,12 @@ func (m *Manifest) diffIDs(config []byte) ([]v1.Hash, error) {
 	return ids, nil
 }
 
-// ParseConfig decodes the config of an image. Another number of layers is an
-// IncompleteError.
+// ParseConfig decodes the config of an image with this number of layers. If the config
+// lists another number of layers, the error is an IncompleteError.
 func ParseConfig(raw []byte, layers int) (*v1.ConfigFile, error) {
 	c, err := v1.ParseConfigFile(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("its config is not valid: %v", err) // The error of an empty one is io.EOF.
+		return nil, fmt.Errorf("its config is not valid: %v", err) // The error for an empty config is io.EOF, which must not be wrapped.
 	}
 	if n := len(c.RootFS.DiffIDs); n != layers {
 		return nil, IncompleteError(fmt.Sprintf("its config is of %d layers, and its manifest of %d", n, layers))
@@ -128,23 +132,24 @@ func ParseConfig(raw []byte, layers int) (*v1.ConfigFile, error) {
 	return c, nil
 }
 
-// An IncompleteError names a missing part of an image or a layout.
+// An IncompleteError says which part of an image or a layout is missing.
 type IncompleteError string
 
 // Error implements error.
 func (e IncompleteError) Error() string { return string(e) }
 
-// PlatformOf returns the platform of an image's config.
+// PlatformOf returns the platform that an image's config names.
 func PlatformOf(c *v1.ConfigFile) v1.Platform {
 	return v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant, OSVersion: c.OSVersion, OSFeatures: c.OSFeatures}
 }
 
-// IsAttestation reports whether an index's entry is one of Docker's attestations,
-// which have the platform "unknown".
+// IsAttestation reports whether an entry of an index is an attestation of Docker
+// (BuildKit), which has the platform "unknown".
 func IsAttestation(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.OS == "unknown" }
 
-// IsElsewhere reports whether a registry need not store a layer, because the
-// descriptor has its URLs (OCI image spec, "Non-Distributable Layers").
+// IsElsewhere reports whether a registry need not store a layer, because the layer can
+// be downloaded from the URLs in its descriptor (OCI image spec, "Non-Distributable
+// Layers").
 func IsElsewhere(d v1.Descriptor) bool { return !d.MediaType.IsDistributable() && len(d.URLs) > 0 }
 
 // IsEmbedded reports whether a descriptor contains the content that it describes (OCI
@@ -158,7 +163,7 @@ func IsEmbedded(d v1.Descriptor) bool {
 	return fmt.Sprintf("%x", sum.Sum(nil)) == d.Digest.Hex
 }
 
-// Embed returns a descriptor that contains these bytes.
+// Embed returns a descriptor that contains raw, as IsEmbedded requires.
 func Embed(raw []byte) v1.Descriptor {
 	h, size, _ := v1.SHA256(bytes.NewReader(raw)) // Reading memory does not fail.
 	return v1.Descriptor{Digest: h, Size: size, Data: raw}

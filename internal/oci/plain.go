@@ -23,10 +23,10 @@ const MaxUnpacked = 64 << 30
 // ErrTooLarge is the error of a layer that unpacks to more bytes than allowed.
 var ErrTooLarge = errors.New("it unpacks to more bytes than may be read")
 
-// Plain returns the tar of an untrusted layer, decompressed by its first bytes,
-// because media types are often wrong. Reading fails with the cause of ctx once ctx
-// is done, and with ErrTooLarge after left bytes. It decrements left, so that layers
-// can share a limit.
+// Plain returns the uncompressed tar of an untrusted layer. It detects the compression
+// from the first bytes, because media types are often wrong. After ctx is done, reading
+// fails with the cause of ctx. After *left bytes it fails with ErrTooLarge. Reading
+// decrements *left, so that several layers can share one limit.
 func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
 	stored, err := l.Compressed()
 	if err != nil {
@@ -39,8 +39,9 @@ func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
 	return &Tar{Reader(ctx, tar), left, tar, stored}, nil
 }
 
-// Decompress returns the content of r: decompressed if its first bytes are those of
-// gzip or zstd, or else r itself. Closing it does not close r.
+// Decompress returns the decompressed content of r if the first bytes are those of gzip
+// or zstd, and otherwise the content of r unchanged. Closing the result does not close
+// r.
 func Decompress(r io.Reader) (io.ReadCloser, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	magic, err := br.Peek(4)
@@ -67,7 +68,8 @@ const (
 	Zstd = "zstd" // RFC 8878
 )
 
-// Compression returns the compression of a file that begins with head, or "".
+// Compression returns the compression of a file that begins with head, or "" if it is
+// neither gzip nor zstd.
 func Compression(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -97,8 +99,8 @@ func (p *Tar) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Finish reads the rest of the layer as it is stored, because the digest is verified
-// at the end only. Nothing can be read afterwards.
+// Finish reads the stored layer to its end, because only that verifies the digest. Read
+// must not be called afterwards.
 func (p *Tar) Finish() error {
 	_, err := io.Copy(io.Discard, p.stored)
 	return err
@@ -107,8 +109,8 @@ func (p *Tar) Finish() error {
 // Close closes the layer.
 func (p *Tar) Close() error { return errors.Join(p.tar.Close(), p.stored.Close()) }
 
-// CheckDiffID verifies a layer's diff ID, as container engines do. It reads the layer
-// as Plain does.
+// CheckDiffID returns an error if the layer's tar does not have the layer's diff ID,
+// which container engines verify too. It limits what it reads by left, as Plain does.
 func CheckDiffID(ctx context.Context, l v1.Layer, left *int64) (err error) {
 	want, err := l.DiffID()
 	if err != nil {

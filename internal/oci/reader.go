@@ -11,7 +11,7 @@ type reader struct {
 	in  io.Reader
 }
 
-// Reader returns a reader of r that fails once ctx is done, with its cause.
+// Reader returns a reader of r. After ctx is done, reading fails with the cause of ctx.
 func Reader(ctx context.Context, r io.Reader) io.Reader { return &reader{ctx, r} }
 
 func (r *reader) Read(p []byte) (int, error) {
@@ -21,11 +21,12 @@ func (r *reader) Read(p []byte) (int, error) {
 	return r.in.Read(p)
 }
 
-// readAhead is the number of bytes that Ahead buffers on each side of its pipe.
+// readAhead is the size in bytes of each of the two buffers that Ahead uses, before and
+// after its pipe.
 const readAhead = 512 << 10
 
-// Ahead returns a reader of r's content. A goroutine reads r in advance, so r must
-// not be read elsewhere until stop returns.
+// Ahead returns a reader of the content of r. A goroutine reads r in advance, so callers
+// must not use r until they have called stop and it has returned.
 func Ahead(r io.Reader) (ahead io.Reader, stop func()) {
 	out, in := io.Pipe()
 	ended := make(chan struct{})
@@ -48,8 +49,8 @@ func Ahead(r io.Reader) (ahead io.Reader, stop func()) {
 // small blocks of a decompressor without buffering.
 type onlyWriter struct{ io.Writer }
 
-// Copy is io.Copy that reads src in advance, so that reading and hashing run while
-// dst is written. It returns after its last read of src.
+// Copy is io.Copy, except that a goroutine reads src in advance: reading and hashing src
+// continues while dst is written. When Copy returns, src is no longer read.
 func Copy(dst io.Writer, src io.Reader) (int64, error) {
 	ahead, stop := Ahead(src)
 	defer stop()

@@ -9,31 +9,34 @@ import (
 )
 
 const (
-	// MaxDepth limits the nesting of indexes.
+	// MaxDepth limits how deep indexes may be nested in an index.
 	MaxDepth = 4
-	// MaxManifest is the size that the OCI distribution spec ("Pushing Manifests")
-	// asks registries to accept at least, and few accept more.
+	// MaxManifest limits the bytes of a manifest. The OCI distribution spec ("Pushing
+	// Manifests") asks registries to accept at least this size, and few accept more.
 	MaxManifest = 4 << 20
-	// MaxMetadata limits the bytes of all manifests and configs together. An .xpkg
-	// file may have 64 MiB, and contains another index.
+	// MaxMetadata limits the bytes of all manifests and configs of an artifact together.
+	// An .xpkg file may have 64 MiB of them, including its index.json.
 	MaxMetadata = 63 << 20
-	// maxParts limits the number of manifests, configs and layers.
+	// maxParts limits the number of manifests, configs and layers of an artifact.
 	maxParts = 10_000
-	// maxLayers limits the bytes of a blob, and of an image's layers together.
+	// maxLayers limits the size of one blob, and of all layers of an image together, in
+	// bytes.
 	maxLayers = 16 << 30
 )
 
-// A Budget limits the bytes and parts of untrusted manifests. Walks may share one
-// concurrently. A nil Budget has no limits.
+// A Budget limits the total size and number of the manifests, configs and layers of
+// untrusted artifacts. Several Walks may share one concurrently. A nil Budget has no
+// limits.
 type Budget struct {
 	mu           sync.Mutex
 	bytes, parts int64
 }
 
-// NewBudget returns a Budget of MaxMetadata bytes.
+// NewBudget returns a Budget of MaxMetadata bytes and maxParts parts.
 func NewBudget() *Budget { return &Budget{bytes: MaxMetadata, parts: maxParts} }
 
-// spend subtracts a manifest or config of this size, and its blobs.
+// spend subtracts one manifest or config of this size from the budget, and counts the
+// blobs that it lists. It returns an error if the budget is exceeded.
 func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
 	if b == nil {
 		return nil
@@ -57,19 +60,20 @@ func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
 	return nil
 }
 
-// A Walk reads a graph of manifests from where it is stored.
+// A Walk visits a manifest and all manifests below it. Read determines where they are
+// read from.
 type Walk struct {
-	// Read returns a manifest or config after checking its digest.
+	// Read returns the bytes of a manifest or config. It must verify the digest.
 	Read   func(ctx context.Context, d v1.Descriptor) ([]byte, error)
 	Budget *Budget
-	// Descend reports whether to read what an index lists. Nil reads everything.
+	// Descend reports whether to visit the entry d of an index. Nil visits every entry.
 	Descend func(v1.Descriptor) (bool, error)
-	// Before is called with each manifest before its children, and After when all of
-	// them were visited. Both may be nil.
+	// Before is called with each manifest before those that it lists are visited, and
+	// After when all of them were visited. Both may be nil.
 	Before, After func(*Manifest) error
 }
 
-// Run visits top and all manifests below it, each digest once.
+// Run visits top and all manifests below it. Each digest is visited once.
 func (w Walk) Run(ctx context.Context, top v1.Descriptor) error {
 	return w.visit(ctx, top, 0, map[v1.Hash]bool{})
 }
@@ -123,7 +127,8 @@ func (w Walk) Manifest(ctx context.Context, d v1.Descriptor) (*Manifest, error) 
 	return m, w.Budget.spend(0, m.Blobs()...)
 }
 
-// Config reads the config of an image or of an artifact stored like one.
+// Config reads the config of the image m, or of another artifact whose manifest has the
+// same format.
 func (w Walk) Config(ctx context.Context, m *Manifest) ([]byte, error) {
 	if m.Config == nil || m.MediaType != "" && !m.MediaType.IsImage() {
 		return nil, fmt.Errorf("its manifest %s is neither an image nor an index, but %q", m.Digest, m.MediaType)
@@ -151,8 +156,9 @@ func (w Walk) read(ctx context.Context, d v1.Descriptor) ([]byte, error) {
 	return raw, err
 }
 
-// Load returns the image or index that top describes. It reads all manifests and
-// configs now, so that later checks and writes use the same bytes.
+// Load returns the image or index that top describes. It reads all manifests and configs
+// immediately, so that later checks and writes use the same bytes. layer returns the
+// layers.
 func (w Walk) Load(ctx context.Context, top v1.Descriptor, layer LayerFunc) (Artifact, error) {
 	all := map[v1.Hash]Artifact{}
 	w.Descend = func(d v1.Descriptor) (bool, error) {
@@ -185,17 +191,17 @@ func (w Walk) Load(ctx context.Context, top v1.Descriptor, layer LayerFunc) (Art
 	return all[top.Digest], nil
 }
 
-// A Tree is the Read of a Walk over the manifests of an artifact. It has the parts
-// that were found so far.
+// A Tree has the images and indexes of an artifact, by digest. Read adds the entries of
+// each index that it reads.
 type Tree map[v1.Hash]Artifact
 
-// TreeOf returns the Tree of an artifact and the descriptor of its root.
+// TreeOf returns the Tree of an artifact and the descriptor of the artifact.
 func TreeOf(a Artifact) (Tree, v1.Descriptor, error) {
 	top, err := Describe(a)
 	return Tree{top.Digest: a}, top, err
 }
 
-// Read implements Walk.Read.
+// Read implements Walk.Read with the manifests of the artifact.
 func (t Tree) Read(_ context.Context, d v1.Descriptor) ([]byte, error) {
 	a := t[d.Digest]
 	if a == nil {
@@ -221,7 +227,7 @@ func (t Tree) Read(_ context.Context, d v1.Descriptor) ([]byte, error) {
 	return raw, nil
 }
 
-// Image returns the image with a manifest.
+// Image returns the image whose manifest is m.
 func (t Tree) Image(m *Manifest) (v1.Image, error) {
 	if img, ok := t[m.Digest].(v1.Image); ok {
 		return img, nil

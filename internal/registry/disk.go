@@ -17,13 +17,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A journal is a file of JSON lines. A change is written before it is applied,
-// so the last line may be unconfirmed: without its newline, because the process
-// was killed during the write.
+// A journal is a file with one change in JSON per line. A change is written to the file
+// before it is applied. If the process is killed during a write, the last line has no
+// newline: the change was not confirmed to a client, and is discarded.
 type journal struct {
 	path string
-	// broken is the error after which nothing can be added, because the end
-	// of the file is unknown.
+	// broken is set if the end of the file is unknown after a failed write. Nothing can
+	// be added then.
 	broken error
 }
 
@@ -51,13 +51,13 @@ func (j *journal) add(c change) error {
 		return nil
 	}
 	if cut := os.Truncate(j.path, at); cut != nil {
-		// A line after an unconfirmed one could not be read.
+		// A line after a partly written one could not be read.
 		j.broken = fmt.Errorf("the registry accepts no changes until it is restarted, because its journal cannot be repaired: %w", cut)
 	}
 	return errors.Join(err, j.broken)
 }
 
-// read calls do for each change, and truncates an unconfirmed last line.
+// read calls do for each change in the file. It removes a last line without a newline.
 func (j *journal) read(do func(change) error) (err error) {
 	f, err := os.OpenFile(j.path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,8 +92,8 @@ func (j *journal) read(do func(change) error) (err error) {
 
 const (
 	journalFile = "manifests.jsonl"
-	// lockFile is locked while a registry uses its directory. It is never
-	// removed and marks the directory as one of a registry.
+	// lockFile is locked while a registry uses its directory. It is never removed: it
+	// also marks the directory as that of a registry.
 	lockFile = "registry.lock"
 )
 
@@ -126,8 +126,7 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// prepare creates the folders in dir and removes unfinished uploads. It changes
-// nothing else.
+// prepare creates the folders in dir that are missing, and removes unfinished uploads.
 func prepare(dir string) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

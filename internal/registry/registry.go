@@ -19,7 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// endpoint splits a path into repository, kind and reference.
+// endpoint splits the path of a request into repository, kind of request and reference.
 var endpoint = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
 })
@@ -33,10 +33,10 @@ type Registry struct {
 	uploads *uploads
 }
 
-// Open returns a registry that stores blobs and manifests in dir. It creates
-// dir if it does not exist, and locks it until Close, because only one registry
-// may use it. It returns an error if dir is in use, has other content, or has a
-// damaged journal.
+// Open returns a registry that stores blobs and manifests in dir. It creates dir if it
+// does not exist, and locks it until Close, because only one registry may use it. It
+// returns an error if dir is in use, contains files of other programs, or has a damaged
+// journal.
 func Open(dir string) (_ *Registry, err error) {
 	lock, err := lockDir(dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func (reg *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A handler responds to a request, or returns an error for writeError.
+// A handler responds to a request. If it returns an error, writeError responds instead.
 type handler func(w http.ResponseWriter, r *http.Request, repository, reference string) error
 
 func (reg *Registry) serve(w http.ResponseWriter, r *http.Request) error {
@@ -99,7 +99,8 @@ func (reg *Registry) serve(w http.ResponseWriter, r *http.Request) error {
 	return handle(w, r, repository, reference)
 }
 
-// handler returns the handler for a kind of requests, and their methods.
+// handler returns the handler for a kind of request, and the HTTP methods that it
+// accepts.
 func (reg *Registry) handler(kind, reference string) (handler, []string) {
 	read := []string{http.MethodGet, http.MethodHead}
 	switch {
@@ -134,7 +135,8 @@ func writeJSON(w http.ResponseWriter, mediaType string, v any) error {
 	return nil
 }
 
-// A refusal is an error response: OCI distribution spec, "Error Codes".
+// A refusal is an error that is sent to the client (OCI distribution spec, "Error
+// Codes").
 type refusal struct {
 	status int
 	Errors []failure `json:"errors"`
@@ -152,8 +154,8 @@ func refuse(status int, code, message string) *refusal {
 
 func (r *refusal) Error() string { return r.Errors[0].Message }
 
-// writeError responds with an error. Errors that are not a refusal are those of reading
-// or storing the request's body; the response does not contain local paths.
+// writeError responds with an error. An error other than a refusal comes from reading or
+// storing the request's body. The response does not contain local paths.
 func writeError(w http.ResponseWriter, err error) {
 	var (
 		refused  *refusal

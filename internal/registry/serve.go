@@ -19,12 +19,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// drain is the time for running requests after the context is done.
+// drain is how long Serve waits for running requests after its context is done.
 const drain = 3 * time.Second
 
-// Serve serves h on l until ctx is done. Then it accepts no more requests,
-// waits three seconds for running ones, closes the other connections, and
-// returns nil. h is not in use after that. It closes l.
+// Serve serves h on l until ctx is done. Then it closes l, waits up to three seconds for
+// running requests, closes the other connections, and returns nil. When Serve returns,
+// no request uses h.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	var running sync.WaitGroup
 	s := &http.Server{
@@ -58,14 +58,13 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 type Users struct {
 	// hashes has the password hash of each user.
 	hashes map[string][]byte
-	// known caches successful logins, because bcrypt is slow and each
-	// request has one.
+	// known caches successful logins. Each request has a login, and bcrypt is slow.
 	known sync.Map
 }
 
-// ReadUsers reads a file with lines USER:HASH, as written by `htpasswd -B`,
-// with bcrypt hashes, as Docker's registry does. Empty lines and lines that
-// begin with # are skipped. A file without users is an error.
+// ReadUsers reads an htpasswd file: lines USER:HASH with bcrypt hashes, as `htpasswd -B`
+// writes them and Docker's registry requires. Empty lines and lines that begin with #
+// are skipped. A file without users is an error.
 func ReadUsers(path string) (*Users, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -89,7 +88,8 @@ func ReadUsers(path string) (*Users, error) {
 	return u, nil
 }
 
-// Only returns a handler that requires HTTP basic authentication and calls h.
+// Only returns a handler that calls h for requests of these users. It requires HTTP
+// basic authentication.
 func (u *Users) Only(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, ok := r.BasicAuth()

@@ -25,43 +25,43 @@ var (
 	tagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`) })
 )
 
-// A store has the contents of all repositories in memory. The journal restores
-// it.
+// A store has the tags, the manifests and the digests of the blobs of all repositories
+// in memory. At start it is rebuilt from the journal.
 type store struct {
 	journal *journal
 
-	// changing serializes changes, so that the journal has the order in
-	// which they apply.
+	// changing is locked while a change is written and applied, so that changes are in
+	// the same order in the journal and in memory.
 	changing sync.Mutex
-	// mu guards the fields below. Readers do not wait for the disk.
+	// mu guards the fields below. It is not held while the journal is written.
 	mu           sync.RWMutex
 	repositories map[string]*repository
-	// blobs has the blobs of each repository, and of all repositories under
-	// "".
+	// blobs has the blobs of each repository. Its key "" has the blobs of all
+	// repositories.
 	blobs map[string]map[v1.Hash]bool
 }
 
 // A repository has the tags and manifests of a repository.
 type repository struct {
 	tags map[string]v1.Hash
-	// manifests has each manifest by the digest with which it was pushed.
+	// manifests has each manifest by the digest that the client used to push it.
 	manifests map[v1.Hash]manifest
 }
 
-// A manifest is stored byte for byte as it was pushed.
+// A manifest is a manifest with exactly the bytes that were pushed.
 type manifest struct {
 	v1.Descriptor
 	content []byte
-	// subject is the digest of its subject, or the zero value.
+	// subject is the digest of the manifest's subject, or the zero value if it has none.
 	subject v1.Hash
 }
 
-// link is the method of a change that adds a blob to a repository.
+// link is the Method of a change that adds an existing blob to a repository.
 const link = "LINK"
 
 // A change is a change of a repository: a line of the journal.
 type change struct {
-	// Method is the HTTP method of the request for a manifest, or link.
+	// Method is PUT or DELETE for a manifest or tag, or link for a blob.
 	Method     string `json:"method"`
 	Repository string `json:"repository"`
 	// Reference is a tag or a digest.
@@ -70,7 +70,8 @@ type change struct {
 	Manifest  []byte `json:"manifest,omitempty"`
 }
 
-// parseDigest returns the digest that a reference is, or the zero value for a tag.
+// parseDigest returns the digest in a reference, or the zero value if the reference is a
+// tag.
 func parseDigest(reference string) (v1.Hash, error) {
 	if !strings.Contains(reference, ":") {
 		return v1.Hash{}, nil
@@ -108,16 +109,16 @@ func (s *store) findLocked(repository, reference string) (manifest, error) {
 	return m, nil
 }
 
-// holds reports whether a repository has a blob, or, if the name is "", any
-// repository.
+// holds reports whether a repository has a blob. For the name "", it reports whether any
+// repository has it.
 func (s *store) holds(repository string, h v1.Hash) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.blobs[repository][h]
 }
 
-// commit writes c to the journal before it applies c: clients must not see a
-// change that a restart would lose. The caller has locked changing.
+// commit writes c to the journal, then applies it. In the other order, clients could see
+// a change that a restart loses. The caller must have locked changing.
 func (s *store) commit(c change) error {
 	if err := s.journal.add(c); err != nil {
 		return err
@@ -207,7 +208,8 @@ type document struct {
 	Annotations  map[string]string `json:"annotations"`
 }
 
-// parse validates the reference, the digest and the JSON of c.
+// parse decodes the manifest in c. It returns an error if the reference, the digest or
+// the JSON is not valid.
 func (c change) parse() (m manifest, d *document, err error) {
 	m.content, m.Size, m.MediaType = c.Manifest, int64(len(c.Manifest)), types.MediaType(c.MediaType)
 	want, err := parseDigest(c.Reference)
@@ -237,8 +239,8 @@ func (c change) parse() (m manifest, d *document, err error) {
 	return m, d, nil
 }
 
-// check validates a manifest that was sent with a Content-Type, and returns its media
-// type.
+// check returns an error if the manifest is not valid, or does not match the
+// Content-Type of the request. Otherwise it returns the media type.
 func (d *document) check(contentType string) (types.MediaType, error) {
 	if contentType != "" {
 		sent, _, err := mime.ParseMediaType(contentType)

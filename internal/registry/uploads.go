@@ -23,11 +23,11 @@ const (
 	maxBlob = 16 << 30
 	// maxOpen limits the number of open uploads.
 	maxOpen = 1000
-	// maxIdle is the time after which an unused upload is removed.
+	// maxIdle is the time after which an upload is removed if no request has used it.
 	maxIdle = time.Hour
 )
 
-// uploads has the open uploads, and their files in dir.
+// uploads are the uploads that have begun and not ended. dir contains their files.
 type uploads struct {
 	dir string
 
@@ -38,14 +38,14 @@ type uploads struct {
 // An upload receives a blob into a file: OCI distribution spec, "Pushing blobs".
 type upload struct {
 	repository, id, path string
-	// mu is locked by the one request that uses the upload.
+	// mu is locked while a request uses the upload.
 	mu sync.Mutex
 	// size is the number of bytes received.
 	size int64
 	used time.Time
 }
 
-// begin opens an upload and locks it.
+// begin opens a new upload and locks it.
 func (all *uploads) begin(repository string) (*upload, error) {
 	all.mu.Lock()
 	all.expire(time.Now())
@@ -77,7 +77,8 @@ func (all *uploads) expire(now time.Time) {
 	}
 }
 
-// hold returns an open upload of the repository, and locks it.
+// hold returns the open upload with this id, locked. It returns an error if the
+// repository has no such upload.
 func (all *uploads) hold(repository, id string) (*upload, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -92,7 +93,7 @@ func (all *uploads) hold(repository, id string) (*upload, error) {
 	return u, nil
 }
 
-// release unlocks an upload that stays open.
+// release unlocks the upload, which stays open for further requests.
 func (u *upload) release() {
 	u.used = time.Now()
 	u.mu.Unlock()
@@ -115,14 +116,15 @@ func (u *upload) remove() error {
 	return nil
 }
 
-// setStatus sets the headers with the location and the received range of the upload.
+// setStatus sets the response headers that describe an upload: its location and the
+// range of bytes that were received.
 func (u *upload) setStatus(w http.ResponseWriter) {
 	w.Header().Set("Location", fmt.Sprintf("/v2/%s/blobs/uploads/%s", u.repository, u.id))
 	w.Header().Set("Range", fmt.Sprintf("0-%d", max(u.size-1, 0)))
 }
 
-// beginUpload mounts a blob, stores a blob that is in the request, or opens an
-// upload.
+// beginUpload handles a request that begins an upload. It mounts an existing blob, or
+// stores the blob in the request, or opens an upload.
 func (reg *Registry) beginUpload(w http.ResponseWriter, r *http.Request, repository, _ string) error {
 	query := r.URL.Query()
 	if h, err := v1.NewHash(query.Get("mount")); err == nil && reg.store.holds(query.Get("from"), h) {
@@ -201,9 +203,9 @@ func (reg *Registry) linkBlob(w http.ResponseWriter, repository string, h v1.Has
 	return nil
 }
 
-// receive appends the request's body to the upload. If the body breaks off, the
-// bytes received are kept, so that the client can resume. An error of the disk, and a
-// body that is too large, end the upload.
+// receive appends the request's body to the upload. If the connection breaks, the bytes
+// that were received are kept, so that the client can resume. If the disk fails or the
+// blob is too large, the upload is removed.
 func (reg *Registry) receive(w http.ResponseWriter, r *http.Request, u *upload) error {
 	length, err := u.chunk(r.Header.Get("Content-Range"))
 	if err != nil {
@@ -231,12 +233,12 @@ func (reg *Registry) receive(w http.ResponseWriter, r *http.Request, u *upload) 
 	return errors.Join(err, reg.uploads.end(u))
 }
 
-// errRange is returned for a chunk that is not the next one.
+// errRange is the error of a chunk that does not continue the upload where it ended.
 var errRange = errors.New("the chunk is not the next one")
 
-// chunk returns the length in a Content-Range, "FIRST-LAST", which must be that of the
-// next chunk (OCI distribution spec, "Pushing a blob in chunks"). Without the header,
-// any body is the next chunk, and the length is -1.
+// chunk returns the length of the chunk in a Content-Range header, "FIRST-LAST". The
+// chunk must begin where the upload ended (OCI distribution spec, "Pushing a blob in
+// chunks"). Without the header, the body has any length, and chunk returns -1.
 func (u *upload) chunk(header string) (length int64, err error) {
 	if header == "" {
 		return -1, nil
@@ -250,7 +252,8 @@ func (u *upload) chunk(header string) (length int64, err error) {
 	return int64(last-first) + 1, nil
 }
 
-// A source remembers read errors, to distinguish them from write errors.
+// A source is a request's body. It remembers errors of reading it, to distinguish them
+// from errors of writing to the disk.
 type source struct {
 	from io.Reader
 	err  error
@@ -273,8 +276,8 @@ func appendTo(path string, body io.Reader) (n int64, err error) {
 	return io.Copy(f, body)
 }
 
-// blobPath returns the path of a blob, a file that all repositories share. Blobs are
-// never deleted, because another repository might use them.
+// blobPath returns the path of the file of a blob. All repositories share it. It is
+// never deleted, because another repository may use the blob.
 func (reg *Registry) blobPath(h v1.Hash) string {
 	return filepath.Join(reg.dir, "blobs", h.Algorithm, h.Hex)
 }
@@ -303,8 +306,8 @@ func (reg *Registry) getBlob(w http.ResponseWriter, r *http.Request, repository,
 	return nil
 }
 
-// keep moves the file at path to the blob h if it has that digest. It syncs the content
-// to disk first. The file stays if the blob exists.
+// keep verifies that the file at path has the digest h, syncs it to disk, and renames it
+// to the blob's path. If the blob already exists, keep leaves the file where it is.
 func (reg *Registry) keep(path string, h v1.Hash) error {
 	hasher, err := v1.Hasher(h.Algorithm)
 	if err != nil {
@@ -325,7 +328,7 @@ func (reg *Registry) keep(path string, h v1.Hash) error {
 		return err
 	}
 	if _, err := os.Stat(reg.blobPath(h)); !errors.Is(err, fs.ErrNotExist) {
-		return err // It exists, with verified content.
+		return err // The blob exists, and its content was verified.
 	}
 	return os.Rename(path, reg.blobPath(h))
 }

@@ -23,36 +23,37 @@ import (
 type Options struct {
 	// Keychain finds credentials. Nil means anonymous access.
 	Keychain authn.Keychain
-	// Transport sends the requests. Nil means one with the settings of TLS and
-	// ConnectTimeout.
+	// Transport sends the requests. Nil means a new http.Transport that uses
+	// ConnectTimeout and the TLS fields below.
 	Transport http.RoundTripper
-	// Progress receives the source of the credentials of each registry. It may be nil.
+	// Progress receives, for each registry, where its credentials come from. It may be
+	// nil.
 	Progress progress.Func
 	// UserAgent names this program to the registry: "xfn/v0.1.0".
 	UserAgent string
 	// InsecureSkipTLSVerify accepts any certificate.
 	InsecureSkipTLSVerify bool
-	// RootCAs verify certificates. Nil means those of the machine.
+	// RootCAs are the trusted certificate authorities. Nil means those of the system.
 	RootCAs *x509.CertPool
-	// PlainHTTP uses HTTP for all registries, and TLS only where one of them
-	// redirects to it. Otherwise HTTPS is required, except at loopback and private
-	// addresses: there HTTP is tried after HTTPS.
+	// PlainHTTP uses HTTP for all registries. HTTPS is then used only if a registry
+	// redirects to it. Without PlainHTTP, HTTPS is required, except for loopback and
+	// private addresses: if HTTPS fails there, HTTP is tried.
 	PlainHTTP bool
-	// Tries is how often a request, or the upload of a blob, is tried when the
+	// Tries is how often a request or the upload of a blob is tried in total, if the
 	// registry is overloaded or the connection breaks. Zero means 3.
 	Tries int
-	// RetryWait is the pause before the second try. Each further pause is three
-	// times as long, up to half a minute, with a jitter of a quarter. A registry may
-	// ask for up to a minute (RFC 9110, "Retry-After"). Zero means a second.
+	// RetryWait is the pause before the second try. Each further pause is three times as
+	// long, up to 30 seconds, with a jitter of 25%. If the registry asks for a longer
+	// pause, it gets up to a minute (RFC 9110, "Retry-After"). Zero means a second.
 	RetryWait time.Duration
-	// ConnectTimeout limits the TCP connection and, again, the TLS handshake. Zero
-	// means 10 seconds.
+	// ConnectTimeout limits the time for the TCP connection, and separately the time for
+	// the TLS handshake. Zero means 10 seconds.
 	ConnectTimeout time.Duration
-	// IdleTimeout limits the time in which a registry neither reads a request nor
-	// responds. Zero means 5 minutes: a registry hashes and moves a large blob before
-	// it responds.
+	// IdleTimeout is the time after which a request fails if the registry neither reads
+	// it nor responds. Zero means 5 minutes: a registry hashes and moves a large blob
+	// before it responds.
 	IdleTimeout time.Duration
-	// Sleep waits for d, or until ctx is done. Nil means proc.Sleep.
+	// Sleep waits for d, or until ctx is done. Nil means proc.Sleep. Tests replace it.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
@@ -66,7 +67,7 @@ type Client struct {
 	userAgent string
 }
 
-// New returns a Client for o.
+// New returns a Client with these options.
 func New(o Options) *Client {
 	if o.Keychain == nil {
 		o.Keychain = authn.NewMultiKeychain()
@@ -88,8 +89,9 @@ func New(o Options) *Client {
 	}
 }
 
-// From returns rt if it is a Client, which keeps its keychain, or else a new Client
-// that sends requests by rt. rt and keychain may be nil.
+// From returns rt unchanged if it is a Client; keychain is then not used. Otherwise it
+// returns a new Client that sends requests by rt with credentials of keychain. Both may
+// be nil.
 func From(rt http.RoundTripper, keychain authn.Keychain) *Client {
 	if c, ok := rt.(*Client); ok {
 		return c
@@ -97,16 +99,16 @@ func From(rt http.RoundTripper, keychain authn.Keychain) *Client {
 	return New(Options{Keychain: keychain, Transport: rt})
 }
 
-// As returns a Client with these credentials for every registry, or none for the zero
-// value. It shares c's connections.
+// As returns a Client that uses these credentials for every registry, or no credentials
+// for the zero value. It shares the connections of c.
 func (c *Client) As(auth authn.AuthConfig) *Client {
 	as := *c
 	as.keychain = newKeychain(fixed(auth), nil)
 	return &as
 }
 
-// RoundTrip implements http.RoundTripper, for packages whose options are a transport and a
-// keychain. It sends a request with the timeouts of c, and without credentials.
+// RoundTrip implements http.RoundTripper, for libraries that accept a transport. It
+// sends a request with the timeouts of c. It does not add credentials.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.transport.RoundTrip(req)
 }
@@ -127,25 +129,28 @@ func newTransport(o Options) http.RoundTripper {
 	}
 }
 
-// A keychain resolves credentials by another one. It reports once for each registry
-// where they come from, remembers that for errors, and marks the other's errors.
+// A keychain gets credentials from the keychain inner. It reports and remembers, for
+// each registry, where the credentials came from. It wraps errors of inner in
+// keychainError.
 type keychain struct {
 	inner  authn.Keychain
 	report progress.Func
 
 	mu sync.Mutex
-	// reported has the reported lines, and sources the source for each target.
+	// reported has the lines that were reported. sources has the source of the
+	// credentials of each target.
 	reported map[string]bool
 	sources  map[string]string
 }
 
-// The sources of credentials that have no name.
+// The sources of credentials that are not a *credentials.Credential.
 const (
 	anonymous = "anonymous"
 	unnamed   = ""
 )
 
-// maxKnown limits the memory of a keychain in a long-running process.
+// maxKnown limits the number of sources that a keychain remembers in a long-running
+// process.
 const maxKnown = 1000
 
 func newKeychain(inner authn.Keychain, report progress.Func) *keychain {
@@ -179,7 +184,8 @@ func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Au
 	return auth, nil
 }
 
-// source returns where the credentials for target came from.
+// source returns where the credentials for target came from, or unnamed if that is not
+// known.
 func (k *keychain) source(target authn.Resource) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -23,10 +23,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// Explain describes an error of an operation on ref in one sentence for the user, with a
-// hint if a next step is known. The text contains no credentials and no query of a URL.
-// The error stays in the chain. An error that is not about a registry keeps its text; nil
-// stays nil.
+// Explain returns err with a text that describes it for users in one sentence, and with
+// a hint if a next step is known. ref is what the failed operation was about. The text
+// contains no credentials and no query of a URL. The result wraps err. Explain keeps the
+// text of an error that is not about a registry. For nil it returns nil.
 func (c *Client) Explain(ref name.Reference, err error) error {
 	if err == nil {
 		return nil
@@ -47,8 +47,9 @@ type explained struct {
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.err }
 
-// describe describes the cause of err, the most specific first: a ping tries https and
-// http, and its error contains both failures.
+// describe returns the text for err. The most specific cause in the chain of err
+// decides: after a ping, for example, the chain contains the failures of both HTTPS and
+// HTTP.
 func (c *Client) describe(ref name.Reference, err error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
 	var (
@@ -126,7 +127,7 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text st
 			lacks = "lacks a blob of"
 		}
 		return fmt.Sprintf("registry %q %s %q%s", host, lacks, strings.TrimPrefix(ref.Name(), host+"/"), c.message(e)), ""
-	case e.StatusCode == http.StatusBadRequest && // the responses of Go's and nginx's TLS servers to plain HTTP
+	case e.StatusCode == http.StatusBadRequest && // Go's and nginx's TLS servers respond so to plain HTTP.
 		(strings.Contains(text, "http request to an https server") || strings.Contains(text, "http request was sent to https port")):
 		return fmt.Sprintf("registry %q requires HTTPS, but the request used plain HTTP", host), "leave out " + hint.PlainHTTP
 	default:
@@ -134,7 +135,8 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text st
 	}
 }
 
-// login returns the hint how to use other credentials.
+// login returns the hint that says how to log in with other credentials. source is where
+// the refused credentials came from.
 func login(host, source string) hint.Hint {
 	if host == name.DefaultRegistry {
 		host = "docker.io"
@@ -146,8 +148,8 @@ func login(host, source string) hint.Hint {
 	return next
 }
 
-// message returns the messages of the response (OCI distribution spec, "Error Codes"), or
-// "" if they repeat a credential.
+// message returns the error messages in a registry's response (OCI distribution spec,
+// "Error Codes"). It returns "" if they contain a credential.
 func (c *Client) message(e *transport.Error) string {
 	var messages []string
 	for _, d := range e.Errors {
@@ -165,9 +167,9 @@ const maxText = 500
 
 var queries = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\?[^\s"'` + "`" + `]*`) })
 
-// clean returns the text of an error as one short line. It removes what may contain a
-// secret: the query of a URL, and all lines but the first, which come from a response. It
-// replaces a text that repeats a credential.
+// clean returns the text of an error as one short line. It removes queries of URLs and
+// all lines but the first, because both may contain secrets. If the text contains a
+// credential that was sent, clean returns another text.
 func (c *Client) clean(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -190,7 +192,7 @@ func (c *Client) clean(err error) string {
 	return strings.TrimRight(text, ": ")
 }
 
-// root returns the innermost cause, such as "connection refused".
+// root returns the innermost error that err wraps, such as "connection refused".
 func root(err error) error {
 	for {
 		inner := errors.Unwrap(err)

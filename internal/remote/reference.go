@@ -13,10 +13,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// ParseTag parses a reference of the form REGISTRY/REPOSITORY:TAG, with the grammar of the
-// OCI distribution spec ("Pulling manifests"). A reference without a registry is in
-// defaultRegistry (HOST or HOST:PORT), and an error if that is empty. The tag is required,
-// and a digest is an error.
+// ParseTag parses a reference of the form REGISTRY/REPOSITORY:TAG, with the grammar of
+// the OCI distribution spec ("Pulling manifests"). A reference without a registry gets
+// defaultRegistry (HOST or HOST:PORT); if that is empty, ParseTag returns an error. The
+// tag is required. A digest is an error.
 func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	full, err := qualify(s, defaultRegistry)
 	if err != nil {
@@ -41,8 +41,8 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	return tag, nil
 }
 
-// ParseReference is ParseTag for a reference to read. It also accepts
-// REGISTRY/REPOSITORY@DIGEST, and ignores a tag before a digest.
+// ParseReference parses a reference as ParseTag does, and also
+// REGISTRY/REPOSITORY@DIGEST. It ignores a tag before a digest.
 func ParseReference(s, defaultRegistry string) (name.Reference, error) {
 	if !strings.Contains(s, "@") {
 		return ParseTag(s, defaultRegistry)
@@ -65,9 +65,9 @@ var repository = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 const component = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 
-// IsRepository reports whether path, without a registry, is the name of a repository: OCI
-// distribution spec, "Pulling manifests". Clients limit it to 255 characters.
-// go-containerregistry checks only its letters, and accepts "a/../b".
+// IsRepository reports whether path, without a registry, is a valid name of a repository
+// (OCI distribution spec, "Pulling manifests") of at most 255 characters, the limit of
+// clients. The check of go-containerregistry is not enough: it accepts "a/../b".
 func IsRepository(path string) bool {
 	return len(path) <= 255 && repository().MatchString(path)
 }
@@ -79,7 +79,7 @@ func checkRepository(repo name.Repository) error {
 	return errors.New("a repository's name has parts with / between, of a-z and 0-9, and in them single . _ or - between those")
 }
 
-// qualify returns s with its registry.
+// qualify returns s with defaultRegistry in front, if s names no registry.
 func qualify(s, defaultRegistry string) (string, error) {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) }) {
 		return "", fmt.Errorf("parsing reference %q: it contains white space or unprintable characters", s)
@@ -105,8 +105,9 @@ func qualify(s, defaultRegistry string) (string, error) {
 	return defaultRegistry + "/" + s, nil
 }
 
-// checkBare refuses a scheme and credentials (RFC 3986, "User Information"), which are
-// often copied from a browser or a script. The error does not contain the credentials.
+// checkBare returns an error if s contains a scheme or credentials (RFC 3986, "User
+// Information"), which are often copied from a browser or a script. The error does not
+// contain the credentials.
 func checkBare(what, s string) error {
 	scheme, rest, isURL := strings.Cut(s, "://")
 	if !isURL {
@@ -129,8 +130,8 @@ func checkBare(what, s string) error {
 	}
 }
 
-// userInfo returns the length of "USER:PASSWORD@" in s. The "@" of a digest is after the
-// last slash.
+// userInfo returns the length of the prefix "USER:PASSWORD@" of s, or 0. An "@" after
+// the last slash does not count: it begins a digest.
 func userInfo(s string) int {
 	for _, digest := range []string{"@sha256:", "@sha512:"} {
 		s, _, _ = strings.Cut(s, digest)
@@ -141,8 +142,9 @@ func userInfo(s string) int {
 	return strings.LastIndex(s, "@") + 1
 }
 
-// hasRegistry reports whether s begins with a registry, by the rule of all clients: it is
-// "localhost", or has a dot or a port.
+// hasRegistry reports whether s begins with a registry. By the rule of all clients, the
+// first element of the path is a registry if it is "localhost" or contains a dot or a
+// port.
 func hasRegistry(s string) bool {
 	first, _, ok := strings.Cut(s, "/")
 	return ok && (first == "localhost" || strings.ContainsAny(first, ".:"))

@@ -16,35 +16,36 @@ import (
 )
 
 const (
-	// maxReferrers limits the referrers of a manifest, maxPages the pages on which
-	// they are listed, and maxTags the tags of a repository.
+	// maxReferrers limits the referrers of a manifest. maxPages limits the pages of
+	// their list. maxTags limits the tags of a repository.
 	maxReferrers = 1000
 	maxTags      = 100_000
 	maxPages     = 100
 )
 
-// Referrers are the manifests that have another as their subject.
+// Referrers are the manifests whose subject is a given manifest, such as signatures.
 type Referrers struct {
 	Manifests []v1.Descriptor
-	// Listed says that the registry has the referrers API. Otherwise clients keep
-	// the list at a tag, the FallbackTag.
+	// Listed is true if the registry has the referrers API. Otherwise clients store the
+	// list at a tag, the FallbackTag.
 	Listed bool
 }
 
-// FallbackTag returns the tag of the referrers of a manifest at a registry that does
-// not list them: OCI distribution spec, "Referrers Tag Schema".
+// FallbackTag returns the tag at which clients store the list of a manifest's referrers,
+// if the registry has no referrers API (OCI distribution spec, "Referrers Tag Schema").
 func FallbackTag(subject v1.Hash) string {
 	const maxTag = 128
 	tag := subject.Algorithm + "-" + subject.Hex
 	return tag[:min(len(tag), maxTag)]
 }
 
-// unlisted are the statuses of registries without the referrers API. The spec has 404;
-// older registries do not implement the path.
+// unlisted are the status codes by which registries respond if they lack the referrers
+// API. The spec requires 404. Older registries do not know the path and return others.
 var unlisted = []int{http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented}
 
-// Referrers returns the referrers of a manifest, which need not exist: OCI distribution
-// spec, "Listing Referrers", or else at the FallbackTag. More than 1000 are an error.
+// Referrers returns the referrers of the manifest subject, which need not exist (OCI
+// distribution spec, "Listing Referrers"). If the registry lacks the API, it reads the
+// list at the FallbackTag. More than 1000 referrers are an error.
 func (b *Repository) Referrers(ctx context.Context, subject v1.Hash) (r Referrers, err error) {
 	from := urlOf(b.repo, "referrers/"+subject.String())
 	for range maxPages {
@@ -73,7 +74,7 @@ func (b *Repository) Referrers(ctx context.Context, subject v1.Hash) (r Referrer
 	return r, fmt.Errorf("more than %d manifests refer to %s", maxReferrers, subject)
 }
 
-// fallback reads the list that clients keep.
+// fallback reads the list of referrers at the FallbackTag.
 func (b *Repository) fallback(ctx context.Context, subject v1.Hash) (Referrers, error) {
 	m, err := b.Manifest(ctx, FallbackTag(subject))
 	if NotFound(err) {
@@ -101,7 +102,8 @@ func (b *Repository) Tags(ctx context.Context) (all []string, err error) {
 		if err := json.Unmarshal(raw, &page); err != nil {
 			return all, errors.New("the registry's list of tags is not valid JSON")
 		}
-		// A page without a tag ends the list, or a registry could send pages forever.
+		// A page without tags ends the list. Otherwise a registry could send pages
+		// forever.
 		if from, err = nextPage(resp); err != nil || len(page.Tags) == 0 {
 			return all, err
 		}
@@ -120,8 +122,8 @@ func (b *Repository) getPage(ctx context.Context, from *url.URL, accept string, 
 	return raw, resp, err
 }
 
-// nextPage returns the address of the next page of a list (RFC 8288), or nil. It must
-// be at the same registry.
+// nextPage returns the URL of the next page of a list (RFC 8288), or nil after the last
+// page. A page of another registry is an error.
 func nextPage(resp *http.Response) (*url.URL, error) {
 	for _, link := range resp.Header.Values("Link") {
 		target, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(link), "<"), ">")

@@ -20,15 +20,15 @@ import (
 )
 
 // A Repository reads the tags, manifests and blobs of a repository. It is safe for
-// concurrent use. Its errors are for Explain.
+// concurrent use. Callers must pass its errors to Client.Explain.
 type Repository struct {
 	client *http.Client
 	repo   name.Repository
 	policy policy
 }
 
-// Repository returns a Repository, after logging in to its registry. Its errors are for
-// Explain.
+// Repository logs in to the registry of repo and returns its Repository. Callers must
+// pass errors to Explain.
 func (c *Client) Repository(ctx context.Context, repo name.Repository) (*Repository, error) {
 	return c.repository(ctx, repo, repo.Scope(transport.PullScope))
 }
@@ -50,8 +50,8 @@ func (c *Client) repository(ctx context.Context, repo name.Repository, scopes ..
 	return &Repository{&http.Client{Transport: t, CheckRedirect: checkRedirects}, repo, c.policy}, nil
 }
 
-// fresh sends each body from its start: go-containerregistry repeats a request
-// with a new token, and would send only the rest of the body.
+// fresh sends each request's body from the start. Otherwise, when go-containerregistry
+// repeats a request with a new token, it would send only the rest of the body.
 type fresh struct{ inner http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -76,7 +76,8 @@ type request struct {
 	method string
 	url    *url.URL
 	header http.Header
-	// open returns the body, of size bytes, for each try. It is nil without one.
+	// open returns the request's body, of size bytes. It is called for each try. It is
+	// nil if the request has no body.
 	open func() (io.ReadCloser, error)
 	size int64
 }
@@ -85,7 +86,8 @@ func urlOf(repo name.Repository, path string) *url.URL {
 	return &url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/" + path}
 }
 
-// do sends a request. The caller closes the body of the response.
+// do sends a request and returns the response with any status. The caller must close the
+// body.
 func (b *Repository) do(ctx context.Context, r request) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url.String(), nil)
 	if err != nil {
@@ -103,8 +105,8 @@ func (b *Repository) do(ctx context.Context, r request) (*http.Response, error) 
 	return b.client.Do(req)
 }
 
-// send sends a request, and discards the body of the response. Another status than
-// these is an error.
+// send sends a request, and discards the body of the response. It returns an error if
+// the response has none of these status codes.
 func (b *Repository) send(ctx context.Context, r request, status ...int) (*http.Response, error) {
 	resp, err := b.do(ctx, r)
 	if err != nil {
@@ -114,7 +116,8 @@ func (b *Repository) send(ctx context.Context, r request, status ...int) (*http.
 	return resp, checkStatus(resp, status...)
 }
 
-// get reads a response of at most oci.MaxManifest. Another status than these is an error.
+// get returns the body of a response, of at most oci.MaxManifest bytes. It returns an
+// error if the response has none of these status codes.
 func (b *Repository) get(ctx context.Context, from *url.URL, accept string, status ...int) ([]byte, *http.Response, error) {
 	r := request{method: http.MethodGet, url: from}
 	if accept != "" {
@@ -137,25 +140,27 @@ func (b *Repository) get(ctx context.Context, from *url.URL, accept string, stat
 
 var errManifestSize = errors.New("the manifest is too large")
 
-// discard reads the rest of a short response, so that its connection can be reused.
+// discard reads up to 64 KiB of the response's body, so that the connection can be
+// reused, and closes it.
 func discard(resp *http.Response) {
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 	_ = resp.Body.Close()
 }
 
-// retry calls try, and again after a temporary error.
+// retry calls try, and calls it again after a temporary error, up to the number of
+// tries.
 func (b *Repository) retry(ctx context.Context, try func() error) error {
 	return b.policy.do(ctx, isTemporary, try)
 }
 
-// manifestTypes are the media types of manifests in requests.
+// manifestTypes is the Accept header of requests for manifests.
 var manifestTypes = strings.Join([]string{
 	string(types.OCIImageIndex), string(types.OCIManifestSchema1),
 	string(types.DockerManifestList), string(types.DockerManifestSchema2),
 }, ", ")
 
-// head requests the headers of a path of a repository. The status of the response is
-// OK or one of these.
+// head sends a HEAD request for a path of a repository. It returns an error unless the
+// status is 200 or one of these.
 func (b *Repository) head(ctx context.Context, repo name.Repository, path string, status ...int) (resp *http.Response, err error) {
 	r := request{method: http.MethodHead, url: urlOf(repo, path), header: http.Header{"Accept": {manifestTypes}}}
 	err = b.retry(ctx, func() error {
@@ -165,17 +170,18 @@ func (b *Repository) head(ctx context.Context, repo name.Repository, path string
 	return resp, err
 }
 
-// A Manifest has the exact bytes of a manifest.
+// A Manifest is a manifest with exactly the bytes that the registry returned.
 type Manifest struct {
 	Digest v1.Hash
-	// MediaType is the one that the registry returns.
+	// MediaType is the media type in the registry's response.
 	MediaType types.MediaType
 	Raw       []byte
 }
 
 // Manifest returns the manifest at a tag or digest, of at most 4 MiB. It verifies the
-// requested digest, or else the one that the registry returns (OCI distribution spec,
-// "Pulling manifests"), and tries again after a mismatch.
+// digest that was requested. For a tag, it verifies the digest in the response's header,
+// if there is one (OCI distribution spec, "Pulling manifests"). It tries again after a
+// mismatch.
 func (b *Repository) Manifest(ctx context.Context, reference string) (m Manifest, err error) {
 	again := func(err error) bool { return isTemporary(err) || errors.As(err, new(*oci.MismatchError)) }
 	err = b.policy.do(ctx, again, func() error {
@@ -192,7 +198,7 @@ func (b *Repository) getManifest(ctx context.Context, reference string) (m Manif
 	}
 	m.Raw, m.MediaType = raw, mediaTypeOf(resp)
 	want, err := v1.NewHash(reference)
-	if err != nil { // It is a tag.
+	if err != nil { // reference is a tag
 		want, _ = v1.NewHash(resp.Header.Get("Docker-Content-Digest"))
 	}
 	m.Digest.Algorithm = cmp.Or(want.Algorithm, "sha256")
@@ -208,15 +214,15 @@ func (b *Repository) getManifest(ctx context.Context, reference string) (m Manif
 	return m, nil
 }
 
-// NotFound reports whether a registry returned 404.
+// NotFound reports whether err says that a registry returned 404.
 func NotFound(err error) bool {
 	status, ok := errors.AsType[*transport.Error](err)
 	return ok && status.StatusCode == http.StatusNotFound
 }
 
-// open returns the bytes of a blob as the registry sends them: nothing is verified.
-// They start at byte from, or at 0 if the registry does not support ranges (RFC
-// 9110, "Range Requests"; the OCI distribution spec leaves that to it).
+// open returns the bytes of a blob as the registry sends them, without verifying them.
+// start is the offset of the first byte: from, or 0 if the registry does not support
+// ranges (RFC 9110, "Range Requests"), which the OCI distribution spec allows.
 func (b *Repository) open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
 	r := request{method: http.MethodGet, url: urlOf(b.repo, "blobs/"+desc.Digest.String()), header: http.Header{"Accept-Encoding": {"identity"}}}
 	if from > 0 {
@@ -244,7 +250,8 @@ func (b *Repository) open(ctx context.Context, desc v1.Descriptor, from int64) (
 	return resp.Body, start, nil
 }
 
-// checkPart returns an error for a response with another range than the requested one.
+// checkPart returns an error if a response does not contain the range that was
+// requested.
 func checkPart(resp *http.Response, from int64) error {
 	var first, last int64
 	got := resp.Header.Get("Content-Range")
@@ -255,11 +262,11 @@ func checkPart(resp *http.Response, from int64) error {
 	return nil
 }
 
-// Stream returns the bytes of a blob from offset from. The first Read sends the first
-// request. If the connection breaks or the registry is overloaded, Stream resumes at
-// its offset; the count of tries restarts when it has received more. It ends after
-// desc.Size bytes, and fails if the registry sends fewer or more. The caller verifies
-// the digest. It ends when ctx is done. Errors are for Explain.
+// Stream returns the bytes of a blob from offset from to desc.Size. The first Read sends
+// the first request. If the connection breaks or the registry is overloaded, Read sends
+// a new request for the rest. The count of tries restarts after further progress. Read
+// fails if the registry sends fewer or more bytes than desc.Size, or when ctx is done.
+// The caller must verify the digest, and pass errors to Explain.
 func (b *Repository) Stream(ctx context.Context, desc v1.Descriptor, from int64) io.ReadCloser {
 	return &stream{ctx: ctx, repo: b, desc: desc, at: from, attempts: attempts{best: from}}
 }
@@ -268,11 +275,12 @@ type stream struct {
 	ctx  context.Context
 	repo *Repository
 	desc v1.Descriptor
-	// at is the offset of the next byte, and body continues there, if it is open.
+	// at is the offset of the next byte. body is the open response at that offset, or
+	// nil.
 	at   int64
 	body io.ReadCloser
 	attempts
-	// failed is the last error, until there is another try.
+	// failed is the error of the last read. It is reset before the next try.
 	failed error
 }
 
@@ -301,7 +309,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// read reads from one connection. It returns io.EOF at the end of the blob only.
+// read reads from the current response. It returns io.EOF only at the end of the blob.
 func (s *stream) read(p []byte) (int, error) {
 	if s.body == nil {
 		if err := s.open(); err != nil {
@@ -321,8 +329,8 @@ func (s *stream) read(p []byte) (int, error) {
 	return n, err
 }
 
-// open requests the rest of the blob. A registry without ranges sends the whole blob
-// again.
+// open requests the rest of the blob. If a registry without ranges sends the whole blob
+// again, open skips the bytes that were already read.
 func (s *stream) open() error {
 	if s.at == s.desc.Size && s.at > 0 {
 		s.body = http.NoBody
@@ -349,7 +357,8 @@ func (s *stream) Close() error {
 	return body.Close()
 }
 
-// A shortError is the error of a blob that is shorter than its descriptor says.
+// A shortError says that the registry sent fewer bytes of a blob than its descriptor
+// says.
 type shortError struct {
 	desc v1.Descriptor
 	at   int64
@@ -359,5 +368,5 @@ func (e *shortError) Error() string {
 	return fmt.Sprintf("blob %s ended after %d of %d bytes", e.desc.Digest, e.at, e.desc.Size)
 }
 
-// Unwrap makes it a temporary error.
+// Unwrap makes isTemporary treat the error as temporary.
 func (e *shortError) Unwrap() error { return io.ErrUnexpectedEOF }

@@ -19,21 +19,24 @@ import (
 
 const (
 	defaultTries = 3
-	// maxWait limits the pauses, and maxRetryAfter those that a registry asks for.
+	// maxWait limits the pauses between tries. maxRetryAfter limits the pauses that a
+	// registry asks for.
 	maxWait       = 30 * time.Second
 	maxRetryAfter = time.Minute
-	// step is the number of bytes after which the count of a blob's tries restarts.
+	// step is the number of bytes by which a transfer must advance to restart the count
+	// of its tries.
 	step = 1 << 20
 )
 
-// A policy has the number of tries and the pauses between them.
+// A policy says how often to try and how long to wait between tries.
 type policy struct {
 	tries int
 	wait  time.Duration
 	sleep func(context.Context, time.Duration) error
 }
 
-// do calls try until it succeeds, its error is final, or all tries are used up.
+// do calls try until it succeeds, until temporary returns false for its error, or until
+// all tries are used up.
 func (p policy) do(ctx context.Context, temporary func(error) bool, try func() error) error {
 	for a := (attempts{}); ; {
 		err := try()
@@ -46,14 +49,14 @@ func (p policy) do(ctx context.Context, temporary func(error) bool, try func() e
 	}
 }
 
-// attempts counts the tries of a blob since it has advanced by step.
+// attempts counts the tries to transfer a blob since the transfer last advanced by step.
 type attempts struct {
 	tried int
 	best  int64
 }
 
-// next waits for the next try after err, or returns err if all tries are used up. at is
-// the offset of the blob.
+// next waits until the next try, or returns err if all tries are used up. err is the
+// error of the last try, and at the offset that the transfer has reached.
 func (a *attempts) next(ctx context.Context, p policy, at int64, err error) error {
 	if at >= a.best+step {
 		a.tried, a.best = 0, at
@@ -73,8 +76,8 @@ func (a *attempts) next(ctx context.Context, p policy, at int64, err error) erro
 	return p.sleep(ctx, wait)
 }
 
-// A retryAfterError is an error response. wait is the time that the registry asks to
-// wait, or 0.
+// A retryAfterError is the error of a response with a status that was not expected. wait
+// is how long the registry asks to wait before the next try, or 0.
 type retryAfterError struct {
 	error
 	wait time.Duration
@@ -82,7 +85,7 @@ type retryAfterError struct {
 
 func (e *retryAfterError) Unwrap() error { return e.error }
 
-// checkStatus returns an error for a response with another status.
+// checkStatus returns an error if the response has none of these status codes.
 func checkStatus(resp *http.Response, status ...int) error {
 	if err := transport.CheckError(resp, status...); err != nil {
 		return &retryAfterError{err, retryAfter(resp.Header)}
@@ -90,7 +93,7 @@ func checkStatus(resp *http.Response, status ...int) error {
 	return nil
 }
 
-// retryAfter returns the time that a response asks to wait: RFC 9110, "Retry-After".
+// retryAfter returns how long a response asks to wait (RFC 9110, "Retry-After"), or 0.
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if sec, err := strconv.ParseUint(value, 10, 31); err == nil {
@@ -109,14 +112,16 @@ func isBusy(status int) bool {
 	}, status)
 }
 
-// isUnsteady reports whether to retry with a registry that may never have responded.
+// isUnsteady reports whether a request should be retried after err if the registry may
+// never have responded. A refused connection is then not retried.
 func isUnsteady(err error) bool {
 	status, ok := errors.AsType[*transport.Error](err)
 	return ok && isBusy(status.StatusCode) || isLost(err)
 }
 
-// isTemporary reports whether to retry with a registry that has responded before: if it
-// refuses connections now, it is being restarted.
+// isTemporary reports whether a request should be retried after err if the registry has
+// responded before. A refused connection is then retried: the registry may be
+// restarting.
 func isTemporary(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.As(err, new(*targetError)) || errors.As(err, new(*tls.CertificateVerificationError)) {
 		return false
@@ -127,8 +132,8 @@ func isTemporary(err error) bool {
 	return errors.As(err, new(*url.Error)) || isLost(err)
 }
 
-// isLost reports whether a connection broke or stalled. A refused connection is not
-// lost: the address is probably wrong.
+// isLost reports whether err says that a connection broke or stalled. A refused
+// connection does not count: the address is probably wrong.
 func isLost(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
@@ -136,7 +141,7 @@ func isLost(err error) bool {
 	op, isOp := errors.AsType[*net.OpError](err)
 	timeout, isNet := errors.AsType[net.Error](err)
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.As(err, new(textproto.ProtocolError)) || // in the middle of a header
+		errors.As(err, new(textproto.ProtocolError)) || // the connection broke in the middle of a header
 		isOp && (op.Op == "read" || op.Op == "write") ||
 		isNet && timeout.Timeout()
 }

@@ -20,10 +20,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// guarded refuses requests to addresses to which a registry must not redirect, and
-// credentials for another server. It remembers the credentials that it sends. It sees every
-// request, including those of go-containerregistry's login, which adds the credentials
-// above it.
+// A guarded is a transport that refuses some requests: to addresses that a registry must
+// not redirect to, and with credentials for another server. It remembers the credentials
+// that it sends. It also handles the requests of go-containerregistry's login.
 type guarded struct {
 	inner http.RoundTripper
 	sent  *secrets
@@ -34,8 +33,8 @@ type guarded struct {
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if g.plain && req.Method == http.MethodGet && req.URL.Path == "/v2/" && req.Response == nil {
-		// It is the ping by which go-containerregistry determines the scheme of the
-		// registry (OCI distribution spec, "Determining Support").
+		// This is the request by which go-containerregistry determines whether the
+		// registry uses HTTPS or HTTP (OCI distribution spec, "Determining Support").
 		plain := req.Clone(req.Context())
 		plain.URL.Scheme = "http"
 		req = plain
@@ -55,7 +54,7 @@ func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (g guarded) check(req *http.Request) error {
-	if req.Response != nil { // a redirect
+	if req.Response != nil { // the request follows a redirect
 		from := req.Response.Request.URL
 		if err := checkTarget(from, req.URL); err != nil {
 			return err
@@ -70,19 +69,19 @@ func (g guarded) check(req *http.Request) error {
 	return nil
 }
 
-// isTokenRequest recognizes a form with credentials: Docker's "Authenticate with
-// the registry using OAuth2".
+// isTokenRequest reports whether a request sends credentials in a form to get a token,
+// as in Docker's "Authenticate with the registry using OAuth2".
 func isTokenRequest(req *http.Request) bool {
 	return req.Header.Get("Content-Type") == "application/x-www-form-urlencoded"
 }
 
-// isLocal reports whether a host may use plain HTTP without PlainHTTP.
+// isLocal reports whether plain HTTP is allowed for a host even without PlainHTTP.
 func isLocal(host string) bool {
 	r, err := name.NewRegistry(host)
 	return err == nil && r.Scheme() == "http"
 }
 
-// checkRedirects limits the number of redirects.
+// checkRedirects returns an error after ten redirects.
 func checkRedirects(_ *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return &targetError{errors.New("the registry redirects without end")}
@@ -90,9 +89,10 @@ func checkRedirects(_ *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// checkTarget returns an error if a registry must not redirect from one address to
-// another: from HTTPS to HTTP, or to a literal private address of another host. Any host
-// name is allowed: it gets no credentials, and its content is verified by digest.
+// checkTarget returns an error if a registry may not redirect from one URL to another.
+// It may not redirect from HTTPS to HTTP, or to the private IP address of another host.
+// It may redirect to any host name: the host gets no credentials, and content is
+// verified by digest.
 func checkTarget(from, to *url.URL) error {
 	switch {
 	case from.Scheme == "https" && to.Scheme != "https":
@@ -104,7 +104,7 @@ func checkTarget(from, to *url.URL) error {
 	}
 }
 
-// A targetError is the error of a request that must not be sent to its address.
+// A targetError says that a request was not sent, because its address is not allowed.
 type targetError struct{ error }
 
 func isPrivate(host string) bool {
@@ -113,21 +113,22 @@ func isPrivate(host string) bool {
 }
 
 const (
-	// maxToken limits how much is read of a request for a token, and of its response,
-	// as in go-containerregistry.
+	// maxToken limits the bytes that are read of a request for a token and of its
+	// response, as in go-containerregistry.
 	maxToken = 64 << 10
-	// maxSecrets is the number of credentials that are remembered, the latest ones.
+	// maxSecrets limits the credentials that are remembered. The latest ones are kept.
 	maxSecrets = 256
 )
 
-// secrets are the credentials that were sent, which a server may repeat.
+// secrets are the credentials that were sent to servers. A server's message may contain
+// one and must then not be shown.
 type secrets struct {
 	mu    sync.Mutex
 	known []string
 }
 
-// in reports whether a text contains one of them, in upper or lower case, or escaped as
-// in a URL.
+// in reports whether a text contains a remembered credential, in upper or lower case, or
+// escaped as in a URL.
 func (s *secrets) in(text string) bool {
 	text = strings.ToLower(text)
 	holds := func(secret string) bool { return strings.Contains(text, strings.ToLower(secret)) }
@@ -149,8 +150,8 @@ func (s *secrets) add(all []string) {
 	s.known = s.known[max(0, len(s.known)-maxSecrets):]
 }
 
-// credentialsIn returns the credentials in req: of its Authorization header, and
-// of the form that requests a token.
+// credentialsIn returns the credentials in a request: in its Authorization header, and
+// in the form of a token request.
 func credentialsIn(req *http.Request) []string {
 	_, header, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	decoded, _ := base64.StdEncoding.DecodeString(header)
@@ -169,9 +170,10 @@ func credentialsIn(req *http.Request) []string {
 	return slices.Concat(all, form["refresh_token"], form["password"])
 }
 
-// withoutRefreshToken removes the next identity token from a response of a token server.
-// The user's token stays valid (Docker's "Authenticate with the registry using OAuth2"),
-// and go-containerregistry v0.22.1 replaces it without a lock, while other requests read it.
+// withoutRefreshToken removes the new identity token from the response of a token
+// server, so that go-containerregistry keeps the user's token, which stays valid
+// (Docker's "Authenticate with the registry using OAuth2"). go-containerregistry v0.22.1
+// would replace it without a lock while other requests read it.
 func withoutRefreshToken(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxToken+1))
 	if err != nil {
@@ -192,8 +194,9 @@ func withoutRefreshToken(resp *http.Response) error {
 	return nil
 }
 
-// watched ends requests that the registry neither reads nor answers for too long. The
-// timer stops while this process produces the request's body or handles the response's.
+// A watched is a transport with an idle timeout: a request fails if the registry neither
+// reads it nor responds for that long. The timer stops while this process produces the
+// request's body or handles the response's.
 type watched struct {
 	inner   http.RoundTripper
 	timeout time.Duration
@@ -225,7 +228,7 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// causeOf returns the idleTimeoutError that ended ctx, or else err.
+// causeOf returns the idleTimeoutError if that ended ctx. Otherwise it returns err.
 func causeOf(ctx context.Context, err error) error {
 	if s, ok := context.Cause(ctx).(idleTimeoutError); ok {
 		return s
@@ -233,7 +236,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// An idleTimeoutError is a net.Error.
+// An idleTimeoutError is the net.Error of a request that exceeded the idle timeout.
 type idleTimeoutError struct{}
 
 func (idleTimeoutError) Error() string   { return "nothing arrives" }

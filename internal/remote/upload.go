@@ -17,36 +17,36 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// A Blob is content to upload.
+// A Blob is a blob to upload.
 type Blob struct {
 	v1.Descriptor
-	// Open returns the bytes from the start. It is called again when an upload
-	// resumes. An error of reading them ends the upload.
+	// Open returns the content from the start. It is called again when an upload
+	// resumes. If reading the content fails, the upload fails.
 	Open func() (io.ReadCloser, error)
-	// OpenAt returns the bytes from an offset. If it is not nil, it is called in
-	// place of Open.
+	// OpenAt returns the content from an offset. If it is not nil, it is called instead
+	// of Open.
 	OpenAt func(ctx context.Context, from int64) (io.ReadCloser, error)
-	// Progress is called with the number of bytes that were sent, without those that
-	// are sent again. It may be nil.
+	// Progress is called with the number of bytes that were sent. Bytes that are sent
+	// again are not counted. It may be nil.
 	Progress func(n int64)
 }
 
 // An Upload is the result of uploading a blob.
 type Upload struct {
-	// Mounted is true if the blob was mounted from a neighbor and not sent.
+	// Mounted is true if the registry mounted the blob from a neighbor repository, so
+	// that its content was not sent.
 	Mounted bool
 	// Again is the number of bytes that were sent again after an error.
 	Again int64
 }
 
-// small is the largest size of a blob that is sent with the request that ends the
-// upload. That saves a round trip, and cannot be resumed.
+// small is the largest size in bytes of a blob that is sent in the final request of its
+// upload. This saves a round trip, but such an upload cannot be resumed.
 const small = 1 << 20
 
-// Upload sends a blob that Find did not find, or mounts it from where it was
-// found. After an error it resumes at the offset that the registry reports, or
-// starts again. The count of tries restarts when the registry has received more of the
-// blob.
+// Upload sends a blob that Find did not find in the repository, or mounts it from
+// found.At. After an error it resumes at the offset that the registry reports, or starts
+// again. The count of tries restarts when the registry has received more of the blob.
 func (u *Uploader) Upload(ctx context.Context, b Blob, found Found) (Upload, error) {
 	s := &session{Uploader: u, blob: b, from: found.At}
 	for a := (attempts{}); ; {
@@ -70,23 +70,24 @@ type session struct {
 	blob Blob
 	from name.Repository
 
-	// at is the location of the session at the registry, or nil without one.
+	// at is the URL at which the registry continues the upload, or nil if none has
+	// begun.
 	at *url.URL
-	// offset is the number of bytes that the registry reports, and resumed is true
-	// if it was not 0.
+	// offset is the number of bytes that the registry has received. resumed is true if
+	// the upload continues at an offset that the registry reported.
 	offset             int64
 	resumed, broken    bool
 	committed, mounted bool
 
-	// mu guards the fields that readers of the blob write. An abandoned reader may
-	// still run.
+	// mu guards the fields below, which readers of the blob write. The reader of an
+	// earlier request may still be running.
 	mu         sync.Mutex
 	wire, high int64
 	local      error
 }
 
-// recover reports whether to try again after err. Otherwise it returns the cause of err.
-// It abandons a session that cannot be resumed.
+// recover reports whether to try again after err. If so, it abandons a session that
+// cannot be resumed. Otherwise it returns the cause of err.
 func (s *session) recover(ctx context.Context, err error) (again bool, cause error) {
 	s.mu.Lock()
 	local := s.local
@@ -105,14 +106,15 @@ func (s *session) recover(ctx context.Context, err error) (again bool, cause err
 		case http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable:
 			s.at, again = nil, true // The session has expired, or is at another offset.
 		case http.StatusBadRequest:
-			s.at, again = nil, s.resumed // The registry reported a wrong offset.
+			s.at, again = nil, s.resumed // The registry had reported a wrong offset.
 		}
 	}
 	s.broken = true
 	return again, err
 }
 
-// try uploads the blob, or a part of it.
+// try makes one attempt to complete the upload. It continues the session if there is
+// one.
 func (s *session) try(ctx context.Context) error {
 	if s.committed {
 		// The upload may have succeeded, and its response may be lost.
@@ -139,8 +141,9 @@ func (s *session) try(ctx context.Context) error {
 	return s.commit(ctx, single)
 }
 
-// resume asks for the offset of a session whose connection broke. It abandons a
-// session without bytes, or with an impossible offset.
+// resume asks the registry for the offset of a session whose connection broke. It
+// abandons the session if the registry has received nothing or reports an impossible
+// offset.
 func (s *session) resume(ctx context.Context) error {
 	if !s.broken || s.at == nil {
 		return nil
@@ -168,8 +171,9 @@ func (s *session) resume(ctx context.Context) error {
 	return nil
 }
 
-// parseRange returns the number of bytes that arrived, of a header "0-N". Registries use
-// "0-0" for none too, which counts as none, like an invalid header.
+// parseRange returns the number of bytes received by a Range header "0-N". It returns 0
+// for "0-0", by which registries also say that nothing was received, and for an invalid
+// header.
 func parseRange(text string) int64 {
 	var first, last int64
 	n, _ := fmt.Sscanf(strings.TrimPrefix(text, "bytes="), "%d-%d", &first, &last)
@@ -179,7 +183,7 @@ func parseRange(text string) int64 {
 	return last + 1
 }
 
-// start begins a session, or mounts the blob.
+// start begins an upload session, or mounts the blob if another repository has it.
 func (s *session) start(ctx context.Context) error {
 	at := urlOf(s.repo, "blobs/uploads/")
 	if s.from != (name.Repository{}) {
@@ -193,7 +197,7 @@ func (s *session) start(ctx context.Context) error {
 		s.mounted = true
 		return nil
 	}
-	s.from = name.Repository{} // The registry does not mount: do not ask again.
+	s.from = name.Repository{} // The registry did not mount the blob: do not ask again.
 	if err := transport.CheckError(resp, http.StatusAccepted); err != nil {
 		return err
 	}
@@ -219,7 +223,8 @@ func (s *session) stream(ctx context.Context) error {
 	return err
 }
 
-// commit ends the upload. withBody sends the blob with it.
+// commit sends the final request of the upload. With withBody, the request contains the
+// content of the blob.
 func (s *session) commit(ctx context.Context, withBody bool) error {
 	at := *s.at
 	if at.RawQuery != "" {
@@ -231,8 +236,8 @@ func (s *session) commit(ctx context.Context, withBody bool) error {
 	return err
 }
 
-// request returns a request. Its body, if it has one, is the blob from the session's
-// offset.
+// request returns a request of the session. With withBody, its body is the content of
+// the blob from the session's offset.
 func (s *session) request(ctx context.Context, method string, at *url.URL, withBody bool) request {
 	r := request{method: method, url: at, header: http.Header{"Content-Type": {"application/octet-stream"}}}
 	if withBody {
@@ -298,7 +303,8 @@ func (r *reader) Close() error {
 	return r.blob.Close()
 }
 
-// fail remembers an error of reading the blob, which is not the registry's.
+// fail records an error of reading the blob, to distinguish it from errors of the
+// registry.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,16 +16,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// An Uploader writes blobs and manifests to a repository: OCI distribution
-// spec, "Push". Its errors are for Explain. It is safe for concurrent use.
+// An Uploader writes blobs and manifests to a repository (OCI distribution spec,
+// "Push"). Callers must pass its errors to Client.Explain. It is safe for concurrent
+// use.
 type Uploader struct {
 	*Repository
 	neighbors []name.Repository
 }
 
-// Uploader returns the Uploader of repo, after logging in with the right to
-// push. Blobs may be mounted from neighbors, repositories of the same registry.
-// Neighbors that may not be read are ignored.
+// Uploader logs in to the registry with permission to push to repo. The registry may
+// mount blobs from neighbors, which are repositories of the same registry. If the login
+// fails because of them, they are not used.
 func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbors ...name.Repository) (*Uploader, error) {
 	scopes := []string{repo.Scope(transport.PushScope)}
 	for _, n := range neighbors {
@@ -42,13 +43,13 @@ func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbors .
 	return &Uploader{r, neighbors}, nil
 }
 
-// notThere are the statuses of responses about content that is absent or must not be
-// read.
+// notThere are the status codes of responses for content that does not exist or may not
+// be read.
 var notThere = []int{http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden}
 
-// ManifestAt returns the digest of the manifest at a tag or digest, or the zero value if
-// the registry does not return one: some refuse to show a repository that does not
-// exist yet.
+// ManifestAt returns the digest of the manifest at a tag or digest. It returns the zero
+// value if the registry does not say: some do not show a repository that does not exist
+// yet.
 func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash, err error) {
 	resp, err := u.head(ctx, u.repo, "manifests/"+reference, notThere...)
 	if err == nil && resp.StatusCode == http.StatusOK {
@@ -57,8 +58,8 @@ func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash,
 	return h, err
 }
 
-// PutManifest puts a manifest at reference, a tag or its own digest. The content that it
-// names must exist.
+// PutManifest writes a manifest. reference is a tag or the manifest's digest. The blobs
+// and manifests that it refers to must exist.
 func (u *Uploader) PutManifest(ctx context.Context, reference string, mediaType types.MediaType, raw []byte) error {
 	put := request{method: http.MethodPut, url: urlOf(u.repo, "manifests/"+reference), header: http.Header{"Content-Type": {string(mediaType)}}}
 	put.size = int64(len(raw))
@@ -69,8 +70,8 @@ func (u *Uploader) PutManifest(ctx context.Context, reference string, mediaType 
 	})
 }
 
-// LacksBlob reports whether a manifest was refused because one of its blobs is
-// missing (OCI distribution spec, "Error Codes").
+// LacksBlob reports whether err says that the registry refused a manifest because one of
+// its blobs is missing (OCI distribution spec, "Error Codes").
 func LacksBlob(err error) bool {
 	status, ok := errors.AsType[*transport.Error](err)
 	return ok && slices.ContainsFunc(status.Errors, func(d transport.Diagnostic) bool {
@@ -78,23 +79,24 @@ func LacksBlob(err error) bool {
 	})
 }
 
-// Refused reports whether the registry refused a request. After other errors the
-// request may have succeeded and its response may be lost. That includes a status
-// for an overloaded registry, which may be the response to a later try.
+// Refused reports whether err proves that the registry did not execute a request. After
+// any other error, the request may have been executed and its response lost. This
+// includes the status of an overloaded registry, which may be the response to a later
+// try.
 func Refused(err error) bool {
 	status, ok := errors.AsType[*transport.Error](err)
 	return ok && status.StatusCode < http.StatusInternalServerError && !isBusy(status.StatusCode)
 }
 
-// Found reports where a blob was found.
+// Found is where Find found a blob.
 type Found struct {
-	// Exists is true if the repository has it.
+	// Exists is true if the repository has the blob.
 	Exists bool
-	// At is a neighbor from which it can be mounted, or the zero value.
+	// At is a neighbor repository that has the blob, or the zero value.
 	At name.Repository
 }
 
-// Find reports whether a blob is in the repository or in a neighbor.
+// Find looks for a blob in the repository, then in its neighbors.
 func (u *Uploader) Find(ctx context.Context, desc v1.Descriptor) (Found, error) {
 	exists, err := u.has(ctx, u.repo, desc)
 	if exists || err != nil {
@@ -113,12 +115,12 @@ func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descri
 	if err != nil {
 		return false, err
 	}
-	// A blob of another size is another blob.
+	// If the size differs, it is not the same blob.
 	return resp.StatusCode == http.StatusOK && (resp.ContentLength < 0 || resp.ContentLength == desc.Size), nil
 }
 
-// location returns where the upload continues: a path, or a URL that may be on
-// another host. A registry behind a proxy may not know its own scheme.
+// location returns the URL at which the upload continues. The registry sends a path, or
+// a URL that may be on another host. Behind a proxy it may send the wrong scheme.
 func (u *Uploader) location(resp *http.Response) (*url.URL, error) {
 	at := resp.Header.Get("Location")
 	if at == "" {

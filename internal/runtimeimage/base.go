@@ -24,7 +24,8 @@ const (
 
 	searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-	// certificates is the path where Go and most programs look first.
+	// certificates is the path where Go and most other programs first look for root
+	// certificates.
 	certificates = "etc/ssl/certs/ca-certificates.crt"
 )
 
@@ -53,7 +54,7 @@ func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image,
 	return images, nil
 }
 
-// A file is an entry of a layer. A name that ends in "/" is a directory.
+// A file is an entry of a layer. If its name ends in "/", it is a directory.
 type file struct {
 	name string
 	mode int64
@@ -72,9 +73,9 @@ func baseFiles() []file {
 	}
 }
 
-// roots returns the root certificates of Mozilla's trust store in PEM, from a
-// Go module. Roots with constraints are omitted, because PEM cannot express
-// them.
+// roots returns the root certificates of Mozilla's trust store in PEM. They come from a
+// Go module. Certificates with constraints are omitted, because PEM cannot express
+// these.
 func roots() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
@@ -85,7 +86,7 @@ func roots() []byte {
 	return all.Bytes()
 }
 
-// writeTar writes files that root owns, without times.
+// writeTar writes a tar of files that root owns, with the zero modification time.
 func writeTar(w io.Writer, files []file) error {
 	tw := tar.NewWriter(w)
 	for _, f := range files {
@@ -99,7 +100,8 @@ func writeTar(w io.Writer, files []file) error {
 	return tw.Close()
 }
 
-// header returns a USTAR header, or a PAX header for a file of 8 GiB or more.
+// header returns the tar header of a file: in USTAR format, or in PAX format if size is
+// 8 GiB or more.
 func header(name string, mode, size int64) *tar.Header {
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: size}
 	if name[len(name)-1] == '/' {

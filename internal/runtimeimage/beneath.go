@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// folders are the directories of an image, by path. Others are owned by root
-// and readable by all.
+// folders has the attributes of directories in an image, by path. A directory without an
+// entry belongs to root and is readable by all.
 type folders map[string]folder
 
 // A folder has the attributes of a directory in an image.
@@ -25,7 +25,8 @@ type folder struct {
 	uid, gid int
 }
 
-// header returns a header that keeps the attributes of a directory.
+// header returns the tar header of a directory, with the attributes that it has in the
+// image.
 func (f folders) header(name string) *tar.Header {
 	h := header(name+"/", 0o755, 0)
 	if have, ok := f[name]; ok {
@@ -34,9 +35,9 @@ func (f folders) header(name string) *tar.Header {
 	return h
 }
 
-// beneath returns the tree's directories that exist in a base image. It does not
-// read the image's layers if the tree is at a top-level directory, such as
-// DefaultWorkdir, which base images do not have.
+// beneath returns the directories of the tree that the base image already has. If the
+// tree is at a top-level directory, such as DefaultWorkdir, it does not read the layers
+// of the image, because base images do not have such a directory.
 func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
 	if t.at != "" && !strings.Contains(t.at, "/") {
 		return nil, nil
@@ -54,7 +55,7 @@ func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
 	return s.folders()
 }
 
-// kinds returns the file types of the tree, by path in the image.
+// kinds returns the file type of each file in the tree, by its path in the image.
 func (t *tree) kinds() map[string]fs.FileMode {
 	all := map[string]fs.FileMode{}
 	for _, dir := range t.parents() {
@@ -66,14 +67,14 @@ func (t *tree) kinds() map[string]fs.FileMode {
 	return all
 }
 
-// A scan finds the files of an image at the paths of a tree.
+// A scan finds out which paths of a tree exist in an image.
 type scan struct {
 	ours   map[string]fs.FileMode
 	theirs map[string]*tar.Header
 	left   int64
 }
 
-// layer records the files that a layer adds and deletes.
+// layer applies the additions and deletions of a layer to the files that were found.
 func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
 	in, err := oci.Plain(ctx, l, &s.left)
 	if err != nil {
@@ -108,7 +109,7 @@ func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
 	}
 }
 
-// forget deletes the content of a directory.
+// forget removes the files below a directory from those that were found.
 func (s *scan) forget(dir string) {
 	for name := range s.theirs {
 		if strings.HasPrefix(name, dir) {
@@ -117,8 +118,9 @@ func (s *scan) forget(dir string) {
 	}
 }
 
-// folders returns the directories in both. It returns an error for a path that
-// is a directory in only one of them, because files would be hidden.
+// folders returns the directories that both the tree and the image have. If a path is a
+// directory in only one of them, it returns an error: files of the image would be
+// hidden.
 func (s *scan) folders() (folders, error) {
 	both := folders{}
 	for _, name := range sortedKeys(s.theirs) {

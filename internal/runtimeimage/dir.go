@@ -14,40 +14,41 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-// DefaultWorkdir is the default directory of a function in an image. Common
-// base images do not have it.
+// DefaultWorkdir is the default path of a function's directory in an image. Common base
+// images do not have this path.
 const DefaultWorkdir = "/function"
 
 // A Dir is a directory with a function that needs no compilation, and the
 // settings of its images.
 type Dir struct {
 	Path string
-	// Base are the base images. Only those for Linux are used. FromDir
-	// takes ownership: it closes them, or the returned Images do.
+	// Base are the base images. Images for systems other than Linux are ignored. FromDir
+	// takes ownership: either FromDir or the returned Images closes them.
 	Base *Images
 	// Workdir is the absolute path of the directory's content in the image,
 	// and the working directory of the function. Empty means
 	// DefaultWorkdir.
 	Workdir string
-	// Entrypoint is the program, found in PATH or relative to Workdir, with
-	// its arguments.
+	// Entrypoint is the program and its arguments. The program is searched in PATH, or
+	// relative to Workdir if it contains a slash.
 	Entrypoint []string
-	// Env are environment variables, as "KEY=value", added to those of the
-	// base.
+	// Env are environment variables, as "KEY=value". They are added to the variables of
+	// the base image, or replace them.
 	Env []string
 	// Labels are added to the images' configs.
 	Labels map[string]string
 }
 
-// FromDir adds a directory as one layer to each base image. Its files are owned
-// by root, readable by all, executable by all if executable by their owner, and
-// have no times. Symbolic links are kept. Directories of the base keep their
-// attributes and content; a link or file in their place is an error, as is a
-// program for another processor.
+// FromDir adds a directory as one layer to each base image. Its files belong to root and
+// have the zero modification time. They are readable by all, and executable by all if
+// their owner may execute them. Symbolic links are kept. A directory that the base image
+// already has keeps its attributes and content. FromDir returns an error if the base
+// image has a link or file in its place, or if all programs in the directory are for
+// other processors.
 //
-// The function listens on port 9443 and does not run as root. The images depend
-// only on the base, the content and opts.Created. The caller must close them.
-// Errors name the directory.
+// The function listens on port 9443 and does not run as root. The images depend only on
+// the base images, the content of the directory and opts.Created. The caller must close
+// them. Errors name the directory.
 func FromDir(ctx context.Context, d Dir, opts Options) (*Images, error) {
 	return create(d.Base, opts, func(s *spool) (*Images, error) {
 		all, err := s.fromDir(ctx, d, opts)
@@ -97,8 +98,8 @@ type mounter struct {
 	tree  *tree
 	spool *spool
 	opts  Options
-	// layers are the created layers, by the directories of their base
-	// images.
+	// layers are the layers that were created, by the directories that the tree and the
+	// base image share.
 	layers map[string]archive.Layer
 }
 
@@ -135,8 +136,8 @@ func (m *mounter) layer(ctx context.Context, beneath folders) (archive.Layer, er
 	return l, err
 }
 
-// fits returns an error if all programs among the written files are for other
-// platforms.
+// fits returns an error if the tree contains programs, but none for the processor of p.
+// It must be called after write.
 func (t *tree) fits(p v1.Platform) error {
 	if len(t.programs) == 0 || t.programs[p.Architecture] != "" || t.programs[older[p.Architecture]] != "" {
 		return nil
@@ -150,5 +151,5 @@ func (t *tree) fits(p v1.Platform) error {
 	return nil
 }
 
-// older are the processors whose programs also run on another one.
+// older has, for a processor, the older one whose programs it also runs.
 var older = map[string]string{"amd64": "386", "arm64": "arm"}

@@ -13,19 +13,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-// port is the port on which Crossplane calls a function.
+// port is the port of a function's gRPC server, to which Crossplane connects.
 const port = "9443/tcp"
 
 // settings are the changes to the config of a base image.
 type settings struct {
 	entrypoint []string
-	workdir    string // empty keeps that of the base
+	workdir    string // empty keeps the base image's
 	env        []string
 	labels     map[string]string
 }
 
-// extend adds a layer to a base image. It keeps the base's config, including
-// unknown fields, except the command, its arguments, and the user root.
+// extend adds a layer to a base image and applies s to its config. All other fields of
+// the config are kept, including unknown ones. The user root is replaced by another
+// user.
 func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (v1.Image, error) {
 	p, err := oci.PartsOf(base)
 	if err != nil {
@@ -53,7 +54,7 @@ func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (
 	return oci.Assemble(raw, descs, append(slices.Clone(p.Layers), layer.Layer)...)
 }
 
-// apply changes the config of a container (OCI image spec, "Image
+// apply changes the "config" object of an image's config (OCI image spec, "Image
 // Configuration").
 func (s settings) apply(config map[string]any) {
 	config["Entrypoint"] = s.entrypoint
@@ -90,7 +91,8 @@ func isRoot(user string) bool {
 	return name == "" || name == "root" || strings.Trim(name, "0") == ""
 }
 
-// override returns old variables that more does not set, followed by more.
+// override returns the environment variables of old that more does not set, followed by
+// more.
 func override(old []any, more []string) []any {
 	var env []any
 	for _, v := range old {
@@ -106,7 +108,8 @@ func override(old []any, more []string) []any {
 	return env
 }
 
-// timestamp returns the time in a config. The zero time becomes the epoch.
+// timestamp returns t as a time of an image's config. The zero time becomes the Unix
+// epoch.
 func timestamp(t time.Time) v1.Time {
 	if t.IsZero() {
 		t = time.Unix(0, 0)

@@ -21,27 +21,28 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Options are options for runtime images. Only FromSource needs one, Env.
+// Options are options for creating or reading runtime images. FromSource requires Env.
+// All other fields are optional.
 type Options struct {
 	// Created is the creation time of new images. The zero value is the
 	// Unix epoch.
 	Created time.Time
-	// Platforms selects one image for each platform of a source with
-	// several images, in order. Empty selects all. Other layers are not
-	// read if they are stored separately. FromSource and FromDir ignore it.
+	// Platforms selects one image for each platform, in order, if the source has several
+	// images. Empty selects all. Layers of other images are not read if they are stored
+	// separately. FromSource and FromDir ignore it.
 	Platforms []v1.Platform
 	// Env is the environment of the Go compiler, as "KEY=value".
 	Env []string
 	// TempDir is the directory for compiled programs. Empty is the system's
 	// directory.
 	TempDir string
-	// Beside is the directory of the file that the images will be written
-	// to. If layers are read in the order of the manifests,
-	// Images.WriteFile does not copy them. Empty is TempDir.
+	// Beside is the directory of the file that Images.WriteFile will write. WriteFile
+	// then need not copy layers that were read in the order of the manifests. Empty
+	// means TempDir.
 	Beside string
 	// Pin is image.Options.Pin, for images of registries.
 	Pin func(name.Reference) (name.Reference, error)
-	// Progress receives stages and bytes.
+	// Progress receives the steps and the number of bytes read.
 	Progress progress.Func
 }
 
@@ -61,8 +62,8 @@ func (i *Images) Close() error {
 	return i.spool.Close()
 }
 
-// WriteFile writes a package as xpkg.WriteFile does. It copies no layers if the
-// package embeds the images. It may be repeated.
+// WriteFile writes a package as xpkg.WriteFile does. The first call copies no layers, if
+// the package embeds the images. WriteFile may be called several times.
 func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, report progress.Func) error {
 	if i.spool == nil {
 		return archive.WriteFiles(ctx, report, archive.Target{Path: path, Artifact: a})
@@ -70,19 +71,19 @@ func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, re
 	return i.spool.draft.WriteFile(ctx, path, a, report)
 }
 
-// A spool keeps the layers of images.
+// A spool stores the layers of images in a temporary file.
 type spool struct {
-	// dir is a private directory for other temporary files.
+	// dir is a private directory for temporary files other than the layers.
 	dir       string
 	draft     *archive.FileDraft
-	platforms []v1.Platform // that are wanted
+	platforms []v1.Platform // the platforms to select; empty selects all
 	report    progress.Func
 
 	mu   sync.Mutex
 	open []io.Closer
 }
 
-// newSpool creates a spool. It removes files that killed processes left.
+// newSpool creates a spool. It also removes temporary files that killed processes left.
 func newSpool(opts Options) (*spool, error) {
 	parent := cmp.Or(opts.TempDir, os.TempDir())
 	root, err := os.OpenRoot(parent)
@@ -102,7 +103,8 @@ func newSpool(opts Options) (*spool, error) {
 	return s, nil
 }
 
-// read returns the images that fill reads from the source with this name.
+// read returns the images that fill reads from a source. name names the source in
+// progress messages.
 func read(name string, opts Options, fill func(*spool) (*Images, error)) (*Images, error) {
 	return create(nil, opts, func(s *spool) (*Images, error) {
 		opts.Progress.Step("reading " + name)
@@ -132,7 +134,7 @@ func (s *spool) keep(c io.Closer) {
 	s.open = append(s.open, c)
 }
 
-// Close closes all files, the latest first, and removes the temporary ones.
+// Close closes all files in reverse order, and removes the temporary files.
 func (s *spool) Close() error {
 	var errs []error
 	for _, c := range slices.Backward(s.open) {

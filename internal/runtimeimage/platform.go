@@ -12,9 +12,10 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// only returns one image for each wanted platform, in order, or all if none are
-// wanted. It prefers an exact variant of the processor over a compatible one. A
-// platform without an image, or with several, is an error.
+// only returns the images that run the wanted platforms, in order and without
+// duplicates. If no platform is wanted, it returns all. It prefers the exact variant of
+// a processor to a compatible one. It returns an error if a platform has no image, or
+// several.
 func only(all []v1.Image, wanted []v1.Platform) ([]v1.Image, error) {
 	if len(wanted) == 0 {
 		return all, nil
@@ -49,7 +50,8 @@ func (i *Images) of(want v1.Platform) (v1.Image, error) {
 	return images[0], nil
 }
 
-// index returns the index of the platform that can run want.
+// index returns the index of the available platform that can run programs for want. It
+// returns an error if there is none, or if two images have that platform.
 func index(available []v1.Platform, want v1.Platform) (int, error) {
 	n, err := image.Choose(available, want)
 	if err != nil {
@@ -63,7 +65,8 @@ func index(available []v1.Platform, want v1.Platform) (int, error) {
 	return n, nil
 }
 
-// platforms returns the platforms of images. An unknown platform is empty.
+// platforms returns the platforms of images, in order. An image without a platform has
+// an empty one.
 func platforms(images []v1.Image) ([]v1.Platform, error) {
 	all := make([]v1.Platform, len(images))
 	for i, img := range images {
@@ -78,7 +81,8 @@ func platforms(images []v1.Image) ([]v1.Platform, error) {
 	return all, nil
 }
 
-// onLinux keeps only the images for Linux, because functions are built for it.
+// onLinux removes the images for systems other than Linux: functions are built for
+// Linux.
 func (i *Images) onLinux() error {
 	available, err := platforms(i.All)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 )
 
-// program is the name of the compiled program in the root directory.
+// program is the path of the compiled program in the image, relative to the root.
 const program = "function"
 
 // A Source is a Go main package, and the settings of its images.
@@ -29,20 +29,19 @@ type Source struct {
 	// LDFlags and GoFlags are flags for go build, as in gobuild.Options.
 	LDFlags string
 	GoFlags []string
-	// Base are the base images, one for each platform. Nil means a minimal
-	// image: root certificates, a user other than root, and an empty /tmp.
-	// FromSource takes ownership: it closes them, or the returned Images
-	// do.
+	// Base are the base images, one for each platform. Nil means a minimal image: root
+	// certificates, a user other than root, and an empty /tmp. FromSource takes
+	// ownership: either FromSource or the returned Images closes them.
 	Base *Images
 	// Labels are added to the images' configs.
 	Labels map[string]string
 }
 
-// FromSource compiles a Go main package for each platform, concurrently, and
-// adds it to a base as /function: the entry point, which listens on port 9443
-// and does not run as root. Without a base, the images depend only on the
-// source, the Go toolchain, the flags and opts.Created. The caller must close
-// them.
+// FromSource compiles a Go main package for each platform, concurrently, and adds the
+// program to a base image as /function. The program is the entry point, listens on port
+// 9443 and does not run as root. Without base images, the result depends only on the
+// source, the Go toolchain, the flags and opts.Created. The caller must close the
+// images.
 func FromSource(ctx context.Context, src Source, opts Options) (*Images, error) {
 	return create(src.Base, opts, func(s *spool) (*Images, error) {
 		return (&compiler{src, opts, s}).images(ctx)
@@ -87,14 +86,15 @@ func checkPlatforms(platforms []v1.Platform) error {
 	return nil
 }
 
-// A compiler compiles one source to layers.
+// A compiler compiles a Source for each platform, and stores each program as a layer.
 type compiler struct {
 	Source
 	opts  Options
 	spool *spool
 }
 
-// run prepares the parts of each platform's image concurrently.
+// run compiles the program for each platform and gets the base images, concurrently.
+// Both results are in the order of Platforms.
 func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []archive.Layer, err error) {
 	programs = make([]archive.Layer, len(c.Platforms))
 	g, ctx := errgroup.WithContext(ctx)
@@ -109,7 +109,7 @@ func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []archiv
 			return err
 		})
 	}
-	err = g.Wait() // before bases is read
+	err = g.Wait() // wait before reading bases
 	return bases, programs, err
 }
 
@@ -128,7 +128,8 @@ func (c *compiler) bases() ([]v1.Image, error) {
 	return bases, nil
 }
 
-// compile returns the layer with the program for platform number n.
+// compile compiles the program for p and returns the layer that contains it. n makes the
+// name of the temporary file unique.
 func (c *compiler) compile(ctx context.Context, p v1.Platform, n int) (archive.Layer, error) {
 	c.opts.Progress.Step("compiling " + c.Dir + " for " + p.String())
 	out := filepath.Join(c.spool.dir, fmt.Sprintf("program-%d", n))

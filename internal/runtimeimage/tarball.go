@@ -19,10 +19,10 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// FromTarball returns the image in a file of docker save, or the images of an
-// OCI layout in a tar. The file may be compressed with gzip or zstd, and may be
-// a pipe. It compresses uncompressed layers in one pass and copies the others.
-// Errors name the file, which is not needed afterwards.
+// FromTarball returns the image in a file of docker save, or the images of an OCI image
+// layout in a tar. The file may be compressed with gzip or zstd, and may be a pipe.
+// Layers are stored in a temporary file: uncompressed layers are compressed in one pass,
+// and other layers are copied. The file is not needed afterwards. Errors name the file.
 func FromTarball(ctx context.Context, file string, opts Options) (*Images, error) {
 	return read(file, opts, func(s *spool) (*Images, error) { return s.fromTarball(ctx, file) })
 }
@@ -32,7 +32,7 @@ func (s *spool) fromTarball(ctx context.Context, file string) (all *Images, err 
 	if err == nil && !stream {
 		f, err := archive.Open(ctx, file)
 		if err != nil {
-			return nil, fmt.Errorf("reading a runtime image: %w", err) // It names the file.
+			return nil, fmt.Errorf("reading a runtime image: %w", err) // The error already names the file.
 		}
 		all, err = s.imagesIn(ctx, f)
 		if err = errors.Join(err, f.Close()); err == nil {
@@ -49,7 +49,8 @@ func (s *spool) fromTarball(ctx context.Context, file string) (all *Images, err 
 	return all, nil
 }
 
-// isStream reports whether a file can be read only once, from start to end.
+// isStream reports whether a file must be read in order and only once: a pipe or a
+// compressed file.
 func isStream(file string) (_ bool, err error) {
 	if info, err := os.Stat(file); err != nil || info.IsDir() || !info.Mode().IsRegular() {
 		return err == nil && !info.IsDir(), fsx.Cause(err)
@@ -61,7 +62,7 @@ func isStream(file string) (_ bool, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(f, head); err != nil {
-		return false, nil // Too short for anything: archive.Open says so.
+		return false, nil // The file is too short for an archive: archive.Open returns the error.
 	}
 	return oci.Compression(head) != "", nil
 }
@@ -84,8 +85,8 @@ func (s *spool) fromStream(ctx context.Context, file string) (_ *Images, err err
 	return s.imagesOf(ctx, read.Artifact)
 }
 
-// imagesIn returns the images of an archive. A Docker archive gets a manifest
-// of the layers that were read.
+// imagesIn returns the images of an archive. A Docker archive has no manifest; the
+// returned image gets one of the layers as they were stored.
 func (s *spool) imagesIn(ctx context.Context, f *archive.File) (*Images, error) {
 	img, ok := f.Artifact.(v1.Image)
 	if !ok || !f.Docker {
@@ -101,8 +102,8 @@ func (s *spool) imagesIn(ctx context.Context, f *archive.File) (*Images, error) 
 	return s.copyLayers(ctx, p)
 }
 
-// unhashedParts returns the parts of an image whose layers have no known
-// digests.
+// unhashedParts returns the parts of an image of a Docker archive. The descriptors have
+// no digests, because the digests of its stored layers are not known.
 func unhashedParts(img v1.Image) (p oci.Parts, err error) {
 	if p.Config, err = img.RawConfigFile(); err != nil {
 		return p, fmt.Errorf("reading its config: %w", err)
@@ -123,8 +124,8 @@ func unhashedParts(img v1.Image) (p oci.Parts, err error) {
 	return p, nil
 }
 
-// imagesOf reads the images of an artifact for the wanted platforms, with their
-// layers.
+// imagesOf returns the images of an artifact for the wanted platforms. It copies their
+// layers into the spool.
 func (s *spool) imagesOf(ctx context.Context, a xpkg.Artifact) (*Images, error) {
 	found, err := xpkg.Images(a)
 	if err != nil {
@@ -172,11 +173,11 @@ func (s *spool) copyLayers(ctx context.Context, images ...oci.Parts) (*Images, e
 	return all, nil
 }
 
-// A copier copies layers into a spool, each once.
+// A copier copies layers into a spool. It copies each layer once.
 type copier struct {
 	spool *spool
 	count *progress.Counter
-	// read is false while the spool has all layers.
+	// read is true if any layer had to be read because the spool did not have it.
 	read bool
 }
 
@@ -198,7 +199,8 @@ func (c *copier) image(ctx context.Context, p oci.Parts) (v1.Image, error) {
 	return oci.Assemble(p.Config, descs, layers...)
 }
 
-// compress adds an uncompressed tar, whose digest is its diff ID.
+// compress adds a layer that is an uncompressed tar. The digest of such a layer is also
+// its diff ID.
 func (c *copier) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (archive.Layer, error) {
 	want, err := l.DiffID()
 	if err != nil {
@@ -220,7 +222,7 @@ func (c *copier) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (
 	}
 }
 
-// copy adds a layer as it is stored.
+// copy adds a layer without recompressing it.
 func (c *copier) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (done archive.Layer, err error) {
 	blob := oci.Blob{Digest: desc.Digest, Size: desc.Size, MediaType: desc.MediaType}
 	if blob.DiffID, err = l.DiffID(); err != nil {
@@ -233,7 +235,8 @@ func (c *copier) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (done
 	defer func() { err = errors.Join(err, rc.Close()) }()
 	g, ctx := errgroup.WithContext(ctx)
 	if desc.Digest == (v1.Hash{}) {
-		// A Docker archive has only the diff ID. It costs more to verify than the digest.
+		// A Docker archive names only the diff ID of a layer. To verify it, the layer
+		// must be decompressed.
 		left := int64(oci.MaxUnpacked)
 		g.Go(func() error { return oci.CheckDiffID(ctx, l, &left) })
 	} else if rc, err = oci.Verify(rc, desc.Digest, desc.Size); err != nil {
@@ -243,7 +246,7 @@ func (c *copier) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (done
 		done, err = c.spool.draft.Copy(ctx, io.TeeReader(rc, c), blob)
 		return err
 	})
-	err = g.Wait() // before done is read
+	err = g.Wait() // wait before reading done
 	return done, err
 }
 
@@ -257,7 +260,7 @@ func (c *copier) write(ctx context.Context, w io.Writer, l v1.Layer) (err error)
 	return err
 }
 
-// Write counts bytes that were read.
+// Write counts the bytes of layers that were read.
 func (c *copier) Write(p []byte) (int, error) {
 	c.read = true
 	return c.count.Write(p)

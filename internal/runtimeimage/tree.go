@@ -21,35 +21,38 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// The limits of a directory are those of an image in a sandbox.
+// The limits of a directory are the same as those for unpacking an image
+// (rootfs.Limits).
 const (
 	maxFiles = 1 << 18
 	maxBytes = 8 << 30
 )
 
-// deleted is the prefix of whiteout files (OCI image spec, "Whiteouts").
+// deleted is the prefix of a file that marks another file as deleted (OCI image spec,
+// "Whiteouts").
 const deleted = ".wh."
 
 // A tree is a directory that becomes a layer.
 type tree struct {
 	dir   string // for errors
 	root  *os.Root
-	at    string // its path in the image, without a slash in front
-	nodes []node // parents before what is in them, in the order of names
-	// programs has the first machine code file of each processor. It is set
-	// when the tree is written.
+	at    string // its path in the image, without a leading slash
+	nodes []node // sorted by name, each directory before its content
+	// programs has the path of the first executable or library found for each processor.
+	// write sets it.
 	programs map[string]string
 }
 
-// A node is a file, directory or link, with its path in the tree.
+// A node is a file, directory or symbolic link in a tree. Its name is the path below the
+// tree.
 type node struct {
 	name string
 	kind fs.FileMode
 	link string
 }
 
-// readTree lists the content of a directory, whose path in an image is at. It
-// follows no links, except for the directory itself.
+// readTree lists the content of a directory, whose path in the image will be at. It does
+// not follow symbolic links, except if dir itself is one.
 func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -80,7 +83,7 @@ func (t *tree) list(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("reading its %q: %w", name, fsx.Cause(err))
 		case name == ".", fsx.IsTemporary(d.Name()):
-			return nil // The package that is being built may be one of these.
+			return nil // The temporary file of the package that is being built may be here.
 		case len(t.nodes) == maxFiles:
 			return fmt.Errorf("it has more than %d files", maxFiles)
 		}
@@ -145,7 +148,8 @@ func kindOf(kind fs.FileMode) string {
 	}
 }
 
-// parents returns the directories from an image's root to the tree's path.
+// parents returns the path of the tree in the image and its parent directories, the
+// topmost first.
 func (t *tree) parents() []string {
 	var all []string
 	for dir := t.at; dir != "" && dir != "."; dir = path.Dir(dir) {
@@ -155,7 +159,8 @@ func (t *tree) parents() []string {
 	return all
 }
 
-// write writes the tree as a layer for images that have these directories.
+// write writes the tree as the tar of a layer. have are the directories that the base
+// image already has.
 func (t *tree) write(ctx context.Context, w io.Writer, have folders) error {
 	tw := tar.NewWriter(w)
 	for _, dir := range t.parents() {
@@ -183,8 +188,8 @@ func (t *tree) add(ctx context.Context, tw *tar.Writer, n node, have folders) er
 	}
 }
 
-// addFile adds a file. Other processes may change it at the same time: its size
-// is that at the time of opening.
+// addFile adds a file to the tar. Other processes may write to the file meanwhile: only
+// its size at the time of opening is read.
 func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (err error) {
 	f, err := t.root.Open(filepath.FromSlash(file))
 	if err != nil {
@@ -216,14 +221,14 @@ func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (
 	return nil
 }
 
-// processors are the processors of ELF files, with Go's names.
+// processors are the processors of ELF files, by the names that Go uses (GOARCH).
 var processors = map[elf.Machine]string{
 	elf.EM_386: "386", elf.EM_X86_64: "amd64", elf.EM_ARM: "arm", elf.EM_AARCH64: "arm64",
 	elf.EM_RISCV: "riscv64", elf.EM_S390: "s390x", elf.EM_LOONGARCH: "loong64",
 }
 
-// processor returns the processor of a program or library, from the header of
-// an ELF file, or "".
+// processor returns the processor of an ELF program or library, from its header. It
+// returns "" for any other file.
 func processor(r io.ReaderAt) string {
 	var head [20]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil || string(head[:4]) != elf.ELFMAG {

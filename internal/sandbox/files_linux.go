@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sealSelf returns a sealed copy of this program in memory. A function that
-// reaches the program of its supervisor reaches that copy, and not the file
-// that the user will run next (CVE-2019-5736).
+// sealSelf returns a sealed copy of this program in memory, from which supervisors run.
+// A function that manages to open its supervisor's program then opens that copy, and not
+// the file that the user will run next (CVE-2019-5736).
 func sealSelf() (*os.File, error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -45,9 +45,9 @@ func seal(src io.Reader) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// addSeals prevents every write to a file in memory, and changes of its mode: if the
-// caller has no ids to give away, the owner of the file is the function's user, and the
-// file serves later sandboxes too. Linux before 6.3 has no seal for the mode.
+// addSeals seals a file in memory: nobody can then write to it or change its mode. This
+// matters if the caller has no other ids, because the function's user then owns the
+// file, which later sandboxes use too. Linux before 6.3 cannot seal the mode.
 func addSeals(f *os.File) error {
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals|unix.F_SEAL_EXEC)
@@ -57,7 +57,7 @@ func addSeals(f *os.File) error {
 	return err
 }
 
-// socketPair returns the two ends of a stream. The first supports deadlines.
+// socketPair returns the two ends of a stream socket. The first end supports deadlines.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -67,13 +67,13 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), err
 }
 
-// descriptors returns the files that a supervisor starts with, and a function
-// that closes those of them that only the supervisor uses.
+// descriptors returns the files that a supervisor inherits, and a function that closes
+// those of them that the caller does not need itself.
 func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), err error) {
 	var own []*os.File
 	closeThem = func() {
 		for _, f := range own {
-			_ = f.Close() // a null device, or a duplicate
+			_ = f.Close() // closes a null device, or a duplicate
 		}
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -96,8 +96,8 @@ func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), 
 	return files, closeThem, givePipes(s, files[:3])
 }
 
-// givePipes changes the owner of pipes among the function's files to its user,
-// so that the function can open them by name, as in /dev/stderr.
+// givePipes gives those of the function's files that are pipes to the function's user.
+// The function can then open them by name, as in /dev/stderr.
 func givePipes(s Spec, files []*os.File) error {
 	if !MapsIDs() {
 		return nil

@@ -46,10 +46,10 @@ func ForwardConnections(l net.Listener, network, address string) error {
 	}
 }
 
-// reach dials until a server accepts, and returns the connection. It returns nil once
-// the channel is closed, or when a server accepted and then reset the connection: Dial
-// returns that reset as its own error if it arrives before Dial does. Another dial
-// would answer the client with a second connection, which the server does not expect.
+// reach dials until a server accepts the connection. It returns nil when the channel is
+// closed. It also returns nil if the server accepts and immediately resets the
+// connection, which Dial reports as ECONNRESET: another dial would be a second
+// connection for one client, which the server does not expect.
 func reach(closed <-chan struct{}, network, address string) net.Conn {
 	for pause := firstPause; ; pause = min(pause+pause/8, lastPause) {
 		conn, err := net.Dial(network, address)
@@ -67,7 +67,8 @@ func reach(closed <-chan struct{}, network, address string) net.Conn {
 	}
 }
 
-// join copies in both directions until both have ended.
+// join copies between two connections, in both directions, until both directions have
+// ended.
 func join(a, b net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { relay(a, b) })
@@ -75,12 +76,12 @@ func join(a, b net.Conn) {
 	both.Wait()
 }
 
-// relay copies in one direction, and closes the writing side at the end.
+// relay copies from one connection to another, then closes the write side of the other.
 func relay(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	half, ok := to.(interface{ CloseWrite() error })
 	if err != nil || !ok || half.CloseWrite() != nil {
-		_ = to.Close() // ends the other direction too
+		_ = to.Close() // also ends the copy in the other direction
 		_ = from.Close()
 	}
 }

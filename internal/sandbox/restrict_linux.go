@@ -12,10 +12,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
 )
 
-// restrict drops all rights that the function must not have, and returns the
-// version of Landlock in use. Capabilities and system calls are dropped for all
-// threads; Landlock and the bounding set apply only to the calling thread, from
-// which the function descends.
+// restrict drops all rights that the function must not have, and returns the version of
+// Landlock that is in use. All threads lose capabilities and system calls. Landlock and
+// the bounding set apply only to the calling thread, which starts the function.
 func restrict(o request) (abi int, err error) {
 	if abi, err = restrictThread(o, fileRights(o), allTCP); err != nil {
 		return 0, err
@@ -44,19 +43,19 @@ func restrictThread(o request, rights map[string]uint64, port int) (abi int, err
 	return landlocked(rights, port)
 }
 
-// pendingSignals limits the signals and timers that the kernel queues for the
-// function. They also count for the caller's user, who may have some thousands.
+// pendingSignals limits the signals and timers that the kernel queues for the function.
+// The limit of the caller's user includes them, and may be only some thousands.
 const pendingSignals = 1024
 
-// limitResources sets the limits of single processes. They apply to the supervisor too,
-// and the function inherits them.
+// limitResources sets the resource limits of a single process. They apply to the
+// supervisor and are inherited by the function.
 //
-// The size of files is not limited. The limit would apply to each memfd, but not to
-// their number or to other shared memory. It would also kill a function with a signal
-// where a full disk returns an error, or where stdout is a log that has grown.
+// The size of files is not limited: the limit would apply to each memfd alone, and not
+// to other shared memory. It would also kill a function with a signal where a full disk
+// returns an error, or if stdout is a log file that has grown.
 func limitResources(o request) error {
 	limits := map[int]int64{
-		unix.RLIMIT_CORE:       1, // with 0, a program that handles core files on the host still receives them
+		unix.RLIMIT_CORE:       1, // 1 and not 0: with 0, a program that handles core files on the host still receives them
 		unix.RLIMIT_NOFILE:     o.Limits.Files,
 		unix.RLIMIT_MEMLOCK:    64 << 10,
 		unix.RLIMIT_MSGQUEUE:   0,
@@ -75,8 +74,8 @@ func limitResources(o request) error {
 	return nil
 }
 
-// limitMemory sets the one limit that this process may itself be near to. It
-// therefore comes last, before the start of the function.
+// limitMemory sets the memory limit. The supervisor itself may already be near to it, so
+// this is the last step before the function starts.
 func limitMemory(o request) error {
 	if o.Memory == 0 {
 		return nil
@@ -87,7 +86,7 @@ func limitMemory(o request) error {
 	return nil
 }
 
-// lower sets a resource limit, unless a lower one is in force.
+// lower sets a resource limit, unless a lower limit is already in force.
 func lower(resource int, value uint64) error {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &now); err != nil {
@@ -127,14 +126,14 @@ const (
 	deviceRights = landlock.AccessFSMakeChar | landlock.AccessFSMakeBlock
 )
 
-// allTCP stands for a thread with unrestricted TCP.
+// allTCP in place of a port means that TCP is not restricted.
 const allTCP = 0
 
-// landlocked puts the calling thread into a Landlock domain, if the kernel has
-// Landlock. The domain has these rights below these paths, and no rights
-// elsewhere. Since version 6 it also cannot connect to abstract sockets or
-// signal processes outside of the domain. With a port, since version 4, it may
-// listen for TCP on that port and cannot connect.
+// landlocked puts the calling thread into a Landlock domain, and returns the version of
+// Landlock, or 0 if the kernel has none. rights has the rights below each path; there
+// are none elsewhere. From version 6 on, the thread also cannot connect to abstract
+// sockets or signal processes outside of the domain. From version 4 on, it may listen
+// for TCP only on port, and cannot connect.
 func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	abi, err = landlock.LandlockGetABIVersion()
 	if err != nil {
@@ -176,8 +175,9 @@ func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	return abi, nil
 }
 
-// fileRights returns the rights in a sandbox: to read and execute, and to write to
-// writable mounts. They repeat the flags of the mounts as a second line of defense.
+// fileRights returns the Landlock rights of a function in a sandbox: to read and execute
+// all files, and to write to the writable mounts. The flags of the mounts restrict the
+// same; this is a second line of defense.
 func fileRights(o request) map[string]uint64 {
 	rights := map[string]uint64{
 		"/":     readRights,

@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stage is where the new root is assembled: a directory that every system has and every
-// user may enter. A tmpfs covers it meanwhile, and later becomes the function's /tmp.
+// stage is the directory in which the new root is assembled. Every system has it, and
+// every user may enter it. It is covered by a tmpfs, which later becomes the function's
+// /tmp.
 const stage = "/dev"
 
-// isolate sets up the namespaces of this process: their host name, loopback and
-// files, with the open directory root as their root.
+// isolate sets up the new namespaces of this process: host name, loopback interface and
+// files. root is the open directory that becomes their root.
 func isolate(o request, root int) (done reply, err error) {
 	// This is the first operation that needs a capability in the new namespaces.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -55,7 +56,8 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
-// mountAll assembles the new root and makes it the only one.
+// mountAll assembles the new root and changes to it. proc is true if /proc could be
+// mounted.
 func mountAll(o request, root int) (proc bool, err error) {
 	devices, err := openDevices()
 	if err != nil {
@@ -100,8 +102,8 @@ func bindRoot(root int) error {
 	return remount(lower, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
 }
 
-// layRoot returns the directory that becomes the root: the given one, or an
-// overlay if the function may write or a mount point is missing.
+// layRoot returns the directory that becomes the root: the given root, or an overlay of
+// it if the function may write or if a mount point is missing.
 func layRoot(o request) (string, error) {
 	lower := path.Join(stage, "lower")
 	missing, err := lacking(lower, o)
@@ -118,15 +120,15 @@ func layRoot(o request) (string, error) {
 		options += fmt.Sprintf(",upperdir=%s,workdir=%s", path.Join(stage, "upper"), path.Join(stage, "work"))
 		flags &^= unix.MS_RDONLY
 	}
-	// With attributes that a user may set, since Linux 5.11.
+	// userxattr, since Linux 5.11, uses extended attributes that every user may set.
 	if mount("overlay", merged, "overlay", flags, options+",userxattr") == nil {
 		return merged, nil
 	}
 	return merged, mount("overlay", merged, "overlay", flags, options)
 }
 
-// lacking reports whether one of the mount points is missing in dir. A mount
-// point must not be a link, which could lead anywhere (CVE-2021-30465).
+// lacking reports whether a mount point is missing in dir. It returns an error for a
+// mount point that is a symbolic link, which could lead anywhere (CVE-2021-30465).
 func lacking(dir string, o request) (missing bool, err error) {
 	for _, name := range targets(o) {
 		switch info, err := os.Lstat(path.Join(dir, name)); {
@@ -143,7 +145,7 @@ func lacking(dir string, o request) (missing bool, err error) {
 
 const resolvConf = "etc/resolv.conf"
 
-// targets returns the mount points in the root.
+// targets returns the paths of the mount points, relative to the root.
 func targets(o request) []string {
 	names := []string{"dev", "proc", "tmp"}
 	if o.Resolver != nil {
@@ -191,7 +193,7 @@ func furnish(o request, dir string, devices map[string]int) (proc bool, err erro
 func mountProc(root int) (bool, error) {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	err := mountOn(root, "proc", "proc", "proc", flags, "hidepid=4")
-	if errors.Is(err, unix.EINVAL) { // before Linux 5.8
+	if errors.Is(err, unix.EINVAL) { // without the option of Linux 5.8
 		err = mountOn(root, "proc", "proc", "proc", flags, "hidepid=2")
 	}
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
@@ -200,8 +202,8 @@ func mountProc(root int) (bool, error) {
 	return err == nil, err
 }
 
-// mountResolver mounts the resolver configuration over the root's own, if that
-// is a file. A link of the image stays as it is.
+// mountResolver mounts the resolver configuration over the root's /etc/resolv.conf if
+// that is a regular file. A symbolic link there stays as it is.
 func mountResolver(root int, o request) error {
 	etc, err := unix.Openat(root, "etc", unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -273,7 +275,7 @@ func mountDevices(root int, devices map[string]int) error {
 	return mountOn(root, "dev", dev, "", unix.MS_MOVE, "")
 }
 
-// pivot makes dir the root of this namespace, and detaches the host's root.
+// pivot makes dir the root of this mount namespace, and unmounts the old root.
 func pivot(dir string) error {
 	err := os.Chdir(dir)
 	if err == nil {
@@ -291,9 +293,9 @@ func pivot(dir string) error {
 	return nil
 }
 
-// limitWatches limits inotify instances and watches, which also count for the
-// caller's user, who may have as few as 128 instances and 8192 watches. If the
-// kernel refuses, the user's own limits apply.
+// limitWatches limits the inotify instances and watches of the sandbox. The limits of
+// the caller's user, often 128 instances and 8192 watches, include them. If the kernel
+// refuses, only the user's limits apply.
 func limitWatches() {
 	for name, value := range map[string]string{"instances": "16", "watches": "1024"} {
 		_ = os.WriteFile("/proc/sys/user/max_inotify_"+name, []byte(value), 0)
@@ -325,10 +327,11 @@ func maskProc() error {
 	return nil
 }
 
-// self returns a path to an open file that does not depend on other directories.
+// self returns a path of an open file that stays valid when directories change.
 func self(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
-// mountOn mounts on an entry of an open directory, which must not be a link.
+// mountOn mounts on the entry name of an open directory. The entry must not be a
+// symbolic link.
 func mountOn(dir int, name, source, fstype string, flags uintptr, data string) error {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -345,8 +348,8 @@ func mount(source, target, fstype string, flags uintptr, data string) error {
 	return nil
 }
 
-// remount changes the flags of one mount. It keeps the flags of the host's
-// mount, as the kernel requires.
+// remount adds flags to a mount. It keeps the flags of the host's mount, which the
+// kernel requires.
 func remount(target string, flags uintptr) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(target, &st); err != nil {

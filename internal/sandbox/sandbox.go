@@ -23,14 +23,14 @@ const (
 	DefaultFiles    = 1024
 )
 
-// idRange is the number of user ids, and of group ids, that a caller with the
-// necessary capabilities gives to a sandbox.
+// idRange is the number of user ids, and of group ids, that a sandbox gets if the caller
+// has the necessary capabilities.
 const idRange = 65536
 
-// minData is the lowest memory limit, in bytes, that is set as a resource
-// limit. A resource limit counts the memory that a program reserves, not what
-// it uses. A Go program, such as the supervisor, begins with an arena of 64 MiB
-// and about as much for the garbage collector, and soon needs a second arena.
+// minData is the lowest value in bytes that is set as the resource limit of memory. The
+// resource limit counts the memory that a program reserves, not what it uses. A Go
+// program, such as the supervisor, begins with an arena of 64 MiB and about as much for
+// the garbage collector, and soon needs a second arena.
 const minData = 256 << 20
 
 // Network selects the network of a function.
@@ -74,7 +74,7 @@ type Spec struct {
 	// Args is the program and its arguments. A program without a slash is
 	// searched in the PATH of Env.
 	Args []string
-	// Env is the whole environment, each entry as "name=value".
+	// Env is the complete environment of the function. Each entry is "name=value".
 	Env []string
 	// Dir is the absolute working directory, inside of the root. Empty means /.
 	Dir string
@@ -85,7 +85,7 @@ type Spec struct {
 	// default is [DefaultHostID]; it is never 0, the host's root. Any other caller
 	// gives only its own id, which becomes UID inside.
 	HostID int
-	// HostGID is the same for groups. The default is HostID.
+	// HostGID is the same as HostID for group ids. The default is HostID.
 	HostGID int
 	// Hostname is the host name in the sandbox. The default is [DefaultHostname].
 	Hostname string
@@ -110,7 +110,7 @@ type Spec struct {
 	TempDir string
 }
 
-// An Enforcer enforces a limit.
+// An Enforcer is what enforces a limit: a cgroup, a resource limit, or nothing.
 type Enforcer string
 
 // The possible enforcers.
@@ -121,8 +121,8 @@ const (
 	Rlimit   Enforcer = "rlimit"
 )
 
-// A Limit is one limit in force: its value, in the unit of [Limits], and its
-// enforcer. With the [Enforcer] Nothing, no limit is in force.
+// A Limit is a limit in force: its value, in the unit of [Limits], and what enforces it.
+// If By is [Nothing], there is no limit.
 type Limit struct {
 	Value int64
 	By    Enforcer
@@ -133,8 +133,7 @@ type Report struct {
 	Memory, CPU, PIDs Limit
 	// Tmp is the size of /tmp in bytes.
 	Tmp int64
-	// Landlock is the version of the Landlock interface in use, or 0 if the
-	// kernel has none.
+	// Landlock is the version of Landlock that is in use, or 0 if the kernel has none.
 	Landlock int
 	// Proc reports whether the function has a /proc. The kernel refuses the
 	// mount inside of another container with a masked /proc.

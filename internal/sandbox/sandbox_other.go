@@ -17,7 +17,7 @@ func Start(context.Context, Spec) (*Process, error) {
 	return nil, unsupported()
 }
 
-// Confine returns an error that wraps [errors.ErrUnsupported], as Start does.
+// Confine returns an error that wraps [errors.ErrUnsupported].
 func Confine(context.Context, Spec) (*Process, error) {
 	return nil, fmt.Errorf("confining a process on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
@@ -26,7 +26,7 @@ func unsupported() error {
 	return fmt.Errorf("starting a sandbox on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// Probe returns the error that Start does.
+// Probe returns an error that wraps [errors.ErrUnsupported].
 func Probe() error { return unsupported() }
 
 // Supervise reports that this process is not a supervisor.

@@ -31,7 +31,7 @@ type Process struct {
 	leads   bool        // it leads a process group, which is killed with it
 	cancel  func() bool // stops watching the context
 	done    chan struct{}
-	state   *os.ProcessState // how the process ended; valid once done is closed
+	state   *os.ProcessState // how the process ended; valid after done is closed
 }
 
 // Start starts a sandbox and the function in it, and returns when the function runs.
@@ -74,8 +74,8 @@ func (p *Process) start(ctx context.Context, spec Spec) error {
 	})
 }
 
-// startUp launches a process that has the other end of a control socket, and
-// sends it the request.
+// startUp calls launch to start a process, and sends it the request over a control
+// socket. launch gets the process's end of the socket.
 func (p *Process) startUp(ctx context.Context, launch func(control *os.File) error, newRequest func() request) error {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *Process) startUp(ctx context.Context, launch func(control *os.File) err
 		return err
 	}
 	p.cancel = context.AfterFunc(ctx, func() {
-		_ = p.proc.Kill() // the process may have ended
+		_ = p.proc.Kill() // this fails if the process has ended
 		_ = ours.SetDeadline(time.Unix(1, 0))
 	})
 	if err := p.instruct(newRequest(), ours); err != nil {
@@ -103,7 +103,8 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 	if err != nil {
 		return err
 	}
-	// Otherwise the Go runtime keeps files of its cgroup open to read the CPU limit.
+	// Otherwise the Go runtime keeps cgroup files open in the supervisor, to read the
+	// CPU limit.
 	env := []string{"GODEBUG=containermaxprocs=0"}
 	attr := &os.ProcAttr{Dir: "/", Env: env, Files: files, Sys: attributes(spec)}
 	if err := p.spawn(fmt.Sprintf("/proc/self/fd/%d", programFD), supervisorName, attr); err != nil {
@@ -160,8 +161,8 @@ func attributes(spec Spec) *syscall.SysProcAttr {
 	return attr
 }
 
-// instruct sends the request and reads replies until the function runs. It
-// reads nothing after that.
+// instruct sends the request and reads replies until the function runs. It reads nothing
+// afterwards, because the function could have taken over the supervisor.
 func (p *Process) instruct(o request, control *os.File) error {
 	out, in := json.NewEncoder(control), json.NewDecoder(io.LimitReader(control, maxReplies))
 	if err := out.Encode(o); err != nil {
@@ -207,8 +208,8 @@ func readReply(in *json.Decoder) (reply, error) {
 	return r, nil
 }
 
-// explain returns the cause of an error of instruct, if err says only that the
-// connection ended.
+// explain returns a better error than err if err says only that the control connection
+// ended.
 func (p *Process) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -250,9 +251,9 @@ func (p *Process) Stop() error {
 	return err
 }
 
-// bound puts a supervisor, and every process that it starts, into a control
-// group. It returns nil if the system does not permit that to this user: then
-// resource limits apply instead.
+// bound puts a supervisor, and every process that it starts, into a new control group.
+// It returns nil if the system does not permit this: resource limits are then used
+// instead.
 func bound(pid int, l Limits) *cgroup.Group {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	own, ownErr := os.ReadFile("/proc/self/cgroup")
@@ -283,8 +284,8 @@ func newReport(s Spec, group *cgroup.Group) Report {
 	return r
 }
 
-// limit returns the limit in force: the one that the control group enforces, or
-// else a resource limit of at least the value least.
+// limit returns the limit that is in force. kept is the limit that the control group
+// enforces. If it is 0, a resource limit of asked is used, but not less than least.
 func limit(asked, kept int64, by Enforcer, least int64) Limit {
 	switch {
 	case kept > 0:

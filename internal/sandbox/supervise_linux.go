@@ -36,10 +36,10 @@ func Supervise(args []string) (code int, is bool) {
 	return <-ended, true
 }
 
-// supervise stays on one thread: the function inherits the thread's
-// restrictions, and the kernel signals the caller's end to it. It must not be
-// the first thread. The kernel checks that one when other processes access the
-// supervisor, and it must stay outside of the function's Landlock domain.
+// supervise runs on one thread: the function inherits the thread's restrictions, and the
+// kernel signals the caller's end to that thread. It must not be the first thread: the
+// kernel checks the first thread when other processes access the supervisor, so that
+// thread must stay outside of the function's Landlock domain.
 func supervise(ended chan<- int) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
@@ -50,7 +50,7 @@ func supervise(ended chan<- int) {
 	out := json.NewEncoder(control)
 	pid, carry, err := prepare(json.NewDecoder(control), out)
 	if err != nil {
-		_ = out.Encode(reply{Error: err.Error(), Forbidden: errors.Is(err, errForbidden)}) // the caller may be gone
+		_ = out.Encode(reply{Error: err.Error(), Forbidden: errors.Is(err, errForbidden)}) // this fails if the caller has ended
 		ended <- 1
 		return
 	}
@@ -62,7 +62,8 @@ func supervise(ended chan<- int) {
 // errForbidden says that the supervisor has no capabilities in its own namespaces.
 var errForbidden = errors.New("the namespace grants no capabilities")
 
-// prepare executes the request, up to the start of the function.
+// prepare reads the request and does all of it, including the start of the function. It
+// returns the process id of the function, and carry, which forwards connections to it.
 func prepare(in *json.Decoder, out *json.Encoder) (pid int, carry func(), err error) {
 	var o request
 	if err := in.Decode(&o); err != nil {
@@ -148,7 +149,7 @@ func closeInherited() error {
 // setUser gives all threads the function's user and group.
 func setUser(o request) error {
 	if !o.Range {
-		return nil // the process has them already
+		return nil // nothing to change
 	}
 	err := syscall.Setgroups(nil)
 	if err == nil {
@@ -213,10 +214,11 @@ func releaseFiles() error {
 	return unix.Close(null)
 }
 
-// A hostPath returns the path by which this process reaches a path inside of the root.
+// A hostPath returns the path by which this process reaches a path inside of the
+// function's root.
 type hostPath func(name string) (string, error)
 
-// samePath is the hostPath of a process that has this root.
+// samePath is the hostPath of a process whose root is the function's root.
 func samePath(name string) (string, error) { return name, nil }
 
 // lookPath finds the program in the root, as a shell would.

@@ -19,7 +19,8 @@ const (
 	programFD  = 5 // the program of the supervisor
 )
 
-// A request says what a supervisor must do.
+// A request is what the caller sends to a supervisor, or to a process that confines
+// itself.
 type request struct {
 	Spec                // without files
 	Root         []byte // replaces Spec.Root, because JSON strings must be UTF-8
@@ -31,8 +32,8 @@ type request struct {
 	Private string // the writable directory, by its path after the start
 }
 
-// requestFor returns the request that enforces a spec as the report says. Its port is 0
-// if there is no listener.
+// requestFor returns the request for a spec. The limits in it are those that the report
+// says a resource limit must enforce. The port is 0 if there is no listener.
 func requestFor(s Spec, r Report) request {
 	o := request{Spec: s, Root: []byte(s.Root), Range: r.IDs > 1}
 	if r.Memory.By == Rlimit {
@@ -47,9 +48,9 @@ func requestFor(s Spec, r Report) request {
 	return o
 }
 
-// reply is what a supervisor, or a process that confines itself, reports. The
-// first reply says that it dies with the caller, the second which restrictions
-// are in force. A third says why the function does not start.
+// reply is a message of a supervisor, or of a process that confines itself. The first
+// reply says that the process dies with the caller. The second says which restrictions
+// are in force. A third says why the function could not start.
 type reply struct {
 	Landlock  int    `json:",omitempty"`
 	Proc      bool   `json:",omitempty"`
@@ -58,8 +59,8 @@ type reply struct {
 	Unfit     bool   `json:",omitempty"` // the program does not run outside of its root
 }
 
-// forbidden returns err, as a NamespaceError if the system causes it and not a
-// mistake of the caller.
+// forbidden returns err. It returns a NamespaceError that wraps err if the system, and
+// not a mistake of the caller, is the cause.
 func forbidden(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -68,7 +69,7 @@ func forbidden(err error) error {
 		default:
 			return err
 		}
-		err = errno // without the path of the program in memory
+		err = errno // the error without the path of the program in memory
 	}
 	for _, s := range []struct{ file, forbids string }{
 		{"/proc/sys/user/max_user_namespaces", "0"},

@@ -18,22 +18,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// MaxKey is the maximum size of the text of a key, several times that of the longest,
-// an encrypted RSA key of 4096 bits.
+// MaxKey is the maximum size in bytes of the text of a key. The longest key, an
+// encrypted RSA key of 4096 bits, has a fraction of that.
 const MaxKey = 16 << 10
 
-// ErrNoPassword is returned for an encrypted key without a password.
+// ErrNoPassword is returned for an encrypted key if no password is given.
 var ErrNoPassword = errors.New("it is encrypted, and there is no password")
 
-// A PrivateKey signs.
+// A PrivateKey is a key that signs images.
 type PrivateKey struct {
 	signer crypto.Signer
 	public *PublicKey
 }
 
-// A PublicKey recognizes the signatures of its private key.
+// A PublicKey is a key that verifies signatures made by its private key.
 type PublicKey struct {
-	// verifiers are for the hashes that signatures by this kind of key may use.
+	// verifiers has a verifier for each hash function that signatures by the key may
+	// use.
 	verifiers []sigstore.Verifier
 }
 
@@ -85,7 +86,7 @@ func NewPrivateKey(signer crypto.Signer) (*PrivateKey, error) {
 	return &PrivateKey{signer, public}, nil
 }
 
-// Signer returns the signer of k, or nil for a nil key.
+// Signer returns the crypto.Signer of k, or nil if k is nil.
 func (k *PrivateKey) Signer() crypto.Signer {
 	if k == nil {
 		return nil
@@ -93,8 +94,8 @@ func (k *PrivateKey) Signer() crypto.Signer {
 	return k.signer
 }
 
-// sign signs text, with SHA-256, which cosign expects by default. Ed25519 has its own
-// hash.
+// sign returns the signature of text. It uses SHA-256, which cosign expects by default.
+// Ed25519 uses its own hash function.
 func (k *PrivateKey) sign(text []byte) ([]byte, error) {
 	if _, ok := k.signer.Public().(ed25519.PublicKey); ok {
 		return k.signer.Sign(rand.Reader, text, crypto.Hash(0))
@@ -106,8 +107,8 @@ func (k *PrivateKey) sign(text []byte) ([]byte, error) {
 // Public returns the public key of k.
 func (k *PrivateKey) Public() *PublicKey { return k.public }
 
-// decode returns the PEM block of a key. OpenSSL writes a block with the curve before an
-// EC key.
+// decode returns the PEM block that contains a key. It skips the block with the curve
+// that OpenSSL writes before an EC key.
 func decode(text []byte) (*pem.Block, error) {
 	if len(text) > MaxKey {
 		return nil, fmt.Errorf("it is larger than %d KiB, the limit of a key", MaxKey>>10)
@@ -129,8 +130,9 @@ func isPublic(block *pem.Block) bool {
 }
 
 func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
-	// cosign writes these types, today and before version 2. The cost to decrypt them is
-	// limited: the library accepts only three settings of scrypt, of up to 128 MiB.
+	// These are the types that cosign writes, since version 2 and before. The library
+	// accepts only three settings of scrypt, which limits the cost of decryption to 128
+	// MiB.
 	encrypted := block.Type == string(cryptoutils.EncryptedSigstorePrivateKeyPEMType) || block.Type == "ENCRYPTED COSIGN PRIVATE KEY"
 	switch {
 	case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
@@ -159,8 +161,9 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 
 var errKind = errors.New("its kind of key is not supported: expected ECDSA on P-256, P-384 or P-521, RSA of 2048, 3072 or 4096 bits, or Ed25519")
 
-// publicKey accepts signatures with SHA-256, which cosign expects by default, and those
-// with the hash that cosign uses since 2.5: one as long as the curve, and Ed25519ph.
+// publicKey returns a PublicKey that accepts two kinds of signatures: with SHA-256,
+// which cosign expects by default, and with the hash that cosign uses since 2.5, which
+// is as long as the curve, or Ed25519ph.
 func publicKey(key crypto.PublicKey) (*PublicKey, error) {
 	standard, err := sigstore.LoadVerifier(key, crypto.SHA256)
 	if err != nil {
@@ -173,7 +176,7 @@ func publicKey(key crypto.PublicKey) (*PublicKey, error) {
 	return &PublicKey{[]sigstore.Verifier{standard, sized}}, nil
 }
 
-// verify reports whether k's private key made s.
+// verify reports whether s was signed by k's private key.
 func (k *PublicKey) verify(s Signature) bool {
 	for _, v := range k.verifiers {
 		if v.VerifySignature(bytes.NewReader(s.Value), bytes.NewReader(s.Payload)) == nil {

@@ -19,15 +19,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A Signature is a signature of an image.
+// A Signature is a signature of an image or index.
 type Signature struct {
-	// Payload is the signed document.
+	// Payload is the document that was signed. It contains the digest of the image.
 	Payload []byte
 	// Value is the signature of Payload by a key.
 	Value []byte
 }
 
-// Tag returns the tag of repo with the signatures of a digest, "sha256-HEX.sig".
+// Tag returns the tag of repo at which the signatures of a digest are stored,
+// "sha256-HEX.sig".
 func Tag(repo name.Repository, digest v1.Hash) name.Tag {
 	return repo.Tag(tagOf(digest, "sig"))
 }
@@ -42,7 +43,8 @@ func tagOf(digest v1.Hash, kind string) string {
 	return digest.Algorithm + "-" + digest.Hex + "." + kind
 }
 
-// Sign signs a digest in repo. Signatures by an ECDSA key differ each time.
+// Sign returns a signature of the image with this digest in repo. Two signatures by the
+// same ECDSA key differ.
 func (k *PrivateKey) Sign(repo name.Repository, digest v1.Hash) (Signature, error) {
 	text, err := json.Marshal(payload.Cosign{Image: repo.Digest(digest.String())})
 	if err != nil {
@@ -55,7 +57,7 @@ func (k *PrivateKey) Sign(repo name.Repository, digest v1.Hash) (Signature, erro
 	return Signature{text, value}, nil
 }
 
-// digest returns the digest in the payload of s.
+// digest returns the digest of the image that the payload of s names.
 func (s Signature) digest() (v1.Hash, error) {
 	var p payload.SimpleContainerImage
 	if err := json.Unmarshal(s.Payload, &p); err != nil {
@@ -71,15 +73,16 @@ func (s Signature) digest() (v1.Hash, error) {
 	return h, nil
 }
 
-// Count returns the number of signatures of a digest by k's private key. They may name
-// another repository: the signature of an image is valid for its copies.
+// Count returns the number of signatures of a digest that were made by k's private key.
+// Their payload may name another repository: a signature is also valid for copies of the
+// image.
 func (k *PublicKey) Count(signatures []Signature, digest v1.Hash) int {
 	good, _ := k.sort(signatures, digest)
 	return good
 }
 
-// sort returns the number of signatures of a digest by k's private key, and what is wrong
-// with the other signatures by it.
+// sort returns the number of signatures of a digest that were made by k's private key.
+// For the other signatures by that key, it returns what is wrong with them.
 func (k *PublicKey) sort(signatures []Signature, digest v1.Hash) (good int, wrong []string) {
 	for _, s := range signatures {
 		if !k.verify(s) {
@@ -97,9 +100,9 @@ func (k *PublicKey) sort(signatures []Signature, digest v1.Hash) (good int, wron
 	return good, wrong
 }
 
-// Check returns the number of signatures of a digest by each key. One signature by any of
-// the keys is enough, as one authority is for Crossplane's ImageConfig. Without one, the
-// error describes the signatures that exist.
+// Check returns the number of signatures of a digest by each key. It returns an error if
+// there is none by any key, which describes the signatures that exist. One signature is
+// enough, as one authority is enough in Crossplane's ImageConfig.
 func Check(signatures []Signature, digest v1.Hash, keys ...*PublicKey) (by []int, err error) {
 	found := false
 	var wrong []string
@@ -126,24 +129,25 @@ func Check(signatures []Signature, digest v1.Hash, keys ...*PublicKey) (by []int
 	return nil, fmt.Errorf("%s has %s, but none by %s: they were made with other keys, or changed", digest, have, others)
 }
 
-// mediaType is the media type of a layer with a payload.
+// mediaType is the media type of a layer that contains the payload of a signature.
 const mediaType types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
 
 const (
-	// annotation is the key of the annotation with a layer's signature, in base64.
+	// annotation is the key of a layer's annotation that contains the signature, in
+	// base64.
 	annotation = "dev.cosignproject.cosign/signature"
 
-	// maxSignatures limits the signatures of an image, as in cosign.
+	// maxSignatures limits the signatures of an image, as cosign does.
 	maxSignatures = 1000
-	// maxPayload and maxValue limit the bytes of a payload, which has about 300 and
-	// what its signer adds, and of a signature in base64, which has 684 with RSA.
+	// maxPayload limits the bytes of a payload, which has about 300 plus what the signer
+	// adds. maxValue limits the bytes of a signature in base64, which has 684 with RSA.
 	maxPayload = 64 << 10
 	maxValue   = 4 << 10
 )
 
-// Read returns the signatures in img, in their order. It returns the zero value for one
-// that is too large or not base64, and ignores other layers. The layers of img must
-// verify their digests.
+// Read returns the signatures in the image img, in the order of its layers. Layers of
+// other media types are ignored. A signature that is too large or not base64 is returned
+// as the zero value. The layers of img must verify their digests when they are read.
 func Read(img v1.Image) ([]Signature, error) {
 	m, err := img.Manifest()
 	if err != nil {
@@ -153,7 +157,7 @@ func Read(img v1.Image) ([]Signature, error) {
 		return nil, fmt.Errorf("there are %d signatures, more than the limit of %d", n, maxSignatures)
 	}
 	var all []Signature
-	payloads := map[v1.Hash][]byte{} // Signatures by several keys often share one.
+	payloads := map[v1.Hash][]byte{} // Signatures by several keys often have the same payload.
 	for _, d := range m.Layers {
 		value := d.Annotations[annotation]
 		if d.MediaType != mediaType {
@@ -178,7 +182,7 @@ func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rc, err := l.Compressed() // the stored bytes
+	rc, err := l.Compressed() // reads the stored bytes, without decompression
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +194,8 @@ func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
 	return text, err
 }
 
-// Append returns img with one more signature at its end. A nil img has none.
+// Append returns img with the signature s added as its last layer. If img is nil, the
+// result has only that signature.
 func Append(img v1.Image, s Signature) (v1.Image, error) {
 	if img == nil {
 		img = mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)

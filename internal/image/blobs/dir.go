@@ -45,15 +45,15 @@ func Open(path string) (*Dir, error) {
 
 func (d *Dir) file(h v1.Hash) string { return filepath.Join(d.path, blobsFolder, sumFolder, h.Hex) }
 
-// Has reports whether a blob of that digest and size exists. It does not read
-// the blob, because blobs are verified before they are named and when they are
-// read.
+// Has reports whether a blob of that digest and size exists. It does not read the blob:
+// its digest was verified before it got its name, and is verified again when it is read.
 func (d *Dir) Has(h v1.Hash, size int64) bool {
 	there, err := d.Size(h)
 	return err == nil && there == size
 }
 
-// Size returns the size of a blob. A missing blob is fs.ErrNotExist.
+// Size returns the size of a blob. If the blob does not exist, the error is
+// fs.ErrNotExist.
 func (d *Dir) Size(h v1.Hash) (int64, error) {
 	if h.Algorithm != sumFolder {
 		return 0, fmt.Errorf("digest %q is not a SHA-256 sum", h)
@@ -68,8 +68,8 @@ func (d *Dir) Size(h v1.Hash) (int64, error) {
 	return info.Size(), nil
 }
 
-// Read returns a blob of at most limit bytes, and verifies its digest. It removes a
-// damaged blob and returns fs.ErrNotExist.
+// Read returns a blob of at most limit bytes, and verifies its digest. If the blob is
+// damaged, Read removes it, and the error is fs.ErrNotExist.
 func (d *Dir) Read(h v1.Hash, limit int64) ([]byte, error) {
 	data, err := d.Peek(h, limit)
 	if err != nil && d.mend(h) {
@@ -78,7 +78,7 @@ func (d *Dir) Read(h v1.Hash, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Peek is Read that does not remove a damaged blob.
+// Peek is Read, except that it does not remove a damaged blob.
 func (d *Dir) Peek(h v1.Hash, limit int64) ([]byte, error) {
 	size, err := d.Size(h)
 	if err != nil {
@@ -98,8 +98,8 @@ func (d *Dir) Peek(h v1.Hash, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Open returns a reader of a blob that verifies its size and, at the end, its digest. It
-// removes a damaged blob, which can then be fetched again.
+// Open returns a reader of a blob that verifies its size and, at the end, its digest. If
+// the digest differs, the reader removes the blob, so that it can be fetched again.
 func (d *Dir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	rc, err := d.open(h, size)
 	if err != nil {
@@ -133,7 +133,8 @@ func (m *mender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mend removes a blob with a wrong digest, and reports whether it did.
+// mend removes a blob whose content does not have its digest. It reports whether it
+// removed the blob.
 func (d *Dir) mend(h v1.Hash) bool {
 	f, err := os.Open(d.file(h))
 	if err != nil {
@@ -144,7 +145,7 @@ func (d *Dir) mend(h v1.Hash) bool {
 	return err == nil && got != h && os.Remove(d.file(h)) == nil
 }
 
-// Put adds a blob whose digest the caller has verified.
+// Put adds a blob. The caller must have verified its digest.
 func (d *Dir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
 	if d.Has(h, int64(len(data))) {
 		return nil

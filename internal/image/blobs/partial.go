@@ -16,13 +16,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// An Opener returns the bytes of a blob, beginning at from, up to the size of
-// its descriptor. It resumes broken connections.
+// An Opener returns the bytes of a blob from offset from to the size in its descriptor.
+// Its reader reconnects after broken connections.
 type Opener func(ctx context.Context, from int64) io.ReadCloser
 
-// Fetch adds the blob that desc describes. It resumes an earlier Fetch, and can
-// be resumed. It does not wait for other processes that fetch the same blob. It
-// calls moved with each change of the number of stored bytes.
+// Fetch adds the blob that desc describes. It continues an earlier Fetch that was
+// interrupted. It does not wait for another process that fetches the same blob. It calls
+// moved with each change of the number of stored bytes.
 func (d *Dir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, moved func(bytes int64)) (err error) {
 	if desc.Digest.Algorithm != sumFolder {
 		return fmt.Errorf("digest %q is not a SHA-256 sum", desc.Digest)
@@ -43,7 +43,7 @@ func (d *Dir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, moved 
 	return d.publish(ctx, p)
 }
 
-// A partial is a partially written blob, locked by its process.
+// A partial is a partially fetched blob, in a file that this process has locked.
 type partial struct {
 	file  *os.File
 	desc  v1.Descriptor
@@ -52,7 +52,7 @@ type partial struct {
 	moved func(int64)
 }
 
-// claim returns an unlocked partial blob, or a new one.
+// claim returns a partial blob that no other process has locked, or a new one.
 func (d *Dir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
 	paths, err := filepath.Glob(filepath.Join(d.path, partsFolder, desc.Digest.Hex+".*"))
 	if err != nil {
@@ -80,8 +80,8 @@ func (d *Dir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
 	}
 }
 
-// newPartial locks f and reads its content. It returns nil if another process
-// has locked or finished it.
+// newPartial locks f and hashes its content. It returns nil if another process has
+// locked the file, or has renamed or removed it.
 func newPartial(ctx context.Context, f *os.File, desc v1.Descriptor) (*partial, error) {
 	mine, err := fsx.TryLock(f, fsx.ExclusiveLock)
 	if err != nil {
@@ -124,21 +124,20 @@ func (p *partial) reset() error {
 	return fsx.Cause(p.file.Truncate(0))
 }
 
-// abandon keeps the file for the next Fetch, unless it is empty.
+// abandon keeps the file for the next Fetch, or removes it if it is empty.
 func (p *partial) abandon() error {
 	if p.file == nil {
 		return nil
 	}
 	if p.size == 0 {
-		// Windows does not remove open files. An empty file is
-		// harmless.
+		// Windows cannot remove an open file. An empty file does no harm.
 		_ = os.Remove(p.file.Name())
 	}
 	return p.file.Close()
 }
 
-// fill fetches the missing bytes and verifies the digest. It empties the file
-// after a mismatch.
+// fill fetches the missing bytes and verifies the digest. If the digest differs, it
+// empties the file.
 func (p *partial) fill(ctx context.Context, open Opener) error {
 	if p.size < p.desc.Size || p.size == 0 {
 		if err := p.receive(ctx, open); err != nil {
@@ -159,8 +158,8 @@ func (p *partial) receive(ctx context.Context, open Opener) (err error) {
 	return err
 }
 
-// publish renames the complete file to its blob's name. Another process may
-// have done so before.
+// publish renames the complete file to the name of its blob. Another process may have
+// published the blob already.
 func (d *Dir) publish(ctx context.Context, p *partial) (err error) {
 	use, err := d.Share(ctx)
 	if err != nil {

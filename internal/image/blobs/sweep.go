@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// Usage counts the files in a directory, or those removed from it.
+// Usage counts the files in a directory, or the files that Sweep removed.
 type Usage struct {
 	// Blobs is the number of blobs, and Bytes their total size.
 	Blobs int
@@ -52,8 +52,8 @@ func isSum(name string) bool {
 	return err == nil
 }
 
-// each calls match for every file of the directory, and counts those for which
-// it returns true.
+// each calls match for every blob and incomplete file of the directory. It counts the
+// files for which match returns true.
 func (d *Dir) each(match func(path string) (bool, error)) (u Usage, err error) {
 	for _, folder := range []string{filepath.Join(blobsFolder, sumFolder), partsFolder} {
 		entries, err := os.ReadDir(filepath.Join(d.path, folder))

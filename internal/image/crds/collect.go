@@ -31,57 +31,58 @@ import (
 type Follow string
 
 const (
-	// FollowNone collects no dependencies.
+	// FollowNone collects the CRDs of no dependencies.
 	FollowNone Follow = "none"
-	// FollowConfigurations follows Configurations, at any depth, and
-	// package metadata in files. It is the default.
+	// FollowConfigurations collects the CRDs of the dependencies of Configurations, at
+	// any depth, and of package metadata in files. It is the default.
 	FollowConfigurations Follow = "configurations"
-	// FollowAll also follows Providers and Functions.
+	// FollowAll also collects the CRDs of the dependencies of Providers and Functions.
 	FollowAll Follow = "all"
 )
 
-// Options are options for collecting. The zero value works.
+// Options are options for Collect. The zero value works.
 type Options struct {
 	// Files reads files and standard input.
 	Files manifest.Reader
-	// Remote is the client of registries, and Registry the default registry
-	// of references.
+	// Remote is the client of registries. Registry is the registry of references that
+	// name none.
 	Remote   *remote.Client
 	Registry string
 	Follow   Follow
-	// Offline prevents reads of packages in registries: as dependencies
-	// they are skipped, and as sources they are an error.
+	// Offline prevents requests to registries. A dependency in a registry is skipped; a
+	// source in a registry is an error.
 	Offline bool
-	// Faulty, if not nil, receives the error of each unreadable document
-	// and definition, which are then skipped. If it is nil, the first is
-	// returned.
+	// Faulty, if not nil, receives the errors of unreadable documents and definitions,
+	// which are then skipped. If it is nil, Collect returns the first such error.
 	Faulty func(error)
-	// Progress receives the packages that are read, and a warning for each
-	// CRD that is delivered twice.
+	// Progress receives the name of each package that is read, and a warning for each
+	// CRD that two sources define differently.
 	Progress progress.Func
 }
 
-// maxPackages limits the packages that are read, because dependencies are
+// maxPackages limits the packages that one Collect reads, because dependencies are
 // untrusted.
 const maxPackages = 200
 
 // A Definition is a CRD and its source.
 type Definition struct {
 	crd.Definition
-	// Name is the name of the CRD, and Object its content.
+	// Name is the name of the CRD. Object is its content.
 	Name   string
 	Object map[string]any
-	// Path and Line are the file and line, or the package and 0.
+	// Path and Line are the position in a file. For a package, Path is its name, and
+	// Line is 0.
 	Path string
 	Line int
 }
 
-// From returns the source of the CRD.
+// From returns the file and line, or the package, that defines the CRD.
 func (d Definition) From() string {
 	return manifest.Document{Path: d.Path, Line: d.Line}.Position()
 }
 
-// Storage returns the storage version, or else the first version.
+// Storage returns the name of the CRD's storage version, or of its first version if none
+// is marked for storage.
 func (d Definition) Storage() string {
 	for _, v := range d.Versions {
 		if v.Storage {
@@ -91,11 +92,11 @@ func (d Definition) Storage() string {
 	return d.Versions[0].Name
 }
 
-// Collect returns the CRDs of sources, in order. A source is a package file, a
-// file or folder of YAML, "-" for standard input, or a package in a registry.
-// YAML may contain CRDs, XRDs, MRDs, Providers, Functions and Configurations,
-// whose packages are read, and package metadata, whose dependencies are read.
-// The first of several CRDs with one name is used.
+// Collect returns the CRDs of sources, in order. A source is a package file, a file or
+// folder of YAML, "-" for standard input, or a package in a registry. From YAML it reads
+// CRDs, XRDs and MRDs, the packages that Providers, Functions and Configurations name,
+// and the dependencies that package metadata names. If several CRDs have one name, the
+// first is used.
 func Collect(ctx context.Context, sources []string, o Options) ([]Definition, error) {
 	c := &collector{Options: o, packages: map[string]bool{}, known: map[string]Definition{}}
 	for _, s := range sources {
@@ -103,7 +104,7 @@ func Collect(ctx context.Context, sources []string, o Options) ([]Definition, er
 			return nil, err
 		}
 	}
-	// Packages may add packages to the queue.
+	// Reading a package may append its dependencies to the queue.
 	for len(c.queue) > 0 {
 		next := c.queue[0]
 		c.queue = c.queue[1:]
@@ -114,8 +115,8 @@ func Collect(ctx context.Context, sources []string, o Options) ([]Definition, er
 	return c.found, nil
 }
 
-// FromDocuments returns the CRDs of documents, without those of packages that
-// they name. The first unreadable document or definition is an error.
+// FromDocuments returns the CRDs that documents define. It does not read the packages
+// that they name. It returns the first error of an unreadable document or definition.
 func FromDocuments(docs []manifest.Document) ([]Definition, error) {
 	c := &collector{Options: Options{Offline: true}, known: map[string]Definition{}}
 	for _, doc := range docs {
@@ -126,7 +127,7 @@ func FromDocuments(docs []manifest.Document) ([]Definition, error) {
 	return c.found, nil
 }
 
-// Validator returns a Validator for objects of definitions.
+// Validator returns a Validator that validates objects against these definitions.
 func Validator(all []Definition, o validate.Options) *validate.Validator {
 	definitions := make([]validate.Definition, len(all))
 	for i, d := range all {
@@ -139,12 +140,13 @@ type collector struct {
 	Options
 	found []Definition
 	known map[string]Definition
-	// queue are packages to read, and packages all that were ever queued.
+	// queue are the packages still to read. packages are all packages that were ever
+	// queued.
 	queue    []requirement
 	packages map[string]bool
 }
 
-// A requirement is a package and the source that requires it.
+// A requirement is a package to read, and the file or package that requires it.
 type requirement struct{ pkg, version, by string }
 
 func (c *collector) source(ctx context.Context, name string) error {
@@ -174,7 +176,8 @@ func isYAML(name string) bool {
 	return ext == ".yaml" || ext == ".yml" || ext == ".json"
 }
 
-// folder reads the YAML files of a folder and its sub-folders, by name.
+// folder reads the YAML files of a folder and its sub-folders, in the order of their
+// names.
 func (c *collector) folder(ctx context.Context, name string) error {
 	err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -219,7 +222,7 @@ func (c *collector) document(doc manifest.Document) error {
 	return nil
 }
 
-// faulty returns err, unless Faulty receives it.
+// faulty passes err to Faulty and returns nil. Without Faulty it returns err.
 func (c *collector) faulty(err error) error {
 	if c.Faulty == nil {
 		return err
@@ -228,7 +231,8 @@ func (c *collector) faulty(err error) error {
 	return nil
 }
 
-// object adds the CRDs or packages of an object in a file.
+// object adds the CRDs that an object in a file defines, or queues the packages that it
+// names.
 func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	apiVersion, _ := obj["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
@@ -246,7 +250,7 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	return nil
 }
 
-// add adds the CRDs of a definition.
+// add adds the CRDs of a CRD, XRD or MRD.
 func (c *collector) add(obj map[string]any, at manifest.Document) error {
 	all, err := crd.All(obj)
 	if err != nil {
@@ -278,7 +282,7 @@ func (c *collector) depend(all []inspect.Dependency, by string) {
 	}
 }
 
-// enqueue queues a package once.
+// enqueue adds a package to the queue, unless it was queued before or Offline is set.
 func (c *collector) enqueue(d requirement) {
 	key := d.pkg + " " + d.version
 	if !c.packages[key] && !c.Offline {
@@ -307,7 +311,7 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 	return err
 }
 
-// artifact adds the CRDs of a package, and queues its dependencies.
+// artifact adds the CRDs of a package, and queues its dependencies if Follow says so.
 func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string) error {
 	d, err := inspect.Artifact(ctx, a, inspect.Options{Search: true})
 	if err != nil {
@@ -333,7 +337,7 @@ func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string) 
 	return nil
 }
 
-// fetch adds the CRDs of a package in a registry.
+// fetch reads a package from its registry, and adds its CRDs.
 func (c *collector) fetch(ctx context.Context, r requirement) error {
 	client := c.Remote
 	if client == nil {

@@ -1,4 +1,4 @@
 // Package crds collects the CustomResourceDefinitions of packages and their
-// dependencies, and those that Crossplane creates from their XRDs, from files,
-// package roots and registries.
+// dependencies, from files, package roots and registries. This includes the CRDs that
+// Crossplane creates from XRDs.
 package crds

@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// The kinds of changes.
+// The values of Change in a Diff.
 const (
 	Added   = "added"
 	Removed = "removed"
@@ -26,15 +26,15 @@ const (
 type Diff struct {
 	From Side `json:"from"`
 	To   Side `json:"to"`
-	// Breaking is true if any change is breaking, and Changed if there is
-	// any change.
+	// Breaking is true if any change is breaking. Changed is true if there is any
+	// change.
 	Breaking bool `json:"breaking"`
 	Changed  bool `json:"changed"`
 	// Metadata are the changed fields of the package metadata.
 	Metadata []Field `json:"metadata,omitempty"`
 	// Objects are the changed objects.
 	Objects []ObjectDiff `json:"objects,omitempty"`
-	// Images are the changed images, by platform.
+	// Images are the changed images, matched by platform.
 	Images []ImageDiff `json:"images,omitempty"`
 }
 
@@ -45,41 +45,42 @@ type Side struct {
 	Size   int64  `json:"size"`
 }
 
-// An ObjectDiff is a changed object.
+// An ObjectDiff is a change of an object of the package.
 type ObjectDiff struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 	Change     string `json:"change"`
-	// Breaking is true if a change in Schema is breaking, or if the object
-	// was removed and is a definition or a Composition.
+	// Breaking is true if a change in Schema is breaking, or if the object was a
+	// definition or Composition that was removed.
 	Breaking bool `json:"breaking"`
-	// Fields are the changed fields. A schema is one field, with its
-	// changes in Schema.
+	// Fields are the changed fields. All changes of a schema are one entry in Fields;
+	// Schema lists them one by one.
 	Fields []Field      `json:"fields,omitempty"`
 	Schema []crd.Change `json:"schema,omitempty"`
 }
 
-// An ImageDiff is a changed image.
+// An ImageDiff is a change of the image for one platform.
 type ImageDiff struct {
 	Platform string `json:"platform,omitempty"`
 	Change   string `json:"change"`
-	// Breaking is true if the platform was removed.
+	// Breaking is true if the new package has no image for the platform.
 	Breaking bool `json:"breaking"`
-	// FromSize and ToSize are the sizes of manifest, config and layers, in
-	// bytes.
+	// FromSize and ToSize are the sizes in bytes of the old and the new image: manifest,
+	// config and layers.
 	FromSize int64 `json:"fromSize"`
 	ToSize   int64 `json:"toSize"`
-	// Config are the changed fields of the config, the manifest's
-	// annotations and the creation time.
+	// Config are the changed fields of the image's config, and its changed annotations,
+	// media type and creation time.
 	Config []Field     `json:"config,omitempty"`
 	Layers []LayerDiff `json:"layers,omitempty"`
-	// Same is the number of unchanged layers, and SameSize their size.
+	// Same is the number of layers that both images have. SameSize is their size in
+	// bytes.
 	Same     int   `json:"same"`
 	SameSize int64 `json:"sameSize"`
 }
 
-// A LayerDiff is a layer of only one of two images.
+// A LayerDiff is a layer that only the old or only the new image has.
 type LayerDiff struct {
 	Layer
 	Change string `json:"change"`
@@ -103,7 +104,7 @@ func Compare(from, to Description) Diff {
 	return d
 }
 
-// wrap returns a map with m at key.
+// wrap returns a map that has only the key, with m as its value, or nil if m is empty.
 func wrap(key string, m map[string]string) map[string]any {
 	if len(m) == 0 {
 		return nil
@@ -115,8 +116,8 @@ func wrap(key string, m map[string]string) map[string]any {
 	return map[string]any{key: all}
 }
 
-// An identity identifies an object of a package. It does not include the API
-// version.
+// An identity identifies an object of a package by group, kind and name, so that the
+// same object is found in another version of the package.
 type identity struct {
 	schema.GroupKind
 	name string
@@ -147,7 +148,8 @@ func objects(from, to []Object) []ObjectDiff {
 	return all
 }
 
-// byIdentity returns objects by identity. The last of several is used.
+// byIdentity returns objects by their identity. If several have the same identity, it
+// returns the last.
 func byIdentity(objects []Object) map[identity]Object {
 	all := make(map[identity]Object, len(objects))
 	for _, o := range objects {
@@ -190,8 +192,8 @@ func images(from, to []Image) []ImageDiff {
 	return all
 }
 
-// forPlatform returns the image for a platform. Two single images match if one
-// of them has no platform.
+// forPlatform returns the image for a platform. If both packages have only one image
+// (alone says so of the other package), the images match even if one has no platform.
 func forPlatform(images []Image, platform string, alone bool) (Image, bool) {
 	for _, img := range images {
 		if img.Platform == platform || alone && len(images) == 1 && (img.Platform == "" || platform == "") {
@@ -222,8 +224,8 @@ func between(from, to Image) ImageDiff {
 	return d
 }
 
-// config returns the compared fields of an image, without its layers and their
-// marks.
+// config returns the fields of an image that are compared, except its layers and the
+// labels that mark layers.
 func config(img Image) map[string]any {
 	all := map[string]any{}
 	for key, value := range map[string]string{"platform": img.Platform, "created": img.Created, "user": img.User, "mediaType": img.MediaType} {
@@ -246,27 +248,27 @@ func config(img Image) map[string]any {
 	return all
 }
 
-// A Field is a field that differs between two objects.
+// A Field is a field that differs between two versions of an object.
 type Field struct {
-	// Path is as in "spec.pipeline[run].input". An element of a list has
-	// its name or index.
+	// Path is the path of the field, such as "spec.pipeline[run].input". An element of a
+	// list is written with its name, or else with its index.
 	Path   string `json:"path"`
 	Change string `json:"change"`
-	// From and To are the values, except of schemas.
+	// From and To are the old and the new value. They are nil for a schema.
 	From     any  `json:"from,omitempty"`
 	To       any  `json:"to,omitempty"`
 	Breaking bool `json:"breaking,omitempty"`
 }
 
-// maxFields limits the number of compared fields.
+// maxFields limits the differences that Fields returns one by one.
 const maxFields = 1000
 
-// schemaField is the field of a schema, which crd.Compare compares.
+// schemaField is the field of a CRD with the schema. crd.Compare compares its content.
 const schemaField = "openAPIV3Schema"
 
-// Fields returns the fields that differ between two objects, by name. A field
-// of only one object is one difference. Beyond 1000 fields, the rest of an
-// object is one difference.
+// Fields returns the fields that differ between two objects, sorted by name. A field
+// that only one of them has is one difference. After 1000 differences, each remaining
+// value is compared as a whole.
 func Fields(from, to map[string]any) []Field {
 	differ := fieldpath.Differ{
 		Whole: true, Raw: true, Limit: maxFields, Name: nameOf,
@@ -283,8 +285,8 @@ func Fields(from, to map[string]any) []Field {
 	return all
 }
 
-// nameOf returns the name of a list's element, or "". Dependencies have the
-// names of their packages.
+// nameOf returns the name that identifies an element of a list in a path, or "" if it
+// has none. It is the element's name, its step, or the package of a dependency.
 func nameOf(element any) string {
 	name := ""
 	for _, key := range []string{"name", "step", "package", "provider", "function", "configuration"} {

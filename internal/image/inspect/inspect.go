@@ -18,45 +18,48 @@ import (
 // A Description describes a package or a plain image. Its JSON is the output of
 // `xfn xpkg inspect --format json`: fields may be added, but not renamed.
 type Description struct {
-	// Digest and MediaType are those of the index, or of a single image.
+	// Digest and MediaType are those of the index, or of the image if there is no index.
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
-	// Size is the number of bytes in a registry: manifests, configs and
-	// layers, each once.
+	// Size is the number of bytes that the package uses in a registry: its manifests,
+	// configs and layers, each once.
 	Size int64 `json:"size"`
-	// Annotations are those of the index. Those of an image are in Images.
+	// Annotations are the annotations of the index. The annotations of images are in
+	// Images.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Package is the package that the control plane reads, or nil for a
-	// plain image.
+	// Package is the content of the package.yaml that the control plane reads, or nil
+	// for a plain image.
 	Package *Package `json:"package,omitempty"`
 	// Images are the images of all platforms, in the order of the index.
 	Images []Image `json:"images"`
-	// Notes are sentences about problems and unusual properties.
+	// Notes are messages about problems and unusual properties of the package, one
+	// sentence each.
 	Notes []string `json:"notes,omitempty"`
 }
 
 // An Image is the image of one platform.
 type Image struct {
-	// Platform is OS/ARCHITECTURE[/VARIANT], or empty if the config has
-	// none.
+	// Platform is OS/ARCHITECTURE[/VARIANT], or empty if the config names none.
 	Platform  string `json:"platform,omitempty"`
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
-	// Size is the size of manifest, config and layers, in bytes.
+	// Size is the size of the manifest, config and layers together, in bytes.
 	Size int64 `json:"size"`
-	// Created is an RFC 3339 time, or empty.
+	// Created is the creation time in RFC 3339 format. It is empty if the config names
+	// none.
 	Created string `json:"created,omitempty"`
-	// Annotations are those of the manifest, and Labels those of the config.
+	// Annotations are the annotations of the manifest. Labels are the labels of the
+	// config.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
-	// Entrypoint, Cmd and User start the runtime.
+	// Entrypoint, Cmd and User say how a container of the image is started.
 	Entrypoint []string `json:"entrypoint,omitempty"`
 	Cmd        []string `json:"cmd,omitempty"`
 	User       string   `json:"user,omitempty"`
-	// PackageDigest is the digest of package.yaml. It is empty if there is
-	// none, or if it was not searched.
+	// PackageDigest is the digest of package.yaml. It is empty if the image has no
+	// package.yaml, or if its layers were not searched.
 	PackageDigest string `json:"packageDigest,omitempty"`
-	// Layers begin with the lowest.
+	// Layers are in the order of the manifest: the lowest layer is the first.
 	Layers []Layer `json:"layers"`
 }
 
@@ -65,27 +68,26 @@ type Layer struct {
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
 	Size      int64  `json:"size"`
-	// Mark is the kind of a package's own layer: "base" for package.yaml,
-	// "upbound" for examples. It is from Annotations, or else from the
-	// labels of the config.
+	// Mark says what a layer contains that Crossplane's tools have added: "base" for
+	// package.yaml, "upbound" for examples. Other layers have none. Mark is the layer's
+	// annotation "io.crossplane.xpkg", or else the label of the config for the layer.
 	Mark        string            `json:"mark,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Options are options for reading packages. The zero value is for packages in
-// registries.
+// Options are options for Artifact. The zero value suits packages in registries.
 type Options struct {
-	// Search searches all layers of an unmarked image for package.yaml, as
-	// the control plane does. In a registry this fetches the whole image.
+	// Search searches all layers for package.yaml if no layer is marked as "base", as
+	// the control plane does. For a package in a registry, this fetches the whole image.
 	Search bool
 }
 
-// controlPlane is the platform whose image the control plane reads from an
-// index, on any platform.
+// controlPlane is the platform whose image the control plane reads from an index. It
+// does not depend on the platform of the control plane.
 const controlPlane = "linux/amd64"
 
-// Artifact describes a package or a plain image. It reads only base layers,
-// each once.
+// Artifact describes a package or a plain image. It reads no layers except those marked
+// "base", unless Options.Search is set.
 func Artifact(ctx context.Context, a xpkg.Artifact, o Options) (Description, error) {
 	images, err := xpkg.Images(a)
 	if err != nil {
@@ -116,7 +118,8 @@ func Artifact(ctx context.Context, a xpkg.Artifact, o Options) (Description, err
 	return d, nil
 }
 
-// head describes a without its images. Its size is that of an index.
+// head returns the description of a without its images. The size includes only the
+// manifest of an index.
 func head(a xpkg.Artifact) (d Description, err error) {
 	desc, err := oci.Describe(a)
 	if err != nil {
@@ -151,13 +154,13 @@ func sizeOf(images []Image) int64 {
 	return sum
 }
 
-// A reader reads images, and each package.yaml once.
+// A reader describes images. It reads the package.yaml of shared layers only once.
 type reader struct {
 	Options
-	// seen are the digests of package.yaml, by the digest of its layer.
+	// seen has the digest of package.yaml for the digest of the layer that contains it.
 	seen map[string]string
-	// yaml is the package.yaml that the control plane reads: that of its
-	// platform, or else the first. sum is its digest.
+	// yaml is the package.yaml that the control plane reads: the one in the image for
+	// controlPlane, or else the first. sum is its digest.
 	yaml []byte
 	sum  string
 }
@@ -195,7 +198,8 @@ func (r *reader) image(ctx context.Context, from xpkg.PlatformImage) (Image, err
 	return img, nil
 }
 
-// packageYAML reads package.yaml from the marked layer.
+// packageYAML reads package.yaml from the layer that is marked "base". If no layer is
+// marked, it searches all layers.
 func packageYAML(ctx context.Context, img v1.Image, layers []Layer) ([]byte, error) {
 	if labelled(layers) {
 		var err error
@@ -206,14 +210,15 @@ func packageYAML(ctx context.Context, img v1.Image, layers []Layer) ([]byte, err
 	return xpkg.PackageYAML(ctx, img)
 }
 
-// labelled reports whether only labels of the config mark a base layer.
+// labelled reports whether the base layer is marked by a label of the config and not by
+// an annotation.
 func labelled(layers []Layer) bool {
 	annotated := func(l Layer) bool { return l.Annotations[xpkg.Annotation] == xpkg.BaseMark }
 	marked := func(l Layer) bool { return l.Mark == xpkg.BaseMark }
 	return slices.ContainsFunc(layers, marked) && !slices.ContainsFunc(layers, annotated)
 }
 
-// describe reads an image's manifest and config.
+// describe returns the description of an image, from its manifest and config.
 func describe(from xpkg.PlatformImage) (Image, error) {
 	m, err := from.Image.Manifest()
 	if err != nil {
@@ -249,7 +254,7 @@ func describe(from xpkg.PlatformImage) (Image, error) {
 	return img, nil
 }
 
-// remarks returns the Notes.
+// remarks returns the value of Notes.
 func (d Description) remarks() []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
@@ -280,7 +285,7 @@ func (d Description) remarks() []string {
 	return notes
 }
 
-// name names an image in a sentence.
+// name returns how a sentence refers to the image, such as "the image for linux/amd64".
 func (i Image) name() string {
 	if i.Platform == "" {
 		return "the image"

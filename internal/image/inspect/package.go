@@ -18,13 +18,13 @@ type Package struct {
 	Name        string            `json:"name"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Crossplane is the constraint on Crossplane's version, or empty.
+	// Crossplane is the version constraint on Crossplane, or empty if there is none.
 	Crossplane   string       `json:"crossplane,omitempty"`
 	DependsOn    []Dependency `json:"dependsOn,omitempty"`
 	Capabilities []string     `json:"capabilities,omitempty"`
-	// Objects are in the order of package.yaml.
+	// Objects are the objects other than the metadata, in the order of package.yaml.
 	Objects []Object `json:"objects"`
-	// Digest and Size are those of package.yaml.
+	// Digest and Size are the digest of package.yaml and its size in bytes.
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`
 
@@ -36,8 +36,8 @@ type Dependency struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	// Kind is Function, Configuration or Provider.
 	Kind string `json:"kind"`
-	// Package is a repository, and Version a constraint on its tags or a
-	// digest.
+	// Package is the repository of the dependency. Version is a constraint on its tags,
+	// or a digest.
 	Package string `json:"package"`
 	Version string `json:"version"`
 }
@@ -47,7 +47,8 @@ type Object struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
-	// Defines is the definition in a CRD, XRD or MRD, else nil.
+	// Defines is what the object defines if it is a CRD, XRD or MRD. Otherwise it is
+	// nil.
 	Defines *crd.Definition `json:"defines,omitempty"`
 
 	data map[string]any
@@ -61,7 +62,8 @@ const (
 	metaGroup    = "meta.pkg.crossplane.io/"
 )
 
-// parse reads package.yaml, which must have one metadata object.
+// parse parses package.yaml, which must contain exactly one object with the package
+// metadata.
 func parse(data []byte) (*Package, error) {
 	docs, err := manifest.Split(metadataFile, data)
 	if err != nil {
@@ -94,7 +96,7 @@ func objectOf(data map[string]any) Object {
 	if !crd.Defines(data) {
 		return o
 	}
-	// An invalid definition is still an object. The API server rejects it.
+	// An invalid definition is kept as an object. The API server will reject it.
 	if d, err := crd.Read(data); err == nil {
 		o.Defines = &d
 	}
@@ -114,8 +116,9 @@ func (p *Package) describe(o Object) {
 	p.DependsOn = Dependencies(o.data)
 }
 
-// Dependencies returns the dependencies in package metadata. A dependency has
-// the field of its kind, or apiVersion, kind and package.
+// Dependencies returns the dependencies that package metadata lists. An entry names its
+// package in a field named after its kind, or has the fields apiVersion, kind and
+// package.
 func Dependencies(meta map[string]any) []Dependency {
 	var all []Dependency
 	list, _ := at(meta, "spec", "dependsOn").([]any)
@@ -135,7 +138,7 @@ func Dependencies(meta map[string]any) []Dependency {
 	return all
 }
 
-// at returns the value at a path of keys, or nil.
+// at returns the value at a path of keys, or nil if there is none.
 func at(v any, path ...string) any {
 	for _, key := range path {
 		m, _ := v.(map[string]any)
@@ -149,7 +152,7 @@ func text(v any, path ...string) string {
 	return s
 }
 
-// texts returns the strings of a map.
+// texts returns the entries of the map at a path whose values are strings.
 func texts(v any, path ...string) map[string]string {
 	m, _ := at(v, path...).(map[string]any)
 	all := map[string]string{}

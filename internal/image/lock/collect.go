@@ -12,7 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A Want is a dependency or a reference to lock. A reference has no version.
+// A Want is a dependency or a reference that the lock file must contain. For a
+// reference, the Version is empty.
 type Want struct {
 	Dependency
 	// Base is true for a base image, and false for a function.
@@ -20,24 +21,24 @@ type Want struct {
 	key  key
 }
 
-// String returns the reference, or the repository and constraint.
+// String returns the reference, or the repository and version constraint.
 func (w Want) String() string { return strings.TrimSpace(w.key.name + " " + w.key.constraint) }
 
-// Sources read what to lock.
+// Sources are the readers and parsers that Collect uses.
 type Sources struct {
 	// Reader reads files.
 	Reader manifest.Reader
-	// Parse parses a reference.
+	// Parse parses an image reference.
 	Parse func(string) (name.Reference, error)
-	// ImageAnnotation is the annotation of a Function with an image that
-	// may run instead of its package. It may be "".
+	// ImageAnnotation is the key of the annotation of a Function that names an image to
+	// run instead of the package. It may be "".
 	ImageAnnotation string
 }
 
-// Collect returns the wants in files: references in Functions, and Functions
-// that packages depend on. For a package root it reads the metadata, and for
-// another folder all YAML files in it. A file with neither Functions nor
-// metadata is an error.
+// Collect returns what the files require to be locked: the packages that Functions name,
+// and the Functions that package metadata depends on. In a package root, it reads only
+// the metadata; in another folder, all YAML files. It returns an error for a file that
+// contains neither Functions nor metadata.
 func (s Sources) Collect(ctx context.Context, files ...string) ([]Want, error) {
 	var all []Want
 	for _, path := range files {
@@ -50,7 +51,7 @@ func (s Sources) Collect(ctx context.Context, files ...string) ([]Want, error) {
 	return all, nil
 }
 
-// Base returns the want of a base image.
+// Base returns the Want for a base image with this reference.
 func (s Sources) Base(reference string) (Want, error) {
 	w, err := s.want(Dependency{Package: reference})
 	w.Base = true
@@ -88,8 +89,8 @@ func (s Sources) file(ctx context.Context, path string) ([]Want, error) {
 	return all, nil
 }
 
-// dependencies returns the dependencies of an object. It returns false if the
-// object is neither a Function nor metadata.
+// dependencies returns the dependencies of an object. It returns false if the object is
+// neither a Function nor package metadata.
 func (s Sources) dependencies(doc manifest.Document, obj map[string]any) ([]Dependency, bool, error) {
 	if IsMetadata(obj) {
 		deps, err := Functions(doc, obj)
@@ -119,7 +120,7 @@ func (s Sources) want(d Dependency) (Want, error) {
 	return Want{Dependency: d, key: k}, err
 }
 
-// wish returns the key by which a dependency is locked.
+// wish returns the key that the lock file must have for a dependency.
 func wish(d Dependency, parse func(string) (name.Reference, error)) (key, error) {
 	if d.Version == "" {
 		ref, err := parse(d.Package)

@@ -18,11 +18,11 @@ import (
 
 // A Dependency is a package that another package needs.
 type Dependency struct {
-	// Package is its repository, and Version a version constraint or a
-	// digest. If Version is empty, Package is a reference.
+	// Package is the repository of the package. Version is a version constraint or a
+	// digest. If Version is empty, Package is a complete reference.
 	Package, Version string
-	// Path and Line are its position, as in manifest.Error. Path may be
-	// empty.
+	// Path and Line are the position of the dependency in a file, as in manifest.Error.
+	// Path is empty if the position is not known.
 	Path string
 	Line int
 }
@@ -33,8 +33,9 @@ func IsMetadata(obj map[string]any) bool {
 	return strings.HasPrefix(apiVersion, "meta.pkg.crossplane.io/")
 }
 
-// Functions returns the Functions that the package metadata obj of doc depends
-// on, in all versions of the metadata. Errors are *manifest.Error.
+// Functions returns the Functions that package metadata depends on. obj is the metadata,
+// in any API version, and doc the document that contains it. An error is a
+// *manifest.Error.
 func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) {
 	spec, _ := obj["spec"].(map[string]any)
 	lines := doc.Lines()
@@ -62,7 +63,7 @@ func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) 
 	return functions, nil
 }
 
-// IsPath reports whether the spec.package of a Function is a local path, not a
+// IsPath reports whether the spec.package of a Function is a local path and not an image
 // reference.
 func IsPath(pkg string) bool {
 	return filepath.IsAbs(pkg) || pkg == "." || pkg == ".." ||
@@ -70,7 +71,7 @@ func IsPath(pkg string) bool {
 		strings.HasSuffix(pkg, ".xpkg")
 }
 
-// At adds the position to err, if it is known.
+// At adds the dependency's position to err, if the position is known.
 func (d Dependency) At(err error) error {
 	if err == nil || d.Path == "" {
 		return err
@@ -78,13 +79,14 @@ func (d Dependency) At(err error) error {
 	return &manifest.Error{Path: d.Path, Line: d.Line, Err: err}
 }
 
-// ObjectName is the name that Crossplane's package manager gives to the object
-// of a dependency: the label of its repository's path, without the host. It is
-// "" for an invalid repository.
+// ObjectName returns the name that Crossplane's package manager gives to the object of a
+// dependency: the path of the repository, without the host, as a label. It returns "" if
+// the repository is not valid.
 func (d Dependency) ObjectName() string { return xpkg.Label(d.repositoryPath()) }
 
-// repositoryPath returns the path of the repository. A registry other than the
-// library's default keeps short paths unchanged.
+// repositoryPath returns the path of the repository, without the host. It parses the
+// package with another default registry than Docker Hub, which would add "library/" to
+// short paths.
 func (d Dependency) repositoryPath() string {
 	ref, err := name.ParseReference(d.Package, name.WithDefaultRegistry("localhost"))
 	if err != nil {
@@ -93,9 +95,9 @@ func (d Dependency) repositoryPath() string {
 	return ref.Context().RepositoryStr()
 }
 
-// Named returns the dependency for a functionRef of a pipeline: the one with
-// that ObjectName, or else the one whose repository ends in the name. It
-// returns false if none or several match.
+// Named returns the dependency that the functionRef of a pipeline step names: the one
+// with that ObjectName, or else the one whose repository has that last path element. It
+// returns false if no dependency matches, or more than one.
 func Named(all []Dependency, name string) (Dependency, bool) {
 	if name == "" {
 		return Dependency{}, false
@@ -107,7 +109,7 @@ func Named(all []Dependency, name string) (Dependency, bool) {
 	return d, n == 1
 }
 
-// only returns the last matching dependency, and the number of matches.
+// only returns the last dependency for which fits returns true, and their number.
 func only(all []Dependency, fits func(Dependency) bool) (found Dependency, n int) {
 	for _, d := range all {
 		if fits(d) {
@@ -118,8 +120,8 @@ func only(all []Dependency, fits func(Dependency) bool) (found Dependency, n int
 	return found, n
 }
 
-// Metadata returns the metadata file of a package root, or path itself for
-// other paths.
+// Metadata returns the path of crossplane.yaml if path is a package root. Otherwise it
+// returns path.
 func Metadata(fsys afero.Fs, path string) string {
 	file := filepath.Join(path, "crossplane.yaml")
 	if dir, err := afero.IsDir(fsys, path); err != nil || !dir {

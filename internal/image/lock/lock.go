@@ -25,31 +25,34 @@ const (
 
 // A Lock is the content of a lock file.
 type Lock struct {
-	// Path is the path of the file, for errors.
+	// Path is the path of the lock file, for error messages.
 	Path string
-	// Files are the locked files, as for Collect, relative to the folder of
-	// the lock file and with slashes.
+	// Files are the files whose references are locked: the arguments of Collect,
+	// relative to the folder of the lock file, with slashes.
 	Files []string
-	// Functions are packages of functions, and BaseImages the base images
-	// of packages.
+	// Functions are the images of function packages. BaseImages are the base images that
+	// packages are built on.
 	Functions, BaseImages []Image
 }
 
-// An Image is a resolved reference or version constraint.
+// An Image is an entry of the lock file: a reference or version constraint, and the
+// digest that it was resolved to.
 type Image struct {
 	// Reference is REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST.
 	Reference string `json:"reference" yaml:"reference" required:""`
-	// Constraint is the version constraint of a dependency. Reference is
-	// its highest version then. It is "" if Reference itself is named.
+	// Constraint is the version constraint of a dependency. Reference then has the
+	// highest version that the constraint allows. Constraint is "" if the source names
+	// Reference itself.
 	Constraint string `json:"constraint,omitempty" yaml:"constraint,omitempty"`
-	// Digest is that of the manifest or index.
+	// Digest is the digest of the image's manifest or index.
 	Digest string `json:"digest" yaml:"digest" required:""`
-	// Platforms are the platforms of its images, for reviewers.
+	// Platforms are the platforms that the image is built for. They only inform
+	// reviewers of the lock file.
 	Platforms []string `json:"platforms,omitempty" yaml:"platforms,omitempty,flow"`
 }
 
-// A key identifies what was resolved: a reference, or a repository and a
-// constraint.
+// A key identifies an entry of the lock file: by a reference, or by a repository and a
+// version constraint.
 type key struct{ name, constraint string }
 
 func (i Image) key() key {
@@ -67,8 +70,9 @@ func (i Image) repository() name.Repository {
 	return ref.Context()
 }
 
-// Named reports whether name is the image's reference, its repository, the last
-// part of that, or Crossplane's name for the object of the package.
+// Named reports whether name refers to the image: by its reference, its repository, the
+// last element of the repository's path, or the name that Crossplane gives to the
+// package object.
 func (i Image) Named(name string) bool {
 	repo := i.repository()
 	return slices.Contains([]string{i.Reference, repo.Name(), repo.RepositoryStr(), path.Base(repo.RepositoryStr()), xpkg.Label(repo.RepositoryStr())}, name)
@@ -78,8 +82,8 @@ func (i Image) compare(other Image) int {
 	return cmp.Or(cmp.Compare(i.Reference, other.Reference), cmp.Compare(i.Constraint, other.Constraint))
 }
 
-// Pin returns the locked digest of ref. A locked digest is returned unchanged.
-// Errors name ref in one sentence.
+// Pin returns ref with the digest that is locked for it. If ref is a digest that is
+// locked, Pin returns it unchanged. An error is one sentence that names ref.
 func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
 	_, isDigest := ref.(name.Digest)
 	but := ""
@@ -95,8 +99,8 @@ func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
 	return nil, l.refuse(ref.Name(), but)
 }
 
-// Reference returns the locked version of a dependency, as the full name of its
-// tag or digest. Errors name the dependency and its position in one sentence.
+// Reference returns the reference that is locked for a dependency, with its tag or
+// digest. An error is one sentence that names the dependency and its position.
 func (l *Lock) Reference(d Dependency, parse func(string) (name.Reference, error)) (string, error) {
 	w, err := wish(d, parse)
 	if err != nil {
@@ -122,7 +126,7 @@ func (l *Lock) refuse(what, but string) error {
 	return hint.Wrap(err, "run xfn lock, and review its changes")
 }
 
-// A file is the format of a Lock.
+// A file is the YAML format of a lock file.
 type file struct {
 	APIVersion string   `json:"apiVersion" yaml:"apiVersion"`
 	Kind       string   `json:"kind" yaml:"kind"`
@@ -131,8 +135,8 @@ type file struct {
 	BaseImages []Image  `json:"baseImages" yaml:"baseImages,omitempty"`
 }
 
-// Encode returns the text of the file, which does not depend on the order of
-// images.
+// Encode returns the text of the lock file. Images are sorted, so the text does not
+// depend on their order in l.
 func (l *Lock) Encode() ([]byte, error) {
 	text := bytes.NewBufferString("# The digests that xfn lock resolved. Commit this file, and update it with xfn lock.\n")
 	enc := yamlv3.NewEncoder(text)

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// maxSize limits a lock file. It has room for thousands of images.
+	// maxSize limits the bytes of a lock file. This is enough for thousands of images.
 	maxSize = 4 << 20
-	// maxImages limits the images of a list.
+	// maxImages limits the images in each list of a lock file.
 	maxImages = 10_000
 )
 
-// Read reads a lock file of up to 4 MiB. A missing file is fs.ErrNotExist.
-// Errors have lines.
+// Read reads a lock file of up to 4 MiB. If the file does not exist, the error is
+// fs.ErrNotExist. Errors in the file's content have a line number.
 func Read(path string) (*Lock, error) {
 	l, _, err := ReadText(path)
 	return l, err
@@ -48,8 +48,8 @@ func ReadText(path string) (_ *Lock, data []byte, err error) {
 	return l, data, err
 }
 
-// Parse parses the text of the lock file at path. Unknown fields and other
-// problems are errors with lines.
+// Parse parses the text of the lock file at path. It rejects unknown fields. Errors have
+// a line number.
 func Parse(path string, data []byte) (*Lock, error) {
 	l, err := parse(path, data)
 	if err != nil {
@@ -96,7 +96,7 @@ func parse(path string, data []byte) (*Lock, error) {
 	return l, nil
 }
 
-// conflict returns the line of git's conflict marker, or 0.
+// conflict returns the line number of the first marker of a git merge conflict, or 0.
 func conflict(data []byte) int {
 	line := 0
 	for l := range bytes.Lines(data) {
@@ -110,8 +110,8 @@ func conflict(data []byte) int {
 	return 0
 }
 
-// check returns an error for the first entry that contradicts itself or
-// another, and its field.
+// check returns an error for the first entry that is inconsistent, or that contradicts
+// another entry. field is the path of the field to correct.
 func (l *Lock) check() (field string, err error) {
 	if n := slices.Index(l.Files, ""); n >= 0 {
 		return fmt.Sprintf("files[%d]", n), errors.New("the name of a file is empty")
@@ -140,7 +140,7 @@ func (l *Lock) check() (field string, err error) {
 	return "", nil
 }
 
-// check returns an error for an entry that contradicts itself, and its field.
+// check returns an error if the entry is inconsistent. field is the field to correct.
 func (i Image) check() (field string, err error) {
 	ref, err := remote.ParseReference(i.Reference, "")
 	if err != nil || ref.Name() != i.Reference {

@@ -11,15 +11,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 )
 
-// A Plan is a lock with missing images.
+// A Plan says what Resolve must do to complete a lock.
 type Plan struct {
-	// Kept is the lock of the wants that need not be resolved.
+	// Kept has the entries that stay as they are.
 	Kept Lock
-	// Missing are the wants to resolve, each once.
+	// Missing are the wants that must be resolved, each once.
 	Missing []Want
 }
 
-// Plan compares l with wants, without requests. If again is not nil, images for
+// Plan compares l with wants. It sends no requests. If again is not nil, images for
 // which it returns true are resolved again.
 func (l *Lock) Plan(wants []Want, again func(Image) bool) Plan {
 	p := Plan{Kept: Lock{Path: l.Path, Files: l.Files}}
@@ -55,23 +55,23 @@ func (l *Lock) add(w Want, i Image) {
 	}
 }
 
-// A Resolver resolves references.
+// A Resolver resolves the wants of a Plan to digests.
 type Resolver struct {
-	// Store and Pull resolve references to digests.
+	// Store and Pull resolve a reference to a digest.
 	Store *image.Store
 	Pull  image.Options
-	// Tags returns the existing versions.
+	// Tags finds the tags of dependencies with a version constraint.
 	Tags Tags
-	// Parse parses a reference.
+	// Parse parses an image reference.
 	Parse func(string) (name.Reference, error)
 }
 
-// parallel is the number of concurrent resolutions.
+// parallel is the number of wants that are resolved concurrently.
 const parallel = 4
 
 // Resolve resolves the missing wants of a plan and returns the complete lock. A
-// reference has the same digest everywhere, the newest one. It returns the
-// first error, with the position of its want.
+// reference that was resolved gets its new digest in all entries, including kept ones.
+// Resolve returns the first error, with the position of its want.
 func (r Resolver) Resolve(ctx context.Context, p Plan) (*Lock, error) {
 	images, errs := make([]Image, len(p.Missing)), make([]error, len(p.Missing))
 	var g errgroup.Group
@@ -118,14 +118,14 @@ type Changes struct {
 	Added   []Image  `json:"added"`
 	Removed []Image  `json:"removed"`
 	Updated []Update `json:"updated"`
-	// Kept is the number of unchanged images.
+	// Kept is the number of images that both locks have, without a change.
 	Kept int `json:"kept"`
 }
 
-// An Update is an image with another digest or version.
+// An Update is an image whose digest or version has changed.
 type Update struct {
 	Image
-	// Was is the image before.
+	// Was is the image in the lock before the change.
 	Was Image `json:"was"`
 }
 

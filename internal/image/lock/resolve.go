@@ -13,7 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// Tags returns tags of repositories. Errors are sentences for users.
+// Tags returns the existing tags of repositories. Its errors are shown to users
+// unchanged.
 type Tags interface {
 	// Has reports whether a tag exists.
 	Has(ctx context.Context, tag name.Tag) (bool, error)
@@ -21,10 +22,10 @@ type Tags interface {
 	List(ctx context.Context, repo name.Repository) ([]string, error)
 }
 
-// Resolve returns the reference of a dependency: its digest, its tag, or the
-// highest tag that its constraint allows, as in Crossplane's package manager.
-// Tags that are not semantic versions are ignored, as are prereleases that the
-// constraint does not name.
+// Resolve returns the reference of a dependency: with its digest, with its version if
+// that is a tag, or with the highest tag that its constraint allows, as Crossplane's
+// package manager does. Tags that are not semantic versions are ignored. Prereleases are
+// ignored unless the constraint names one.
 func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (name.Reference, error)) (name.Reference, error) {
 	switch {
 	case d.Version == "":
@@ -58,9 +59,9 @@ func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (
 	return repo.Tag(tag), nil
 }
 
-// Repository returns the repository of a dependency with a version.
+// Repository returns the repository of a dependency whose Version is not empty.
 func (d Dependency) Repository(parse func(string) (name.Reference, error)) (name.Repository, error) {
-	ref, err := parse(d.Package + ":v0") // Any tag works.
+	ref, err := parse(d.Package + ":v0") // Only the repository is used; the tag is arbitrary.
 	if err != nil {
 		return name.Repository{}, err
 	}
@@ -73,15 +74,15 @@ func IsDigest(version string) bool {
 	return err == nil
 }
 
-// IsExact reports whether a version can be a tag. Tags cannot have build
-// metadata.
+// IsExact reports whether a version is a full semantic version that can be a tag. Build
+// metadata, which begins with "+", is not allowed in tags.
 func IsExact(version string) bool {
 	_, err := semver.StrictNewVersion(strings.TrimPrefix(version, "v"))
 	return err == nil && !strings.Contains(version, "+")
 }
 
-// Allows reports whether a constraint allows a tag. It is false if either is
-// invalid.
+// Allows reports whether a version constraint allows a tag. It returns false if the
+// constraint or the tag is not valid.
 func Allows(constraint, tag string) bool {
 	c, err := semver.NewConstraint(constraint)
 	if err != nil {
@@ -91,9 +92,9 @@ func Allows(constraint, tag string) bool {
 	return err == nil && c.Check(v)
 }
 
-// highest returns the tag of the highest version that a constraint allows. Of
-// tags with one version, such as v1 and v1.0.0, it returns the longest, and
-// then the last in byte order.
+// highest returns the tag with the highest version that a constraint allows. If several
+// tags have that version, such as v1 and v1.0.0, it returns the longest, and of those
+// the last in byte order. It returns false if the constraint allows none.
 func highest(tags []string, constraint *semver.Constraints) (string, bool) {
 	var best *semver.Version
 	for _, tag := range tags {

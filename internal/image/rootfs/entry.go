@@ -34,7 +34,8 @@ func (t *tree) apply(h *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// inside returns the name of an entry relative to the root.
+// inside returns the path of a tar entry relative to the root. It returns an error if
+// the entry is outside of the root.
 func inside(name string) (string, error) {
 	clean := path.Clean(strings.TrimLeft(name, "/"))
 	if clean == ".." || strings.HasPrefix(clean, "../") {
@@ -69,7 +70,7 @@ func (t *tree) put(name string, h *tar.Header, content io.Reader) error {
 	case tar.TypeSymlink:
 		return t.putLink(base, h)
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return fsx.RemoveAll(t.current(), base) // The entry is not created, but replaces what exists.
+		return fsx.RemoveAll(t.current(), base) // A device or pipe is not created, but removes the file with its name.
 	default:
 		return fmt.Errorf("unknown entry type %q", h.Typeflag)
 	}
@@ -77,16 +78,16 @@ func (t *tree) put(name string, h *tar.Header, content io.Reader) error {
 
 // A description is the metadata of a file or directory.
 type description struct {
-	uid, gid int // in the image
+	uid, gid int // ids in the image
 	mode     fs.FileMode
 	mtime    time.Time
 }
 
-// undescribed is the metadata of a directory without an entry.
+// undescribed is the metadata of a directory that has no entry in a layer.
 var undescribed = description{mode: 0o755, mtime: time.Unix(0, 0)}
 
-// latest is the first modification time that is ignored, in seconds since 1970.
-// File systems support times up to the years 2106 to 2486.
+// latest limits modification times, in seconds since 1970: a time from it on is replaced
+// by 1970. The latest time that file systems support is between the years 2106 and 2486.
 const latest = 1 << 32
 
 func describe(h *tar.Header) description {
@@ -118,8 +119,8 @@ func (t *tree) own(name string, d description) error {
 	return t.current().Lchown(name, uid, gid)
 }
 
-// describeRoot sets the metadata of the root. It takes effect when the root is
-// left.
+// describeRoot records the metadata of the root directory. It is applied when the tree
+// is finished.
 func (t *tree) describeRoot(d description) error {
 	if err := t.leaveTo(1); err != nil {
 		return err
@@ -129,7 +130,8 @@ func (t *tree) describeRoot(d description) error {
 	return t.own(".", d)
 }
 
-// putDir creates a directory. An existing directory keeps its content.
+// putDir creates a directory with this metadata. If the directory exists, its content is
+// kept.
 func (t *tree) putDir(name string, d description) error {
 	info, err := t.current().Lstat(name)
 	if err != nil || !info.IsDir() {
@@ -149,8 +151,8 @@ func (t *tree) putLink(name string, h *tar.Header) error {
 	return t.own(name, describe(h))
 }
 
-// putHardLink links to a file of the image. Only links in the path of target
-// are followed, by enter; a target that is a symbolic link is linked itself.
+// putHardLink links name in dir to the image's file target. Symbolic links are followed
+// in the directory of target, but not at its last element: the link itself is linked.
 func (t *tree) putHardLink(dir, name, target string) error {
 	target, err := inside(target)
 	if err != nil {
@@ -200,11 +202,11 @@ func (t *tree) putFile(name string, d description, size int64, content io.Reader
 	return t.current().Chtimes(name, d.mtime, d.mtime)
 }
 
-// zeros is the content of a hole.
+// zeros is a block of zeros, to recognize blocks that can become holes.
 var zeros [64 << 10]byte
 
-// fill writes a file. Blocks of zeros become holes, so that a sparse file needs
-// little disk space.
+// fill writes size bytes of content to a file. It makes blocks of zeros holes, so that a
+// sparse file needs little disk space.
 func (t *tree) fill(f *os.File, size int64, content io.Reader) error {
 	hole := false
 	for left := size; left > 0; {
@@ -229,16 +231,16 @@ func (t *tree) fill(f *os.File, size int64, content io.Reader) error {
 	return nil
 }
 
-// Names with the prefix hide remove files of lower layers (OCI image spec,
-// "Whiteouts"). hide and a name remove that name; opaque removes all content of
-// the directory. Other names with a double prefix are internal to AUFS.
+// An entry whose name is hide and a name removes that name from the layers below (OCI
+// image spec, "Whiteouts"). The entry opaque removes all files of the layers below from
+// its directory. Other names that begin with hide twice are internal to AUFS.
 const (
 	hide   = ".wh."
 	opaque = hide + hide + ".opq"
 )
 
-// whiteout removes files of lower layers, but not files that this layer
-// created.
+// whiteout applies the whiteout entry name in dir. It removes files of the layers below,
+// but not files that the same layer has created.
 func (t *tree) whiteout(dir, name string) error {
 	hidden := strings.TrimPrefix(name, hide)
 	if name != opaque && strings.HasPrefix(hidden, hide) {
@@ -253,8 +255,8 @@ func (t *tree) whiteout(dir, name string) error {
 		}
 		return err
 	}
-	// Repeated whiteouts are ignored, because each would read the whole
-	// directory.
+	// A repeated whiteout has no effect. It is skipped, because each would read the
+	// whole directory.
 	at := t.path(name)
 	keep := t.made.at(at[:len(at)-1])
 	if _, done := keep[name]; done {
@@ -267,7 +269,8 @@ func (t *tree) whiteout(dir, name string) error {
 	return t.remove(hidden, keep)
 }
 
-// remove removes a name from the current directory, except the content of keep.
+// remove removes a name from the current directory, except the files below it that are
+// in keep.
 func (t *tree) remove(name string, keep made) error {
 	below, kept := keep[name]
 	if !kept {
@@ -286,7 +289,7 @@ func (t *tree) remove(name string, keep made) error {
 	return errors.Join(t.clear(below), t.leave())
 }
 
-// clear removes the content of the current directory, except that of keep.
+// clear removes all names from the current directory, except those in keep.
 func (t *tree) clear(keep made) error {
 	names, err := fsx.ReadNames(t.current())
 	for _, n := range names {

@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// layer applies a layer to the tree. It decrements left by the bytes of the
-// layer.
+// layer applies a layer to the tree. It subtracts the bytes of the uncompressed layer
+// from left.
 func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int64) (err error) {
 	plain, err := oci.Plain(ctx, l, left)
 	if err != nil {
@@ -30,7 +30,7 @@ func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int6
 	t.made = made{}
 	err = t.applyAll(ctx, tar.NewReader(in))
 	if err == nil {
-		_, err = io.Copy(io.Discard, in) // The digest includes the bytes after the last entry.
+		_, err = io.Copy(io.Discard, in) // The diff ID includes the bytes after the last entry.
 	}
 	if errors.Is(err, oci.ErrTooLarge) {
 		return fmt.Errorf("this layer and the layers below it have more than %d bytes", t.limits.Bytes)
@@ -62,7 +62,7 @@ func (t *tree) applyAll(ctx context.Context, layer *tar.Reader) error {
 	}
 }
 
-// A meteredLayer counts the stored bytes that are read from it.
+// A meteredLayer counts the stored (usually compressed) bytes that are read from it.
 type meteredLayer struct {
 	v1.Layer
 	count *progress.Counter

@@ -11,16 +11,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// errSystem is the reason why this system cannot unpack images, or nil.
+// errSystem is the reason why this system cannot unpack images. On Linux it is nil.
 var errSystem error
 
-// openDir opens a directory. It does not follow a link.
+// openDir opens a directory. It returns an error for a symbolic link.
 func openDir(path string) (*os.File, error) {
 	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }
 
-// isOwn returns an error if another user created the directory or may write to
-// it, because its content may be forged. Users may share a cache.
+// isOwn returns an error if another user created the directory or may write to it: users
+// may share a cache, and that user could have forged the content.
 func isOwn(entry *os.File) error {
 	info, err := entry.Stat()
 	if err != nil {
@@ -33,15 +33,15 @@ func isOwn(entry *os.File) error {
 	return nil
 }
 
-// mayNotRun reports whether the file system of a file forbids to execute
-// programs.
+// mayNotRun reports whether the file system of f is mounted noexec, so that programs
+// cannot be executed.
 func mayNotRun(f *os.File) bool {
 	var stat unix.Statfs_t
 	return unix.Fstatfs(int(f.Fd()), &stat) == nil && stat.Flags&unix.ST_NOEXEC != 0
 }
 
-// syncFiles syncs the file system of dir. Syncing each file would take longer
-// than unpacking.
+// syncFiles syncs the whole file system that contains dir. Syncing each file would take
+// longer than unpacking.
 func syncFiles(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// errSystem is the reason why this system cannot unpack images: only Linux runs
-// them.
+// errSystem is the reason why this system cannot unpack images.
 var errSystem = errors.New("unpacking root file systems of images needs Linux")
 
 func openDir(path string) (*os.File, error) { return os.Open(path) }

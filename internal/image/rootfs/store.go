@@ -23,19 +23,19 @@ const (
 	partialName = "partial"
 )
 
-// format is part of the digest of an entry. A new format hides roots of older
-// versions.
+// format is hashed into the name of each entry. Changing it makes roots of older
+// versions unused.
 const format = "xfn root file system 2"
 
 const poll = 5 * time.Millisecond
 
-// An entry is the directory of one root in a store.
+// An entry is a directory of the store for one root.
 type entry struct {
 	dir   string
 	owner *Owner
 }
 
-// entryOf returns the entry of the root of these layers.
+// entryOf returns the entry for the root with these layers and this owner.
 func entryOf(store string, diffIDs []v1.Hash, owner *Owner) entry {
 	sum := sha256.New()
 	fmt.Fprintln(sum, format)
@@ -58,9 +58,9 @@ func (e entry) whole() (bool, error) {
 	return err == nil, fsx.Cause(err)
 }
 
-// get returns a lease of the root; closing it releases the root. If the root
-// does not exist, fill creates it, or get waits for the process that does. It
-// does not wait for leases, which may last as long as a function runs.
+// get returns a lease of the root: an open file whose closing releases the root. If the
+// root does not exist, get creates it with fill, or waits for another process that is
+// creating it. Processes that use the root do not delay get.
 func (e entry) get(ctx context.Context, fill func(*os.Root) error) (*os.File, error) {
 	for {
 		lease, err := e.use()
@@ -80,7 +80,7 @@ func (e entry) get(ctx context.Context, fill func(*os.Root) error) (*os.File, er
 	}
 }
 
-// use returns a lease of the root, or nil if the root does not exist.
+// use returns a lease of the root, or nil if there is no complete root.
 func (e entry) use() (*os.File, error) {
 	lease, err := e.lock(fsx.SharedLock)
 	if err != nil {
@@ -98,7 +98,7 @@ func (e entry) use() (*os.File, error) {
 	return lease, nil
 }
 
-// create creates the root with fill, unless another process has created it.
+// create creates the root by calling fill, unless another process has created it.
 func (e entry) create(fill func(*os.Root) error) (err error) {
 	lock, err := e.lock(fsx.ExclusiveLock)
 	if err != nil {
@@ -118,7 +118,7 @@ func (e entry) create(fill func(*os.Root) error) (err error) {
 	return nil
 }
 
-// build creates the root in a locked entry.
+// build calls fill to create the root. The entry must be locked.
 func (e entry) build(fill func(*os.Root) error) (err error) {
 	dir, err := os.OpenRoot(e.dir)
 	if err != nil {
@@ -139,16 +139,15 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 	if err := errors.Join(fill(root), root.Close()); err != nil {
 		return err
 	}
-	// After a power failure a root must not have its name without its
-	// content.
+	// Otherwise a power failure could leave a complete root's name without the content.
 	if err := syncFiles(e.dir); err != nil {
 		return fsx.Cause(err)
 	}
 	return fsx.Cause(dir.Rename(partialName, rootName))
 }
 
-// discard removes a locked entry. It first renames the root, so that an
-// incomplete root never has the name of a complete one.
+// discard removes a locked entry. It renames a complete root before removing it, so that
+// a partially removed root never has the name of a complete one.
 func (e entry) discard() error {
 	dir, err := os.OpenRoot(e.dir)
 	if err == nil {
@@ -191,7 +190,7 @@ func (e entry) lock(mode fsx.LockMode) (*os.File, error) {
 		if fsx.IsAt(f, e.dir) {
 			return f, nil
 		}
-		// The directory was removed before it was locked.
+		// Another process removed the directory before it was locked: try again.
 		if err := f.Close(); err != nil {
 			return nil, err
 		}

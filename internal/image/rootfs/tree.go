@@ -14,22 +14,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// maxLinks limits the links in an entry's path, and the elements of their
-// targets.
+// maxLinks limits the symbolic links in the path of an entry, plus the path elements of
+// their targets.
 const maxLinks = 256
 
-// A tree is a root file system that is being unpacked. It keeps a trail of open
-// directories from the root to the current one. A name is looked up only in the
-// last directory, one element at a time, so that only enter follows links.
+// A tree is a root file system that is being unpacked. It has a current directory, and
+// keeps all directories from the root to the current one open, as a trail. It looks up
+// each name only in the current directory, one path element at a time, so that no link
+// is followed except by enter.
 type tree struct {
 	trail  []step
 	owner  *Owner
 	limits Limits
-	// entries and content are totals of the layers. content is in bytes,
-	// with holes.
+	// entries and content are totals of all layers. content is the size of the files in
+	// bytes, including holes.
 	entries int
 	content int64
-	// made has the paths that the current layer has created.
+	// made are the paths that the current layer has created.
 	made   made
 	buffer [len(zeros)]byte
 }
@@ -37,8 +38,8 @@ type tree struct {
 type step struct {
 	name string
 	dir  *os.Root
-	// mode and mtime are set when the directory is left, because writing
-	// may need another mode and changes the time.
+	// mode and mtime are applied when the directory is left: writing to it may need
+	// another mode, and changes its time.
 	mode   fs.FileMode
 	mtime  time.Time
 	opened bool
@@ -49,7 +50,8 @@ func newTree(root *os.Root, owner *Owner, limits Limits) (*tree, error) {
 	return t, t.describeRoot(undescribed)
 }
 
-// finish leaves all directories. The directory of newTree stays open.
+// finish leaves all directories, which applies their metadata. The root that was passed
+// to newTree stays open.
 func (t *tree) finish() error {
 	err := t.leaveTo(1)
 	return errors.Join(err, t.trail[0].settle())
@@ -58,7 +60,8 @@ func (t *tree) finish() error {
 // current returns the current directory.
 func (t *tree) current() *os.Root { return t.trail[len(t.trail)-1].dir }
 
-// path returns the path elements of a file in the current directory.
+// path returns the path elements, from the root, of the file base in the current
+// directory.
 func (t *tree) path(base string) []string {
 	parts := make([]string, 0, len(t.trail))
 	for _, s := range t.trail[1:] {
@@ -67,10 +70,10 @@ func (t *tree) path(base string) []string {
 	return append(parts, base)
 }
 
-// enter goes to a directory, a clean path relative to the root. It resolves
-// links as a process with this root would, but only to existing directories. If
-// create is set, it creates other missing directories; otherwise they are an
-// fs.ErrNotExist.
+// enter makes dir, a clean path relative to the root, the current directory. It follows
+// symbolic links as a process with this root would, but only to directories that exist.
+// If create is set, enter creates other directories that do not exist; otherwise the
+// error is fs.ErrNotExist.
 func (t *tree) enter(dir string, create bool) error {
 	todo, open := split(dir), 1
 	for len(todo) > 0 && open < len(t.trail) && t.trail[open].name == todo[0] {
@@ -101,8 +104,9 @@ func (t *tree) enter(dir string, create bool) error {
 	return nil
 }
 
-// step goes to a name in the current directory. If the name is a link, step returns its
-// target, relative to the new current directory: the root, if the target is absolute.
+// step makes the directory name of the current directory the current one. If name is a
+// symbolic link, step returns the link's target. If the target is absolute, step first
+// makes the root the current directory.
 func (t *tree) step(name string, create bool) (target string, err error) {
 	if name == ".." {
 		if len(t.trail) == 1 {
@@ -120,7 +124,7 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 		}
 		return target, err
 	case err == nil && !create:
-		return "", syscall.ENOENT // The name is a file.
+		return "", syscall.ENOENT // The name is that of a file.
 	case err == nil || create && errors.Is(err, fs.ErrNotExist):
 		return "", t.pushNew(name)
 	default:
@@ -128,7 +132,8 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 	}
 }
 
-// pushNew creates and enters a directory without an entry.
+// pushNew creates a directory that has no entry in a layer, and makes it the current
+// one.
 func (t *tree) pushNew(name string) error {
 	if err := t.count(1, 0); err != nil {
 		return err
@@ -166,7 +171,7 @@ func (t *tree) leave() error {
 	return errors.Join(last.settle(), last.dir.Close())
 }
 
-// leaveTo leaves directories until this number is open.
+// leaveTo leaves directories until only this number of the trail is open.
 func (t *tree) leaveTo(open int) error {
 	var err error
 	for len(t.trail) > open {
@@ -175,7 +180,8 @@ func (t *tree) leaveTo(open int) error {
 	return err
 }
 
-// settle sets the final time and mode of a directory. The mode may deny access.
+// settle applies the recorded time and mode of a directory. The mode may deny further
+// access.
 func (s step) settle() error {
 	if err := s.dir.Chtimes(".", s.mtime, s.mtime); err != nil || !s.opened {
 		return err
@@ -183,7 +189,8 @@ func (s step) settle() error {
 	return s.dir.Chmod(".", s.mode)
 }
 
-// count adds entries and bytes of files, and returns an error above the limits.
+// count adds to the totals of entries and of bytes in files. It returns an error if a
+// limit is exceeded.
 func (t *tree) count(entries int, size int64) error {
 	t.entries += entries
 	if t.entries > t.limits.Entries {
@@ -196,8 +203,8 @@ func (t *tree) count(entries int, size int64) error {
 	return nil
 }
 
-// replace calls create in the current directory. It first removes an existing
-// file.
+// replace calls create to create name in the current directory. If name exists, replace
+// removes it and calls create again.
 func (t *tree) replace(name string, create func() error) error {
 	err := create()
 	if !errors.Is(err, fs.ErrExist) {
@@ -209,14 +216,14 @@ func (t *tree) replace(name string, create func() error) error {
 	return create()
 }
 
-// split returns the elements of a path, without empty ones and dots.
+// split returns the elements of a path, without empty elements and ".".
 func split(name string) []string {
 	parts := strings.Split(name, "/")
 	return slices.DeleteFunc(parts, func(p string) bool { return p == "" || p == "." })
 }
 
-// A made is a directory in which a layer has created names. It has a key for
-// each name, and for each parent directory of a name.
+// A made is the set of names that a layer has created in a directory. Its values are the
+// sets of the subdirectories. Parent directories of created names are included.
 type made map[string]made
 
 func (m made) add(parts []string) {
@@ -228,7 +235,7 @@ func (m made) add(parts []string) {
 	}
 }
 
-// at returns the record for the directory of a path.
+// at returns the set for the directory at a path.
 func (m made) at(parts []string) made {
 	for _, p := range parts {
 		m = m[p]

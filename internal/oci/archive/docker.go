@@ -26,7 +26,8 @@ type dockerImage struct {
 	Layers   []string
 }
 
-// docker returns the image of a Docker archive, which must have exactly one.
+// docker returns the image of a Docker archive. An archive of more than one image is an
+// error.
 func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	if _, ok := t.find(manifestFile); !ok {
 		return nil, fmt.Errorf("it is not an image: it has neither %s nor %s", layoutFile, manifestFile)
@@ -67,9 +68,9 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	return unhashedImage{img, u.layers}, err
 }
 
-// An unhashed image is the image of a Docker archive, whose layers have known
-// digests of their tars but not of the stored files. It has no manifest until one is
-// needed; then all layers are read for their digests.
+// An unhashed image is the image of a Docker archive. The archive names the diff IDs of
+// the layers, but not the digests of the layers as they are stored. The manifest is
+// created when it is first needed: then all layers are read to compute their digests.
 type unhashed struct {
 	config []byte
 	layers []v1.Layer
@@ -106,7 +107,7 @@ func (u *unhashed) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
 	return img.LayerByDigest(h)
 }
 
-// An unhashedImage returns its layers without a manifest.
+// An unhashedImage lists its layers without creating its manifest.
 type unhashedImage struct {
 	v1.Image
 	layers []v1.Layer
@@ -114,7 +115,7 @@ type unhashedImage struct {
 
 func (i unhashedImage) Layers() ([]v1.Layer, error) { return i.layers, nil }
 
-// An unhashedLayer computes its digest when it is first needed.
+// An unhashedLayer computes its digest when Digest is first called.
 type unhashedLayer struct {
 	ctx       context.Context // of Open
 	name      string          // for errors
@@ -142,8 +143,8 @@ func (t *tarball) unhashedLayer(ctx context.Context, name string, diffID v1.Hash
 	return l, err
 }
 
-// layerType returns the media type of a layer by its first bytes. A file without a
-// tar is an error.
+// layerType returns the media type of a layer, which it detects from the first bytes. A
+// file that is not a tar, compressed or not, is an error.
 func layerType(c content) (_ types.MediaType, err error) {
 	rc, err := c.open()
 	if err != nil {
@@ -197,7 +198,8 @@ func (l *unhashedLayer) Digest() (v1.Hash, error) {
 	return l.hashed.Digest()
 }
 
-// Compressed returns the stored bytes. They are verified if the digest is known.
+// Compressed returns the layer's bytes as they are stored. Reading them verifies the
+// digest if it is known.
 func (l *unhashedLayer) Compressed() (io.ReadCloser, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

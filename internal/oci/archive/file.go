@@ -17,20 +17,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// FileMode is the mode of written files.
+// FileMode is the mode of the files that this package writes.
 const FileMode = 0o644
 
-// A Target is the path of a file and its content.
+// A Target is the path of a file to write and the artifact to write to it.
 type Target struct {
 	Path     string
 	Artifact oci.Artifact
 }
 
-// WriteFiles writes targets as Write does. All are written before the first is renamed
-// to its path: files are complete or absent, and all absent after an error such as a
-// full disk. Devices and pipes are written directly. Except on Windows, a target may
-// replace the open file that its layers are read from. Temporary files of killed
-// processes are removed.
+// WriteFiles writes an archive to the path of each target, as Write does. It first
+// writes all of them to temporary files, then renames these. An error before the first
+// rename, such as a full disk, therefore leaves no file. Devices and pipes are written
+// directly. Except on Windows, a target may replace the open file that its layers are
+// read from. WriteFiles also removes temporary files of killed processes.
 func WriteFiles(ctx context.Context, report progress.Func, targets ...Target) (err error) {
 	var drafts []*FileDraft
 	defer func() {
@@ -80,12 +80,13 @@ type FileDraft struct {
 
 	file *fsx.AtomicFile
 	dir  string
-	path string // empty if unknown
+	path string // written is true after the draft was renamed or partially finished. It cannot be used for another file then.
 	// written is true when the draft was renamed, or partially finished.
 	written bool
 }
 
-// CreateDraft creates a draft in a directory: that of its final file, if known.
+// CreateDraft creates a draft in dir. WriteFile can rename the draft only to a path in
+// dir.
 func CreateDraft(dir string) (*FileDraft, error) {
 	f, err := fsx.Create(dir)
 	if err != nil {
@@ -94,9 +95,9 @@ func CreateDraft(dir string) (*FileDraft, error) {
 	return &FileDraft{Draft: NewDraft(f), file: f, dir: dir}, nil
 }
 
-// ResumeDraft opens the draft that Keep kept for the file at path, or creates one. The
-// file must be regular or absent; digest is that of the package. Drafts older than a
-// day are removed.
+// ResumeDraft opens the draft that an earlier call of Keep kept for the file at path, or
+// creates one. A path that exists must be a regular file. digest is the digest of the
+// package. Drafts older than a day are removed.
 func ResumeDraft(path string, digest v1.Hash) (*FileDraft, error) {
 	dir, ok := fsx.TemporaryDir(path)
 	if !ok {
@@ -109,9 +110,10 @@ func ResumeDraft(path string, digest v1.Hash) (*FileDraft, error) {
 	return &FileDraft{Draft: NewDraft(f), file: f, dir: dir, path: path}, nil
 }
 
-// WriteFile writes a as WriteFiles does, to the same bytes. It renames the draft to path
-// instead of copying it, at most once, if the draft's layers are the first of the file
-// and path is in its directory. Except on Windows, its layers can be read until Close.
+// WriteFile writes a to path, with the same bytes as WriteFiles. The first call renames
+// the draft to path, without copying the layers, if the draft's layers are the first
+// files of the archive and path is in the draft's directory. Otherwise WriteFile writes
+// a new file. Except on Windows, the draft's layers can be read until Close.
 func (d *FileDraft) WriteFile(ctx context.Context, path string, a oci.Artifact, report progress.Func) error {
 	if dir, ok := fsx.TemporaryDir(path); !d.written && ok && isSameDir(dir, d.dir) {
 		done, err := d.Finish(ctx, a, progressText(path), report)
@@ -132,9 +134,9 @@ func isSameDir(dirA, dirB string) bool {
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// Resume completes a draft of ResumeDraft to the file that WriteFiles would write of a.
-// Layers of a may read from Blobs, because each is at its final offset. Resume may be
-// called again after an error.
+// Resume completes a draft of ResumeDraft to the archive of a, and renames it to its
+// path. Layers of a may be read from Blobs, because each blob is at its final offset.
+// Resume may be called again after an error.
 func (d *FileDraft) Resume(ctx context.Context, a oci.Artifact, report progress.Func) error {
 	_, err := d.Finish(ctx, a, progressText(d.path), report)
 	if err == nil {
@@ -149,7 +151,7 @@ func (d *FileDraft) Blobs() (map[v1.Hash]*io.SectionReader, error) {
 	return ReadPartial(d.file, size), explainWrite(d.path, err)
 }
 
-// Drop removes a blob and all blobs after it.
+// Drop removes a blob from the draft, and all blobs after it.
 func (d *FileDraft) Drop(h v1.Hash) error {
 	blobs, err := d.Blobs()
 	if b := blobs[h]; b != nil && err == nil {
@@ -159,8 +161,9 @@ func (d *FileDraft) Drop(h v1.Hash) error {
 	return err
 }
 
-// Keep keeps a draft of at least atLeast bytes for the next ResumeDraft, and returns
-// its size. It may be called once, instead of Close.
+// Keep keeps the draft for the next ResumeDraft, and returns its size. It keeps nothing
+// and returns 0 if the draft has fewer than atLeast bytes. Keep may be called once.
+// Close must still be called.
 func (d *FileDraft) Keep(atLeast int64) (int64, error) {
 	size, err := d.file.Size()
 	if err != nil || size < atLeast {
@@ -173,7 +176,7 @@ func (d *FileDraft) Keep(atLeast int64) (int64, error) {
 	return size, err
 }
 
-// Close closes the draft. Its layers cannot be read after it.
+// Close closes the draft. Its layers cannot be read afterwards.
 func (d *FileDraft) Close() error { return d.file.Close() }
 
 // ReadPartial returns the unverified blobs in the first size bytes of an archive. The
@@ -198,7 +201,8 @@ func ReadPartial(r io.ReaderAt, size int64) map[v1.Hash]*io.SectionReader {
 	return found
 }
 
-// blobOf returns the digest of the blob with this name in an archive.
+// blobOf returns the digest in the name of an archive's file. It returns false if the
+// file is not a blob.
 func blobOf(name string) (v1.Hash, bool) {
 	rest, ok := strings.CutPrefix(name, "blobs/")
 	h, err := v1.NewHash(strings.Replace(rest, "/", ":", 1))

@@ -24,7 +24,7 @@ const (
 	indexFile  = "index.json"
 )
 
-// files are the files of an OCI image layout, in a tar or in a folder.
+// files reads the files of an OCI image layout, in a tar or in a folder.
 type files interface {
 	// look returns a file by its path in the layout, or fs.ErrNotExist.
 	look(name string) (content, error)
@@ -34,20 +34,22 @@ type files interface {
 type content struct {
 	size int64
 	open func() (io.ReadCloser, error)
-	// digest is the digest of the file, if it is known.
+	// digest is the digest of the content, or the zero value if it is not known.
 	digest v1.Hash
-	// held is true for a file in memory, whose size was subtracted from the budget.
+	// held is true for content in memory. Its size was already subtracted from the
+	// budget.
 	held bool
 }
 
 // A layout is an OCI image layout (image-spec, image-layout.md).
 type layout struct {
 	files files
-	// budget is the number of bytes of metadata that may still be read.
+	// budget is the number of bytes that may still be read into memory.
 	budget *int64
 }
 
-// one returns the only artifact of a layout, which may have several names.
+// one returns the only artifact of a layout. The index.json may list it several times,
+// with different names.
 func (l layout) one(ctx context.Context) (oci.Artifact, error) {
 	artifacts, err := l.index()
 	switch {
@@ -60,7 +62,7 @@ func (l layout) one(ctx context.Context) (oci.Artifact, error) {
 	}
 }
 
-// index returns the descriptors in index.json, each digest once.
+// index returns the descriptors in index.json, without duplicate digests.
 func (l layout) index() (artifacts []v1.Descriptor, err error) {
 	raw, err := l.metadata(indexFile)
 	if err != nil {
@@ -88,7 +90,8 @@ func (l layout) load(ctx context.Context, top v1.Descriptor) (oci.Artifact, erro
 	return l.Walk().Load(ctx, top, l.Layer)
 }
 
-// lookup returns a blob. A missing blob, or one of another size, is an error.
+// lookup returns the content of a blob. A missing blob is an error, as is one whose size
+// differs from its descriptor.
 func (l layout) lookup(desc v1.Descriptor) (content, error) {
 	if desc.Digest.Algorithm != "sha256" {
 		return content{}, fmt.Errorf("its digest %s is not a SHA-256 sum", desc.Digest)
@@ -120,7 +123,7 @@ func (l layout) blob(_ context.Context, desc v1.Descriptor) ([]byte, error) {
 	return data, nil
 }
 
-// metadata reads a file into memory, within the budget.
+// metadata reads a file into memory, and subtracts its size from the budget.
 func (l layout) metadata(name string) (_ []byte, err error) {
 	c, err := l.files.look(name)
 	switch {
@@ -146,7 +149,7 @@ func (l layout) metadata(name string) (_ []byte, err error) {
 	return data, nil
 }
 
-// spend subtracts a size from a budget.
+// spend subtracts a size from a budget. It returns an error if the budget is exceeded.
 func spend(budget *int64, size int64) error {
 	if *budget -= size; *budget < 0 {
 		return fmt.Errorf("its manifests and configs are larger than %d MiB", maxMetadata>>20)
@@ -169,10 +172,11 @@ func (l layout) Layer(desc v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
 // blobPath returns the path of a blob in an OCI layout.
 func blobPath(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
-// A Folder is an open OCI image layout. Links out of its directory are not followed.
+// A Folder is an open directory with an OCI image layout. Links that lead out of the
+// directory are not followed.
 type Folder struct {
 	layout
-	// Listed are the descriptors in index.json, each digest once.
+	// Listed are the descriptors in index.json, without duplicate digests.
 	Listed []v1.Descriptor
 
 	root *os.Root
@@ -201,9 +205,9 @@ func OpenFolder(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Artifact returns the image or index in index.json, or an index of several of them.
-// It reads only metadata: layers are verified when they are read. Errors name the
-// directory.
+// Artifact returns the image or index that index.json lists. If index.json lists
+// several, it returns an index of them. It reads only manifests and configs: a layer is
+// verified when it is read. Errors name the directory.
 func (f *Folder) Artifact(ctx context.Context) (oci.Artifact, error) {
 	top := f.Listed[0]
 	if len(f.Listed) > 1 {
@@ -222,7 +226,7 @@ func (f *Folder) Artifact(ctx context.Context) (oci.Artifact, error) {
 
 const layoutHint = "name the directory that contains oci-layout, index.json and blobs"
 
-// notFolder returns a better error for a path that is a file.
+// notFolder returns err, or a clearer error if path is a file and not a directory.
 func notFolder(path string, err error) error {
 	if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
 		return hint.Wrap(errors.New("it is a file and not a directory"), layoutHint)
@@ -230,7 +234,7 @@ func notFolder(path string, err error) error {
 	return err
 }
 
-// A folder has the files of a directory.
+// A folder is the files of an OCI image layout in a directory.
 type folder struct{ root *os.Root }
 
 // look implements files.

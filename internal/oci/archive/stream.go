@@ -58,7 +58,7 @@ func (s *stream) read() (err error) {
 		return explain(err, 0)
 	}
 	defer func() {
-		if ended := plain.Close(); err == nil { // Otherwise Close returns the same error.
+		if ended := plain.Close(); err == nil { // If err is set, Close returns it again.
 			err = ended
 		}
 	}()
@@ -70,7 +70,8 @@ func (s *stream) read() (err error) {
 	if s.out == 0 {
 		return errors.New("the file is empty")
 	}
-	// A truncated archive is an error at its end only.
+	// The tar reader stops at the end marker. Only reading on detects that the
+	// compressed stream is truncated.
 	_, err = io.Copy(io.Discard, bounded)
 	return explain(err, 1)
 }
@@ -145,10 +146,10 @@ func (s *stream) hold(r io.Reader, size int64) (entry, error) {
 	return entry{content: c}, nil
 }
 
-// isTar reports whether a file that begins with head is a tar: by the checksum of its
-// first header (POSIX, pax interchange format), or as an empty tar.
+// isTar reports whether a file that begins with head is a tar. It checks the checksum of
+// the first header (POSIX, pax interchange format), or recognizes an empty tar.
 func isTar(head []byte) bool {
-	const from, to = 148, 156 // the field of the checksum, which is counted as spaces
+	const from, to = 148, 156 // The checksum counts its own field as spaces.
 	if len(head) < blockSize {
 		return false
 	}

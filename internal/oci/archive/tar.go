@@ -26,14 +26,14 @@ const (
 	maxLinks = 8
 )
 
-// A File is an open archive.
+// A File is an archive that was opened by Open or read by Read.
 type File struct {
 	// Artifact is the image or index in the archive. Its layers are read from the
-	// file when they are opened, and verified.
+	// archive when they are opened, and verified while they are read.
 	Artifact oci.Artifact
-	// Docker is true for a Docker archive without a complete OCI layout. Its image
-	// has a manifest without annotations. Creating the manifest, when it is first
-	// needed, reads all layers.
+	// Docker is true for a Docker archive without a complete OCI layout. Its image gets
+	// a manifest without annotations. The manifest is created when it is first needed,
+	// which reads all layers.
 	Docker bool
 
 	file *os.File // nil for Read
@@ -47,8 +47,8 @@ func (f *File) Close() error {
 	return f.file.Close()
 }
 
-// Open opens an archive of one image or index and reads its metadata. The manifest of a
-// Docker archive can be created until ctx is done. Errors name the file.
+// Open opens an archive of one image or index and reads its metadata. Until ctx is done,
+// the manifest of a Docker archive can be created. Errors name the file.
 func Open(ctx context.Context, path string) (_ *File, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -77,9 +77,10 @@ func Open(ctx context.Context, path string) (_ *File, err error) {
 	return &File{Artifact: a, Docker: docker, file: f}, nil
 }
 
-// artifactOf returns the artifact of the layout, or of the Docker archive if the layout
-// is incomplete. Docker writes layouts without an index for an image saved by its id,
-// without layers up to version 25, and without platforms that it has not pulled.
+// artifactOf returns the artifact of the OCI layout. If the layout is missing or
+// incomplete, it returns that of the Docker archive, and true. Docker's layouts lack the
+// index for an image that was saved by its ID, the layers up to version 25, and the
+// platforms that Docker has not pulled.
 func (t *tarball) artifactOf(ctx context.Context) (a oci.Artifact, docker bool, err error) {
 	if _, ok := t.find(layoutFile); ok {
 		a, err = t.layout().one(ctx)
@@ -95,7 +96,7 @@ func (t *tarball) artifactOf(ctx context.Context) (a oci.Artifact, docker bool, 
 type tarball struct {
 	file    *os.File
 	entries map[string]entry
-	// budget is the number of bytes of metadata that may still be read.
+	// budget is the number of bytes that may still be read into memory.
 	budget int64
 }
 
@@ -105,7 +106,7 @@ type entry struct {
 	link string
 }
 
-// readTar finds the entries of f without reading them.
+// readTar lists the entries of f without reading their contents.
 func readTar(ctx context.Context, f *os.File) (*tarball, error) {
 	if err := sniff(f); err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func readTar(ctx context.Context, f *os.File) (*tarball, error) {
 	return t, t.readAll(ctx, tar.NewReader(f), t.locate)
 }
 
-// readAll adds all entries. It calls file for each regular file.
+// readAll adds all entries of tr to the tarball. It calls file for each regular file.
 func (t *tarball) readAll(ctx context.Context, tr *tar.Reader, file func(*tar.Header) (entry, error)) error {
 	for n := 0; ; n++ {
 		if ctx.Err() != nil {
@@ -136,7 +137,8 @@ func (t *tarball) readAll(ctx context.Context, tr *tar.Reader, file func(*tar.He
 	}
 }
 
-// explain returns a better error for a tar of which n entries were read.
+// explain returns a clearer error than err for a file that cannot be read as a tar. n is
+// the number of entries that were read before.
 func explain(err error, n int) error {
 	switch {
 	case err == nil:
@@ -150,7 +152,7 @@ func explain(err error, n int) error {
 	}
 }
 
-// sniff returns an error for files that are known not to be a tar.
+// sniff returns an error if f is recognized as a file other than a tar.
 func sniff(f *os.File) error {
 	magic := make([]byte, 4)
 	n, err := f.ReadAt(magic, 0)
@@ -190,8 +192,8 @@ func (t *tarball) add(h *tar.Header, file func(*tar.Header) (entry, error)) erro
 	return nil
 }
 
-// locate returns the content of the entry of h. The tar reader has just read its
-// header, so the file's offset is the entry's first byte.
+// locate returns the content of the file that h describes. The tar reader has just read
+// that header, so the offset of the tar file is the first byte of the content.
 func (t *tarball) locate(h *tar.Header) (entry, error) {
 	at, err := t.file.Seek(0, io.SeekCurrent)
 	return entry{content: section(t.file, at, h.Size)}, err
@@ -200,7 +202,8 @@ func (t *tarball) locate(h *tar.Header) (entry, error) {
 // clean returns name without leading "./", "../" and "/".
 func clean(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
-// find returns a file, after following links.
+// find returns the file with a name, after following links. It returns false if there is
+// none.
 func (t *tarball) find(name string) (entry, bool) {
 	name = clean(name)
 	for range maxLinks {

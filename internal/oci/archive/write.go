@@ -17,13 +17,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Write writes a as one tar that is an OCI image layout and a Docker archive: the
-// layers, then the metadata of both, each blob once. The layout's index.json lists only
-// a. The Docker archive lists one image: that for linux/amd64, or else the first.
+// Write writes a as one tar file that is both an OCI image layout and a Docker archive.
+// The layers come first, then the metadata of both formats. Each blob is written once.
+// The layout's index.json lists only a. The Docker archive lists one image: the one for
+// linux/amd64, or else the first.
 //
-// The bytes depend only on a: a pulled package has the bytes of the pushed file. Layers
-// are in the order of the manifests, with those annotated with Mark last. Blobs are
-// verified while they are written. Events have this text and count bytes of the file.
+// The bytes depend only on a, so the file of a pulled package is identical to the file
+// that was pushed. Layers are in the order of the manifests, except that layers with the
+// annotation Mark are last. Blobs are verified while they are written. Progress events
+// have the given text and count the bytes of the file.
 func Write(ctx context.Context, w io.Writer, a oci.Artifact, text string, report progress.Func) error {
 	files, err := filesOf(ctx, a)
 	if err != nil {
@@ -32,7 +34,7 @@ func Write(ctx context.Context, w io.Writer, a oci.Artifact, text string, report
 	return newOutput(w, text, report).files(ctx, files)
 }
 
-// filesOf returns all files of an archive, in order.
+// filesOf returns the files of an archive of a, in the order of Write.
 func filesOf(ctx context.Context, a oci.Artifact) ([]source, error) {
 	tree, top, err := oci.TreeOf(a)
 	if err != nil {
@@ -55,7 +57,7 @@ type source struct {
 	content
 }
 
-// Mark is the annotation of a package's own layers.
+// Mark is the key of the annotation by which Crossplane finds the layers of a package.
 const Mark = "io.crossplane.xpkg"
 
 func memory(name string, data []byte) source {
@@ -71,7 +73,7 @@ type plan struct {
 	images []v1.Image
 }
 
-// add adds a manifest, and the config and layers of an image.
+// add adds a manifest to the plan. For an image, it also adds the config and layers.
 func (p *plan) add(m *oci.Manifest) error {
 	p.addMetadata(m.Digest, m.Raw)
 	if m.IsIndex {
@@ -149,7 +151,8 @@ func (p *plan) head(desc v1.Descriptor) ([]source, error) {
 	return append(files, memory(manifestFile, docker)), nil
 }
 
-// dockerManifestFile returns a manifest.json of one of the images, for docker load.
+// dockerManifestFile returns the manifest.json that docker load reads. It lists one of
+// the images.
 func dockerManifestFile(images []v1.Image) ([]byte, error) {
 	img := images[0]
 	for _, i := range images {

@@ -25,10 +25,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// maxFile limits the size of a configuration.
+// maxFile limits the bytes of a configuration file.
 const maxFile = 1 << 20
 
-// A file has the credentials in a configuration of Docker or podman.
+// A file is a configuration of Docker or podman that contains credentials.
 type file struct {
 	Auths       map[string]entry  `json:"auths"`
 	CredHelpers map[string]string `json:"credHelpers"`
@@ -45,7 +45,7 @@ type entry struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-// read reads the configuration at path. Errors call it name.
+// read reads the configuration at path. Errors contain name in place of path.
 func read(path, name string) (file, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -62,8 +62,8 @@ func read(path, name string) (file, error) {
 	return parse(name, text)
 }
 
-// parse parses a configuration. An empty one has no entries. Errors contain no part of
-// it.
+// parse parses a configuration. Empty text means no entries. Errors do not quote the
+// text, which may contain secrets.
 func parse(name string, text []byte) (file, error) {
 	f := file{name: name}
 	if len(text) > maxFile {
@@ -93,8 +93,9 @@ func parse(name string, text []byte) (file, error) {
 	)
 }
 
-// helper returns the credential helper of a registry, or "", and whether it is for that
-// registry alone.
+// helper returns the suffix of the credential helper for a registry, or "" if there is
+// none. alone is true if the helper is configured for this registry only, and false if
+// it is for all registries.
 func (f file) helper(host string) (program string, alone bool) {
 	for _, key := range names(host) {
 		if program, ok := f.CredHelpers[key]; ok {
@@ -104,8 +105,8 @@ func (f file) helper(host string) (program string, alone bool) {
 	return f.CredsStore, false
 }
 
-// registry returns the entry of a whole registry. Its key may be a URL, such as
-// "https://registry.example.org/v1/", as older versions of Docker wrote it.
+// registry returns the credential for a whole registry, not for a namespace. Older
+// versions of Docker wrote its key as a URL, such as "https://registry.example.org/v1/".
 func (f file) registry(host string) (Credential, error) {
 	keys := names(host)
 	for _, key := range slices.Sorted(maps.Keys(f.Auths)) {
@@ -121,7 +122,8 @@ func (f file) registry(host string) (Credential, error) {
 	return Credential{}, nil
 }
 
-// names returns the keys of a registry, the most usual first.
+// names returns the keys under which a configuration may list a registry, the most usual
+// first.
 func names(host string) []string {
 	if host == name.DefaultRegistry {
 		return []string{authn.DefaultAuthKey, "docker.io", host, "registry-1.docker.io"}
@@ -129,8 +131,8 @@ func names(host string) []string {
 	return []string{host}
 }
 
-// hostOf returns the registry of a key that is a URL, or a URL without its scheme. Other
-// keys with a path are of namespaces, for which it returns "".
+// hostOf returns the registry of a configuration key that is a URL, with or without its
+// scheme. It returns "" for another key with a path, because that is a namespace.
 func hostOf(key string) string {
 	rest, isURL := strings.CutPrefix(key, "https://")
 	if !isURL {
@@ -143,8 +145,8 @@ func hostOf(key string) string {
 	return ""
 }
 
-// credential returns the credential of an entry. Docker writes an empty entry if a
-// credential helper has the credential.
+// credential returns the credential of a configuration key, or the zero value. An empty
+// entry counts as none: Docker writes it if a credential helper has the credential.
 func (f file) credential(key string) (Credential, error) {
 	e := f.Auths[key]
 	if e == (entry{}) {
@@ -166,11 +168,11 @@ func (f file) credential(key string) (Credential, error) {
 }
 
 const (
-	// maxAnswer limits the output of a helper, and fresh the time for which it is
-	// cached. Tokens of cloud providers are valid for an hour or more.
+	// maxAnswer limits the bytes of a helper's output. fresh is how long its credential
+	// is cached. Tokens of cloud providers are valid for an hour or more.
 	maxAnswer = 1 << 20
 	fresh     = 5 * time.Minute
-	// grace is the time after which the output of a killed helper is closed.
+	// grace is how long the output of a killed helper may stay open.
 	grace = time.Second
 )
 
@@ -181,8 +183,8 @@ type answer struct {
 	at time.Time
 }
 
-// ask returns the credential for a registry of the helper with that suffix, or the zero
-// value if it has none.
+// ask asks the helper "docker-credential-SUFFIX" for the credential of a registry. It
+// returns the zero value if the helper has none.
 func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Credential, error) {
 	q := question{"docker-credential-" + suffix, names(host)[0]}
 	select {
@@ -213,8 +215,8 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	return a.Credential, nil
 }
 
-// run runs a helper: docker-credential-helpers, "Development". Errors do not contain its
-// output, which may be a secret.
+// run runs a credential helper, by the protocol in docker-credential-helpers,
+// "Development". Errors do not contain the helper's output, which may be a secret.
 func (k *Keychain) run(ctx context.Context, path string, q question) (authn.AuthConfig, error) {
 	limited, cancel := context.WithTimeout(ctx, k.s.HelperTimeout)
 	defer cancel()
@@ -251,7 +253,8 @@ func tryIt(q question, err error) error {
 	return hint.Wrap(err, fmt.Sprintf("see what it says: echo %s | %s get", q.server, q.program))
 }
 
-// output is the output of a helper. At its limit the pipe is closed.
+// output collects the output of a helper. A Write beyond the limit fails, which closes
+// the pipe.
 type output struct{ text []byte }
 
 // Write implements io.Writer.

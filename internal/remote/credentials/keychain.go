@@ -17,16 +17,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// A Keychain is an authn.Keychain of Sources. It caches the credentials of credential
-// helpers for some minutes. It is safe for concurrent use.
+// A Keychain is an authn.Keychain that searches Sources. It caches the credentials of
+// credential helpers for five minutes. It is safe for concurrent use.
 type Keychain struct {
 	s Sources
-	// turn guards answers, and is locked while a helper runs.
+	// turn is the lock for answers. It is locked while a helper runs.
 	turn    chan struct{}
 	answers map[question]answer
 }
 
-// New returns the Keychain of s.
+// New returns a Keychain that searches s.
 func New(s Sources) *Keychain {
 	if s.HelperTimeout == 0 {
 		s.HelperTimeout = time.Minute
@@ -37,24 +37,25 @@ func New(s Sources) *Keychain {
 	return &Keychain{s: s, turn: make(chan struct{}, 1), answers: map[question]answer{}}
 }
 
-// A Credential is a credential and its source. The zero value is none.
+// A Credential is a credential and the place where it was found. The zero value means
+// that no credential was found.
 type Credential struct {
 	authn.Authenticator
-	// Source is for messages, such as "~/.docker/config.json".
+	// Source names the place in messages, such as "~/.docker/config.json".
 	Source string
 }
 
 // GitHub is the Source of a GitHub token.
 const GitHub = "GITHUB_TOKEN"
 
-// Resolve implements authn.Keychain. It returns an error: ResolveContext may take long
-// and needs a context.
+// Resolve implements authn.Keychain. It always returns an error, because finding
+// credentials may take long and needs a context: use ResolveContext.
 func (k *Keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
 	return nil, errors.New("finding credentials requires a context")
 }
 
 // ResolveContext implements authn.ContextKeychain. It returns a *Credential, or
-// authn.Anonymous if no source has an entry. Its errors name the source.
+// authn.Anonymous if no source has an entry for target. Errors name the source.
 func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
 	c, err := k.find(ctx, target)
 	if err != nil {
@@ -75,7 +76,8 @@ func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (a
 	return authn.Anonymous, nil
 }
 
-// find returns the credential of all sources but Others, or the zero value.
+// find searches all sources except Others. It returns the zero value if none has an
+// entry.
 func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential, error) {
 	const variable = "DOCKER_AUTH_CONFIG"
 	if strings.TrimSpace(k.s.Text) != "" {
@@ -103,9 +105,10 @@ func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential,
 	return Credential{}, nil
 }
 
-// inFile follows containers-auth.json(5): a helper for the registry is the only source;
-// entries of a namespace precede that of the registry. A helper for all registries, which
-// only Docker has, has no namespaces.
+// inFile finds the credential for target in a configuration, as containers-auth.json(5)
+// says. If a helper is configured for this registry only, nothing else is searched.
+// Entries for a namespace take precedence over the entry for the registry. A helper for
+// all registries, which only Docker has, is asked after the namespaces.
 func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (Credential, error) {
 	host := target.RegistryStr()
 	helper, alone := f.helper(host)
@@ -125,7 +128,7 @@ func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (C
 	return f.registry(host)
 }
 
-// show returns a path with ~ for the home directory.
+// show returns a path with the home directory written as ~.
 func (k *Keychain) show(path string) string {
 	if rest, ok := strings.CutPrefix(path, k.s.Home+string(filepath.Separator)); ok && k.s.Home != "" {
 		return "~/" + filepath.ToSlash(rest)
@@ -133,41 +136,42 @@ func (k *Keychain) show(path string) string {
 	return path
 }
 
-// Sources are the sources of a Keychain, in the order of the fields. The first one with
-// an entry for a repository is used.
+// Sources are the places that a Keychain searches, in the order of the fields. It uses
+// the first that has an entry for the repository.
 type Sources struct {
-	// Text is the value of DOCKER_AUTH_CONFIG: a configuration without helpers.
+	// Text is the value of DOCKER_AUTH_CONFIG: a configuration in JSON. Its credential
+	// helpers are ignored.
 	Text string
-	// Files are configurations of Docker (config.json) and podman (auth.json). A
-	// missing file has no entries.
+	// Files are the paths of configurations of Docker (config.json) and podman
+	// (auth.json). A missing file counts as empty.
 	Files []string
-	// Token is a GitHub token, for ghcr.io, and User its user. GitHub accepts any
-	// name.
+	// Token is a GitHub token, which is used for ghcr.io. User is the user name that is
+	// sent with it; GitHub accepts any.
 	Token, User string
-	// Others are asked last.
+	// Others are keychains of other libraries. They are asked last.
 	Others []Other
 
-	// Home is written as ~ in the name of a source.
+	// Home is the home directory. It is written as ~ in Credential.Source.
 	Home string
-	// Env is the environment of credential helpers, with their PATH.
+	// Env is the environment in which credential helpers are found and run.
 	Env []string
-	// HelperTimeout limits the time of a credential helper, which may ask the user.
-	// Zero means a minute.
+	// HelperTimeout limits how long a credential helper may run. A helper may wait for
+	// input of the user. Zero means a minute.
 	HelperTimeout time.Duration
-	// Now returns the time. Nil means time.Now.
+	// Now returns the current time. Nil means time.Now.
 	Now func() time.Time
 }
 
-// An Other is a keychain of another library, with a name for messages.
+// An Other is a keychain of another library. Its name is used in messages.
 type Other struct {
 	Name string
 	authn.Keychain
 }
 
-// FromEnviron returns the sources of an environment, each variable as
-// "name=value": DOCKER_AUTH_CONFIG; REGISTRY_AUTH_FILE; config.json in
-// DOCKER_CONFIG, or else in ~/.docker; podman's auth.json in XDG_RUNTIME_DIR and
-// in the user's configuration (containers-auth.json(5)); GITHUB_TOKEN.
+// FromEnviron returns the sources that the environment env ("name=value" each) selects:
+// DOCKER_AUTH_CONFIG; REGISTRY_AUTH_FILE; config.json in DOCKER_CONFIG or ~/.docker;
+// podman's auth.json in XDG_RUNTIME_DIR and in the user's configuration directory
+// (containers-auth.json(5)); GITHUB_TOKEN.
 func FromEnviron(env []string) Sources {
 	get := func(key string) string { return proc.Getenv(env, key) }
 	home := cmp.Or(get("HOME"), get("USERPROFILE"))

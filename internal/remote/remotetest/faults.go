@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// Downloads is a proxy to a registry that injects faults into responses, by a seed. It does
-// not change requests that write.
+// Downloads is a proxy to a registry. It injects faults, chosen by a seed, into
+// responses to reads. It forwards writes unchanged.
 type Downloads struct {
 	next    http.Handler
 	storage string
@@ -26,14 +26,14 @@ type Downloads struct {
 	done map[string]int
 }
 
-// NewDownloads returns a proxy to next that injects faults into this share of the requests,
-// and redirects some requests for blobs to the host storage. Some responses stall: clients
-// need a short IdleTimeout.
+// NewDownloads returns a proxy to next. rate is the share of requests with a fault. Some
+// requests for blobs are redirected to the host storage. Some responses stall, so
+// clients need a short IdleTimeout.
 func NewDownloads(next http.Handler, seed uint64, rate float64, storage string) *Downloads {
 	return &Downloads{next: next, storage: storage, rate: rate, rand: rand.New(rand.NewPCG(seed, 2)), done: map[string]int{}}
 }
 
-// Done returns the number of faults of each kind so far.
+// Done returns how many faults were injected so far, by kind.
 func (d *Downloads) Done() map[string]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,7 +56,7 @@ func (d *Downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader([]int{429, 500, 502, 503}[n%4])
 	case "elsewhere":
 		http.Redirect(w, r, "http://"+d.storage+r.URL.Path, http.StatusTemporaryRedirect)
-	case "whole": // without ranges
+	case "whole": // remove the Range header
 		r = r.Clone(r.Context())
 		r.Header.Del("Range")
 		d.next.ServeHTTP(w, r)
@@ -65,13 +65,14 @@ func (d *Downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// choose returns the kind of the next fault, or "", and a random number for it.
+// choose returns the kind of the next fault and a random number for it. The kind is ""
+// for no fault.
 func (d *Downloads) choose(blob bool) (kind string, n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n = d.rand.Uint64()
 	switch dice := d.rand.Float64(); {
-	case dice < d.rate/40: // Rare, because a flipped bit spoils all bytes before it.
+	case dice < d.rate/40: // Rare, because all bytes up to a flipped bit must be fetched again.
 		kind = "flip"
 	case dice < d.rate/20:
 		kind = "stall"
@@ -97,7 +98,7 @@ func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.
 	case kind == "flip" && len(body) > 0:
 		body[n%uint64(len(body))] ^= 1
 		part = body
-	case kind == "short": // with a length to match
+	case kind == "short": // and a Content-Length that matches
 		w.Header().Del("Content-Length")
 	}
 	w.WriteHeader(answer.Code)

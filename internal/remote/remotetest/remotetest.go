@@ -39,7 +39,7 @@ func Serve(t testing.TB, h http.Handler) string {
 	return serve(t, h, (*httptest.Server).Start)
 }
 
-// ServeTLS is Serve with an unknown certificate.
+// ServeTLS is Serve with TLS and a certificate that clients do not trust.
 func ServeTLS(t testing.TB, h http.Handler) string {
 	t.Helper()
 	return serve(t, h, (*httptest.Server).StartTLS)
@@ -54,7 +54,7 @@ func serve(t testing.TB, h http.Handler, start func(*httptest.Server)) string {
 	return s.Listener.Addr().String()
 }
 
-// Nobody returns an address (HOST:PORT) of this machine without a listener.
+// Nobody returns an address (HOST:PORT) of this machine at which no server listens.
 func Nobody(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,7 +65,7 @@ func Nobody(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// BasicAuth requires HTTP basic authentication with user and password.
+// BasicAuth returns a handler that requires HTTP basic authentication and then calls h.
 func BasicAuth(h http.Handler, user, password string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, p, _ := r.BasicAuth()
@@ -78,7 +78,8 @@ func BasicAuth(h http.Handler, user, password string) http.Handler {
 	})
 }
 
-// Faults passes the first n requests that match to fault, and all others to h.
+// Faults returns a handler that passes the first n requests for which match returns true
+// to fault, and all other requests to h.
 func Faults(h http.Handler, n int, match func(*http.Request) bool, fault http.HandlerFunc) http.Handler {
 	var seen atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,12 +91,12 @@ func Faults(h http.Handler, n int, match func(*http.Request) bool, fault http.Ha
 	})
 }
 
-// Status is a fault: a response with that code and no body.
+// Status returns a fault that responds with this status code and no body.
 func Status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// Reset is a fault: it reads one byte of the request's body, then breaks the
+// Reset is a fault that reads one byte of the request's body, then breaks the
 // connection.
 func Reset(w http.ResponseWriter, r *http.Request) {
 	_, _ = r.Body.Read(make([]byte, 1))
@@ -109,7 +110,7 @@ func Reset(w http.ResponseWriter, r *http.Request) {
 	_ = conn.Close()
 }
 
-// Method matches requests of that method.
+// Method returns a function that matches requests of this HTTP method.
 func Method(method string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return r.Method == method }
 }

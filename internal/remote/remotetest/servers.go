@@ -31,13 +31,15 @@ import (
 // A Distribution is Docker's registry in a separate process. The zero value requires no
 // credentials and uses plain HTTP.
 type Distribution struct {
-	// Dir stores the content, and may be shared. Default: a temporary directory.
+	// Dir is the directory that stores the content. Several registries may share it.
+	// Empty means a temporary directory.
 	Dir string
-	// User is the only user, with Password. Default: no credentials are required.
+	// User and Password are the only valid credentials. Empty means that none are
+	// required.
 	User, Password string
-	// Certificate enables TLS.
+	// Certificate, if not nil, enables TLS.
 	Certificate *Certificate
-	// ReadOnly refuses all writes, and Deletes enables deletion.
+	// ReadOnly refuses all writes. Deletes enables deletion.
 	ReadOnly, Deletes bool
 }
 
@@ -47,10 +49,10 @@ func Registry(t testing.TB) string {
 	return Distribution{}.Start(t)
 }
 
-// Start serves the registry at a free port of this machine until the test ends,
-// and returns HOST:PORT. The program is that of XFN_TEST_DOCKER_REGISTRY, or
-// docker-registry, its name in Debian. Without one the test is skipped, or fails if
-// XFN_REQUIRE, a comma-separated list, contains "registry".
+// Start starts the registry at a free port of this machine and returns HOST:PORT. It
+// stops when the test ends. The program is that of XFN_TEST_DOCKER_REGISTRY, or
+// docker-registry, its name in Debian. If there is none, the test is skipped, or fails
+// if the comma-separated list XFN_REQUIRE contains "registry".
 func (d Distribution) Start(t testing.TB) string {
 	t.Helper()
 	program := os.Getenv("XFN_TEST_DOCKER_REGISTRY")
@@ -69,7 +71,7 @@ func (d Distribution) Start(t testing.TB) string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "serve", config)
-	cmd.Env = []string{} // It would read REGISTRY_AUTH_FILE, which podman defines otherwise.
+	cmd.Env = []string{} // The registry would read REGISTRY_AUTH_FILE, which has another meaning for podman.
 	log, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -89,7 +91,8 @@ func (d Distribution) Start(t testing.TB) string {
 	return address
 }
 
-// config returns the configuration in YAML, and writes the files that it names to dir.
+// config returns the registry's configuration in YAML. It writes the files that the
+// configuration names to dir.
 func (d Distribution) config(t testing.TB, dir string) string {
 	t.Helper()
 	if d.Dir == "" {
@@ -123,7 +126,8 @@ http:
 
 var listeningOn = regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
 
-// listening reads the log up to the line with the address.
+// listening reads the registry's log until a line contains its address, and returns
+// that.
 func listening(log io.Reader) (address string, err error) {
 	var text strings.Builder
 	lines := bufio.NewScanner(log)
@@ -136,11 +140,11 @@ func listening(log io.Reader) (address string, err error) {
 	return "", errors.Join(errors.New(text.String()), lines.Err())
 }
 
-// A Certificate is for "127.0.0.1" and "localhost", and signed by itself.
+// A Certificate is a self-signed certificate for "127.0.0.1" and "localhost".
 type Certificate struct {
 	// File and Key are paths of PEM files for a server.
 	File, Key string
-	// CA is the path of the same certificate, alone in its folder.
+	// CA is the path of the same certificate in a folder that contains no other file.
 	CA string
 }
 
@@ -177,7 +181,7 @@ func NewCertificate(t testing.TB) *Certificate {
 	return c
 }
 
-// Serve is ServeTLS with this certificate.
+// Serve serves h over TLS with this certificate, as ServeTLS does.
 func (c *Certificate) Serve(t testing.TB, h http.Handler) string {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(c.File, c.Key)

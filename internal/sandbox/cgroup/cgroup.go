@@ -12,34 +12,34 @@ import (
 	"syscall"
 )
 
-// Limits bounds a group. Zero means no limit.
+// Limits are the limits of a group. Zero means no limit.
 type Limits struct {
 	Memory int64 // bytes
 	CPU    int64 // thousandths of one processor
 	PIDs   int64 // threads
 }
 
-// prefix begins the name of each group. The process id of its creator and a
-// random part follow.
+// prefix begins the name of each group. The process id of the creator and a random part
+// follow.
 const prefix = "xfn-"
 
 // period is the period of the CPU bandwidth controller, in microseconds.
 const period = 100_000
 
-// A Group is a control group, in as many hierarchies as the limits need. A nil
-// Group stands for a group that could not be created.
+// A Group is a control group. It has a directory in each cgroup hierarchy that its
+// limits need. A nil Group stands for a group that could not be created.
 type Group struct {
 	dirs    []string
 	version int
 	inForce Limits
 }
 
-// Make creates a group below the calling process's own group, or beside it, and
-// sets those of the limits that the system supports for this caller.
-// [Group.InForce] returns which; there may be none.
+// Make creates a group below the group of the calling process, or beside it. It sets
+// those of the limits that the system allows; [Group.InForce] returns which these are.
+// There may be none.
 //
-// mountinfo and own are the contents of /proc/self/mountinfo and
-// /proc/self/cgroup. Make also removes groups whose creators were killed.
+// mountinfo and own are the contents of /proc/self/mountinfo and /proc/self/cgroup. Make
+// also removes groups whose creators were killed.
 func Make(mountinfo, own string, limits Limits) *Group {
 	g := &Group{}
 	name := fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), strings.ToLower(rand.Text()[:8]))
@@ -74,7 +74,7 @@ func (g *Group) Add(pid int) error {
 	return nil
 }
 
-// Remove removes the group. No process may be left in it.
+// Remove removes the group. It fails if the group still contains a process.
 func (g *Group) Remove() error {
 	if g == nil {
 		return nil
@@ -89,9 +89,9 @@ func (g *Group) Remove() error {
 	return errors.Join(errs...)
 }
 
-// makeUnified creates the group with version 2. A group that has processes
-// cannot have child groups with limits, except for the root; the second place
-// to try is therefore beside the caller's own group.
+// makeUnified creates the group in a hierarchy of version 2. There, a group that
+// contains processes cannot have child groups with limits, except for the root.
+// makeUnified therefore tries below the caller's group first, and then beside it.
 func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 	for _, parent := range []string{h.own, filepath.Dir(h.own)} {
 		if !h.contains(parent) {
@@ -99,7 +99,7 @@ func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 		}
 		if parent == h.own {
 			for _, controller := range []string{"+memory", "+pids", "+cpu"} {
-				_ = write(parent, "cgroup.subtree_control", controller) // without it there are fewer limits
+				_ = write(parent, "cgroup.subtree_control", controller) // if this fails, fewer limits can be set
 			}
 		}
 		dir := filepath.Join(parent, name)
@@ -110,7 +110,8 @@ func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 	}
 }
 
-// settle creates a directory and keeps it if at least one limit could be set.
+// settle creates the group's directory and calls set. It removes the directory if no
+// limit could be set, and then returns false.
 func (g *Group) settle(dir string, set func() Limits) bool {
 	sweep(filepath.Dir(dir))
 	if os.Mkdir(dir, 0o755) != nil {
@@ -118,7 +119,7 @@ func (g *Group) settle(dir string, set func() Limits) bool {
 	}
 	limits := set()
 	if limits == (Limits{}) {
-		_ = os.Remove(dir) // it is empty; at worst an empty group stays
+		_ = os.Remove(dir) // the directory contains no files; at worst an empty group stays
 		return false
 	}
 	g.dirs = append(g.dirs, dir)
@@ -156,7 +157,7 @@ func gone(pid int) bool {
 func setUnified(dir string, limits Limits) (kept Limits) {
 	kept.Memory = set(limits.Memory, dir, "memory.max", strconv.FormatInt(limits.Memory, 10))
 	if kept.Memory > 0 {
-		_ = write(dir, "memory.swap.max", "0")  // there may be no swap accounting
+		_ = write(dir, "memory.swap.max", "0")  // this fails if the kernel does not account for swap
 		_ = write(dir, "memory.oom.group", "1") // since Linux 4.19
 	}
 	kept.CPU = set(limits.CPU, dir, "cpu.max", fmt.Sprintf("%d %d", quota(limits.CPU), period))
@@ -167,7 +168,8 @@ func setUnified(dir string, limits Limits) (kept Limits) {
 func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
 	if memory := strconv.FormatInt(limits.Memory, 10); h.controls("memory") {
 		kept.Memory = set(limits.Memory, dir, "memory.limit_in_bytes", memory)
-		// Memory and swap together. The kernel may have no swap accounting.
+		// The limit of memory and swap together. It fails if the kernel does not account
+		// for swap.
 		_ = set(kept.Memory, dir, "memory.memsw.limit_in_bytes", memory)
 	}
 	if h.controls("cpu") {
@@ -179,8 +181,8 @@ func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
 	return kept
 }
 
-// set writes the value of a limit. It returns 0 if there is no limit, or the kernel
-// rejects it.
+// set writes a limit as value to a file of the group. It returns the limit that is in
+// force: 0 if none was requested, or if the kernel rejects it.
 func set(limit int64, dir, file, value string) int64 {
 	if limit <= 0 || write(dir, file, value) != nil {
 		return 0
@@ -188,11 +190,11 @@ func set(limit int64, dir, file, value string) int64 {
 	return limit
 }
 
-// quota converts a CPU share to microseconds of a period. The kernel accepts no
-// less than a millisecond.
+// quota converts thousandths of a processor to microseconds of a period. The kernel
+// accepts no less than a millisecond.
 func quota(cpu int64) int64 { return max(cpu*period/1000, 1000) }
 
-// write writes to a file of a group. The kernel creates these files.
+// write writes to an existing file of a group: the kernel creates these files.
 func write(dir, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {
@@ -202,9 +204,9 @@ func write(dir, file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// MemoryLimit returns the lowest memory limit, in bytes, of the group that the
-// calling process is in and the groups above it, or 0 if it finds none. mountinfo
-// and own are as for Make.
+// MemoryLimit returns the lowest memory limit, in bytes, of the calling process's group
+// and the groups above it. It returns 0 if there is no limit or the group cannot be
+// found. mountinfo and own are as for Make.
 func MemoryLimit(mountinfo, own string) int64 {
 	lowest := int64(0)
 	for _, h := range locate(mountinfo, own) {
@@ -224,7 +226,8 @@ func MemoryLimit(mountinfo, own string) int64 {
 	return lowest
 }
 
-// readLimit returns the number in a file, or 0 if there is none: "max" is no limit.
+// readLimit returns the number in a file. It returns 0 for the text "max", which means
+// no limit, and if the file cannot be read.
 func readLimit(path string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A hierarchy is a mounted tree of groups, and the caller's place in it.
+// A hierarchy is a mounted tree of control groups, and the caller's group in it.
 type hierarchy struct {
 	mount       string // where it is mounted
 	own         string // the directory of the caller's group
@@ -22,8 +22,8 @@ func (h hierarchy) contains(dir string) bool {
 	return dir == h.mount || strings.HasPrefix(dir, strings.TrimSuffix(h.mount, "/")+"/")
 }
 
-// locate finds the hierarchies in which a process can see its group, from its
-// mountinfo and cgroup files: see proc_pid_mountinfo(5) and cgroups(7).
+// locate returns the hierarchies in which the calling process can see its own group. The
+// format of both texts is in proc_pid_mountinfo(5) and cgroups(7).
 func locate(mountinfo, own string) []hierarchy {
 	var found []hierarchy
 	for line := range strings.Lines(mountinfo) {
@@ -48,8 +48,8 @@ func locate(mountinfo, own string) []hierarchy {
 	return found
 }
 
-// place returns the directory of the caller's group, if it is below the root of
-// the mount.
+// place returns the directory of the caller's group. It returns false if the group is
+// not below the root of the mount.
 func (h hierarchy) place(root, own string) (string, bool) {
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
@@ -65,8 +65,8 @@ func (h hierarchy) place(root, own string) (string, bool) {
 	return "", false
 }
 
-// named reports whether a line of the cgroup file with these controllers
-// belongs to this hierarchy.
+// named reports whether this hierarchy is the one with these controllers. They are the
+// second field of a line in the cgroup file.
 func (h hierarchy) named(controllers string) bool {
 	if h.unified {
 		return controllers == ""
@@ -74,7 +74,7 @@ func (h hierarchy) named(controllers string) bool {
 	return controllers != "" && !slices.ContainsFunc(strings.Split(controllers, ","), func(c string) bool { return !h.controls(c) })
 }
 
-// unescape decodes the octal escapes in files of the kernel.
+// unescape decodes the octal escapes, such as \040, in files of /proc.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

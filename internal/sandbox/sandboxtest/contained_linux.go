@@ -25,7 +25,7 @@ func Exec(program string, args, env []string) error {
 		},
 	}, {
 		Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS),
-		Names:  []string{"clone3"}, // no filter can read its flags
+		Names:  []string{"clone3"}, // a filter cannot read the flags of clone3
 	}} {
 		policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{group}}
 		if err := seccomp.LoadFilter(seccomp.Filter{NoNewPrivs: true, Policy: policy}); err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// Allowed skips a test if err says that the system forbids sandboxes. It fails
-// the test instead if XFN_REQUIRE, a comma-separated list, contains "sandbox".
-// It ignores nil and every other error.
+// Allowed skips the test if err says that the system forbids sandboxes. If the
+// comma-separated list XFN_REQUIRE contains "sandbox", the test fails instead. Allowed
+// does nothing if err is nil or any other error.
 func Allowed(t testing.TB, err error) {
 	t.Helper()
 	var forbidden *sandbox.NamespaceError

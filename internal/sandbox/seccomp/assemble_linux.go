@@ -11,29 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets of a call's number, architecture and arguments in the data that a
-// filter reads.
+// Offsets of the number, the architecture and the arguments of a system call in the data
+// that a seccomp filter reads.
 const (
 	numberOffset   = 0
 	archOffset     = 4
 	argumentOffset = 16
 )
 
-// A policy maps calls to actions: action applies to a call that matches a rule, other
-// to every other call. Names that the architecture does not have are ignored.
+// A policy is a seccomp filter before it is assembled. Calls that match a rule get the
+// result action, all other calls the result other. Names of calls that the architecture
+// does not have are ignored.
 type policy struct {
 	rules         []rule
 	action, other uint32
 }
 
-// A rule matches a call if all tests are true.
+// A rule matches a system call if all its tests are true.
 type rule struct {
 	call  string
 	tests []test
 }
 
-// A test compares one half of an argument, 32 bits, because a filter cannot
-// compare more.
+// A test compares one half of an argument of a system call, because a filter compares
+// only 32 bits.
 type test struct {
 	offset uint32
 	cond   bpf.JumpTest
@@ -45,7 +46,7 @@ func all(call string, conditions ...[]test) rule {
 	return rule{call, slices.Concat(conditions...)}
 }
 
-// calls returns rules that match calls with any arguments.
+// calls returns a rule for each name, which matches the call with any arguments.
 func calls(names []string) []rule {
 	rules := make([]rule, len(names))
 	for i, name := range names {
