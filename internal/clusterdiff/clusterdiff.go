@@ -55,7 +55,7 @@ func Compute(ctx context.Context, s *session.Session, in session.Inputs, before 
 		return nil
 	})
 	if ctx.Err() != nil {
-		return err
+		return context.Cause(ctx)
 	}
 	if err != nil {
 		warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only they set are not shown as removed", err))
