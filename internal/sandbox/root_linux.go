@@ -191,7 +191,7 @@ func furnish(o request, dir string, devices map[string]int) (proc bool, err erro
 func mountProc(root int) (bool, error) {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	err := mountOn(root, "proc", "proc", "proc", flags, "hidepid=4")
-	if errors.Is(err, unix.EINVAL) { // without the option of Linux 5.8
+	if errors.Is(err, unix.EINVAL) { // before Linux 5.8
 		err = mountOn(root, "proc", "proc", "proc", flags, "hidepid=2")
 	}
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {

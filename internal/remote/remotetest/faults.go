@@ -98,7 +98,7 @@ func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.
 	case kind == "flip" && len(body) > 0:
 		body[n%uint64(len(body))] ^= 1
 		part = body
-	case kind == "short": // and a Content-Length that matches
+	case kind == "short": // the server then sets the length of the part
 		w.Header().Del("Content-Length")
 	}
 	w.WriteHeader(answer.Code)
