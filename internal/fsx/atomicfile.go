@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 )
 
-// maxLinks limits the number of symbolic links that are followed in a chain, as on
-// Linux.
+// maxLinks limits the number of symbolic links that are followed in a chain, as on Linux.
 const maxLinks = 40
 
 // Write calls write with a temporary file in path's directory. If write returns
@@ -42,8 +41,8 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err erro
 	return f.Commit(path, perm)
 }
 
-// TemporaryDir returns the directory in which Write creates the temporary file for path.
-// It returns false for a device or a pipe, which Write opens directly.
+// TemporaryDir returns the directory in which Write creates the temporary file for path. It
+// returns false for a device or a pipe, which Write opens directly.
 func TemporaryDir(path string) (string, bool) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return "", false
@@ -51,8 +50,8 @@ func TemporaryDir(path string) (string, bool) {
 	return filepath.Dir(target(path)), true
 }
 
-// target returns the path that the symbolic links at path lead to. No file need exist
-// there. It lets the system resolve names: "a/.." is not "." if a is a symbolic link.
+// target returns the path that the symbolic links at path lead to. No file need exist there.
+// It lets the system resolve names: "a/.." is not "." if a is a symbolic link.
 func target(path string) string {
 	for range maxLinks {
 		to, err := os.Readlink(path)

@@ -14,9 +14,9 @@ import (
 	"sync"
 )
 
-// An AtomicFile is a temporary file. Commit renames it to its final path; otherwise
-// Close removes it. Errors do not contain its name. Writes must not be concurrent. Reads
-// may be concurrent with each other and with a write.
+// An AtomicFile is a temporary file. Commit renames it to its final path; otherwise Close
+// removes it. Errors do not contain its name. Writes must not be concurrent. Reads may be
+// concurrent with each other and with a write.
 type AtomicFile struct {
 	f         *os.File
 	started   int64 // the offset up to which the system was told to write the file to the disk
@@ -32,22 +32,21 @@ var _ interface {
 	io.Closer
 } = (*AtomicFile)(nil)
 
-// writeback is the number of bytes after which the system is told to begin writing to
-// the disk.
+// writeback is the number of bytes after which the system is told to begin writing to the
+// disk.
 const writeback = 16 << 20
 
-// named matches the names of temporary files, including those of Resume. It matches no
-// names of files of other programs.
+// named matches the names of temporary files, including those of Resume. It matches no names
+// of files of other programs.
 var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.xfn-[a-z2-7]{26}\.(tmp|part)$`) })
 
 // IsTemporary reports whether a name, without its directory, is that of a
 // temporary file. Readers of a directory can use it to skip files in progress.
 func IsTemporary(name string) bool { return named().MatchString(name) }
 
-// Create creates a temporary file in a directory. Callers must close it. Create also
-// removes temporary files that killed processes left in the directory, except on
-// Windows, where a locked file cannot be renamed. Files that Resume can return are kept
-// for a day.
+// Create creates a temporary file in a directory. Callers must close it. Create also removes
+// temporary files that killed processes left in the directory, except on Windows, where a
+// locked file cannot be renamed. Files that Resume can return are kept for a day.
 func Create(dir string) (*AtomicFile, error) {
 	sweep(dir)
 	f, err := create(dir)
@@ -57,8 +56,8 @@ func Create(dir string) (*AtomicFile, error) {
 	return f, nil
 }
 
-// create creates and locks a file. If another process removes the file before it is
-// locked, create tries again.
+// create creates and locks a file. If another process removes the file before it is locked,
+// create tries again.
 func create(dir string) (*AtomicFile, error) {
 	for {
 		path := filepath.Join(dir, ".xfn-"+strings.ToLower(rand.Text())+".tmp")
@@ -69,8 +68,7 @@ func create(dir string) (*AtomicFile, error) {
 		if runtime.GOOS == "windows" {
 			return &AtomicFile{f: f}, nil
 		}
-		// If the file system does not support locks, other processes cannot remove the
-		// file.
+		// If the file system does not support locks, other processes cannot remove the file.
 		if free, err := TryLock(f, ExclusiveLock); (free || err != nil) && IsAt(f, path) {
 			return &AtomicFile{f: f}, nil
 		}
@@ -127,9 +125,9 @@ func (f *AtomicFile) ReadAt(p []byte, off int64) (int, error) {
 // Truncate changes the file's size.
 func (f *AtomicFile) Truncate(size int64) error { return Cause(f.f.Truncate(size)) }
 
-// Commit syncs the file, gives it mode perm whatever the umask, and renames it to path.
-// If path is a symbolic link, the file is renamed to the link's target. Except on
-// Windows, the file can be read until Close.
+// Commit syncs the file, gives it mode perm whatever the umask, and renames it to path. If
+// path is a symbolic link, the file is renamed to the link's target. Except on Windows, the
+// file can be read until Close.
 func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 	if err := f.f.Chmod(perm); err != nil {
 		return fmt.Errorf("setting the mode of %q: %w", path, Cause(err))
@@ -154,15 +152,14 @@ func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 	return nil
 }
 
-// Close closes the file, and removes it unless it was committed. Close may be called
-// again.
+// Close closes the file, and removes it unless it was committed. Close may be called again.
 func (f *AtomicFile) Close() error {
 	if f.closed {
 		return nil
 	}
 	f.closed = true
-	// The file is removed before it is unlocked. Otherwise another process could lock
-	// and use it.
+	// The file is removed before it is unlocked. Otherwise another process could lock and use
+	// it.
 	var err error
 	if !f.committed && runtime.GOOS != "windows" {
 		err = f.remove()

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Cause returns the error inside of an *fs.PathError or *os.LinkError, without the
-// operation and the path. Other errors are returned unchanged.
+// Cause returns the error inside of an *fs.PathError or *os.LinkError, without the operation
+// and the path. Other errors are returned unchanged.
 func Cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -31,13 +31,13 @@ const (
 	ExclusiveLock LockMode = true
 )
 
-// TryLock locks f until f is closed. On Windows, f must be open for writing. TryLock
-// does not wait: ok is false if another open file, of this process or another, has a
-// lock that excludes this one.
+// TryLock locks f until f is closed. On Windows, f must be open for writing. TryLock does
+// not wait: ok is false if another open file, of this process or another, has a lock that
+// excludes this one.
 func TryLock(f *os.File, mode LockMode) (ok bool, err error) { return try(f, mode) }
 
-// IsAt reports whether path is still the name of f. Callers must check this after
-// locking a file that other processes may remove.
+// IsAt reports whether path is still the name of f. Callers must check this after locking a
+// file that other processes may remove.
 func IsAt(f *os.File, path string) bool {
 	open, err := f.Stat()
 	if err != nil {
@@ -48,8 +48,7 @@ func IsAt(f *os.File, path string) bool {
 }
 
 // RemoveAll removes a file, or a directory and its contents, even if their permissions
-// forbid it. It does not follow symbolic links. It returns nil if the file does not
-// exist.
+// forbid it. It does not follow symbolic links. It returns nil if the file does not exist.
 func RemoveAll(dir *os.Root, name string) error {
 	err := dir.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -20,8 +20,8 @@ const (
 
 // Resume is Create for a file that another process can finish later. key identifies the
 // file. If Keep or a killed process left a file with this key, Resume returns it; its
-// contents are not verified. Otherwise, and always on Windows, it returns an empty file.
-// The file is also empty if another process is writing the one that was left.
+// contents are not verified. Otherwise, and always on Windows, it returns an empty file. The
+// file is also empty if another process is writing the one that was left.
 func Resume(dir, key string) (*AtomicFile, error) {
 	sweep(dir)
 	f, err := resume(filepath.Join(dir, nameOf(key)))
@@ -39,8 +39,8 @@ func nameOf(key string) string {
 	return ".xfn-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:26] + resumable
 }
 
-// resume opens or creates the file at path. It returns nil if another process has locked
-// the file, or if other users can write it: they can guess its name.
+// resume opens or creates the file at path. It returns nil if another process has locked the
+// file, or if other users can write it: they can guess its name.
 func resume(path string) (*AtomicFile, error) {
 	if runtime.GOOS == "windows" {
 		return nil, nil
@@ -56,8 +56,8 @@ func resume(path string) (*AtomicFile, error) {
 	return &AtomicFile{f: f, resumable: true}, nil
 }
 
-// isOwn reports whether only this user can write f, and whether path is a name of f and
-// not a symbolic link.
+// isOwn reports whether only this user can write f, and whether path is a name of f and not
+// a symbolic link.
 func isOwn(f *os.File, path string) bool {
 	open, err := f.Stat()
 	if err != nil || !open.Mode().IsRegular() || open.Mode().Perm()&0o077 != 0 || !isMine(open) {
@@ -85,8 +85,8 @@ func (f *AtomicFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Keep closes the file and keeps it for Resume, for a day, and returns true. If the file
-// is not from Resume, or is committed or closed, Keep calls Close and returns false.
+// Keep closes the file and keeps it for Resume, for a day, and returns true. If the file is
+// not from Resume, or is committed or closed, Keep calls Close and returns false.
 func (f *AtomicFile) Keep() (bool, error) {
 	if !f.resumable || f.closed || f.committed {
 		return false, f.Close()

@@ -23,8 +23,7 @@ func try(f *os.File, mode LockMode) (bool, error) {
 	return err == nil, os.NewSyscallError("flock", err)
 }
 
-// isMine reports whether the current user owns a file, and the file has no other hard
-// links.
+// isMine reports whether the current user owns a file, and the file has no other hard links.
 func isMine(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int64(st.Uid) == int64(os.Geteuid()) && st.Nlink == 1

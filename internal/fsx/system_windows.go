@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The lock is on a byte after the end of any file, because Windows forbids reading
-// locked bytes.
+// The lock is on a byte after the end of any file, because Windows forbids reading locked
+// bytes.
 func try(f *os.File, mode LockMode) (bool, error) {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if mode == ExclusiveLock {

@@ -24,11 +24,11 @@ type fetcher struct {
 	// ctx is the context of all reads, including later reads of layers.
 	ctx   context.Context
 	blobs *remote.Repository
-	// local has the first bytes of blobs, from an earlier download. Only the rest of
-	// such a blob is fetched.
+	// local has the first bytes of blobs, from an earlier download. Only the rest of such a
+	// blob is fetched.
 	local map[v1.Hash]*io.SectionReader
-	// verified, if not nil, is called for each layer that was read to its end, with the
-	// error of its verification or nil.
+	// verified, if not nil, is called for each layer that was read to its end, with the error
+	// of its verification or nil.
 	verified func(error)
 	// failed is true if the registry's response for a blob could not be read.
 	failed atomic.Bool
@@ -91,8 +91,8 @@ func (b *fetched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// worthKeeping is the minimum size in bytes of a failed download that is kept for the
-// next pull.
+// worthKeeping is the minimum size in bytes of a failed download that is kept for the next
+// pull.
 const worthKeeping = 1 << 20
 
 // save writes a to path, or returns an error if a is not a package. A device or pipe is
@@ -119,8 +119,8 @@ func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error
 	return errors.Join(err, draft.Close())
 }
 
-// writePackage completes a draft of a package. If the digest of a layer is wrong, it
-// fetches that layer once more.
+// writePackage completes a draft of a package. If the digest of a layer is wrong, it fetches
+// that layer once more.
 func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report progress.Func) error {
 	return oci.RetryMismatch(func() (err error) {
 		if f.local, err = draft.Blobs(); err != nil {
@@ -137,9 +137,9 @@ func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report
 	})
 }
 
-// check returns an error if a is not a package. It also verifies the digest of each
-// layer that it reads: for a corrupted layer, it returns the error of the digest and not
-// an error of the content.
+// check returns an error if a is not a package. It also verifies the digest of each layer
+// that it reads: for a corrupted layer, it returns the error of the digest and not an error
+// of the content.
 func (f *fetcher) check(a xpkg.Artifact) error {
 	var corrupted error
 	f.verified = func(err error) { corrupted = errors.Join(corrupted, err) }
@@ -163,8 +163,7 @@ func (f *fetcher) layer(d v1.Descriptor) (io.ReadCloser, error) {
 	return &wholeLayer{checked, f.verified}, nil
 }
 
-// A wholeLayer reads its layer to the end when it is closed, so that the digest is
-// verified.
+// A wholeLayer reads its layer to the end when it is closed, so that the digest is verified.
 type wholeLayer struct {
 	io.ReadCloser
 	verified func(error)

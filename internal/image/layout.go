@@ -16,8 +16,7 @@ import (
 
 // A Local is an image in a file or folder.
 type Local struct {
-	// Image is the image. Its layers are read from the file or folder when they are
-	// opened.
+	// Image is the image. Its layers are read from the file or folder when they are opened.
 	Image v1.Image
 	from  io.Closer
 }
@@ -27,9 +26,9 @@ type Local struct {
 func (l *Local) Close() error { return l.from.Close() }
 
 // OpenLocal opens the image for a platform in an .xpkg file, a file of docker save, or a
-// folder with an OCI image layout (image-spec, image-layout.md) of one image or index.
-// An empty platform means Linux on this machine's processor. The cache is not used.
-// Errors name the path.
+// folder with an OCI image layout (image-spec, image-layout.md) of one image or index. An
+// empty platform means Linux on this machine's processor. The cache is not used. Errors name
+// the path.
 func OpenLocal(ctx context.Context, path string, platform v1.Platform) (*Local, error) {
 	info, err := os.Stat(path)
 	if err != nil {

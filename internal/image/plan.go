@@ -25,8 +25,8 @@ import (
 type plan struct {
 	Request
 	upstream *upstream
-	// top is the digest that the reference refers to. fresh is true if the registry
-	// returned that digest for this request.
+	// top is the digest that the reference refers to. fresh is true if the registry returned
+	// that digest for this request.
 	top   v1.Hash
 	fresh bool
 	found candidate
@@ -79,9 +79,8 @@ func (o Options) request(r Request) (Request, error) {
 	return r, nil
 }
 
-// mayDiffer reports whether the registry may succeed after the cache returned err:
-// because the cache lacks a blob, or because the tag may now refer to an image with the
-// platform.
+// mayDiffer reports whether the registry may succeed after the cache returned err: because
+// the cache lacks a blob, or because the tag may now refer to an image with the platform.
 func mayDiffer(err error, r Request, mayFetch bool) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -104,8 +103,7 @@ func (s *Store) look(ctx context.Context, p *plan) error {
 	return s.settle(ctx, p, top, s.walk())
 }
 
-// top returns the descriptor of a manifest in the cache. The descriptor embeds the
-// manifest.
+// top returns the descriptor of a manifest in the cache. The descriptor embeds the manifest.
 func (s *Store) top(h v1.Hash) (v1.Descriptor, error) {
 	raw, err := s.blobs.Read(h, oci.MaxManifest)
 	return oci.Embed(raw), err
@@ -118,8 +116,8 @@ func (s *Store) walk() oci.Walk {
 	}}
 }
 
-// known returns the digest of a reference: the digest in the reference, or the one that
-// the cache recorded for the tag.
+// known returns the digest of a reference: the digest in the reference, or the one that the
+// cache recorded for the tag.
 func (s *Store) known(ref name.Reference) (v1.Hash, error) {
 	if d, ok := ref.(name.Digest); ok {
 		return v1.NewHash(d.DigestStr())
@@ -130,8 +128,8 @@ func (s *Store) known(ref name.Reference) (v1.Hash, error) {
 	return v1.Hash{}, fs.ErrNotExist
 }
 
-// ask finds the image of a request in the registry. It stores the manifests and config
-// in the cache.
+// ask finds the image of a request in the registry. It stores the manifests and config in
+// the cache.
 func (s *Store) ask(ctx context.Context, p *plan) error {
 	top, err := p.upstream.manifest(ctx, p.Reference.Identifier())
 	if err != nil {
@@ -141,8 +139,8 @@ func (s *Store) ask(ctx context.Context, p *plan) error {
 	return s.settle(ctx, p, top, p.upstream.walk())
 }
 
-// settle chooses the image for the request's platform, protects it from Prune, and lists
-// its absent blobs.
+// settle chooses the image for the request's platform, protects it from Prune, and lists its
+// absent blobs.
 func (s *Store) settle(ctx context.Context, p *plan, top v1.Descriptor, w oci.Walk) (err error) {
 	if p.found, err = find(ctx, w, top, p.Platform); err != nil {
 		return err
@@ -225,7 +223,7 @@ func (s *Store) fetch(ctx context.Context, plans []*plan, report progress.Func) 
 	return nil
 }
 
-// A meter reports the total progress of blobs that are fetched concurrently.
+// A meter reports the progress of concurrent fetches.
 type meter struct {
 	report progress.Func
 	text   string
@@ -266,8 +264,8 @@ func (u *upstream) explain(err error) error {
 	return fmt.Errorf("pulling %q: %w", u.ref.Name(), u.client.Explain(u.ref, err))
 }
 
-// manifest fetches the manifest at a tag or digest and stores it in the cache. The
-// returned descriptor embeds the manifest.
+// manifest fetches the manifest at a tag or digest and stores it in the cache. The returned
+// descriptor embeds the manifest.
 func (u *upstream) manifest(ctx context.Context, reference string) (v1.Descriptor, error) {
 	repo, err := u.repository()
 	if err != nil {
@@ -300,7 +298,6 @@ func (u *upstream) walk() oci.Walk {
 	}}
 }
 
-// fetch fetches a blob into the cache. It calls moved as blobs.Dir.Fetch does.
 func (u *upstream) fetch(ctx context.Context, d v1.Descriptor, moved func(bytes int64)) error {
 	repo, err := u.repository()
 	if err != nil {
@@ -315,8 +312,8 @@ type Missing struct {
 	// Reference is the full name of the image.
 	Reference string
 	Platform  v1.Platform
-	// Digest is the digest of the image's manifest or index. It is empty if the cache
-	// knows no digest for the tag.
+	// Digest is the digest of the image's manifest or index. It is empty if the cache knows no
+	// digest for the tag.
 	Digest string
 	// Bytes is the size of the missing blobs, or 0 if the size is unknown.
 	Bytes int64

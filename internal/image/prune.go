@@ -19,12 +19,12 @@ import (
 
 // A Ref is a reference, such as a tag, that a cache has resolved to a digest.
 type Ref struct {
-	// Reference is the full name of the reference. Digest is the digest that it had at
-	// the time Resolved.
+	// Reference is the full name of the reference. Digest is the digest that it had at the time
+	// Resolved.
 	Reference string `json:"name"`
 	Digest    string `json:"digest"`
-	// Bytes is the total size of the reference's blobs in the cache. Several references
-	// may share blobs.
+	// Bytes is the total size of the reference's blobs in the cache. Several references may
+	// share blobs.
 	Bytes    int64     `json:"bytes"`
 	Resolved time.Time `json:"resolved"`
 	// Used is the time when the reference was last used.
@@ -103,9 +103,9 @@ type Old struct {
 	Before time.Time
 }
 
-// Prune removes old references, blobs that no other reference needs, and files that
-// killed processes left. It keeps the images that any process's open Store has returned.
-// With dry set, Prune removes nothing and returns what it would remove.
+// Prune removes old references, blobs that no other reference needs, and files that killed
+// processes left. It keeps the images that any process's open Store has returned. With dry
+// set, Prune removes nothing and returns what it would remove.
 func (s *Store) Prune(ctx context.Context, old Old, dry bool) (removed Info, err error) {
 	use, err := s.blobs.Seize(ctx)
 	if err != nil {

@@ -16,14 +16,13 @@ import (
 type Options struct {
 	// Remote is the client of the registry. Nil means a client with default options.
 	Remote *remote.Client
-	// Progress receives the number of bytes that File has written or a Store has
-	// fetched.
+	// Progress receives the number of bytes that File has written or a Store has fetched.
 	Progress progress.Func
-	// Offline prevents a Store from sending requests to registries, even if a Request
-	// has the policy Always. An image that is not in the cache is an error.
+	// Offline prevents a Store from sending requests to registries, even if a Request has the
+	// policy Always. An image that is not in the cache is an error.
 	Offline bool
-	// Pin, if not nil, is called with each reference and returns it with the locked
-	// digest, which is then pulled. If Pin returns an error, nothing is pulled.
+	// Pin, if not nil, is called with each reference and returns it with the locked digest,
+	// which is then pulled. If Pin returns an error, nothing is pulled.
 	Pin func(name.Reference) (name.Reference, error)
 }
 
@@ -39,8 +38,8 @@ func (o Options) client() *remote.Client {
 // possible until ctx is done, and continues after a broken connection. Callers must pass
 // errors of reading layers to remote.Client.Explain.
 //
-// An error of Artifact is one sentence. It names ref, or the reference that Pin
-// returned, without credentials.
+// An error of Artifact is one sentence. It names ref, or the reference that Pin returned,
+// without credentials.
 func Artifact(ctx context.Context, ref name.Reference, o Options) (xpkg.Artifact, error) {
 	client := o.client()
 	if o.Pin != nil {
@@ -73,14 +72,14 @@ func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fet
 	return f, a, err
 }
 
-// File pulls the package at ref and returns it. It writes the package to path, with the
-// same bytes as the .xpkg file that was pushed. The file at path is complete or absent.
-// If the image is not a package, File returns an error.
+// File pulls the package at ref and returns it. It writes the package to path, with the same
+// bytes as the .xpkg file that was pushed. The file at path is complete or absent. If the
+// image is not a package, File returns an error.
 //
-// File fetches a layer with a wrong digest once more. If the registry returns an error,
-// ctx ends or the process is killed, the downloaded data is kept beside path for a day,
-// if it is at least 1 MiB. The next File of the same package in that directory continues
-// the download, except on Windows.
+// File fetches a layer with a wrong digest once more. If the registry returns an error, ctx
+// ends or the process is killed, the downloaded data is kept beside path for a day, if it is
+// at least 1 MiB. The next File of the same package in that directory continues the
+// download, except on Windows.
 func File(ctx context.Context, ref name.Reference, path string, o Options) (xpkg.Artifact, error) {
 	client := o.client()
 	f, a, err := fetch(ctx, ref, client)

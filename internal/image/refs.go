@@ -23,8 +23,8 @@ const (
 	maxRecord = 4 << 10
 )
 
-// A record is a file in the cache with the digest of a reference. The modification time
-// of the file is the time when the reference was last used.
+// A record is a file in the cache with the digest of a reference. The modification time of
+// the file is the time when the reference was last used.
 type record struct {
 	Reference string `json:"reference"`
 	// Digest is the digest of the manifest or index that the reference refers to.
@@ -40,8 +40,8 @@ func (r refs) file(reference string) string {
 	return filepath.Join(r.folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(reference))))
 }
 
-// find returns the record of a reference. It returns false if there is none or if it
-// cannot be read; in that case it can be saved again.
+// find returns the record of a reference. It returns false if there is none or if it cannot
+// be read; in that case it can be saved again.
 func (r refs) find(reference string) (record, bool) {
 	rec, err := readRecord(r.file(reference))
 	return rec, err == nil && rec.Reference == reference
@@ -78,8 +78,8 @@ type recordFile struct {
 	used time.Time
 }
 
-// all returns the readable records, sorted by file name, and the paths of records that
-// are damaged or were not completely written.
+// all returns the readable records, sorted by file name, and the paths of records that are
+// damaged or were not completely written.
 func (r refs) all() (records []recordFile, broken []string, err error) {
 	entries, err := os.ReadDir(r.folder)
 	if err != nil {

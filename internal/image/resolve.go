@@ -24,14 +24,14 @@ const useOnline = "run a command that uses it, such as xfn render, once without 
 type Resolved struct {
 	// Digest is the digest of the manifest or index.
 	Digest v1.Hash
-	// Platforms are the platforms of the images, sorted, such as "linux/arm64/v8". An
-	// image without a platform adds none.
+	// Platforms are the platforms of the images, sorted, such as "linux/arm64/v8". An image
+	// without a platform adds none.
 	Platforms []string
 }
 
-// Resolve asks the registry which digest a reference has. With Options.Offline it asks
-// the cache. It fetches only manifests, and the config of an image without an index. An
-// error is one sentence that names the reference.
+// Resolve asks the registry which digest a reference has. With Options.Offline it asks the
+// cache. It fetches only manifests, and the config of an image without an index. An error is
+// one sentence that names the reference.
 func (s *Store) Resolve(ctx context.Context, ref name.Reference, o Options) (Resolved, error) {
 	up := newUpstream(ctx, ref, o.client(), s.blobs)
 	if !o.Offline {
@@ -78,8 +78,7 @@ type Tags struct {
 	Remote *remote.Client
 }
 
-// Has reports whether the registry has a tag. An error is one sentence that names the
-// tag.
+// Has reports whether the registry has a tag. An error is one sentence that names the tag.
 func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
 	repo, err := t.Remote.Repository(ctx, tag.Context())
 	if err == nil {
@@ -95,8 +94,8 @@ func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
 	}
 }
 
-// List returns the tags of a repository, up to 100,000. An error is one sentence that
-// names the repository.
+// List returns the tags of a repository, up to 100,000. An error is one sentence that names
+// the repository.
 func (t Tags) List(ctx context.Context, repo name.Repository) (tags []string, err error) {
 	from, err := t.Remote.Repository(ctx, repo)
 	if err == nil {
@@ -117,8 +116,8 @@ func (c CachedTags) Has(_ context.Context, tag name.Tag) (bool, error) {
 	return ok, nil
 }
 
-// List returns the tags of a repository that the cache has resolved. It returns an error
-// if there are none.
+// List returns the tags of a repository that the cache has resolved. It returns an error if
+// there are none.
 func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, error) {
 	records, _, err := c.Store.refs.all()
 	if err != nil {

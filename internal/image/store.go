@@ -29,8 +29,8 @@ type Policy string
 const (
 	// IfNotPresent sends requests only for images and tags that are not in the cache.
 	IfNotPresent Policy = "IfNotPresent"
-	// Always asks the registry for the digest of the reference, and fetches blobs that
-	// are not in the cache.
+	// Always asks the registry for the digest of the reference, and fetches blobs that are not
+	// in the cache.
 	Always Policy = "Always"
 	// Never sends no requests.
 	Never Policy = "Never"
@@ -81,8 +81,7 @@ func Open(dir string) (*Store, error) {
 	return &Store{blobs: b, refs: r, held: map[v1.Hash]io.Closer{}}, nil
 }
 
-// Close releases all images that the Store has returned. Afterwards Prune may remove
-// them.
+// Close releases all images that the Store has returned. Afterwards Prune may remove them.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,12 +93,11 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Image returns the requested image, and fetches blobs that are not in the cache. The
-// image cannot be pruned while the Store is open. Reading a layer to its end verifies
-// its digest.
+// Image returns the requested image, and fetches blobs that are not in the cache. The image
+// cannot be pruned while the Store is open. Reading a layer to its end verifies its digest.
 //
-// If an image is missing, but Options.Offline or the policy Never forbids fetching it,
-// the error is a MissingError.
+// If an image is missing, but Options.Offline or the policy Never forbids fetching it, the
+// error is a MissingError.
 func (s *Store) Image(ctx context.Context, r Request, o Options) (v1.Image, error) {
 	images, err := s.Images(ctx, []Request{r}, o)
 	if err != nil {
@@ -108,9 +106,9 @@ func (s *Store) Image(ctx context.Context, r Request, o Options) (v1.Image, erro
 	return images[0], nil
 }
 
-// Images returns the images of several requests, in order, as Image does. It fetches
-// blobs that they share once. If any image is missing and must not be fetched, Images
-// fetches no layers, and the MissingError lists all such images.
+// Images returns the images of several requests, in order, as Image does. It fetches blobs
+// that they share once. If any image is missing and must not be fetched, Images fetches no
+// layers, and the MissingError lists all such images.
 func (s *Store) Images(ctx context.Context, requests []Request, o Options) ([]v1.Image, error) {
 	o.Remote = o.client()
 	plans, err := s.planAll(ctx, requests, o)
@@ -160,8 +158,8 @@ func (s *Store) planAll(ctx context.Context, requests []Request, o Options) ([]*
 	return plans, nil
 }
 
-// finish records the digest of the request's reference, and returns the image. All blobs
-// of the image must be in the cache.
+// finish records the digest of the request's reference, and returns the image. All blobs of
+// the image must be in the cache.
 func (s *Store) finish(ctx context.Context, p *plan) (_ v1.Image, err error) {
 	now := time.Now()
 	if rec, ok := s.refs.find(p.name()); ok && rec.Digest == p.top && !p.fresh {

@@ -23,25 +23,25 @@ type Verification struct {
 	// Digest and MediaType are those of the image or index at the reference.
 	Digest    v1.Hash
 	MediaType types.MediaType
-	// Platforms are the platforms of the images, in order. An image without a platform
-	// has no entry.
+	// Platforms are the platforms of the images, in order. An image without a platform has no
+	// entry.
 	Platforms []string
-	// Signatures is the number of signatures of the artifact. By has, for each key, the
-	// number of signatures that the key made.
+	// Signatures is the number of signatures of the artifact. By has, for each key, the number
+	// of signatures that the key made.
 	Signatures int
 	By         []int
-	// Blobs is the number of verified manifests, configs and layers. Bytes is their
-	// total size. Each digest is counted once.
+	// Blobs is the number of verified manifests, configs and layers. Bytes is their total size.
+	// Each digest is counted once.
 	Blobs int
 	Bytes int64
-	// Elsewhere are the digests of layers that registries need not store (OCI image
-	// spec, "Non-Distributable Layers"). They are not verified.
+	// Elsewhere are the digests of layers that registries need not store (OCI image spec,
+	// "Non-Distributable Layers"). They are not verified.
 	Elsewhere []v1.Hash
 }
 
 // Verify verifies that at least one of the keys signed the artifact at ref, and then the
-// digests of all manifests, configs and layers. Until the signature is verified, it
-// reads only the manifest at ref and the signatures. It does not store layers.
+// digests of all manifests, configs and layers. Until the signature is verified, it reads
+// only the manifest at ref and the signatures. It does not store layers.
 //
 // An error is one sentence that names ref, without credentials.
 func Verify(ctx context.Context, ref name.Reference, keys []*signature.PublicKey, client *remote.Client, report progress.Func) (Verification, error) {
@@ -87,8 +87,8 @@ func (v *verification) checkSignature(ctx context.Context, keys []*signature.Pub
 	return err
 }
 
-// checkDigests verifies all digests. Fetching a manifest or config verifies its digest,
-// so only layers are read here.
+// checkDigests verifies all digests. Fetching a manifest or config verifies its digest, so
+// only layers are read here.
 func (v *verification) checkDigests(ctx context.Context) error {
 	f, a, err := fetch(ctx, v.ref.Context().Digest(v.Digest.String()), v.client)
 	if err != nil {
@@ -154,8 +154,8 @@ func (v *verification) count(h v1.Hash, size int64) bool {
 	return true
 }
 
-// readBlob reads a blob to its end and verifies its digest. It calls moved with the
-// number of bytes of each read, and with a negative number after an error.
+// readBlob reads a blob to its end and verifies its digest. It calls moved with the number
+// of bytes of each read, and with a negative number after an error.
 func readBlob(ctx context.Context, from *remote.Repository, d v1.Descriptor, moved func(bytes int64)) (err error) {
 	blob, err := oci.Verify(from.Stream(ctx, d, 0), d.Digest, d.Size)
 	if err != nil {
@@ -177,8 +177,8 @@ func (c counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Signatures returns the signatures of a digest in repo, and the image that contains
-// them. Both are nil if there are no signatures. Callers must pass errors to
+// Signatures returns the signatures of a digest in repo, and the image that contains them.
+// Both are nil if there are no signatures. Callers must pass errors to
 // remote.Client.Explain.
 func Signatures(ctx context.Context, repo name.Repository, digest v1.Hash, client *remote.Client) (v1.Image, []signature.Signature, error) {
 	tag := signature.Tag(repo, digest)

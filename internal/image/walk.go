@@ -10,19 +10,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// A candidate is an image that can be chosen for a platform: one of an index, or a
-// single image.
+// A candidate is an image that can be chosen for a platform: one of an index, or a single
+// image.
 type candidate struct {
 	desc     v1.Descriptor
 	platform v1.Platform
-	// manifest and config are nil until they are read. They need not be read for an
-	// image whose platform is listed in an index.
+	// manifest and config are nil until they are read. They need not be read for an image whose
+	// platform is listed in an index.
 	manifest *oci.Manifest
 	config   []byte
 }
 
-// find returns the image for a platform, of the image or index top. It reads other
-// images only if the index does not list their platforms.
+// find returns the image for a platform, of the image or index top. It reads other images
+// only if the index does not list their platforms.
 func find(ctx context.Context, w oci.Walk, top v1.Descriptor, want v1.Platform) (candidate, error) {
 	all, err := candidates(ctx, w, top)
 	if err != nil {
@@ -46,8 +46,8 @@ func find(ctx context.Context, w oci.Walk, top v1.Descriptor, want v1.Platform) 
 	return load(ctx, w, m)
 }
 
-// candidates returns the images of the image or index top, without attestations and
-// other artifacts.
+// candidates returns the images of the image or index top, without attestations and other
+// artifacts.
 func candidates(ctx context.Context, w oci.Walk, top v1.Descriptor) (all []candidate, err error) {
 	w.Descend = func(d v1.Descriptor) (bool, error) {
 		switch {
@@ -86,8 +86,8 @@ func load(ctx context.Context, w oci.Walk, m *oci.Manifest) (candidate, error) {
 	return candidate{v1.Descriptor{Digest: m.Digest}, oci.PlatformOf(c), m, config}, nil
 }
 
-// assemble returns the candidate as an image whose layers are read by open. The readers
-// of open must verify the digest.
+// assemble returns the candidate as an image whose layers are read by open. The readers of
+// open must verify the digest.
 func (c candidate) assemble(open func(h v1.Hash, size int64) (io.ReadCloser, error)) (v1.Image, error) {
 	return c.manifest.Image(c.config, func(d v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
 		return oci.Trusted(func() (io.ReadCloser, error) { return open(d.Digest, d.Size) },

@@ -17,12 +17,11 @@ import (
 )
 
 const (
-	// blockSize is the number of bytes of a layer that are compressed as one block.
-	// Changing it changes the compressed bytes; the number of concurrent blocks does
-	// not.
+	// blockSize is the number of bytes of a layer that are compressed as one block. Changing it
+	// changes the compressed bytes; the number of concurrent blocks does not.
 	blockSize = 1 << 20
-	// maxWorkers limits the number of blocks that are compressed concurrently. Each
-	// needs about 4 MiB of memory. More do not help, because hashing is sequential.
+	// maxWorkers limits the number of blocks that are compressed concurrently. Each needs about
+	// 4 MiB of memory. More do not help, because hashing is sequential.
 	maxWorkers = 6
 )
 
@@ -43,13 +42,13 @@ func NewCompressor(dst io.Writer) *Compressor {
 	return c
 }
 
-// Reset prepares a closed Compressor to write a new gzip file to dst. It reuses the
-// memory. The Compressor must be closed again.
+// Reset prepares a closed Compressor to write a new gzip file to dst. It reuses the memory.
+// The Compressor must be closed again.
 func (c *Compressor) Reset(dst io.Writer) {
 	c.plain, c.stored = sha256.New(), counter{dst: dst, sum: sha256.New()}
 	c.zip.Reset(&c.stored)
 	_ = c.zip.SetConcurrency(blockSize, min(maxWorkers, runtime.GOMAXPROCS(0))+1) // Only a size of 0 is an error.
-	c.zip.ModTime = time.Unix(0, 0)                                               // A zero Unix time is written as 0, "no time". The zero time.Time is not.
+	c.zip.ModTime = time.Unix(0, 0)                                               // Unix time 0 is written as "no time"; the zero Time is not.
 }
 
 // Write compresses p.
@@ -84,8 +83,8 @@ func sum(h hash.Hash) v1.Hash {
 	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(h.Sum(nil))}
 }
 
-// TarLayer returns a compressed layer, in memory, of the tar that write writes. The same
-// tar gives the same layer.
+// TarLayer returns a compressed layer, in memory, of the tar that write writes. The same tar
+// gives the same layer.
 func TarLayer(write func(*tar.Writer) error) (v1.Layer, error) {
 	var stored bytes.Buffer
 	zw := NewCompressor(&stored)

@@ -18,9 +18,9 @@ type image struct {
 	layers           map[v1.Hash]v1.Layer
 }
 
-// Image returns an image with exactly these bytes as its manifest and config. It returns
-// an error if the manifest lists a layer that is not in layers, or if the digest of the
-// config differs from the one in the manifest.
+// Image returns an image with exactly these bytes as its manifest and config. It returns an
+// error if the manifest lists a layer that is not in layers, or if the digest of the config
+// differs from the one in the manifest.
 func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 	m, err := v1.ParseManifest(bytes.NewReader(manifest))
 	if err != nil {
@@ -73,8 +73,8 @@ func IsImage(m *v1.Manifest) bool {
 	return m.Config.MediaType == "" || m.Config.MediaType.IsConfig()
 }
 
-// Assemble returns an image of this config and these layers, with a new OCI manifest
-// that contains descs. There must be a layer for each descriptor.
+// Assemble returns an image of this config and these layers, with a new OCI manifest that
+// contains descs. There must be a layer for each descriptor.
 func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Image, error) {
 	digest, size, err := v1.SHA256(bytes.NewReader(config))
 	if err != nil {
@@ -103,8 +103,8 @@ type Parts struct {
 	Layers      []v1.Layer
 }
 
-// PartsOf returns the config, descriptors and layers of an image. Assemble creates an
-// image of such parts.
+// PartsOf returns the config, descriptors and layers of an image. Assemble creates an image
+// of such parts.
 func PartsOf(img v1.Image) (p Parts, err error) {
 	if p.Config, err = img.RawConfigFile(); err != nil {
 		return p, fmt.Errorf("reading its config: %w", err)
@@ -120,8 +120,8 @@ func PartsOf(img v1.Image) (p Parts, err error) {
 	return p, nil
 }
 
-// ConfigObject decodes the config so that callers can change it. It keeps unknown
-// fields, and does not round numbers.
+// ConfigObject decodes the config so that callers can change it. It keeps unknown fields,
+// and does not round numbers.
 func (p Parts) ConfigObject() (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(p.Config))
 	dec.UseNumber()
@@ -132,8 +132,8 @@ func (p Parts) ConfigObject() (map[string]any, error) {
 	return config, nil
 }
 
-// Describe returns the descriptor of an image, index or layer. Only the media type, size
-// and digest of the descriptor are set.
+// Describe returns the descriptor of an image, index or layer. Only the media type, size and
+// digest of the descriptor are set.
 func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 	if desc.Digest, err = d.Digest(); err != nil {
 		return desc, fmt.Errorf("finding a digest: %w", err)
@@ -147,8 +147,8 @@ func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 	return desc, nil
 }
 
-// Annotate returns img with these annotations in place of those of its manifest. All
-// other fields of the manifest are kept, including unknown ones.
+// Annotate returns img with these annotations in place of those of its manifest. All other
+// fields of the manifest are kept, including unknown ones.
 func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
 	raw, err := img.RawManifest()
 	if err != nil {

@@ -16,8 +16,8 @@ type Artifact interface {
 	partial.WithRawManifest
 }
 
-// Child returns the artifact in idx that desc describes. It returns an error if the
-// media type is neither that of an image nor that of an index.
+// Child returns the artifact in idx that desc describes. It returns an error if the media
+// type is neither that of an image nor that of an index.
 func Child(idx v1.ImageIndex, desc v1.Descriptor) (Artifact, error) {
 	switch {
 	case desc.MediaType.IsImage():
@@ -35,8 +35,8 @@ type index struct {
 	children  map[v1.Hash]Artifact
 }
 
-// Index returns an index with exactly these bytes as its manifest. It returns an error
-// if the manifest lists a digest that none of children has.
+// Index returns an index with exactly these bytes as its manifest. It returns an error if
+// the manifest lists a digest that none of children has.
 func Index(manifest []byte, children ...Artifact) (v1.ImageIndex, error) {
 	m, err := v1.ParseIndexManifest(bytes.NewReader(manifest))
 	if err != nil {

@@ -31,8 +31,8 @@ type layer struct {
 	trusted bool
 }
 
-// Layer returns the layer that is stored in the first b.Size bytes of r. Reading the
-// layer to its end verifies the digest.
+// Layer returns the layer that is stored in the first b.Size bytes of r. Reading the layer
+// to its end verifies the digest.
 func Layer(r io.ReaderAt, b Blob) (v1.Layer, error) {
 	return Stored(first(r, b.Size), b)
 }
@@ -43,12 +43,12 @@ func Stored(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
 	return partial.CompressedToLayer(&layer{b, open, false})
 }
 
-// OwnLayer is Layer for bytes that this process wrote and hashed. Reading the layer does
-// not verify the digest.
+// OwnLayer is Layer for bytes that this process wrote and hashed. Reading the layer does not
+// verify the digest.
 func OwnLayer(r io.ReaderAt, b Blob) (v1.Layer, error) { return Trusted(first(r, b.Size), b) }
 
-// Trusted is Stored without verification of the digest: the readers that open returns
-// must verify it if necessary.
+// Trusted is Stored without verification of the digest: the readers that open returns must
+// verify it if necessary.
 func Trusted(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
 	return partial.CompressedToLayer(&layer{b, open, true})
 }
@@ -85,10 +85,10 @@ type verifier struct {
 	left   int64
 }
 
-// Verify returns a reader of r that verifies the size and the SHA-256 digest of the
-// content. Reading fails if r has more or fewer than size bytes, and fails at the end if
-// the digest differs. Closing the reader closes r. If r is already the reader of a layer
-// with this size and digest, Verify returns r.
+// Verify returns a reader of r that verifies the size and the SHA-256 digest of the content.
+// Reading fails if r has more or fewer than size bytes, and fails at the end if the digest
+// differs. Closing the reader closes r. If r is already the reader of a layer with this size
+// and digest, Verify returns r.
 func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) {
 	if v, ok := r.(*verifier); ok && v.digest == digest && v.left == size {
 		return v, nil
@@ -100,8 +100,8 @@ func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) 
 }
 
 // Unverified removes the verification of Verify from r: it returns the reader that was
-// passed to Verify. Callers must compute and compare the digest themselves. Any other
-// reader is returned unchanged.
+// passed to Verify. Callers must compute and compare the digest themselves. Any other reader
+// is returned unchanged.
 func Unverified(r io.ReadCloser) io.ReadCloser {
 	if v, ok := r.(*verifier); ok {
 		return v.ReadCloser
@@ -149,8 +149,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s has other content than its digest says: its %s sum is %s", e.Digest, algorithm, e.Sum)
 }
 
-// RetryMismatch calls fetch. If fetch returns a MismatchError, RetryMismatch calls it
-// once more, because the content may have been corrupted in transit.
+// RetryMismatch calls fetch. If fetch returns a MismatchError, RetryMismatch calls it once
+// more, because the content may have been corrupted in transit.
 func RetryMismatch(fetch func() error) error {
 	err := fetch()
 	if errors.As(err, new(*MismatchError)) {

@@ -15,12 +15,12 @@ import (
 // A Manifest is the manifest of an image, an index or another artifact.
 type Manifest struct {
 	Digest v1.Hash
-	// MediaType is the mediaType field of the manifest. If the manifest has none, it is
-	// the media type of the manifest's descriptor.
+	// MediaType is the mediaType field of the manifest. If the manifest has none, it is the
+	// media type of the manifest's descriptor.
 	MediaType types.MediaType
 	Raw       []byte
-	// IsIndex is true if the manifest lists other manifests. An index has no config and
-	// no layers.
+	// IsIndex is true if the manifest lists other manifests. An index has no config and no
+	// layers.
 	IsIndex   bool
 	Manifests []v1.Descriptor
 	// Config is nil for an index, and for a manifest without a config.
@@ -37,13 +37,13 @@ func (m *Manifest) Blobs() []v1.Descriptor {
 	return append(slices.Clone(m.Layers), *m.Config)
 }
 
-// parseManifest decodes a manifest. It determines the kind of the manifest from the
-// content, not from the media type that a registry returns. A manifest that clients
-// could read both as an image and as an index is an error (CVE-2021-41190).
+// parseManifest decodes a manifest. It determines the kind of the manifest from the content,
+// not from the media type that a registry returns. A manifest that clients could read both
+// as an image and as an index is an error (CVE-2021-41190).
 func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	var has struct {
-		// Blobs is a field of the artifact manifest of image spec v1.1-rc1. FSLayers is
-		// a field of Docker's schema 1.
+		// Blobs is a field of the artifact manifest of image spec v1.1-rc1. FSLayers is a field of
+		// Docker's schema 1.
 		Manifests, Layers, Config, Blobs, FSLayers json.RawMessage
 	}
 	var fields struct {
@@ -76,8 +76,8 @@ func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	}, nil
 }
 
-// IsImage reports whether m is the manifest of an image, by the same rule as the
-// function IsImage.
+// IsImage reports whether m is the manifest of an image, by the same rule as the function
+// IsImage.
 func (m *Manifest) IsImage() bool {
 	return m.Config != nil && IsImage(&v1.Manifest{Config: *m.Config})
 }
@@ -86,8 +86,7 @@ func (m *Manifest) IsImage() bool {
 // layer's uncompressed tar.
 type LayerFunc func(d v1.Descriptor, diffID v1.Hash) (v1.Layer, error)
 
-// Image returns the image of this manifest and its config. It calls layer for each
-// layer.
+// Image returns the image of this manifest and its config. It calls layer for each layer.
 func (m *Manifest) Image(config []byte, layer LayerFunc) (v1.Image, error) {
 	ids, err := m.diffIDs(config)
 	if err != nil {
@@ -102,8 +101,8 @@ func (m *Manifest) Image(config []byte, layer LayerFunc) (v1.Image, error) {
 	return Image(m.Raw, config, layers...)
 }
 
-// diffIDs returns the diff IDs of the layers. An artifact that is not an image has no
-// diff IDs: for it, the digests of the layers are returned.
+// diffIDs returns the diff IDs of the layers. An artifact that is not an image has no diff
+// IDs: for it, the digests of the layers are returned.
 func (m *Manifest) diffIDs(config []byte) ([]v1.Hash, error) {
 	if m.IsImage() {
 		c, err := ParseConfig(config, len(m.Layers))
@@ -119,12 +118,12 @@ func (m *Manifest) diffIDs(config []byte) ([]v1.Hash, error) {
 	return ids, nil
 }
 
-// ParseConfig decodes the config of an image with this number of layers. If the config
-// lists another number of layers, the error is an IncompleteError.
+// ParseConfig decodes the config of an image with this number of layers. If the config lists
+// another number of layers, the error is an IncompleteError.
 func ParseConfig(raw []byte, layers int) (*v1.ConfigFile, error) {
 	c, err := v1.ParseConfigFile(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("its config is not valid: %v", err) // The error for an empty config is io.EOF, which must not be wrapped.
+		return nil, fmt.Errorf("its config is not valid: %v", err) // io.EOF, the error for an empty config, must not be wrapped.
 	}
 	if n := len(c.RootFS.DiffIDs); n != layers {
 		return nil, IncompleteError(fmt.Sprintf("its config is of %d layers, and its manifest of %d", n, layers))
@@ -143,13 +142,12 @@ func PlatformOf(c *v1.ConfigFile) v1.Platform {
 	return v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant, OSVersion: c.OSVersion, OSFeatures: c.OSFeatures}
 }
 
-// IsAttestation reports whether an entry of an index is an attestation of Docker
-// (BuildKit), which has the platform "unknown".
+// IsAttestation reports whether an entry of an index is an attestation of Docker (BuildKit),
+// which has the platform "unknown".
 func IsAttestation(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.OS == "unknown" }
 
-// IsElsewhere reports whether a registry need not store a layer, because the layer can
-// be downloaded from the URLs in its descriptor (OCI image spec, "Non-Distributable
-// Layers").
+// IsElsewhere reports whether a registry need not store a layer, because the layer can be
+// downloaded from the URLs in its descriptor (OCI image spec, "Non-Distributable Layers").
 func IsElsewhere(d v1.Descriptor) bool { return !d.MediaType.IsDistributable() && len(d.URLs) > 0 }
 
 // IsEmbedded reports whether a descriptor contains the content that it describes (OCI

@@ -23,10 +23,10 @@ const MaxUnpacked = 64 << 30
 // ErrTooLarge is the error of a layer that unpacks to more bytes than allowed.
 var ErrTooLarge = errors.New("it unpacks to more bytes than may be read")
 
-// Plain returns the uncompressed tar of an untrusted layer. It detects the compression
-// from the first bytes, because media types are often wrong. After ctx is done, reading
-// fails with the cause of ctx. After *left bytes it fails with ErrTooLarge. Reading
-// decrements *left, so that several layers can share one limit.
+// Plain returns the uncompressed tar of an untrusted layer. It detects the compression from
+// the first bytes, because media types are often wrong. After ctx is done, reading fails
+// with the cause of ctx. After *left bytes it fails with ErrTooLarge. Reading decrements
+// *left, so that several layers can share one limit.
 func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
 	stored, err := l.Compressed()
 	if err != nil {
@@ -39,9 +39,8 @@ func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
 	return &Tar{Reader(ctx, tar), left, tar, stored}, nil
 }
 
-// Decompress returns the decompressed content of r if the first bytes are those of gzip
-// or zstd, and otherwise the content of r unchanged. Closing the result does not close
-// r.
+// Decompress returns the decompressed content of r if the first bytes are those of gzip or
+// zstd, and otherwise the content of r unchanged. Closing the result does not close r.
 func Decompress(r io.Reader) (io.ReadCloser, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	magic, err := br.Peek(4)
@@ -99,8 +98,8 @@ func (p *Tar) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Finish reads the stored layer to its end, because only that verifies the digest. Read
-// must not be called afterwards.
+// Finish reads the stored layer to its end, because only that verifies the digest. Read must
+// not be called afterwards.
 func (p *Tar) Finish() error {
 	_, err := io.Copy(io.Discard, p.stored)
 	return err
@@ -109,8 +108,8 @@ func (p *Tar) Finish() error {
 // Close closes the layer.
 func (p *Tar) Close() error { return errors.Join(p.tar.Close(), p.stored.Close()) }
 
-// CheckDiffID returns an error if the layer's tar does not have the layer's diff ID,
-// which container engines verify too. It limits what it reads by left, as Plain does.
+// CheckDiffID returns an error if the layer's tar does not have the layer's diff ID, which
+// container engines verify too. It limits what it reads by left, as Plain does.
 func CheckDiffID(ctx context.Context, l v1.Layer, left *int64) (err error) {
 	want, err := l.DiffID()
 	if err != nil {

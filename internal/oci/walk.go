@@ -14,19 +14,17 @@ const (
 	// MaxManifest limits the bytes of a manifest. The OCI distribution spec ("Pushing
 	// Manifests") asks registries to accept at least this size, and few accept more.
 	MaxManifest = 4 << 20
-	// MaxMetadata limits the bytes of all manifests and configs of an artifact together.
-	// An .xpkg file may have 64 MiB of them, including its index.json.
+	// MaxMetadata limits the bytes of all manifests and configs of an artifact together. An
+	// .xpkg file may have 64 MiB of them, including its index.json.
 	MaxMetadata = 63 << 20
 	// maxParts limits the number of manifests, configs and layers of an artifact.
 	maxParts = 10_000
-	// maxLayers limits the size of one blob, and of all layers of an image together, in
-	// bytes.
+	// maxLayers limits the size of one blob, and of all layers of an image together, in bytes.
 	maxLayers = 16 << 30
 )
 
 // A Budget limits the total size and number of the manifests, configs and layers of
-// untrusted artifacts. Several Walks may share one concurrently. A nil Budget has no
-// limits.
+// untrusted artifacts. Several Walks may share one concurrently. A nil Budget has no limits.
 type Budget struct {
 	mu           sync.Mutex
 	bytes, parts int64
@@ -35,8 +33,8 @@ type Budget struct {
 // NewBudget returns a Budget of MaxMetadata bytes and maxParts parts.
 func NewBudget() *Budget { return &Budget{bytes: MaxMetadata, parts: maxParts} }
 
-// spend subtracts one manifest or config of this size from the budget, and counts the
-// blobs that it lists. It returns an error if the budget is exceeded.
+// spend subtracts one manifest or config of this size from the budget, and counts the blobs
+// that it lists. It returns an error if the budget is exceeded.
 func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
 	if b == nil {
 		return nil
@@ -60,16 +58,16 @@ func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
 	return nil
 }
 
-// A Walk visits a manifest and all manifests below it. Read determines where they are
-// read from.
+// A Walk visits a manifest and all manifests below it. Read determines where they are read
+// from.
 type Walk struct {
 	// Read returns the bytes of a manifest or config. It must verify the digest.
 	Read   func(ctx context.Context, d v1.Descriptor) ([]byte, error)
 	Budget *Budget
 	// Descend reports whether to visit the entry d of an index. Nil visits every entry.
 	Descend func(v1.Descriptor) (bool, error)
-	// Before is called with each manifest before those that it lists are visited, and
-	// After when all of them were visited. Both may be nil.
+	// Before is called with each manifest before those that it lists are visited, and After
+	// when all of them were visited. Both may be nil.
 	Before, After func(*Manifest) error
 }
 
@@ -127,8 +125,8 @@ func (w Walk) Manifest(ctx context.Context, d v1.Descriptor) (*Manifest, error) 
 	return m, w.Budget.spend(0, m.Blobs()...)
 }
 
-// Config reads the config of the image m, or of another artifact whose manifest has the
-// same format.
+// Config reads the config of the image m, or of another artifact whose manifest has the same
+// format.
 func (w Walk) Config(ctx context.Context, m *Manifest) ([]byte, error) {
 	if m.Config == nil || m.MediaType != "" && !m.MediaType.IsImage() {
 		return nil, fmt.Errorf("its manifest %s is neither an image nor an index, but %q", m.Digest, m.MediaType)
@@ -157,8 +155,7 @@ func (w Walk) read(ctx context.Context, d v1.Descriptor) ([]byte, error) {
 }
 
 // Load returns the image or index that top describes. It reads all manifests and configs
-// immediately, so that later checks and writes use the same bytes. layer returns the
-// layers.
+// immediately, so that later checks and writes use the same bytes. layer returns the layers.
 func (w Walk) Load(ctx context.Context, top v1.Descriptor, layer LayerFunc) (Artifact, error) {
 	all := map[v1.Hash]Artifact{}
 	w.Descend = func(d v1.Descriptor) (bool, error) {
@@ -191,8 +188,8 @@ func (w Walk) Load(ctx context.Context, top v1.Descriptor, layer LayerFunc) (Art
 	return all[top.Digest], nil
 }
 
-// A Tree has the images and indexes of an artifact, by digest. Read adds the entries of
-// each index that it reads.
+// A Tree has the images and indexes of an artifact, by digest. Read adds the entries of each
+// index that it reads.
 type Tree map[v1.Hash]Artifact
 
 // TreeOf returns the Tree of an artifact and the descriptor of the artifact.

@@ -22,8 +22,8 @@ import (
 // newline: the change was not confirmed to a client, and is discarded.
 type journal struct {
 	path string
-	// broken is set if the end of the file is unknown after a failed write. Nothing can
-	// be added then.
+	// broken is set if the end of the file is unknown after a failed write. Nothing can be
+	// added then.
 	broken error
 }
 
@@ -92,8 +92,8 @@ func (j *journal) read(do func(change) error) (err error) {
 
 const (
 	journalFile = "manifests.jsonl"
-	// lockFile is locked while a registry uses its directory. It is never removed: it
-	// also marks the directory as that of a registry.
+	// lockFile is locked while a registry uses its directory. It is never removed: it also
+	// marks the directory as that of a registry.
 	lockFile = "registry.lock"
 )
 

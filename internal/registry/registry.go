@@ -33,10 +33,9 @@ type Registry struct {
 	uploads *uploads
 }
 
-// Open returns a registry that stores blobs and manifests in dir. It creates dir if it
-// does not exist, and locks it until Close, because only one registry may use it. It
-// returns an error if dir is in use, contains files of other programs, or has a damaged
-// journal.
+// Open returns a registry that stores blobs and manifests in dir. It creates dir if it does
+// not exist, and locks it until Close, because only one registry may use it. It returns an
+// error if dir is in use, contains files of other programs, or has a damaged journal.
 func Open(dir string) (_ *Registry, err error) {
 	lock, err := lockDir(dir)
 	if err != nil {
@@ -99,8 +98,7 @@ func (reg *Registry) serve(w http.ResponseWriter, r *http.Request) error {
 	return handle(w, r, repository, reference)
 }
 
-// handler returns the handler for a kind of request, and the HTTP methods that it
-// accepts.
+// handler returns the handler for a kind of request, and the HTTP methods that it accepts.
 func (reg *Registry) handler(kind, reference string) (handler, []string) {
 	read := []string{http.MethodGet, http.MethodHead}
 	switch {
@@ -135,8 +133,7 @@ func writeJSON(w http.ResponseWriter, mediaType string, v any) error {
 	return nil
 }
 
-// A refusal is an error that is sent to the client (OCI distribution spec, "Error
-// Codes").
+// A refusal is an error that is sent to the client (OCI distribution spec, "Error Codes").
 type refusal struct {
 	status int
 	Errors []failure `json:"errors"`

@@ -23,8 +23,8 @@ import (
 const drain = 3 * time.Second
 
 // Serve serves h on l until ctx is done. Then it closes l, waits up to three seconds for
-// running requests, closes the other connections, and returns nil. When Serve returns,
-// no request uses h.
+// running requests, closes the other connections, and returns nil. When Serve returns, no
+// request uses h.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	var running sync.WaitGroup
 	s := &http.Server{
@@ -63,8 +63,8 @@ type Users struct {
 }
 
 // ReadUsers reads an htpasswd file: lines USER:HASH with bcrypt hashes, as `htpasswd -B`
-// writes them and Docker's registry requires. Empty lines and lines that begin with #
-// are skipped. A file without users is an error.
+// writes them and Docker's registry requires. Empty lines and lines that begin with # are
+// skipped. A file without users is an error.
 func ReadUsers(path string) (*Users, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -88,8 +88,8 @@ func ReadUsers(path string) (*Users, error) {
 	return u, nil
 }
 
-// Only returns a handler that calls h for requests of these users. It requires HTTP
-// basic authentication.
+// Only returns a handler that calls h for requests of these users. It requires HTTP basic
+// authentication.
 func (u *Users) Only(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, ok := r.BasicAuth()

@@ -25,19 +25,18 @@ var (
 	tagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`) })
 )
 
-// A store has the tags, the manifests and the digests of the blobs of all repositories
-// in memory. At start it is rebuilt from the journal.
+// A store has the tags, the manifests and the digests of the blobs of all repositories in
+// memory. At start it is rebuilt from the journal.
 type store struct {
 	journal *journal
 
-	// changing is locked while a change is written and applied, so that changes are in
-	// the same order in the journal and in memory.
+	// changing is locked while a change is written and applied, so that changes are in the same
+	// order in the journal and in memory.
 	changing sync.Mutex
 	// mu guards the fields below. It is not held while the journal is written.
 	mu           sync.RWMutex
 	repositories map[string]*repository
-	// blobs has the blobs of each repository. Its key "" has the blobs of all
-	// repositories.
+	// blobs has the blobs of each repository. Its key "" has the blobs of all repositories.
 	blobs map[string]map[v1.Hash]bool
 }
 
@@ -117,8 +116,8 @@ func (s *store) holds(repository string, h v1.Hash) bool {
 	return s.blobs[repository][h]
 }
 
-// commit writes c to the journal, then applies it. In the other order, clients could see
-// a change that a restart loses. The caller must have locked changing.
+// commit writes c to the journal, then applies it. In the other order, clients could see a
+// change that a restart loses. The caller must have locked changing.
 func (s *store) commit(c change) error {
 	if err := s.journal.add(c); err != nil {
 		return err
@@ -208,8 +207,8 @@ type document struct {
 	Annotations  map[string]string `json:"annotations"`
 }
 
-// parse decodes the manifest in c. It returns an error if the reference, the digest or
-// the JSON is not valid.
+// parse decodes the manifest in c. It returns an error if the reference, the digest or the
+// JSON is not valid.
 func (c change) parse() (m manifest, d *document, err error) {
 	m.content, m.Size, m.MediaType = c.Manifest, int64(len(c.Manifest)), types.MediaType(c.MediaType)
 	want, err := parseDigest(c.Reference)
@@ -239,8 +238,8 @@ func (c change) parse() (m manifest, d *document, err error) {
 	return m, d, nil
 }
 
-// check returns an error if the manifest is not valid, or does not match the
-// Content-Type of the request. Otherwise it returns the media type.
+// check returns an error if the manifest is not valid, or does not match the Content-Type of
+// the request. Otherwise it returns the media type.
 func (d *document) check(contentType string) (types.MediaType, error) {
 	if contentType != "" {
 		sent, _, err := mime.ParseMediaType(contentType)

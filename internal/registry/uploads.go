@@ -77,8 +77,8 @@ func (all *uploads) expire(now time.Time) {
 	}
 }
 
-// hold returns the open upload with this id, locked. It returns an error if the
-// repository has no such upload.
+// hold returns the open upload with this id, locked. It returns an error if the repository
+// has no such upload.
 func (all *uploads) hold(repository, id string) (*upload, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -116,15 +116,15 @@ func (u *upload) remove() error {
 	return nil
 }
 
-// setStatus sets the response headers that describe an upload: its location and the
-// range of bytes that were received.
+// setStatus sets the response headers that describe an upload: its location and the range of
+// bytes that were received.
 func (u *upload) setStatus(w http.ResponseWriter) {
 	w.Header().Set("Location", fmt.Sprintf("/v2/%s/blobs/uploads/%s", u.repository, u.id))
 	w.Header().Set("Range", fmt.Sprintf("0-%d", max(u.size-1, 0)))
 }
 
-// beginUpload handles a request that begins an upload. It mounts an existing blob, or
-// stores the blob in the request, or opens an upload.
+// beginUpload handles a request that begins an upload. It mounts an existing blob, or stores
+// the blob in the request, or opens an upload.
 func (reg *Registry) beginUpload(w http.ResponseWriter, r *http.Request, repository, _ string) error {
 	query := r.URL.Query()
 	if h, err := v1.NewHash(query.Get("mount")); err == nil && reg.store.holds(query.Get("from"), h) {
@@ -203,9 +203,9 @@ func (reg *Registry) linkBlob(w http.ResponseWriter, repository string, h v1.Has
 	return nil
 }
 
-// receive appends the request's body to the upload. If the connection breaks, the bytes
-// that were received are kept, so that the client can resume. If the disk fails or the
-// blob is too large, the upload is removed.
+// receive appends the request's body to the upload. If the connection breaks, the bytes that
+// were received are kept, so that the client can resume. If the disk fails or the blob is
+// too large, the upload is removed.
 func (reg *Registry) receive(w http.ResponseWriter, r *http.Request, u *upload) error {
 	length, err := u.chunk(r.Header.Get("Content-Range"))
 	if err != nil {
@@ -236,9 +236,9 @@ func (reg *Registry) receive(w http.ResponseWriter, r *http.Request, u *upload) 
 // errRange is the error of a chunk that does not continue the upload where it ended.
 var errRange = errors.New("the chunk is not the next one")
 
-// chunk returns the length of the chunk in a Content-Range header, "FIRST-LAST". The
-// chunk must begin where the upload ended (OCI distribution spec, "Pushing a blob in
-// chunks"). Without the header, the body has any length, and chunk returns -1.
+// chunk returns the length of the chunk in a Content-Range header, "FIRST-LAST". The chunk
+// must begin where the upload ended (OCI distribution spec, "Pushing a blob in chunks").
+// Without the header, the body has any length, and chunk returns -1.
 func (u *upload) chunk(header string) (length int64, err error) {
 	if header == "" {
 		return -1, nil
@@ -252,8 +252,8 @@ func (u *upload) chunk(header string) (length int64, err error) {
 	return int64(last-first) + 1, nil
 }
 
-// A source is a request's body. It remembers errors of reading it, to distinguish them
-// from errors of writing to the disk.
+// A source is a request's body. It remembers errors of reading it, to distinguish them from
+// errors of writing to the disk.
 type source struct {
 	from io.Reader
 	err  error
@@ -276,8 +276,8 @@ func appendTo(path string, body io.Reader) (n int64, err error) {
 	return io.Copy(f, body)
 }
 
-// blobPath returns the path of the file of a blob. All repositories share it. It is
-// never deleted, because another repository may use the blob.
+// blobPath returns the path of the file of a blob. All repositories share it. It is never
+// deleted, because another repository may use the blob.
 func (reg *Registry) blobPath(h v1.Hash) string {
 	return filepath.Join(reg.dir, "blobs", h.Algorithm, h.Hex)
 }
@@ -306,8 +306,8 @@ func (reg *Registry) getBlob(w http.ResponseWriter, r *http.Request, repository,
 	return nil
 }
 
-// keep verifies that the file at path has the digest h, syncs it to disk, and renames it
-// to the blob's path. If the blob already exists, keep leaves the file where it is.
+// keep verifies that the file at path has the digest h, syncs it to disk, and renames it to
+// the blob's path. If the blob already exists, keep leaves the file where it is.
 func (reg *Registry) keep(path string, h v1.Hash) error {
 	hasher, err := v1.Hasher(h.Algorithm)
 	if err != nil {

@@ -23,11 +23,10 @@ import (
 type Options struct {
 	// Keychain finds credentials. Nil means anonymous access.
 	Keychain authn.Keychain
-	// Transport sends the requests. Nil means a new http.Transport that uses
-	// ConnectTimeout and the TLS fields below.
+	// Transport sends the requests. Nil means a new http.Transport that uses ConnectTimeout and
+	// the TLS fields below.
 	Transport http.RoundTripper
-	// Progress receives, for each registry, where its credentials come from. It may be
-	// nil.
+	// Progress receives, for each registry, where its credentials come from. It may be nil.
 	Progress progress.Func
 	// UserAgent names this program to the registry: "xfn/v0.1.0".
 	UserAgent string
@@ -35,23 +34,23 @@ type Options struct {
 	InsecureSkipTLSVerify bool
 	// RootCAs are the trusted certificate authorities. Nil means those of the system.
 	RootCAs *x509.CertPool
-	// PlainHTTP uses HTTP for all registries. HTTPS is then used only if a registry
-	// redirects to it. Without PlainHTTP, HTTPS is required, except for loopback and
-	// private addresses: if HTTPS fails there, HTTP is tried.
+	// PlainHTTP uses HTTP for all registries. HTTPS is then used only if a registry redirects
+	// to it. Without PlainHTTP, HTTPS is required, except for loopback and private addresses:
+	// if HTTPS fails there, HTTP is tried.
 	PlainHTTP bool
-	// Tries is how often a request or the upload of a blob is tried in total, if the
-	// registry is overloaded or the connection breaks. Zero means 3.
+	// Tries is how often a request or the upload of a blob is tried in total, if the registry
+	// is overloaded or the connection breaks. Zero means 3.
 	Tries int
-	// RetryWait is the pause before the second try. Each further pause is three times as
-	// long, up to 30 seconds, with a jitter of 25%. If the registry asks for a longer
-	// pause, it gets up to a minute (RFC 9110, "Retry-After"). Zero means a second.
+	// RetryWait is the pause before the second try. Each further pause is three times as long,
+	// up to 30 seconds, with a jitter of 25%. If the registry asks for a longer pause, it gets
+	// up to a minute (RFC 9110, "Retry-After"). Zero means a second.
 	RetryWait time.Duration
-	// ConnectTimeout limits the time for the TCP connection, and separately the time for
-	// the TLS handshake. Zero means 10 seconds.
+	// ConnectTimeout limits the time for the TCP connection, and separately the time for the
+	// TLS handshake. Zero means 10 seconds.
 	ConnectTimeout time.Duration
-	// IdleTimeout is the time after which a request fails if the registry neither reads
-	// it nor responds. Zero means 5 minutes: a registry hashes and moves a large blob
-	// before it responds.
+	// IdleTimeout is the time after which a request fails if the registry neither reads it nor
+	// responds. Zero means 5 minutes: a registry hashes and moves a large blob before it
+	// responds.
 	IdleTimeout time.Duration
 	// Sleep waits for d, or until ctx is done. Nil means proc.Sleep. Tests replace it.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -90,8 +89,8 @@ func New(o Options) *Client {
 }
 
 // From returns rt unchanged if it is a Client; keychain is then not used. Otherwise it
-// returns a new Client that sends requests by rt with credentials of keychain. Both may
-// be nil.
+// returns a new Client that sends requests by rt with credentials of keychain. Both may be
+// nil.
 func From(rt http.RoundTripper, keychain authn.Keychain) *Client {
 	if c, ok := rt.(*Client); ok {
 		return c
@@ -99,16 +98,16 @@ func From(rt http.RoundTripper, keychain authn.Keychain) *Client {
 	return New(Options{Keychain: keychain, Transport: rt})
 }
 
-// As returns a Client that uses these credentials for every registry, or no credentials
-// for the zero value. It shares the connections of c.
+// As returns a Client that uses these credentials for every registry, or no credentials for
+// the zero value. It shares the connections of c.
 func (c *Client) As(auth authn.AuthConfig) *Client {
 	as := *c
 	as.keychain = newKeychain(fixed(auth), nil)
 	return &as
 }
 
-// RoundTrip implements http.RoundTripper, for libraries that accept a transport. It
-// sends a request with the timeouts of c. It does not add credentials.
+// RoundTrip implements http.RoundTripper, for libraries that accept a transport. It sends a
+// request with the timeouts of c. It does not add credentials.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.transport.RoundTrip(req)
 }
@@ -129,16 +128,15 @@ func newTransport(o Options) http.RoundTripper {
 	}
 }
 
-// A keychain gets credentials from the keychain inner. It reports and remembers, for
-// each registry, where the credentials came from. It wraps errors of inner in
-// keychainError.
+// A keychain gets credentials from the keychain inner. It reports and remembers, for each
+// registry, where the credentials came from. It wraps errors of inner in keychainError.
 type keychain struct {
 	inner  authn.Keychain
 	report progress.Func
 
 	mu sync.Mutex
-	// reported has the lines that were reported. sources has the source of the
-	// credentials of each target.
+	// reported has the lines that were reported. sources has the source of the credentials of
+	// each target.
 	reported map[string]bool
 	sources  map[string]string
 }
@@ -149,8 +147,7 @@ const (
 	unnamed   = ""
 )
 
-// maxKnown limits the number of sources that a keychain remembers in a long-running
-// process.
+// maxKnown limits the number of sources that a keychain remembers in a long-running process.
 const maxKnown = 1000
 
 func newKeychain(inner authn.Keychain, report progress.Func) *keychain {

@@ -23,8 +23,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// Explain returns err with a text that describes it for users in one sentence, and with
-// a hint if a next step is known. ref is what the failed operation was about. The text
+// Explain returns err with a text that describes it for users in one sentence, and with a
+// hint if a next step is known. ref is what the failed operation was about. The text
 // contains no credentials and no query of a URL. The result wraps err. Explain keeps the
 // text of an error that is not about a registry. For nil it returns nil.
 func (c *Client) Explain(ref name.Reference, err error) error {
@@ -47,9 +47,8 @@ type explained struct {
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.err }
 
-// describe returns the text for err. The most specific cause in the chain of err
-// decides: after a ping, for example, the chain contains the failures of both HTTPS and
-// HTTP.
+// describe returns the text for err. The most specific cause in the chain of err decides:
+// after a ping, for example, the chain contains the failures of both HTTPS and HTTP.
 func (c *Client) describe(ref name.Reference, err error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
 	var (
@@ -135,8 +134,8 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text st
 	}
 }
 
-// login returns the hint that says how to log in with other credentials. source is where
-// the refused credentials came from.
+// login returns the hint that says how to log in with other credentials. source is where the
+// refused credentials came from.
 func login(host, source string) hint.Hint {
 	if host == name.DefaultRegistry {
 		host = "docker.io"
@@ -148,8 +147,8 @@ func login(host, source string) hint.Hint {
 	return next
 }
 
-// message returns the error messages in a registry's response (OCI distribution spec,
-// "Error Codes"). It returns "" if they contain a credential.
+// message returns the error messages in a registry's response (OCI distribution spec, "Error
+// Codes"). It returns "" if they contain a credential.
 func (c *Client) message(e *transport.Error) string {
 	var messages []string
 	for _, d := range e.Errors {
@@ -167,9 +166,9 @@ const maxText = 500
 
 var queries = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\?[^\s"'` + "`" + `]*`) })
 
-// clean returns the text of an error as one short line. It removes queries of URLs and
-// all lines but the first, because both may contain secrets. If the text contains a
-// credential that was sent, clean returns another text.
+// clean returns the text of an error as one short line. It removes queries of URLs and all
+// lines but the first, because both may contain secrets. If the text contains a credential
+// that was sent, clean returns another text.
 func (c *Client) clean(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {

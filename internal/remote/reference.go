@@ -13,10 +13,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// ParseTag parses a reference of the form REGISTRY/REPOSITORY:TAG, with the grammar of
-// the OCI distribution spec ("Pulling manifests"). A reference without a registry gets
-// defaultRegistry (HOST or HOST:PORT); if that is empty, ParseTag returns an error. The
-// tag is required. A digest is an error.
+// ParseTag parses a reference of the form REGISTRY/REPOSITORY:TAG, with the grammar of the
+// OCI distribution spec ("Pulling manifests"). A reference without a registry gets
+// defaultRegistry (HOST or HOST:PORT); if that is empty, ParseTag returns an error. The tag
+// is required. A digest is an error.
 func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	full, err := qualify(s, defaultRegistry)
 	if err != nil {
@@ -41,8 +41,8 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	return tag, nil
 }
 
-// ParseReference parses a reference as ParseTag does, and also
-// REGISTRY/REPOSITORY@DIGEST. It ignores a tag before a digest.
+// ParseReference parses a reference as ParseTag does, and also REGISTRY/REPOSITORY@DIGEST.
+// It ignores a tag before a digest.
 func ParseReference(s, defaultRegistry string) (name.Reference, error) {
 	if !strings.Contains(s, "@") {
 		return ParseTag(s, defaultRegistry)
@@ -130,8 +130,8 @@ func checkBare(what, s string) error {
 	}
 }
 
-// userInfo returns the length of the prefix "USER:PASSWORD@" of s, or 0. An "@" after
-// the last slash does not count: it begins a digest.
+// userInfo returns the length of the prefix "USER:PASSWORD@" of s, or 0. An "@" after the
+// last slash does not count: it begins a digest.
 func userInfo(s string) int {
 	for _, digest := range []string{"@sha256:", "@sha512:"} {
 		s, _, _ = strings.Cut(s, digest)
@@ -143,8 +143,7 @@ func userInfo(s string) int {
 }
 
 // hasRegistry reports whether s begins with a registry. By the rule of all clients, the
-// first element of the path is a registry if it is "localhost" or contains a dot or a
-// port.
+// first element of the path is a registry if it is "localhost" or contains a dot or a port.
 func hasRegistry(s string) bool {
 	first, _, ok := strings.Cut(s, "/")
 	return ok && (first == "localhost" || strings.ContainsAny(first, ".:"))

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxReferrers limits the referrers of a manifest. maxPages limits the pages of
-	// their list. maxTags limits the tags of a repository.
+	// maxReferrers limits the referrers of a manifest. maxPages limits the pages of their list.
+	// maxTags limits the tags of a repository.
 	maxReferrers = 1000
 	maxTags      = 100_000
 	maxPages     = 100
@@ -26,26 +26,26 @@ const (
 // Referrers are the manifests whose subject is a given manifest, such as signatures.
 type Referrers struct {
 	Manifests []v1.Descriptor
-	// Listed is true if the registry has the referrers API. Otherwise clients store the
-	// list at a tag, the FallbackTag.
+	// Listed is true if the registry has the referrers API. Otherwise clients store the list at
+	// a tag, the FallbackTag.
 	Listed bool
 }
 
-// FallbackTag returns the tag at which clients store the list of a manifest's referrers,
-// if the registry has no referrers API (OCI distribution spec, "Referrers Tag Schema").
+// FallbackTag returns the tag at which clients store the list of a manifest's referrers, if
+// the registry has no referrers API (OCI distribution spec, "Referrers Tag Schema").
 func FallbackTag(subject v1.Hash) string {
 	const maxTag = 128
 	tag := subject.Algorithm + "-" + subject.Hex
 	return tag[:min(len(tag), maxTag)]
 }
 
-// unlisted are the status codes by which registries respond if they lack the referrers
-// API. The spec requires 404. Older registries do not know the path and return others.
+// unlisted are the status codes by which registries respond if they lack the referrers API.
+// The spec requires 404. Older registries do not know the path and return others.
 var unlisted = []int{http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented}
 
 // Referrers returns the referrers of the manifest subject, which need not exist (OCI
-// distribution spec, "Listing Referrers"). If the registry lacks the API, it reads the
-// list at the FallbackTag. More than 1000 referrers are an error.
+// distribution spec, "Listing Referrers"). If the registry lacks the API, it reads the list
+// at the FallbackTag. More than 1000 referrers are an error.
 func (b *Repository) Referrers(ctx context.Context, subject v1.Hash) (r Referrers, err error) {
 	from := urlOf(b.repo, "referrers/"+subject.String())
 	for range maxPages {
@@ -102,8 +102,7 @@ func (b *Repository) Tags(ctx context.Context) (all []string, err error) {
 		if err := json.Unmarshal(raw, &page); err != nil {
 			return all, errors.New("the registry's list of tags is not valid JSON")
 		}
-		// A page without tags ends the list. Otherwise a registry could send pages
-		// forever.
+		// A page without tags ends the list. Otherwise a registry could send pages forever.
 		if from, err = nextPage(resp); err != nil || len(page.Tags) == 0 {
 			return all, err
 		}

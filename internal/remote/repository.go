@@ -27,8 +27,8 @@ type Repository struct {
 	policy policy
 }
 
-// Repository logs in to the registry of repo and returns its Repository. Callers must
-// pass errors to Explain.
+// Repository logs in to the registry of repo and returns its Repository. Callers must pass
+// errors to Explain.
 func (c *Client) Repository(ctx context.Context, repo name.Repository) (*Repository, error) {
 	return c.repository(ctx, repo, repo.Scope(transport.PullScope))
 }
@@ -76,8 +76,8 @@ type request struct {
 	method string
 	url    *url.URL
 	header http.Header
-	// open returns the request's body, of size bytes. It is called for each try. It is
-	// nil if the request has no body.
+	// open returns the request's body, of size bytes. It is called for each try. It is nil if
+	// the request has no body.
 	open func() (io.ReadCloser, error)
 	size int64
 }
@@ -105,8 +105,8 @@ func (b *Repository) do(ctx context.Context, r request) (*http.Response, error) 
 	return b.client.Do(req)
 }
 
-// send sends a request, and discards the body of the response. It returns an error if
-// the response has none of these status codes.
+// send sends a request, and discards the body of the response. It returns an error if the
+// response has none of these status codes.
 func (b *Repository) send(ctx context.Context, r request, status ...int) (*http.Response, error) {
 	resp, err := b.do(ctx, r)
 	if err != nil {
@@ -116,8 +116,8 @@ func (b *Repository) send(ctx context.Context, r request, status ...int) (*http.
 	return resp, checkStatus(resp, status...)
 }
 
-// get returns the body of a response, of at most oci.MaxManifest bytes. It returns an
-// error if the response has none of these status codes.
+// get returns the body of a response, of at most oci.MaxManifest bytes. It returns an error
+// if the response has none of these status codes.
 func (b *Repository) get(ctx context.Context, from *url.URL, accept string, status ...int) ([]byte, *http.Response, error) {
 	r := request{method: http.MethodGet, url: from}
 	if accept != "" {
@@ -140,15 +140,14 @@ func (b *Repository) get(ctx context.Context, from *url.URL, accept string, stat
 
 var errManifestSize = errors.New("the manifest is too large")
 
-// discard reads up to 64 KiB of the response's body, so that the connection can be
-// reused, and closes it.
+// discard reads up to 64 KiB of the response's body, so that the connection can be reused,
+// and closes it.
 func discard(resp *http.Response) {
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 	_ = resp.Body.Close()
 }
 
-// retry calls try, and calls it again after a temporary error, up to the number of
-// tries.
+// retry calls try, and calls it again after a temporary error, up to the number of tries.
 func (b *Repository) retry(ctx context.Context, try func() error) error {
 	return b.policy.do(ctx, isTemporary, try)
 }
@@ -178,10 +177,9 @@ type Manifest struct {
 	Raw       []byte
 }
 
-// Manifest returns the manifest at a tag or digest, of at most 4 MiB. It verifies the
-// digest that was requested. For a tag, it verifies the digest in the response's header,
-// if there is one (OCI distribution spec, "Pulling manifests"). It tries again after a
-// mismatch.
+// Manifest returns the manifest at a tag or digest, of at most 4 MiB. It verifies the digest
+// that was requested. For a tag, it verifies the digest in the response's header, if there
+// is one (OCI distribution spec, "Pulling manifests"). It tries again after a mismatch.
 func (b *Repository) Manifest(ctx context.Context, reference string) (m Manifest, err error) {
 	again := func(err error) bool { return isTemporary(err) || errors.As(err, new(*oci.MismatchError)) }
 	err = b.policy.do(ctx, again, func() error {
@@ -220,9 +218,9 @@ func NotFound(err error) bool {
 	return ok && status.StatusCode == http.StatusNotFound
 }
 
-// open returns the bytes of a blob as the registry sends them, without verifying them.
-// start is the offset of the first byte: from, or 0 if the registry does not support
-// ranges (RFC 9110, "Range Requests"), which the OCI distribution spec allows.
+// open returns the bytes of a blob as the registry sends them, without verifying them. start
+// is the offset of the first byte: from, or 0 if the registry does not support ranges (RFC
+// 9110, "Range Requests"), which the OCI distribution spec allows.
 func (b *Repository) open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
 	r := request{method: http.MethodGet, url: urlOf(b.repo, "blobs/"+desc.Digest.String()), header: http.Header{"Accept-Encoding": {"identity"}}}
 	if from > 0 {
@@ -250,8 +248,7 @@ func (b *Repository) open(ctx context.Context, desc v1.Descriptor, from int64) (
 	return resp.Body, start, nil
 }
 
-// checkPart returns an error if a response does not contain the range that was
-// requested.
+// checkPart returns an error if a response does not contain the range that was requested.
 func checkPart(resp *http.Response, from int64) error {
 	var first, last int64
 	got := resp.Header.Get("Content-Range")
@@ -262,11 +259,11 @@ func checkPart(resp *http.Response, from int64) error {
 	return nil
 }
 
-// Stream returns the bytes of a blob from offset from to desc.Size. The first Read sends
-// the first request. If the connection breaks or the registry is overloaded, Read sends
-// a new request for the rest. The count of tries restarts after further progress. Read
-// fails if the registry sends fewer or more bytes than desc.Size, or when ctx is done.
-// The caller must verify the digest, and pass errors to Explain.
+// Stream returns the bytes of a blob from offset from to desc.Size. The first Read sends the
+// first request. If the connection breaks or the registry is overloaded, Read sends a new
+// request for the rest. The count of tries restarts after further progress. Read fails if
+// the registry sends fewer or more bytes than desc.Size, or when ctx is done. The caller
+// must verify the digest, and pass errors to Explain.
 func (b *Repository) Stream(ctx context.Context, desc v1.Descriptor, from int64) io.ReadCloser {
 	return &stream{ctx: ctx, repo: b, desc: desc, at: from, attempts: attempts{best: from}}
 }
@@ -275,8 +272,7 @@ type stream struct {
 	ctx  context.Context
 	repo *Repository
 	desc v1.Descriptor
-	// at is the offset of the next byte. body is the open response at that offset, or
-	// nil.
+	// at is the offset of the next byte. body is the open response at that offset, or nil.
 	at   int64
 	body io.ReadCloser
 	attempts
@@ -357,8 +353,7 @@ func (s *stream) Close() error {
 	return body.Close()
 }
 
-// A shortError says that the registry sent fewer bytes of a blob than its descriptor
-// says.
+// A shortError says that the registry sent fewer bytes of a blob than its descriptor says.
 type shortError struct {
 	desc v1.Descriptor
 	at   int64

@@ -19,12 +19,12 @@ import (
 
 const (
 	defaultTries = 3
-	// maxWait limits the pauses between tries. maxRetryAfter limits the pauses that a
-	// registry asks for.
+	// maxWait limits the pauses between tries. maxRetryAfter limits the pauses that a registry
+	// asks for.
 	maxWait       = 30 * time.Second
 	maxRetryAfter = time.Minute
-	// step is the number of bytes by which a transfer must advance to restart the count
-	// of its tries.
+	// step is the number of bytes by which a transfer must advance to restart the count of its
+	// tries.
 	step = 1 << 20
 )
 
@@ -35,8 +35,8 @@ type policy struct {
 	sleep func(context.Context, time.Duration) error
 }
 
-// do calls try until it succeeds, until temporary returns false for its error, or until
-// all tries are used up.
+// do calls try until it succeeds, until temporary returns false for its error, or until all
+// tries are used up.
 func (p policy) do(ctx context.Context, temporary func(error) bool, try func() error) error {
 	for a := (attempts{}); ; {
 		err := try()
@@ -55,8 +55,8 @@ type attempts struct {
 	best  int64
 }
 
-// next waits until the next try, or returns err if all tries are used up. err is the
-// error of the last try, and at the offset that the transfer has reached.
+// next waits until the next try, or returns err if all tries are used up. err is the error
+// of the last try, and at the offset that the transfer has reached.
 func (a *attempts) next(ctx context.Context, p policy, at int64, err error) error {
 	if at >= a.best+step {
 		a.tried, a.best = 0, at
@@ -76,8 +76,8 @@ func (a *attempts) next(ctx context.Context, p policy, at int64, err error) erro
 	return p.sleep(ctx, wait)
 }
 
-// A retryAfterError is the error of a response with a status that was not expected. wait
-// is how long the registry asks to wait before the next try, or 0.
+// A retryAfterError is the error of a response with a status that was not expected. wait is
+// how long the registry asks to wait before the next try, or 0.
 type retryAfterError struct {
 	error
 	wait time.Duration
@@ -112,16 +112,15 @@ func isBusy(status int) bool {
 	}, status)
 }
 
-// isUnsteady reports whether a request should be retried after err if the registry may
-// never have responded. A refused connection is then not retried.
+// isUnsteady reports whether a request should be retried after err if the registry may never
+// have responded. A refused connection is then not retried.
 func isUnsteady(err error) bool {
 	status, ok := errors.AsType[*transport.Error](err)
 	return ok && isBusy(status.StatusCode) || isLost(err)
 }
 
 // isTemporary reports whether a request should be retried after err if the registry has
-// responded before. A refused connection is then retried: the registry may be
-// restarting.
+// responded before. A refused connection is then retried: the registry may be restarting.
 func isTemporary(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.As(err, new(*targetError)) || errors.As(err, new(*tls.CertificateVerificationError)) {
 		return false
@@ -132,8 +131,8 @@ func isTemporary(err error) bool {
 	return errors.As(err, new(*url.Error)) || isLost(err)
 }
 
-// isLost reports whether err says that a connection broke or stalled. A refused
-// connection does not count: the address is probably wrong.
+// isLost reports whether err says that a connection broke or stalled. A refused connection
+// does not count: the address is probably wrong.
 func isLost(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false

@@ -20,9 +20,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// A guarded is a transport that refuses some requests: to addresses that a registry must
-// not redirect to, and with credentials for another server. It remembers the credentials
-// that it sends. It also handles the requests of go-containerregistry's login.
+// A guarded is a transport that refuses some requests: to addresses that a registry must not
+// redirect to, and with credentials for another server. It remembers the credentials that it
+// sends. It also handles the requests of go-containerregistry's login.
 type guarded struct {
 	inner http.RoundTripper
 	sent  *secrets
@@ -33,8 +33,8 @@ type guarded struct {
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if g.plain && req.Method == http.MethodGet && req.URL.Path == "/v2/" && req.Response == nil {
-		// This is the request by which go-containerregistry determines whether the
-		// registry uses HTTPS or HTTP (OCI distribution spec, "Determining Support").
+		// This is the request by which go-containerregistry determines whether the registry uses
+		// HTTPS or HTTP (OCI distribution spec, "Determining Support").
 		plain := req.Clone(req.Context())
 		plain.URL.Scheme = "http"
 		req = plain
@@ -69,8 +69,8 @@ func (g guarded) check(req *http.Request) error {
 	return nil
 }
 
-// isTokenRequest reports whether a request sends credentials in a form to get a token,
-// as in Docker's "Authenticate with the registry using OAuth2".
+// isTokenRequest reports whether a request sends credentials in a form to get a token, as in
+// Docker's "Authenticate with the registry using OAuth2".
 func isTokenRequest(req *http.Request) bool {
 	return req.Header.Get("Content-Type") == "application/x-www-form-urlencoded"
 }
@@ -89,10 +89,10 @@ func checkRedirects(_ *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// checkTarget returns an error if a registry may not redirect from one URL to another.
-// It may not redirect from HTTPS to HTTP, or to the private IP address of another host.
-// It may redirect to any host name: the host gets no credentials, and content is
-// verified by digest.
+// checkTarget returns an error if a registry may not redirect from one URL to another. It
+// may not redirect from HTTPS to HTTP, or to the private IP address of another host. It may
+// redirect to any host name: the host gets no credentials, and content is verified by
+// digest.
 func checkTarget(from, to *url.URL) error {
 	switch {
 	case from.Scheme == "https" && to.Scheme != "https":
@@ -113,15 +113,15 @@ func isPrivate(host string) bool {
 }
 
 const (
-	// maxToken limits the bytes that are read of a request for a token and of its
-	// response, as in go-containerregistry.
+	// maxToken limits the bytes that are read of a request for a token and of its response, as
+	// in go-containerregistry.
 	maxToken = 64 << 10
 	// maxSecrets limits the credentials that are remembered. The latest ones are kept.
 	maxSecrets = 256
 )
 
-// secrets are the credentials that were sent to servers. A server's message may contain
-// one and must then not be shown.
+// secrets are the credentials that were sent to servers. A server's message may contain one
+// and must then not be shown.
 type secrets struct {
 	mu    sync.Mutex
 	known []string
@@ -150,8 +150,8 @@ func (s *secrets) add(all []string) {
 	s.known = s.known[max(0, len(s.known)-maxSecrets):]
 }
 
-// credentialsIn returns the credentials in a request: in its Authorization header, and
-// in the form of a token request.
+// credentialsIn returns the credentials in a request: in its Authorization header, and in
+// the form of a token request.
 func credentialsIn(req *http.Request) []string {
 	_, header, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	decoded, _ := base64.StdEncoding.DecodeString(header)
@@ -170,10 +170,10 @@ func credentialsIn(req *http.Request) []string {
 	return slices.Concat(all, form["refresh_token"], form["password"])
 }
 
-// withoutRefreshToken removes the new identity token from the response of a token
-// server, so that go-containerregistry keeps the user's token, which stays valid
-// (Docker's "Authenticate with the registry using OAuth2"). go-containerregistry v0.22.1
-// would replace it without a lock while other requests read it.
+// withoutRefreshToken removes the new identity token from the response of a token server, so
+// that go-containerregistry keeps the user's token, which stays valid (Docker's
+// "Authenticate with the registry using OAuth2"). go-containerregistry v0.22.1 would replace
+// it without a lock while other requests read it.
 func withoutRefreshToken(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxToken+1))
 	if err != nil {

@@ -20,21 +20,21 @@ import (
 // A Blob is a blob to upload.
 type Blob struct {
 	v1.Descriptor
-	// Open returns the content from the start. It is called again when an upload
-	// resumes. If reading the content fails, the upload fails.
+	// Open returns the content from the start. It is called again when an upload resumes. If
+	// reading the content fails, the upload fails.
 	Open func() (io.ReadCloser, error)
-	// OpenAt returns the content from an offset. If it is not nil, it is called instead
-	// of Open.
+	// OpenAt returns the content from an offset. If it is not nil, it is called instead of
+	// Open.
 	OpenAt func(ctx context.Context, from int64) (io.ReadCloser, error)
-	// Progress is called with the number of bytes that were sent. Bytes that are sent
-	// again are not counted. It may be nil.
+	// Progress is called with the number of bytes that were sent. Bytes that are sent again are
+	// not counted. It may be nil.
 	Progress func(n int64)
 }
 
 // An Upload is the result of uploading a blob.
 type Upload struct {
-	// Mounted is true if the registry mounted the blob from a neighbor repository, so
-	// that its content was not sent.
+	// Mounted is true if the registry mounted the blob from a neighbor repository, so that its
+	// content was not sent.
 	Mounted bool
 	// Again is the number of bytes that were sent again after an error.
 	Again int64
@@ -44,9 +44,9 @@ type Upload struct {
 // upload. This saves a round trip, but such an upload cannot be resumed.
 const small = 1 << 20
 
-// Upload sends a blob that Find did not find in the repository, or mounts it from
-// found.At. After an error it resumes at the offset that the registry reports, or starts
-// again. The count of tries restarts when the registry has received more of the blob.
+// Upload sends a blob that Find did not find in the repository, or mounts it from found.At.
+// After an error it resumes at the offset that the registry reports, or starts again. The
+// count of tries restarts when the registry has received more of the blob.
 func (u *Uploader) Upload(ctx context.Context, b Blob, found Found) (Upload, error) {
 	s := &session{Uploader: u, blob: b, from: found.At}
 	for a := (attempts{}); ; {
@@ -70,24 +70,23 @@ type session struct {
 	blob Blob
 	from name.Repository
 
-	// at is the URL at which the registry continues the upload, or nil if none has
-	// begun.
+	// at is the URL at which the registry continues the upload, or nil if none has begun.
 	at *url.URL
-	// offset is the number of bytes that the registry has received. resumed is true if
-	// the upload continues at an offset that the registry reported.
+	// offset is the number of bytes that the registry has received. resumed is true if the
+	// upload continues at an offset that the registry reported.
 	offset             int64
 	resumed, broken    bool
 	committed, mounted bool
 
-	// mu guards the fields below, which readers of the blob write. The reader of an
-	// earlier request may still be running.
+	// mu guards the fields below, which readers of the blob write. The reader of an earlier
+	// request may still be running.
 	mu         sync.Mutex
 	wire, high int64
 	local      error
 }
 
-// recover reports whether to try again after err. If so, it abandons a session that
-// cannot be resumed. Otherwise it returns the cause of err.
+// recover reports whether to try again after err. If so, it abandons a session that cannot
+// be resumed. Otherwise it returns the cause of err.
 func (s *session) recover(ctx context.Context, err error) (again bool, cause error) {
 	s.mu.Lock()
 	local := s.local
@@ -113,8 +112,7 @@ func (s *session) recover(ctx context.Context, err error) (again bool, cause err
 	return again, err
 }
 
-// try makes one attempt to complete the upload. It continues the session if there is
-// one.
+// try makes one attempt to complete the upload. It continues the session if there is one.
 func (s *session) try(ctx context.Context) error {
 	if s.committed {
 		// The upload may have succeeded, and its response may be lost.
@@ -141,9 +139,8 @@ func (s *session) try(ctx context.Context) error {
 	return s.commit(ctx, single)
 }
 
-// resume asks the registry for the offset of a session whose connection broke. It
-// abandons the session if the registry has received nothing or reports an impossible
-// offset.
+// resume asks the registry for the offset of a session whose connection broke. It abandons
+// the session if the registry has received nothing or reports an impossible offset.
 func (s *session) resume(ctx context.Context) error {
 	if !s.broken || s.at == nil {
 		return nil
@@ -171,9 +168,8 @@ func (s *session) resume(ctx context.Context) error {
 	return nil
 }
 
-// parseRange returns the number of bytes received by a Range header "0-N". It returns 0
-// for "0-0", by which registries also say that nothing was received, and for an invalid
-// header.
+// parseRange returns the number of bytes received by a Range header "0-N". It returns 0 for
+// "0-0", by which registries also say that nothing was received, and for an invalid header.
 func parseRange(text string) int64 {
 	var first, last int64
 	n, _ := fmt.Sscanf(strings.TrimPrefix(text, "bytes="), "%d-%d", &first, &last)
@@ -236,8 +232,8 @@ func (s *session) commit(ctx context.Context, withBody bool) error {
 	return err
 }
 
-// request returns a request of the session. With withBody, its body is the content of
-// the blob from the session's offset.
+// request returns a request of the session. With withBody, its body is the content of the
+// blob from the session's offset.
 func (s *session) request(ctx context.Context, method string, at *url.URL, withBody bool) request {
 	r := request{method: method, url: at, header: http.Header{"Content-Type": {"application/octet-stream"}}}
 	if withBody {
@@ -303,8 +299,7 @@ func (r *reader) Close() error {
 	return r.blob.Close()
 }
 
-// fail records an error of reading the blob, to distinguish it from errors of the
-// registry.
+// fail records an error of reading the blob, to distinguish it from errors of the registry.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,17 +16,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// An Uploader writes blobs and manifests to a repository (OCI distribution spec,
-// "Push"). Callers must pass its errors to Client.Explain. It is safe for concurrent
-// use.
+// An Uploader writes blobs and manifests to a repository (OCI distribution spec, "Push").
+// Callers must pass its errors to Client.Explain. It is safe for concurrent use.
 type Uploader struct {
 	*Repository
 	neighbors []name.Repository
 }
 
-// Uploader logs in to the registry with permission to push to repo. The registry may
-// mount blobs from neighbors, which are repositories of the same registry. If the login
-// fails because of them, they are not used.
+// Uploader logs in to the registry with permission to push to repo. The registry may mount
+// blobs from neighbors, which are repositories of the same registry. If the login fails
+// because of them, they are not used.
 func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbors ...name.Repository) (*Uploader, error) {
 	scopes := []string{repo.Scope(transport.PushScope)}
 	for _, n := range neighbors {
@@ -43,13 +42,12 @@ func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbors .
 	return &Uploader{r, neighbors}, nil
 }
 
-// notThere are the status codes of responses for content that does not exist or may not
-// be read.
+// notThere are the status codes of responses for content that does not exist or may not be
+// read.
 var notThere = []int{http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden}
 
 // ManifestAt returns the digest of the manifest at a tag or digest. It returns the zero
-// value if the registry does not say: some do not show a repository that does not exist
-// yet.
+// value if the registry does not say: some do not show a repository that does not exist yet.
 func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash, err error) {
 	resp, err := u.head(ctx, u.repo, "manifests/"+reference, notThere...)
 	if err == nil && resp.StatusCode == http.StatusOK {
@@ -58,8 +56,8 @@ func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash,
 	return h, err
 }
 
-// PutManifest writes a manifest. reference is a tag or the manifest's digest. The blobs
-// and manifests that it refers to must exist.
+// PutManifest writes a manifest. reference is a tag or the manifest's digest. The blobs and
+// manifests that it refers to must exist.
 func (u *Uploader) PutManifest(ctx context.Context, reference string, mediaType types.MediaType, raw []byte) error {
 	put := request{method: http.MethodPut, url: urlOf(u.repo, "manifests/"+reference), header: http.Header{"Content-Type": {string(mediaType)}}}
 	put.size = int64(len(raw))
@@ -70,8 +68,8 @@ func (u *Uploader) PutManifest(ctx context.Context, reference string, mediaType 
 	})
 }
 
-// LacksBlob reports whether err says that the registry refused a manifest because one of
-// its blobs is missing (OCI distribution spec, "Error Codes").
+// LacksBlob reports whether err says that the registry refused a manifest because one of its
+// blobs is missing (OCI distribution spec, "Error Codes").
 func LacksBlob(err error) bool {
 	status, ok := errors.AsType[*transport.Error](err)
 	return ok && slices.ContainsFunc(status.Errors, func(d transport.Diagnostic) bool {
@@ -79,10 +77,9 @@ func LacksBlob(err error) bool {
 	})
 }
 
-// Refused reports whether err proves that the registry did not execute a request. After
-// any other error, the request may have been executed and its response lost. This
-// includes the status of an overloaded registry, which may be the response to a later
-// try.
+// Refused reports whether err proves that the registry did not execute a request. After any
+// other error, the request may have been executed and its response lost. This includes the
+// status of an overloaded registry, which may be the response to a later try.
 func Refused(err error) bool {
 	status, ok := errors.AsType[*transport.Error](err)
 	return ok && status.StatusCode < http.StatusInternalServerError && !isBusy(status.StatusCode)
@@ -119,8 +116,8 @@ func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descri
 	return resp.StatusCode == http.StatusOK && (resp.ContentLength < 0 || resp.ContentLength == desc.Size), nil
 }
 
-// location returns the URL at which the upload continues. The registry sends a path, or
-// a URL that may be on another host. Behind a proxy it may send the wrong scheme.
+// location returns the URL at which the upload continues. The registry sends a path, or a
+// URL that may be on another host. Behind a proxy it may send the wrong scheme.
 func (u *Uploader) location(resp *http.Response) (*url.URL, error) {
 	at := resp.Header.Get("Location")
 	if at == "" {

@@ -73,9 +73,8 @@ func baseFiles() []file {
 	}
 }
 
-// roots returns the root certificates of Mozilla's trust store in PEM. They come from a
-// Go module. Certificates with constraints are omitted, because PEM cannot express
-// these.
+// roots returns the root certificates of Mozilla's trust store in PEM. They come from a Go
+// module. Certificates with constraints are omitted, because PEM cannot express these.
 func roots() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
@@ -100,8 +99,8 @@ func writeTar(w io.Writer, files []file) error {
 	return tw.Close()
 }
 
-// header returns the tar header of a file: in USTAR format, or in PAX format if size is
-// 8 GiB or more.
+// header returns the tar header of a file: in USTAR format, or in PAX format if size is 8
+// GiB or more.
 func header(name string, mode, size int64) *tar.Header {
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: size}
 	if name[len(name)-1] == '/' {

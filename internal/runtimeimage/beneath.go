@@ -35,9 +35,9 @@ func (f folders) header(name string) *tar.Header {
 	return h
 }
 
-// beneath returns the directories of the tree that the base image already has. If the
-// tree is at a top-level directory, such as DefaultWorkdir, it does not read the layers
-// of the image, because base images do not have such a directory.
+// beneath returns the directories of the tree that the base image already has. If the tree
+// is at a top-level directory, such as DefaultWorkdir, it does not read the layers of the
+// image, because base images do not have such a directory.
 func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
 	if t.at != "" && !strings.Contains(t.at, "/") {
 		return nil, nil
@@ -119,8 +119,7 @@ func (s *scan) forget(dir string) {
 }
 
 // folders returns the directories that both the tree and the image have. If a path is a
-// directory in only one of them, it returns an error: files of the image would be
-// hidden.
+// directory in only one of them, it returns an error: files of the image would be hidden.
 func (s *scan) folders() (folders, error) {
 	both := folders{}
 	for _, name := range sortedKeys(s.theirs) {

@@ -22,33 +22,32 @@ const DefaultWorkdir = "/function"
 // settings of its images.
 type Dir struct {
 	Path string
-	// Base are the base images. Images for systems other than Linux are ignored. FromDir
-	// takes ownership: either FromDir or the returned Images closes them.
+	// Base are the base images. Images for systems other than Linux are ignored. FromDir takes
+	// ownership: either FromDir or the returned Images closes them.
 	Base *Images
 	// Workdir is the absolute path of the directory's content in the image,
 	// and the working directory of the function. Empty means
 	// DefaultWorkdir.
 	Workdir string
-	// Entrypoint is the program and its arguments. The program is searched in PATH, or
-	// relative to Workdir if it contains a slash.
+	// Entrypoint is the program and its arguments. The program is searched in PATH, or relative
+	// to Workdir if it contains a slash.
 	Entrypoint []string
-	// Env are environment variables, as "KEY=value". They are added to the variables of
-	// the base image, or replace them.
+	// Env are environment variables, as "KEY=value". They are added to the variables of the
+	// base image, or replace them.
 	Env []string
 	// Labels are added to the images' configs.
 	Labels map[string]string
 }
 
 // FromDir adds a directory as one layer to each base image. Its files belong to root and
-// have the zero modification time. They are readable by all, and executable by all if
-// their owner may execute them. Symbolic links are kept. A directory that the base image
-// already has keeps its attributes and content. FromDir returns an error if the base
-// image has a link or file in its place, or if all programs in the directory are for
-// other processors.
+// have the zero modification time. They are readable by all, and executable by all if their
+// owner may execute them. Symbolic links are kept. A directory that the base image already
+// has keeps its attributes and content. FromDir returns an error if the base image has a
+// link or file in its place, or if all programs in the directory are for other processors.
 //
-// The function listens on port 9443 and does not run as root. The images depend only on
-// the base images, the content of the directory and opts.Created. The caller must close
-// them. Errors name the directory.
+// The function listens on port 9443 and does not run as root. The images depend only on the
+// base images, the content of the directory and opts.Created. The caller must close them.
+// Errors name the directory.
 func FromDir(ctx context.Context, d Dir, opts Options) (*Images, error) {
 	return create(d.Base, opts, func(s *spool) (*Images, error) {
 		all, err := s.fromDir(ctx, d, opts)
@@ -98,8 +97,8 @@ type mounter struct {
 	tree  *tree
 	spool *spool
 	opts  Options
-	// layers are the layers that were created, by the directories that the tree and the
-	// base image share.
+	// layers are the layers that were created, by the directories that the tree and the base
+	// image share.
 	layers map[string]archive.Layer
 }
 
@@ -136,8 +135,8 @@ func (m *mounter) layer(ctx context.Context, beneath folders) (archive.Layer, er
 	return l, err
 }
 
-// fits returns an error if the tree contains programs, but none for the processor of p.
-// It must be called after write.
+// fits returns an error if the tree contains programs, but none for the processor of p. It
+// must be called after write.
 func (t *tree) fits(p v1.Platform) error {
 	if len(t.programs) == 0 || t.programs[p.Architecture] != "" || t.programs[older[p.Architecture]] != "" {
 		return nil

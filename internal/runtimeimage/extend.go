@@ -24,9 +24,8 @@ type settings struct {
 	labels     map[string]string
 }
 
-// extend adds a layer to a base image and applies s to its config. All other fields of
-// the config are kept, including unknown ones. The user root is replaced by another
-// user.
+// extend adds a layer to a base image and applies s to its config. All other fields of the
+// config are kept, including unknown ones. The user root is replaced by another user.
 func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (v1.Image, error) {
 	p, err := oci.PartsOf(base)
 	if err != nil {
@@ -108,8 +107,7 @@ func override(old []any, more []string) []any {
 	return env
 }
 
-// timestamp returns t as a time of an image's config. The zero time becomes the Unix
-// epoch.
+// timestamp returns t as a time of an image's config. The zero time becomes the Unix epoch.
 func timestamp(t time.Time) v1.Time {
 	if t.IsZero() {
 		t = time.Unix(0, 0)

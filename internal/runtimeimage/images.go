@@ -21,8 +21,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Options are options for creating or reading runtime images. FromSource requires Env.
-// All other fields are optional.
+// Options are options for creating or reading runtime images. FromSource requires Env. All
+// other fields are optional.
 type Options struct {
 	// Created is the creation time of new images. The zero value is the
 	// Unix epoch.
@@ -36,9 +36,8 @@ type Options struct {
 	// TempDir is the directory for compiled programs. Empty is the system's
 	// directory.
 	TempDir string
-	// Beside is the directory of the file that Images.WriteFile will write. WriteFile
-	// then need not copy layers that were read in the order of the manifests. Empty
-	// means TempDir.
+	// Beside is the directory of the file that Images.WriteFile will write. WriteFile then need
+	// not copy layers that were read in the order of the manifests. Empty means TempDir.
 	Beside string
 	// Pin is image.Options.Pin, for images of registries.
 	Pin func(name.Reference) (name.Reference, error)
@@ -62,8 +61,8 @@ func (i *Images) Close() error {
 	return i.spool.Close()
 }
 
-// WriteFile writes a package as xpkg.WriteFile does. The first call copies no layers, if
-// the package embeds the images. WriteFile may be called several times.
+// WriteFile writes a package as xpkg.WriteFile does. The first call copies no layers, if the
+// package embeds the images. WriteFile may be called several times.
 func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, report progress.Func) error {
 	if i.spool == nil {
 		return archive.WriteFiles(ctx, report, archive.Target{Path: path, Artifact: a})
@@ -103,8 +102,8 @@ func newSpool(opts Options) (*spool, error) {
 	return s, nil
 }
 
-// read returns the images that fill reads from a source. name names the source in
-// progress messages.
+// read returns the images that fill reads from a source. name names the source in progress
+// messages.
 func read(name string, opts Options, fill func(*spool) (*Images, error)) (*Images, error) {
 	return create(nil, opts, func(s *spool) (*Images, error) {
 		opts.Progress.Step("reading " + name)

@@ -14,9 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// FromLayout returns the images of an OCI image layout in a directory, including the
-// images of its indexes. It stores layers as FromTarball does. Errors name the
-// directory.
+// FromLayout returns the images of an OCI image layout in a directory, including the images
+// of its indexes. It stores layers as FromTarball does. Errors name the directory.
 func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err error) {
 	f, err := archive.OpenFolder(dir)
 	if err != nil {
@@ -34,8 +33,8 @@ func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err e
 	return all, nil
 }
 
-// FromRemote returns the image at a reference, or all images if it refers to an index.
-// It stores layers as FromTarball does. Errors name the reference.
+// FromRemote returns the image at a reference, or all images if it refers to an index. It
+// stores layers as FromTarball does. Errors name the reference.
 func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, opts Options) (*Images, error) {
 	all, err := read(ref.Name(), opts, func(s *spool) (*Images, error) {
 		a, err := image.Artifact(ctx, ref, image.Options{Remote: client, Pin: opts.Pin})
@@ -54,9 +53,9 @@ func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, 
 	return all, nil
 }
 
-// FromEngine returns the image with this name or ID in a Docker engine. It reads the
-// same archive as docker save writes, and compresses layers while it receives them.
-// Errors name the image.
+// FromEngine returns the image with this name or ID in a Docker engine. It reads the same
+// archive as docker save writes, and compresses layers while it receives them. Errors name
+// the image.
 func FromEngine(ctx context.Context, engine *dockerengine.Engine, image string, opts Options) (*Images, error) {
 	all, err := read(image, opts, func(s *spool) (*Images, error) { return s.fromEngine(ctx, engine, image) })
 	if err != nil {

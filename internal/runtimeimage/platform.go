@@ -12,10 +12,9 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// only returns the images that run the wanted platforms, in order and without
-// duplicates. If no platform is wanted, it returns all. It prefers the exact variant of
-// a processor to a compatible one. It returns an error if a platform has no image, or
-// several.
+// only returns the images that run the wanted platforms, in order and without duplicates. If
+// no platform is wanted, it returns all. It prefers the exact variant of a processor to a
+// compatible one. It returns an error if a platform has no image, or several.
 func only(all []v1.Image, wanted []v1.Platform) ([]v1.Image, error) {
 	if len(wanted) == 0 {
 		return all, nil
@@ -65,8 +64,8 @@ func index(available []v1.Platform, want v1.Platform) (int, error) {
 	return n, nil
 }
 
-// platforms returns the platforms of images, in order. An image without a platform has
-// an empty one.
+// platforms returns the platforms of images, in order. An image without a platform has an
+// empty one.
 func platforms(images []v1.Image) ([]v1.Platform, error) {
 	all := make([]v1.Platform, len(images))
 	for i, img := range images {
@@ -81,8 +80,7 @@ func platforms(images []v1.Image) ([]v1.Platform, error) {
 	return all, nil
 }
 
-// onLinux removes the images for systems other than Linux: functions are built for
-// Linux.
+// onLinux removes the images for systems other than Linux: functions are built for Linux.
 func (i *Images) onLinux() error {
 	available, err := platforms(i.All)
 	if err != nil {

@@ -30,18 +30,17 @@ type Source struct {
 	LDFlags string
 	GoFlags []string
 	// Base are the base images, one for each platform. Nil means a minimal image: root
-	// certificates, a user other than root, and an empty /tmp. FromSource takes
-	// ownership: either FromSource or the returned Images closes them.
+	// certificates, a user other than root, and an empty /tmp. FromSource takes ownership:
+	// either FromSource or the returned Images closes them.
 	Base *Images
 	// Labels are added to the images' configs.
 	Labels map[string]string
 }
 
 // FromSource compiles a Go main package for each platform, concurrently, and adds the
-// program to a base image as /function. The program is the entry point, listens on port
-// 9443 and does not run as root. Without base images, the result depends only on the
-// source, the Go toolchain, the flags and opts.Created. The caller must close the
-// images.
+// program to a base image as /function. The program is the entry point, listens on port 9443
+// and does not run as root. Without base images, the result depends only on the source, the
+// Go toolchain, the flags and opts.Created. The caller must close the images.
 func FromSource(ctx context.Context, src Source, opts Options) (*Images, error) {
 	return create(src.Base, opts, func(s *spool) (*Images, error) {
 		return (&compiler{src, opts, s}).images(ctx)
@@ -93,8 +92,8 @@ type compiler struct {
 	spool *spool
 }
 
-// run compiles the program for each platform and gets the base images, concurrently.
-// Both results are in the order of Platforms.
+// run compiles the program for each platform and gets the base images, concurrently. Both
+// results are in the order of Platforms.
 func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []archive.Layer, err error) {
 	programs = make([]archive.Layer, len(c.Platforms))
 	g, ctx := errgroup.WithContext(ctx)

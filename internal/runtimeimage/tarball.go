@@ -20,9 +20,9 @@ import (
 )
 
 // FromTarball returns the image in a file of docker save, or the images of an OCI image
-// layout in a tar. The file may be compressed with gzip or zstd, and may be a pipe.
-// Layers are stored in a temporary file: uncompressed layers are compressed in one pass,
-// and other layers are copied. The file is not needed afterwards. Errors name the file.
+// layout in a tar. The file may be compressed with gzip or zstd, and may be a pipe. Layers
+// are stored in a temporary file: uncompressed layers are compressed in one pass, and other
+// layers are copied. The file is not needed afterwards. Errors name the file.
 func FromTarball(ctx context.Context, file string, opts Options) (*Images, error) {
 	return read(file, opts, func(s *spool) (*Images, error) { return s.fromTarball(ctx, file) })
 }
@@ -85,8 +85,8 @@ func (s *spool) fromStream(ctx context.Context, file string) (_ *Images, err err
 	return s.imagesOf(ctx, read.Artifact)
 }
 
-// imagesIn returns the images of an archive. A Docker archive has no manifest; the
-// returned image gets one of the layers as they were stored.
+// imagesIn returns the images of an archive. A Docker archive has no manifest; the returned
+// image gets one of the layers as they were stored.
 func (s *spool) imagesIn(ctx context.Context, f *archive.File) (*Images, error) {
 	img, ok := f.Artifact.(v1.Image)
 	if !ok || !f.Docker {
@@ -102,8 +102,8 @@ func (s *spool) imagesIn(ctx context.Context, f *archive.File) (*Images, error) 
 	return s.copyLayers(ctx, p)
 }
 
-// unhashedParts returns the parts of an image of a Docker archive. The descriptors have
-// no digests, because the digests of its stored layers are not known.
+// unhashedParts returns the parts of an image of a Docker archive. The descriptors have no
+// digests, because the digests of its stored layers are not known.
 func unhashedParts(img v1.Image) (p oci.Parts, err error) {
 	if p.Config, err = img.RawConfigFile(); err != nil {
 		return p, fmt.Errorf("reading its config: %w", err)
@@ -199,8 +199,8 @@ func (c *copier) image(ctx context.Context, p oci.Parts) (v1.Image, error) {
 	return oci.Assemble(p.Config, descs, layers...)
 }
 
-// compress adds a layer that is an uncompressed tar. The digest of such a layer is also
-// its diff ID.
+// compress adds a layer that is an uncompressed tar. The digest of such a layer is also its
+// diff ID.
 func (c *copier) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (archive.Layer, error) {
 	want, err := l.DiffID()
 	if err != nil {
@@ -235,8 +235,8 @@ func (c *copier) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (done
 	defer func() { err = errors.Join(err, rc.Close()) }()
 	g, ctx := errgroup.WithContext(ctx)
 	if desc.Digest == (v1.Hash{}) {
-		// A Docker archive names only the diff ID of a layer. To verify it, the layer
-		// must be decompressed.
+		// A Docker archive names only the diff ID of a layer. To verify it, the layer must be
+		// decompressed.
 		left := int64(oci.MaxUnpacked)
 		g.Go(func() error { return oci.CheckDiffID(ctx, l, &left) })
 	} else if rc, err = oci.Verify(rc, desc.Digest, desc.Size); err != nil {
@@ -260,7 +260,6 @@ func (c *copier) write(ctx context.Context, w io.Writer, l v1.Layer) (err error)
 	return err
 }
 
-// Write counts the bytes of layers that were read.
 func (c *copier) Write(p []byte) (int, error) {
 	c.read = true
 	return c.count.Write(p)

@@ -21,8 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// The limits of a directory are the same as those for unpacking an image
-// (rootfs.Limits).
+// The limits of a directory are the same as those for unpacking an image (rootfs.Limits).
 const (
 	maxFiles = 1 << 18
 	maxBytes = 8 << 30
@@ -38,8 +37,8 @@ type tree struct {
 	root  *os.Root
 	at    string // its path in the image, without a leading slash
 	nodes []node // sorted by name, each directory before its content
-	// programs has the path of the first executable or library found for each processor.
-	// write sets it.
+	// programs has the path of the first executable or library found for each processor. write
+	// sets it.
 	programs map[string]string
 }
 
@@ -51,8 +50,8 @@ type node struct {
 	link string
 }
 
-// readTree lists the content of a directory, whose path in the image will be at. It does
-// not follow symbolic links, except if dir itself is one.
+// readTree lists the content of a directory, whose path in the image will be at. It does not
+// follow symbolic links, except if dir itself is one.
 func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -148,8 +147,8 @@ func kindOf(kind fs.FileMode) string {
 	}
 }
 
-// parents returns the path of the tree in the image and its parent directories, the
-// topmost first.
+// parents returns the path of the tree in the image and its parent directories, the topmost
+// first.
 func (t *tree) parents() []string {
 	var all []string
 	for dir := t.at; dir != "" && dir != "."; dir = path.Dir(dir) {
@@ -159,8 +158,8 @@ func (t *tree) parents() []string {
 	return all
 }
 
-// write writes the tree as the tar of a layer. have are the directories that the base
-// image already has.
+// write writes the tree as the tar of a layer. have are the directories that the base image
+// already has.
 func (t *tree) write(ctx context.Context, w io.Writer, have folders) error {
 	tw := tar.NewWriter(w)
 	for _, dir := range t.parents() {
@@ -188,8 +187,8 @@ func (t *tree) add(ctx context.Context, tw *tar.Writer, n node, have folders) er
 	}
 }
 
-// addFile adds a file to the tar. Other processes may write to the file meanwhile: only
-// its size at the time of opening is read.
+// addFile adds a file to the tar. Other processes may write to the file meanwhile: only its
+// size at the time of opening is read.
 func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (err error) {
 	f, err := t.root.Open(filepath.FromSlash(file))
 	if err != nil {
@@ -227,8 +226,8 @@ var processors = map[elf.Machine]string{
 	elf.EM_RISCV: "riscv64", elf.EM_S390: "s390x", elf.EM_LOONGARCH: "loong64",
 }
 
-// processor returns the processor of an ELF program or library, from its header. It
-// returns "" for any other file.
+// processor returns the processor of an ELF program or library, from its header. It returns
+// "" for any other file.
 func processor(r io.ReaderAt) string {
 	var head [20]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil || string(head[:4]) != elf.ELFMAG {

@@ -74,9 +74,9 @@ func (p *Process) confine(ctx context.Context, spec Spec) error {
 	return p.startUp(ctx, launch, func() request { return confinedRequest(spec, p.report, private) })
 }
 
-// Becomes reports whether [Confine] gives a function its own root, and another user than
-// the caller's. The user ids begin at [Spec.HostID]. The code that unpacks the root must
-// give its files to these ids, which begin at [DefaultHostID].
+// Becomes reports whether [Confine] gives a function its own root, and another user than the
+// caller's. The user ids begin at [Spec.HostID]. The code that unpacks the root must give
+// its files to these ids, which begin at [DefaultHostID].
 func Becomes() bool {
 	// The capabilities to change to the user, to give it its files, to
 	// remove the files that it created, and to kill its process.
@@ -84,8 +84,8 @@ func Becomes() bool {
 	return mayChroot() && capable(need) && MapsIDs()
 }
 
-// mayChroot reports whether this process may change its root. To find out, it changes
-// the root to the current root.
+// mayChroot reports whether this process may change its root. To find out, it changes the
+// root to the current root.
 func mayChroot() bool { return unix.Chroot("/") == nil }
 
 func confinedReport(spec Spec) Report {
@@ -93,8 +93,8 @@ func confinedReport(spec Spec) Report {
 	r.Memory = limit(spec.Limits.Memory, 0, Nothing, minData)
 	if Becomes() {
 		r.HostID = spec.HostID + spec.UID
-		// RLIMIT_NPROC counts all processes of a user. It is therefore set only for a
-		// user other than the caller's, who may have many processes.
+		// RLIMIT_NPROC counts all processes of a user. It is therefore set only for a user other
+		// than the caller's, who may have many processes.
 		r.PIDs = limit(spec.Limits.PIDs, 0, Nothing, 1)
 	}
 	return r
@@ -109,8 +109,8 @@ func confinedRequest(spec Spec, r Report, private private) request {
 	return o
 }
 
-// launchConfined starts the process that will become the function. The process then
-// waits for its request.
+// launchConfined starts the process that will become the function. The process then waits
+// for its request.
 func (p *Process) launchConfined(spec Spec, control *os.File) error {
 	defer control.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -125,8 +125,8 @@ func (p *Process) launchConfined(spec Spec, control *os.File) error {
 	})
 }
 
-// endGroup waits until the leader of a process group ends, and kills the other processes
-// of the group. It does not reap the leader, so that the group's id cannot be reused.
+// endGroup waits until the leader of a process group ends, and kills the other processes of
+// the group. It does not reap the leader, so that the group's id cannot be reused.
 func endGroup(leader int) {
 	for errors.Is(unix.Waitid(unix.P_PID, leader, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
@@ -140,7 +140,7 @@ func confine() int {
 	out := json.NewEncoder(control)
 	err := becomeFunction(json.NewDecoder(control), out)
 	var unfit *ProgramError
-	_ = out.Encode(reply{Error: err.Error(), Unfit: errors.As(err, &unfit)}) // this fails if the caller has ended
+	_ = out.Encode(reply{Error: err.Error(), Unfit: errors.As(err, &unfit)}) // the caller may have ended
 	return 1
 }
 
@@ -187,8 +187,8 @@ func becomeFunction(in *json.Decoder, out *json.Encoder) error {
 }
 
 // enter changes the root if the request says so. It returns a function for the paths by
-// which this process then reaches paths inside of the root. It runs before the change of
-// the user, because the path to the root may be accessible to the caller only.
+// which this process then reaches paths inside of the root. It runs before the change of the
+// user, because the path to the root may be accessible to the caller only.
 func enter(o request) (hostPath, error) {
 	if o.Chroot {
 		err := unix.Chroot(string(o.Root))
@@ -210,8 +210,8 @@ func enter(o request) (hostPath, error) {
 // maxTries is the number of attempts to resolve a path.
 const maxTries = 1000
 
-// lead returns the path of a file inside of the open directory root, with all symbolic
-// links resolved.
+// lead returns the path of a file inside of the open directory root, with all symbolic links
+// resolved.
 func lead(root int, file, name string) (string, error) {
 	if path.IsAbs(name) {
 		file = name
@@ -230,8 +230,8 @@ func lead(root int, file, name string) (string, error) {
 	return os.Readlink(self(fd))
 }
 
-// giveUp drops all rights that a confined function must not have. It returns the version
-// of Landlock that is in use.
+// giveUp drops all rights that a confined function must not have. It returns the version of
+// Landlock that is in use.
 func giveUp(o request) (abi int, err error) {
 	rights, err := confinedRights(o)
 	if err != nil {
@@ -294,8 +294,7 @@ func confinedRights(o request) (map[string]uint64, error) {
 	return rights, nil
 }
 
-// goTo changes to the working directory of the request, and returns the path of the
-// program.
+// goTo changes to the working directory of the request, and returns the path of the program.
 func goTo(o request, toHost hostPath) (program string, err error) {
 	dir, err := toHost(o.Dir)
 	if err == nil {
@@ -310,8 +309,8 @@ func goTo(o request, toHost hostPath) (program string, err error) {
 	return program, standsAlone(o.Args[0], program)
 }
 
-// standsAlone returns a ProgramError if a program needs files of its image's root, such
-// as a dynamic linker.
+// standsAlone returns a ProgramError if a program needs files of its image's root, such as a
+// dynamic linker.
 func standsAlone(name, file string) error {
 	f, err := os.Open(file)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sealSelf returns a sealed copy of this program in memory, from which supervisors run.
-// A function that manages to open its supervisor's program then opens that copy, and not
-// the file that the user will run next (CVE-2019-5736).
+// sealSelf returns a sealed copy of this program in memory, from which supervisors run. A
+// function that manages to open its supervisor's program then opens that copy, and not the
+// file that the user will run next (CVE-2019-5736).
 func sealSelf() (*os.File, error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -46,8 +46,8 @@ func seal(src io.Reader) (*os.File, error) {
 }
 
 // addSeals seals a file in memory: nobody can then write to it or change its mode. This
-// matters if the caller has no other ids, because the function's user then owns the
-// file, which later sandboxes use too. Linux before 6.3 cannot seal the mode.
+// matters if the caller has no other ids, because the function's user then owns the file,
+// which later sandboxes use too. Linux before 6.3 cannot seal the mode.
 func addSeals(f *os.File) error {
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals|unix.F_SEAL_EXEC)
@@ -67,8 +67,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), err
 }
 
-// descriptors returns the files that a supervisor inherits, and a function that closes
-// those of them that the caller does not need itself.
+// descriptors returns the files that a supervisor inherits, and a function that closes those
+// of them that the caller does not need itself.
 func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), err error) {
 	var own []*os.File
 	closeThem = func() {
@@ -96,8 +96,8 @@ func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), 
 	return files, closeThem, givePipes(s, files[:3])
 }
 
-// givePipes gives those of the function's files that are pipes to the function's user.
-// The function can then open them by name, as in /dev/stderr.
+// givePipes gives those of the function's files that are pipes to the function's user. The
+// function can then open them by name, as in /dev/stderr.
 func givePipes(s Spec, files []*os.File) error {
 	if !MapsIDs() {
 		return nil

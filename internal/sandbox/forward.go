@@ -47,9 +47,9 @@ func ForwardConnections(l net.Listener, network, address string) error {
 }
 
 // reach dials until a server accepts the connection. It returns nil when the channel is
-// closed. It also returns nil if the server accepts and immediately resets the
-// connection, which Dial reports as ECONNRESET: another dial would be a second
-// connection for one client, which the server does not expect.
+// closed. It also returns nil if the server accepts and immediately resets the connection,
+// which Dial reports as ECONNRESET: another dial would be a second connection for one
+// client, which the server does not expect.
 func reach(closed <-chan struct{}, network, address string) net.Conn {
 	for pause := firstPause; ; pause = min(pause+pause/8, lastPause) {
 		conn, err := net.Dial(network, address)
@@ -67,8 +67,7 @@ func reach(closed <-chan struct{}, network, address string) net.Conn {
 	}
 }
 
-// join copies between two connections, in both directions, until both directions have
-// ended.
+// join copies between two connections, in both directions, until both directions have ended.
 func join(a, b net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { relay(a, b) })

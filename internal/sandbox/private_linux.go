@@ -19,15 +19,15 @@ import (
 // directories.
 const tmpName = "tmp"
 
-// A private is the directory that a confined function may write to, and that is removed
-// at the end.
+// A private is the directory that a confined function may write to, and that is removed at
+// the end.
 type private struct {
 	*fsx.TempDir
 	path string // the path by which the function reaches it
 }
 
-// newPrivate creates a private directory. If the function gets its own root, it is in
-// the root's tmp, otherwise in the spec's TempDir.
+// newPrivate creates a private directory. If the function gets its own root, it is in the
+// root's tmp, otherwise in the spec's TempDir.
 func newPrivate(spec Spec, r Report) (private, error) {
 	parent, seen, err := privateParent(spec, r.Chroot)
 	if err != nil {
@@ -71,32 +71,31 @@ func privateParent(spec Spec, chroot bool) (dir *os.Root, seen string, err error
 	return dir, "/" + tmpName, err
 }
 
-// MapsIDs reports whether this process may give other user ids than its own to a
-// sandbox: it needs capabilities and 65536 ids from [DefaultHostID] on. In a rootless
-// container, root has the ids that the container's user received. The code that unpacks
-// a root must give its files to these ids.
+// MapsIDs reports whether this process may give other user ids than its own to a sandbox: it
+// needs capabilities and 65536 ids from [DefaultHostID] on. In a rootless container, root
+// has the ids that the container's user received. The code that unpacks a root must give its
+// files to these ids.
 func MapsIDs() bool {
 	return capable(1<<unix.CAP_SETUID|1<<unix.CAP_SETGID) && has("/proc/self/uid_map", DefaultHostID) && has("/proc/self/gid_map", DefaultHostID)
 }
 
-// capable reports whether this process has all capabilities whose bits are set in need:
-// bit n stands for capability n.
+// capable reports whether this process has all capabilities whose bits are set in need: bit
+// n stands for capability n.
 func capable(need uint32) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&need == need
 }
 
-// has reports whether this process's user namespace has the 65536 ids from first on.
-// file is the map of the namespace, such as /proc/self/uid_map.
+// has reports whether this process's user namespace has the 65536 ids from first on. file is
+// the map of the namespace, such as /proc/self/uid_map.
 func has(file string, first int) bool {
 	data, err := os.ReadFile(file)
 	return err == nil && mapped(string(data), first)
 }
 
-// mapped reports whether the text of an id map (user_namespaces(7)) has the 65536 ids
-// from first on. A line has the first id inside, the first id outside, and the number of
-// ids.
+// mapped reports whether the text of an id map (user_namespaces(7)) has the 65536 ids from
+// first on. A line has the first id inside, the first id outside, and the number of ids.
 func mapped(text string, first int) bool {
 	for line := range strings.Lines(text) {
 		var inside, outside, count int

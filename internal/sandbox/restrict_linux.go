@@ -13,8 +13,8 @@ import (
 )
 
 // restrict drops all rights that the function must not have, and returns the version of
-// Landlock that is in use. All threads lose capabilities and system calls. Landlock and
-// the bounding set apply only to the calling thread, which starts the function.
+// Landlock that is in use. All threads lose capabilities and system calls. Landlock and the
+// bounding set apply only to the calling thread, which starts the function.
 func restrict(o request) (abi int, err error) {
 	if abi, err = restrictThread(o, fileRights(o), allTCP); err != nil {
 		return 0, err
@@ -43,19 +43,19 @@ func restrictThread(o request, rights map[string]uint64, port int) (abi int, err
 	return landlocked(rights, port)
 }
 
-// pendingSignals limits the signals and timers that the kernel queues for the function.
-// The limit of the caller's user includes them, and may be only some thousands.
+// pendingSignals limits the signals and timers that the kernel queues for the function. The
+// limit of the caller's user includes them, and may be only some thousands.
 const pendingSignals = 1024
 
-// limitResources sets the resource limits of a single process. They apply to the
-// supervisor and are inherited by the function.
+// limitResources sets the resource limits of a single process. They apply to the supervisor
+// and are inherited by the function.
 //
-// The size of files is not limited: the limit would apply to each memfd alone, and not
-// to other shared memory. It would also kill a function with a signal where a full disk
-// returns an error, or if stdout is a log file that has grown.
+// The size of files is not limited: the limit would apply to each memfd alone, and not to
+// other shared memory. It would also kill a function with a signal where a full disk returns
+// an error, or if stdout is a log file that has grown.
 func limitResources(o request) error {
 	limits := map[int]int64{
-		unix.RLIMIT_CORE:       1, // 1 and not 0: with 0, a program that handles core files on the host still receives them
+		unix.RLIMIT_CORE:       1, // 0 would let a program that handles core files on the host receive them
 		unix.RLIMIT_NOFILE:     o.Limits.Files,
 		unix.RLIMIT_MEMLOCK:    64 << 10,
 		unix.RLIMIT_MSGQUEUE:   0,
@@ -130,10 +130,10 @@ const (
 const allTCP = 0
 
 // landlocked puts the calling thread into a Landlock domain, and returns the version of
-// Landlock, or 0 if the kernel has none. rights has the rights below each path; there
-// are none elsewhere. From version 6 on, the thread also cannot connect to abstract
-// sockets or signal processes outside of the domain. From version 4 on, it may listen
-// for TCP only on port, and cannot connect.
+// Landlock, or 0 if the kernel has none. rights has the rights below each path; there are
+// none elsewhere. From version 6 on, the thread also cannot connect to abstract sockets or
+// signal processes outside of the domain. From version 4 on, it may listen for TCP only on
+// port, and cannot connect.
 func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	abi, err = landlock.LandlockGetABIVersion()
 	if err != nil {
@@ -175,9 +175,9 @@ func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	return abi, nil
 }
 
-// fileRights returns the Landlock rights of a function in a sandbox: to read and execute
-// all files, and to write to the writable mounts. The flags of the mounts restrict the
-// same; this is a second line of defense.
+// fileRights returns the Landlock rights of a function in a sandbox: to read and execute all
+// files, and to write to the writable mounts. The flags of the mounts restrict the same;
+// this is a second line of defense.
 func fileRights(o request) map[string]uint64 {
 	rights := map[string]uint64{
 		"/":     readRights,

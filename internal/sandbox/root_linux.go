@@ -12,9 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stage is the directory in which the new root is assembled. Every system has it, and
-// every user may enter it. It is covered by a tmpfs, which later becomes the function's
-// /tmp.
+// stage is the directory in which the new root is assembled. Every system has it, and every
+// user may enter it. It is covered by a tmpfs, which later becomes the function's /tmp.
 const stage = "/dev"
 
 // isolate sets up the new namespaces of this process: host name, loopback interface and
@@ -56,8 +55,7 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
-// mountAll assembles the new root and changes to it. proc is true if /proc could be
-// mounted.
+// mountAll assembles the new root and changes to it. proc is true if /proc could be mounted.
 func mountAll(o request, root int) (proc bool, err error) {
 	devices, err := openDevices()
 	if err != nil {
@@ -102,8 +100,8 @@ func bindRoot(root int) error {
 	return remount(lower, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
 }
 
-// layRoot returns the directory that becomes the root: the given root, or an overlay of
-// it if the function may write or if a mount point is missing.
+// layRoot returns the directory that becomes the root: the given root, or an overlay of it
+// if the function may write or if a mount point is missing.
 func layRoot(o request) (string, error) {
 	lower := path.Join(stage, "lower")
 	missing, err := lacking(lower, o)
@@ -127,8 +125,8 @@ func layRoot(o request) (string, error) {
 	return merged, mount("overlay", merged, "overlay", flags, options)
 }
 
-// lacking reports whether a mount point is missing in dir. It returns an error for a
-// mount point that is a symbolic link, which could lead anywhere (CVE-2021-30465).
+// lacking reports whether a mount point is missing in dir. It returns an error for a mount
+// point that is a symbolic link, which could lead anywhere (CVE-2021-30465).
 func lacking(dir string, o request) (missing bool, err error) {
 	for _, name := range targets(o) {
 		switch info, err := os.Lstat(path.Join(dir, name)); {
@@ -193,7 +191,7 @@ func furnish(o request, dir string, devices map[string]int) (proc bool, err erro
 func mountProc(root int) (bool, error) {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	err := mountOn(root, "proc", "proc", "proc", flags, "hidepid=4")
-	if errors.Is(err, unix.EINVAL) { // without the option of Linux 5.8
+	if errors.Is(err, unix.EINVAL) { // before Linux 5.8
 		err = mountOn(root, "proc", "proc", "proc", flags, "hidepid=2")
 	}
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
@@ -202,8 +200,8 @@ func mountProc(root int) (bool, error) {
 	return err == nil, err
 }
 
-// mountResolver mounts the resolver configuration over the root's /etc/resolv.conf if
-// that is a regular file. A symbolic link there stays as it is.
+// mountResolver mounts the resolver configuration over the root's /etc/resolv.conf if that
+// is a regular file. A symbolic link there stays as it is.
 func mountResolver(root int, o request) error {
 	etc, err := unix.Openat(root, "etc", unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -293,9 +291,9 @@ func pivot(dir string) error {
 	return nil
 }
 
-// limitWatches limits the inotify instances and watches of the sandbox. The limits of
-// the caller's user, often 128 instances and 8192 watches, include them. If the kernel
-// refuses, only the user's limits apply.
+// limitWatches limits the inotify instances and watches of the sandbox. The limits of the
+// caller's user, often 128 instances and 8192 watches, include them. If the kernel refuses,
+// only the user's limits apply.
 func limitWatches() {
 	for name, value := range map[string]string{"instances": "16", "watches": "1024"} {
 		_ = os.WriteFile("/proc/sys/user/max_inotify_"+name, []byte(value), 0)
@@ -330,8 +328,8 @@ func maskProc() error {
 // self returns a path of an open file that stays valid when directories change.
 func self(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
-// mountOn mounts on the entry name of an open directory. The entry must not be a
-// symbolic link.
+// mountOn mounts on the entry name of an open directory. The entry must not be a symbolic
+// link.
 func mountOn(dir int, name, source, fstype string, flags uintptr, data string) error {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -348,8 +346,8 @@ func mount(source, target, fstype string, flags uintptr, data string) error {
 	return nil
 }
 
-// remount adds flags to a mount. It keeps the flags of the host's mount, which the
-// kernel requires.
+// remount adds flags to a mount. It keeps the flags of the host's mount, which the kernel
+// requires.
 func remount(target string, flags uintptr) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(target, &st); err != nil {

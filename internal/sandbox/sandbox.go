@@ -23,14 +23,14 @@ const (
 	DefaultFiles    = 1024
 )
 
-// idRange is the number of user ids, and of group ids, that a sandbox gets if the caller
-// has the necessary capabilities.
+// idRange is the number of user ids, and of group ids, that a sandbox gets if the caller has
+// the necessary capabilities.
 const idRange = 65536
 
 // minData is the lowest value in bytes that is set as the resource limit of memory. The
-// resource limit counts the memory that a program reserves, not what it uses. A Go
-// program, such as the supervisor, begins with an arena of 64 MiB and about as much for
-// the garbage collector, and soon needs a second arena.
+// resource limit counts the memory that a program reserves, not what it uses. A Go program,
+// such as the supervisor, begins with an arena of 64 MiB and about as much for the garbage
+// collector, and soon needs a second arena.
 const minData = 256 << 20
 
 // Network selects the network of a function.
@@ -121,8 +121,8 @@ const (
 	Rlimit   Enforcer = "rlimit"
 )
 
-// A Limit is a limit in force: its value, in the unit of [Limits], and what enforces it.
-// If By is [Nothing], there is no limit.
+// A Limit is a limit in force: its value, in the unit of [Limits], and what enforces it. If
+// By is [Nothing], there is no limit.
 type Limit struct {
 	Value int64
 	By    Enforcer

@@ -74,8 +74,8 @@ func (p *Process) start(ctx context.Context, spec Spec) error {
 	})
 }
 
-// startUp calls launch to start a process, and sends it the request over a control
-// socket. launch gets the process's end of the socket.
+// startUp calls launch to start a process, and sends it the request over a control socket.
+// launch gets the process's end of the socket.
 func (p *Process) startUp(ctx context.Context, launch func(control *os.File) error, newRequest func() request) error {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -103,8 +103,8 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 	if err != nil {
 		return err
 	}
-	// Otherwise the Go runtime keeps cgroup files open in the supervisor, to read the
-	// CPU limit.
+	// Otherwise the Go runtime keeps cgroup files open in the supervisor, to read the CPU
+	// limit.
 	env := []string{"GODEBUG=containermaxprocs=0"}
 	attr := &os.ProcAttr{Dir: "/", Env: env, Files: files, Sys: attributes(spec)}
 	if err := p.spawn(fmt.Sprintf("/proc/self/fd/%d", programFD), supervisorName, attr); err != nil {
@@ -251,9 +251,8 @@ func (p *Process) Stop() error {
 	return err
 }
 
-// bound puts a supervisor, and every process that it starts, into a new control group.
-// It returns nil if the system does not permit this: resource limits are then used
-// instead.
+// bound puts a supervisor, and every process that it starts, into a new control group. It
+// returns nil if the system does not permit this: resource limits are then used instead.
 func bound(pid int, l Limits) *cgroup.Group {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	own, ownErr := os.ReadFile("/proc/self/cgroup")

@@ -38,8 +38,8 @@ func Supervise(args []string) (code int, is bool) {
 
 // supervise runs on one thread: the function inherits the thread's restrictions, and the
 // kernel signals the caller's end to that thread. It must not be the first thread: the
-// kernel checks the first thread when other processes access the supervisor, so that
-// thread must stay outside of the function's Landlock domain.
+// kernel checks the first thread when other processes access the supervisor, so that thread
+// must stay outside of the function's Landlock domain.
 func supervise(ended chan<- int) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
@@ -50,7 +50,7 @@ func supervise(ended chan<- int) {
 	out := json.NewEncoder(control)
 	pid, carry, err := prepare(json.NewDecoder(control), out)
 	if err != nil {
-		_ = out.Encode(reply{Error: err.Error(), Forbidden: errors.Is(err, errForbidden)}) // this fails if the caller has ended
+		_ = out.Encode(reply{Error: err.Error(), Forbidden: errors.Is(err, errForbidden)}) // the caller may have ended
 		ended <- 1
 		return
 	}
@@ -214,8 +214,8 @@ func releaseFiles() error {
 	return unix.Close(null)
 }
 
-// A hostPath returns the path by which this process reaches a path inside of the
-// function's root.
+// A hostPath returns the path by which this process reaches a path inside of the function's
+// root.
 type hostPath func(name string) (string, error)
 
 // samePath is the hostPath of a process whose root is the function's root.

@@ -19,8 +19,7 @@ const (
 	programFD  = 5 // the program of the supervisor
 )
 
-// A request is what the caller sends to a supervisor, or to a process that confines
-// itself.
+// A request is what the caller sends to a supervisor, or to a process that confines itself.
 type request struct {
 	Spec                // without files
 	Root         []byte // replaces Spec.Root, because JSON strings must be UTF-8
@@ -32,8 +31,8 @@ type request struct {
 	Private string // the writable directory, by its path after the start
 }
 
-// requestFor returns the request for a spec. The limits in it are those that the report
-// says a resource limit must enforce. The port is 0 if there is no listener.
+// requestFor returns the request for a spec. The limits in it are those that the report says
+// a resource limit must enforce. The port is 0 if there is no listener.
 func requestFor(s Spec, r Report) request {
 	o := request{Spec: s, Root: []byte(s.Root), Range: r.IDs > 1}
 	if r.Memory.By == Rlimit {
@@ -48,9 +47,9 @@ func requestFor(s Spec, r Report) request {
 	return o
 }
 
-// reply is a message of a supervisor, or of a process that confines itself. The first
-// reply says that the process dies with the caller. The second says which restrictions
-// are in force. A third says why the function could not start.
+// reply is a message of a supervisor, or of a process that confines itself. The first reply
+// says that the process dies with the caller. The second says which restrictions are in
+// force. A third says why the function could not start.
 type reply struct {
 	Landlock  int    `json:",omitempty"`
 	Proc      bool   `json:",omitempty"`
@@ -59,8 +58,8 @@ type reply struct {
 	Unfit     bool   `json:",omitempty"` // the program does not run outside of its root
 }
 
-// forbidden returns err. It returns a NamespaceError that wraps err if the system, and
-// not a mistake of the caller, is the cause.
+// forbidden returns err. It returns a NamespaceError that wraps err if the system, and not a
+// mistake of the caller, is the cause.
 func forbidden(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

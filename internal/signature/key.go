@@ -18,8 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// MaxKey is the maximum size in bytes of the text of a key. The longest key, an
-// encrypted RSA key of 4096 bits, has a fraction of that.
+// MaxKey is the maximum size in bytes of the text of a key. The longest key, an encrypted
+// RSA key of 4096 bits, has a fraction of that.
 const MaxKey = 16 << 10
 
 // ErrNoPassword is returned for an encrypted key if no password is given.
@@ -33,8 +33,7 @@ type PrivateKey struct {
 
 // A PublicKey is a key that verifies signatures made by its private key.
 type PublicKey struct {
-	// verifiers has a verifier for each hash function that signatures by the key may
-	// use.
+	// verifiers has a verifier for each hash function that signatures by the key may use.
 	verifiers []sigstore.Verifier
 }
 
@@ -107,8 +106,8 @@ func (k *PrivateKey) sign(text []byte) ([]byte, error) {
 // Public returns the public key of k.
 func (k *PrivateKey) Public() *PublicKey { return k.public }
 
-// decode returns the PEM block that contains a key. It skips the block with the curve
-// that OpenSSL writes before an EC key.
+// decode returns the PEM block that contains a key. It skips the block with the curve that
+// OpenSSL writes before an EC key.
 func decode(text []byte) (*pem.Block, error) {
 	if len(text) > MaxKey {
 		return nil, fmt.Errorf("it is larger than %d KiB, the limit of a key", MaxKey>>10)
@@ -130,9 +129,8 @@ func isPublic(block *pem.Block) bool {
 }
 
 func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
-	// These are the types that cosign writes, since version 2 and before. The library
-	// accepts only three settings of scrypt, which limits the cost of decryption to 128
-	// MiB.
+	// These are the types that cosign writes, since version 2 and before. The library accepts
+	// only three settings of scrypt, which limits the cost of decryption to 128 MiB.
 	encrypted := block.Type == string(cryptoutils.EncryptedSigstorePrivateKeyPEMType) || block.Type == "ENCRYPTED COSIGN PRIVATE KEY"
 	switch {
 	case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
@@ -161,9 +159,9 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 
 var errKind = errors.New("its kind of key is not supported: expected ECDSA on P-256, P-384 or P-521, RSA of 2048, 3072 or 4096 bits, or Ed25519")
 
-// publicKey returns a PublicKey that accepts two kinds of signatures: with SHA-256,
-// which cosign expects by default, and with the hash that cosign uses since 2.5, which
-// is as long as the curve, or Ed25519ph.
+// publicKey returns a PublicKey that accepts two kinds of signatures: with SHA-256, which
+// cosign expects by default, and with the hash that cosign uses since 2.5, which is as long
+// as the curve, or Ed25519ph.
 func publicKey(key crypto.PublicKey) (*PublicKey, error) {
 	standard, err := sigstore.LoadVerifier(key, crypto.SHA256)
 	if err != nil {

@@ -43,8 +43,8 @@ func tagOf(digest v1.Hash, kind string) string {
 	return digest.Algorithm + "-" + digest.Hex + "." + kind
 }
 
-// Sign returns a signature of the image with this digest in repo. Two signatures by the
-// same ECDSA key differ.
+// Sign returns a signature of the image with this digest in repo. Two signatures by the same
+// ECDSA key differ.
 func (k *PrivateKey) Sign(repo name.Repository, digest v1.Hash) (Signature, error) {
 	text, err := json.Marshal(payload.Cosign{Image: repo.Digest(digest.String())})
 	if err != nil {
@@ -81,8 +81,8 @@ func (k *PublicKey) Count(signatures []Signature, digest v1.Hash) int {
 	return good
 }
 
-// sort returns the number of signatures of a digest that were made by k's private key.
-// For the other signatures by that key, it returns what is wrong with them.
+// sort returns the number of signatures of a digest that were made by k's private key. For
+// the other signatures by that key, it returns what is wrong with them.
 func (k *PublicKey) sort(signatures []Signature, digest v1.Hash) (good int, wrong []string) {
 	for _, s := range signatures {
 		if !k.verify(s) {
@@ -133,21 +133,20 @@ func Check(signatures []Signature, digest v1.Hash, keys ...*PublicKey) (by []int
 const mediaType types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
 
 const (
-	// annotation is the key of a layer's annotation that contains the signature, in
-	// base64.
+	// annotation is the key of a layer's annotation that contains the signature, in base64.
 	annotation = "dev.cosignproject.cosign/signature"
 
 	// maxSignatures limits the signatures of an image, as cosign does.
 	maxSignatures = 1000
-	// maxPayload limits the bytes of a payload, which has about 300 plus what the signer
-	// adds. maxValue limits the bytes of a signature in base64, which has 684 with RSA.
+	// maxPayload limits the bytes of a payload, which has about 300 plus what the signer adds.
+	// maxValue limits the bytes of a signature in base64, which has 684 with RSA.
 	maxPayload = 64 << 10
 	maxValue   = 4 << 10
 )
 
-// Read returns the signatures in the image img, in the order of its layers. Layers of
-// other media types are ignored. A signature that is too large or not base64 is returned
-// as the zero value. The layers of img must verify their digests when they are read.
+// Read returns the signatures in the image img, in the order of its layers. Layers of other
+// media types are ignored. A signature that is too large or not base64 is returned as the
+// zero value. The layers of img must verify their digests when they are read.
 func Read(img v1.Image) ([]Signature, error) {
 	m, err := img.Manifest()
 	if err != nil {
@@ -194,8 +193,8 @@ func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
 	return text, err
 }
 
-// Append returns img with the signature s added as its last layer. If img is nil, the
-// result has only that signature.
+// Append returns img with the signature s added as its last layer. If img is nil, the result
+// has only that signature.
 func Append(img v1.Image, s Signature) (v1.Image, error) {
 	if img == nil {
 		img = mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)

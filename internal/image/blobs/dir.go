@@ -45,15 +45,14 @@ func Open(path string) (*Dir, error) {
 
 func (d *Dir) file(h v1.Hash) string { return filepath.Join(d.path, blobsFolder, sumFolder, h.Hex) }
 
-// Has reports whether a blob of that digest and size exists. It does not read the blob:
-// its digest was verified before it got its name, and is verified again when it is read.
+// Has reports whether a blob of that digest and size exists. It does not read the blob: its
+// digest was verified before it got its name, and is verified again when it is read.
 func (d *Dir) Has(h v1.Hash, size int64) bool {
 	there, err := d.Size(h)
 	return err == nil && there == size
 }
 
-// Size returns the size of a blob. If the blob does not exist, the error is
-// fs.ErrNotExist.
+// Size returns the size of a blob. If the blob does not exist, the error is fs.ErrNotExist.
 func (d *Dir) Size(h v1.Hash) (int64, error) {
 	if h.Algorithm != sumFolder {
 		return 0, fmt.Errorf("digest %q is not a SHA-256 sum", h)
@@ -98,8 +97,8 @@ func (d *Dir) Peek(h v1.Hash, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Open returns a reader of a blob that verifies its size and, at the end, its digest. If
-// the digest differs, the reader removes the blob, so that it can be fetched again.
+// Open returns a reader of a blob that verifies its size and, at the end, its digest. If the
+// digest differs, the reader removes the blob, so that it can be fetched again.
 func (d *Dir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	rc, err := d.open(h, size)
 	if err != nil {
@@ -133,8 +132,8 @@ func (m *mender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mend removes a blob whose content does not have its digest. It reports whether it
-// removed the blob.
+// mend removes a blob whose content does not have its digest. It reports whether it removed
+// the blob.
 func (d *Dir) mend(h v1.Hash) bool {
 	f, err := os.Open(d.file(h))
 	if err != nil {

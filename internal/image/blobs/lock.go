@@ -19,8 +19,8 @@ import (
 // while they read the directory, never while they wait for a network.
 const poll = 10 * time.Millisecond
 
-// Share takes a shared lock on the directory, until the lock is closed or the process
-// ends. Seize waits for all shared locks.
+// Share takes a shared lock on the directory, until the lock is closed or the process ends.
+// Seize waits for all shared locks.
 func (d *Dir) Share(ctx context.Context) (io.Closer, error) {
 	return d.lock(ctx, lockFile, fsx.SharedLock)
 }
@@ -36,8 +36,8 @@ func (d *Dir) Hold(ctx context.Context, name string) (io.Closer, error) {
 	return d.lock(ctx, filepath.Join(usesFolder, name), fsx.SharedLock)
 }
 
-// Held returns the names that processes hold, and removes the names that no process
-// holds any more. The caller must have called Seize.
+// Held returns the names that processes hold, and removes the names that no process holds
+// any more. The caller must have called Seize.
 func (d *Dir) Held() (map[string]bool, error) {
 	entries, err := os.ReadDir(filepath.Join(d.path, usesFolder))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// An Opener returns the bytes of a blob from offset from to the size in its descriptor.
-// Its reader reconnects after broken connections.
+// An Opener returns the bytes of a blob from offset from to the size in its descriptor. Its
+// reader reconnects after broken connections.
 type Opener func(ctx context.Context, from int64) io.ReadCloser
 
 // Fetch adds the blob that desc describes. It continues an earlier Fetch that was
@@ -80,8 +80,8 @@ func (d *Dir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
 	}
 }
 
-// newPartial locks f and hashes its content. It returns nil if another process has
-// locked the file, or has renamed or removed it.
+// newPartial locks f and hashes its content. It returns nil if another process has locked
+// the file, or has renamed or removed it.
 func newPartial(ctx context.Context, f *os.File, desc v1.Descriptor) (*partial, error) {
 	mine, err := fsx.TryLock(f, fsx.ExclusiveLock)
 	if err != nil {
@@ -136,8 +136,8 @@ func (p *partial) abandon() error {
 	return p.file.Close()
 }
 
-// fill fetches the missing bytes and verifies the digest. If the digest differs, it
-// empties the file.
+// fill fetches the missing bytes and verifies the digest. If the digest differs, it empties
+// the file.
 func (p *partial) fill(ctx context.Context, open Opener) error {
 	if p.size < p.desc.Size || p.size == 0 {
 		if err := p.receive(ctx, open); err != nil {

@@ -52,8 +52,8 @@ func isSum(name string) bool {
 	return err == nil
 }
 
-// each calls match for every blob and incomplete file of the directory. It counts the
-// files for which match returns true.
+// each calls match for every blob and incomplete file of the directory. It counts the files
+// for which match returns true.
 func (d *Dir) each(match func(path string) (bool, error)) (u Usage, err error) {
 	for _, folder := range []string{filepath.Join(blobsFolder, sumFolder), partsFolder} {
 		entries, err := os.ReadDir(filepath.Join(d.path, folder))

@@ -33,8 +33,8 @@ type Follow string
 const (
 	// FollowNone collects the CRDs of no dependencies.
 	FollowNone Follow = "none"
-	// FollowConfigurations collects the CRDs of the dependencies of Configurations, at
-	// any depth, and of package metadata in files. It is the default.
+	// FollowConfigurations collects the CRDs of the dependencies of Configurations, at any
+	// depth, and of package metadata in files. It is the default.
 	FollowConfigurations Follow = "configurations"
 	// FollowAll also collects the CRDs of the dependencies of Providers and Functions.
 	FollowAll Follow = "all"
@@ -44,19 +44,19 @@ const (
 type Options struct {
 	// Files reads files and standard input.
 	Files manifest.Reader
-	// Remote is the client of registries. Registry is the registry of references that
-	// name none.
+	// Remote is the client of registries. Registry is the registry of references that name
+	// none.
 	Remote   *remote.Client
 	Registry string
 	Follow   Follow
-	// Offline prevents requests to registries. A dependency in a registry is skipped; a
-	// source in a registry is an error.
+	// Offline prevents requests to registries. A dependency in a registry is skipped; a source
+	// in a registry is an error.
 	Offline bool
-	// Faulty, if not nil, receives the errors of unreadable documents and definitions,
-	// which are then skipped. If it is nil, Collect returns the first such error.
+	// Faulty, if not nil, receives the errors of unreadable documents and definitions, which
+	// are then skipped. If it is nil, Collect returns the first such error.
 	Faulty func(error)
-	// Progress receives the name of each package that is read, and a warning for each
-	// CRD that two sources define differently.
+	// Progress receives the name of each package that is read, and a warning for each CRD that
+	// two sources define differently.
 	Progress progress.Func
 }
 
@@ -70,8 +70,7 @@ type Definition struct {
 	// Name is the name of the CRD. Object is its content.
 	Name   string
 	Object map[string]any
-	// Path and Line are the position in a file. For a package, Path is its name, and
-	// Line is 0.
+	// Path and Line are the position in a file. For a package, Path is its name, and Line is 0.
 	Path string
 	Line int
 }
@@ -81,8 +80,8 @@ func (d Definition) From() string {
 	return manifest.Document{Path: d.Path, Line: d.Line}.Position()
 }
 
-// Storage returns the name of the CRD's storage version, or of its first version if none
-// is marked for storage.
+// Storage returns the name of the CRD's storage version, or of its first version if none is
+// marked for storage.
 func (d Definition) Storage() string {
 	for _, v := range d.Versions {
 		if v.Storage {
@@ -94,9 +93,9 @@ func (d Definition) Storage() string {
 
 // Collect returns the CRDs of sources, in order. A source is a package file, a file or
 // folder of YAML, "-" for standard input, or a package in a registry. From YAML it reads
-// CRDs, XRDs and MRDs, the packages that Providers, Functions and Configurations name,
-// and the dependencies that package metadata names. If several CRDs have one name, the
-// first is used.
+// CRDs, XRDs and MRDs, the packages that Providers, Functions and Configurations name, and
+// the dependencies that package metadata names. If several CRDs have one name, the first is
+// used.
 func Collect(ctx context.Context, sources []string, o Options) ([]Definition, error) {
 	c := &collector{Options: o, packages: map[string]bool{}, known: map[string]Definition{}}
 	for _, s := range sources {
@@ -115,8 +114,8 @@ func Collect(ctx context.Context, sources []string, o Options) ([]Definition, er
 	return c.found, nil
 }
 
-// FromDocuments returns the CRDs that documents define. It does not read the packages
-// that they name. It returns the first error of an unreadable document or definition.
+// FromDocuments returns the CRDs that documents define. It does not read the packages that
+// they name. It returns the first error of an unreadable document or definition.
 func FromDocuments(docs []manifest.Document) ([]Definition, error) {
 	c := &collector{Options: Options{Offline: true}, known: map[string]Definition{}}
 	for _, doc := range docs {
@@ -140,8 +139,7 @@ type collector struct {
 	Options
 	found []Definition
 	known map[string]Definition
-	// queue are the packages still to read. packages are all packages that were ever
-	// queued.
+	// queue are the packages still to read. packages are all packages that were ever queued.
 	queue    []requirement
 	packages map[string]bool
 }
@@ -176,8 +174,7 @@ func isYAML(name string) bool {
 	return ext == ".yaml" || ext == ".yml" || ext == ".json"
 }
 
-// folder reads the YAML files of a folder and its sub-folders, in the order of their
-// names.
+// folder reads the YAML files of a folder and its sub-folders, in the order of their names.
 func (c *collector) folder(ctx context.Context, name string) error {
 	err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

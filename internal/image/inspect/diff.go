@@ -26,8 +26,7 @@ const (
 type Diff struct {
 	From Side `json:"from"`
 	To   Side `json:"to"`
-	// Breaking is true if any change is breaking. Changed is true if there is any
-	// change.
+	// Breaking is true if any change is breaking. Changed is true if there is any change.
 	Breaking bool `json:"breaking"`
 	Changed  bool `json:"changed"`
 	// Metadata are the changed fields of the package metadata.
@@ -51,11 +50,11 @@ type ObjectDiff struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 	Change     string `json:"change"`
-	// Breaking is true if a change in Schema is breaking, or if the object was a
-	// definition or Composition that was removed.
+	// Breaking is true if a change in Schema is breaking, or if the object was a definition or
+	// Composition that was removed.
 	Breaking bool `json:"breaking"`
-	// Fields are the changed fields. All changes of a schema are one entry in Fields;
-	// Schema lists them one by one.
+	// Fields are the changed fields. All changes of a schema are one entry in Fields; Schema
+	// lists them one by one.
 	Fields []Field      `json:"fields,omitempty"`
 	Schema []crd.Change `json:"schema,omitempty"`
 }
@@ -66,16 +65,15 @@ type ImageDiff struct {
 	Change   string `json:"change"`
 	// Breaking is true if the new package has no image for the platform.
 	Breaking bool `json:"breaking"`
-	// FromSize and ToSize are the sizes in bytes of the old and the new image: manifest,
-	// config and layers.
+	// FromSize and ToSize are the sizes in bytes of the old and the new image: manifest, config
+	// and layers.
 	FromSize int64 `json:"fromSize"`
 	ToSize   int64 `json:"toSize"`
-	// Config are the changed fields of the image's config, and its changed annotations,
-	// media type and creation time.
+	// Config are the changed fields of the image's config, and its changed annotations, media
+	// type and creation time.
 	Config []Field     `json:"config,omitempty"`
 	Layers []LayerDiff `json:"layers,omitempty"`
-	// Same is the number of layers that both images have. SameSize is their size in
-	// bytes.
+	// Same is the number of layers that both images have. SameSize is their size in bytes.
 	Same     int   `json:"same"`
 	SameSize int64 `json:"sameSize"`
 }
@@ -116,8 +114,8 @@ func wrap(key string, m map[string]string) map[string]any {
 	return map[string]any{key: all}
 }
 
-// An identity identifies an object of a package by group, kind and name, so that the
-// same object is found in another version of the package.
+// An identity identifies an object of a package by group, kind and name, so that the same
+// object is found in another version of the package.
 type identity struct {
 	schema.GroupKind
 	name string
@@ -192,8 +190,8 @@ func images(from, to []Image) []ImageDiff {
 	return all
 }
 
-// forPlatform returns the image for a platform. If both packages have only one image
-// (alone says so of the other package), the images match even if one has no platform.
+// forPlatform returns the image for a platform. If both packages have only one image (alone
+// says so of the other package), the images match even if one has no platform.
 func forPlatform(images []Image, platform string, alone bool) (Image, bool) {
 	for _, img := range images {
 		if img.Platform == platform || alone && len(images) == 1 && (img.Platform == "" || platform == "") {
@@ -224,8 +222,8 @@ func between(from, to Image) ImageDiff {
 	return d
 }
 
-// config returns the fields of an image that are compared, except its layers and the
-// labels that mark layers.
+// config returns the fields of an image that are compared, except its layers and the labels
+// that mark layers.
 func config(img Image) map[string]any {
 	all := map[string]any{}
 	for key, value := range map[string]string{"platform": img.Platform, "created": img.Created, "user": img.User, "mediaType": img.MediaType} {
@@ -250,8 +248,8 @@ func config(img Image) map[string]any {
 
 // A Field is a field that differs between two versions of an object.
 type Field struct {
-	// Path is the path of the field, such as "spec.pipeline[run].input". An element of a
-	// list is written with its name, or else with its index.
+	// Path is the path of the field, such as "spec.pipeline[run].input". An element of a list
+	// is written with its name, or else with its index.
 	Path   string `json:"path"`
 	Change string `json:"change"`
 	// From and To are the old and the new value. They are nil for a schema.
@@ -266,9 +264,9 @@ const maxFields = 1000
 // schemaField is the field of a CRD with the schema. crd.Compare compares its content.
 const schemaField = "openAPIV3Schema"
 
-// Fields returns the fields that differ between two objects, sorted by name. A field
-// that only one of them has is one difference. After 1000 differences, each remaining
-// value is compared as a whole.
+// Fields returns the fields that differ between two objects, sorted by name. A field that
+// only one of them has is one difference. After 1000 differences, each remaining value is
+// compared as a whole.
 func Fields(from, to map[string]any) []Field {
 	differ := fieldpath.Differ{
 		Whole: true, Raw: true, Limit: maxFields, Name: nameOf,
@@ -285,8 +283,8 @@ func Fields(from, to map[string]any) []Field {
 	return all
 }
 
-// nameOf returns the name that identifies an element of a list in a path, or "" if it
-// has none. It is the element's name, its step, or the package of a dependency.
+// nameOf returns the name that identifies an element of a list in a path, or "" if it has
+// none. It is the element's name, its step, or the package of a dependency.
 func nameOf(element any) string {
 	name := ""
 	for _, key := range []string{"name", "step", "package", "provider", "function", "configuration"} {

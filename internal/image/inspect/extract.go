@@ -17,9 +17,9 @@ import (
 // maxLayer limits the bytes of the uncompressed layer that WriteLayer writes.
 const maxLayer = 16 << 30
 
-// WriteLayer writes the decompressed tar of a layer to w, up to 16 GiB. name is a
-// layer's digest, the first digits of its digest, or its Mark. After an error, such as a
-// wrong digest, w may have received a part of the layer.
+// WriteLayer writes the decompressed tar of a layer to w, up to 16 GiB. name is a layer's
+// digest, the first digits of its digest, or its Mark. After an error, such as a wrong
+// digest, w may have received a part of the layer.
 func WriteLayer(ctx context.Context, w io.Writer, img v1.Image, name string) (err error) {
 	l, err := find(img, name)
 	if err != nil {
@@ -40,8 +40,8 @@ func WriteLayer(ctx context.Context, w io.Writer, img v1.Image, name string) (er
 	return nil
 }
 
-// find returns the layer that name selects: by its digest, the first digits of the
-// digest, or its Mark. It returns an error if several different layers match.
+// find returns the layer that name selects: by its digest, the first digits of the digest,
+// or its Mark. It returns an error if several different layers match.
 func find(img v1.Image, name string) (v1.Layer, error) {
 	described, err := describe(xpkg.PlatformImage{Image: img})
 	if err != nil {
@@ -73,8 +73,8 @@ func find(img v1.Image, name string) (v1.Layer, error) {
 	return l, nil
 }
 
-// minDigits is the minimum number of digits that can select a layer by its digest. A
-// shorter name can only be a Mark.
+// minDigits is the minimum number of digits that can select a layer by its digest. A shorter
+// name can only be a Mark.
 const minDigits = 6
 
 func isDigits(name string) bool {

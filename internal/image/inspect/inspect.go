@@ -21,19 +21,18 @@ type Description struct {
 	// Digest and MediaType are those of the index, or of the image if there is no index.
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
-	// Size is the number of bytes that the package uses in a registry: its manifests,
-	// configs and layers, each once.
+	// Size is the number of bytes that the package uses in a registry: its manifests, configs
+	// and layers, each once.
 	Size int64 `json:"size"`
-	// Annotations are the annotations of the index. The annotations of images are in
-	// Images.
+	// Annotations are the annotations of the index. The annotations of images are in Images.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Package is the content of the package.yaml that the control plane reads, or nil
-	// for a plain image.
+	// Package is the content of the package.yaml that the control plane reads, or nil for a
+	// plain image.
 	Package *Package `json:"package,omitempty"`
 	// Images are the images of all platforms, in the order of the index.
 	Images []Image `json:"images"`
-	// Notes are messages about problems and unusual properties of the package, one
-	// sentence each.
+	// Notes are messages about problems and unusual properties of the package, one sentence
+	// each.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -45,11 +44,9 @@ type Image struct {
 	MediaType string `json:"mediaType"`
 	// Size is the size of the manifest, config and layers together, in bytes.
 	Size int64 `json:"size"`
-	// Created is the creation time in RFC 3339 format. It is empty if the config names
-	// none.
+	// Created is the creation time in RFC 3339 format. It is empty if the config names none.
 	Created string `json:"created,omitempty"`
-	// Annotations are the annotations of the manifest. Labels are the labels of the
-	// config.
+	// Annotations are the annotations of the manifest. Labels are the labels of the config.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	// Entrypoint, Cmd and User say how a container of the image is started.
@@ -77,13 +74,13 @@ type Layer struct {
 
 // Options are options for Artifact. The zero value suits packages in registries.
 type Options struct {
-	// Search searches all layers for package.yaml if no layer is marked as "base", as
-	// the control plane does. For a package in a registry, this fetches the whole image.
+	// Search searches all layers for package.yaml if no layer is marked as "base", as the
+	// control plane does. For a package in a registry, this fetches the whole image.
 	Search bool
 }
 
-// controlPlane is the platform whose image the control plane reads from an index. It
-// does not depend on the platform of the control plane.
+// controlPlane is the platform whose image the control plane reads from an index. It does
+// not depend on the platform of the control plane.
 const controlPlane = "linux/amd64"
 
 // Artifact describes a package or a plain image. It reads no layers except those marked
@@ -118,8 +115,8 @@ func Artifact(ctx context.Context, a xpkg.Artifact, o Options) (Description, err
 	return d, nil
 }
 
-// head returns the description of a without its images. The size includes only the
-// manifest of an index.
+// head returns the description of a without its images. The size includes only the manifest
+// of an index.
 func head(a xpkg.Artifact) (d Description, err error) {
 	desc, err := oci.Describe(a)
 	if err != nil {
@@ -210,8 +207,8 @@ func packageYAML(ctx context.Context, img v1.Image, layers []Layer) ([]byte, err
 	return xpkg.PackageYAML(ctx, img)
 }
 
-// labelled reports whether the base layer is marked by a label of the config and not by
-// an annotation.
+// labelled reports whether the base layer is marked by a label of the config and not by an
+// annotation.
 func labelled(layers []Layer) bool {
 	annotated := func(l Layer) bool { return l.Annotations[xpkg.Annotation] == xpkg.BaseMark }
 	marked := func(l Layer) bool { return l.Mark == xpkg.BaseMark }

@@ -36,8 +36,8 @@ type Dependency struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	// Kind is Function, Configuration or Provider.
 	Kind string `json:"kind"`
-	// Package is the repository of the dependency. Version is a constraint on its tags,
-	// or a digest.
+	// Package is the repository of the dependency. Version is a constraint on its tags, or a
+	// digest.
 	Package string `json:"package"`
 	Version string `json:"version"`
 }
@@ -47,8 +47,7 @@ type Object struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
-	// Defines is what the object defines if it is a CRD, XRD or MRD. Otherwise it is
-	// nil.
+	// Defines is what the object defines if it is a CRD, XRD or MRD. Otherwise it is nil.
 	Defines *crd.Definition `json:"defines,omitempty"`
 
 	data map[string]any
@@ -117,8 +116,7 @@ func (p *Package) describe(o Object) {
 }
 
 // Dependencies returns the dependencies that package metadata lists. An entry names its
-// package in a field named after its kind, or has the fields apiVersion, kind and
-// package.
+// package in a field named after its kind, or has the fields apiVersion, kind and package.
 func Dependencies(meta map[string]any) []Dependency {
 	var all []Dependency
 	list, _ := at(meta, "spec", "dependsOn").([]any)

@@ -12,8 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A Want is a dependency or a reference that the lock file must contain. For a
-// reference, the Version is empty.
+// A Want is a dependency or a reference that the lock file must contain. For a reference,
+// the Version is empty.
 type Want struct {
 	Dependency
 	// Base is true for a base image, and false for a function.
@@ -30,15 +30,15 @@ type Sources struct {
 	Reader manifest.Reader
 	// Parse parses an image reference.
 	Parse func(string) (name.Reference, error)
-	// ImageAnnotation is the key of the annotation of a Function that names an image to
-	// run instead of the package. It may be "".
+	// ImageAnnotation is the key of the annotation of a Function that names an image to run
+	// instead of the package. It may be "".
 	ImageAnnotation string
 }
 
-// Collect returns what the files require to be locked: the packages that Functions name,
-// and the Functions that package metadata depends on. In a package root, it reads only
-// the metadata; in another folder, all YAML files. It returns an error for a file that
-// contains neither Functions nor metadata.
+// Collect returns what the files require to be locked: the packages that Functions name, and
+// the Functions that package metadata depends on. In a package root, it reads only the
+// metadata; in another folder, all YAML files. It returns an error for a file that contains
+// neither Functions nor metadata.
 func (s Sources) Collect(ctx context.Context, files ...string) ([]Want, error) {
 	var all []Want
 	for _, path := range files {

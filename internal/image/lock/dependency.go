@@ -18,11 +18,11 @@ import (
 
 // A Dependency is a package that another package needs.
 type Dependency struct {
-	// Package is the repository of the package. Version is a version constraint or a
-	// digest. If Version is empty, Package is a complete reference.
+	// Package is the repository of the package. Version is a version constraint or a digest. If
+	// Version is empty, Package is a complete reference.
 	Package, Version string
-	// Path and Line are the position of the dependency in a file, as in manifest.Error.
-	// Path is empty if the position is not known.
+	// Path and Line are the position of the dependency in a file, as in manifest.Error. Path is
+	// empty if the position is not known.
 	Path string
 	Line int
 }
@@ -33,9 +33,8 @@ func IsMetadata(obj map[string]any) bool {
 	return strings.HasPrefix(apiVersion, "meta.pkg.crossplane.io/")
 }
 
-// Functions returns the Functions that package metadata depends on. obj is the metadata,
-// in any API version, and doc the document that contains it. An error is a
-// *manifest.Error.
+// Functions returns the Functions that package metadata depends on. obj is the metadata, in
+// any API version, and doc the document that contains it. An error is a *manifest.Error.
 func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) {
 	spec, _ := obj["spec"].(map[string]any)
 	lines := doc.Lines()
@@ -80,13 +79,12 @@ func (d Dependency) At(err error) error {
 }
 
 // ObjectName returns the name that Crossplane's package manager gives to the object of a
-// dependency: the path of the repository, without the host, as a label. It returns "" if
-// the repository is not valid.
+// dependency: the path of the repository, without the host, as a label. It returns "" if the
+// repository is not valid.
 func (d Dependency) ObjectName() string { return xpkg.Label(d.repositoryPath()) }
 
-// repositoryPath returns the path of the repository, without the host. It parses the
-// package with another default registry than Docker Hub, which would add "library/" to
-// short paths.
+// repositoryPath returns the path of the repository, without the host. It parses the package
+// with another default registry than Docker Hub, which would add "library/" to short paths.
 func (d Dependency) repositoryPath() string {
 	ref, err := name.ParseReference(d.Package, name.WithDefaultRegistry("localhost"))
 	if err != nil {
@@ -95,9 +93,9 @@ func (d Dependency) repositoryPath() string {
 	return ref.Context().RepositoryStr()
 }
 
-// Named returns the dependency that the functionRef of a pipeline step names: the one
-// with that ObjectName, or else the one whose repository has that last path element. It
-// returns false if no dependency matches, or more than one.
+// Named returns the dependency that the functionRef of a pipeline step names: the one with
+// that ObjectName, or else the one whose repository has that last path element. It returns
+// false if no dependency matches, or more than one.
 func Named(all []Dependency, name string) (Dependency, bool) {
 	if name == "" {
 		return Dependency{}, false

@@ -27,27 +27,27 @@ const (
 type Lock struct {
 	// Path is the path of the lock file, for error messages.
 	Path string
-	// Files are the files whose references are locked: the arguments of Collect,
-	// relative to the folder of the lock file, with slashes.
+	// Files are the files whose references are locked: the arguments of Collect, relative to
+	// the folder of the lock file, with slashes.
 	Files []string
 	// Functions are the images of function packages. BaseImages are the base images that
 	// packages are built on.
 	Functions, BaseImages []Image
 }
 
-// An Image is an entry of the lock file: a reference or version constraint, and the
-// digest that it was resolved to.
+// An Image is an entry of the lock file: a reference or version constraint, and the digest
+// that it was resolved to.
 type Image struct {
 	// Reference is REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST.
 	Reference string `json:"reference" yaml:"reference" required:""`
-	// Constraint is the version constraint of a dependency. Reference then has the
-	// highest version that the constraint allows. Constraint is "" if the source names
-	// Reference itself.
+	// Constraint is the version constraint of a dependency. Reference then has the highest
+	// version that the constraint allows. Constraint is "" if the source names Reference
+	// itself.
 	Constraint string `json:"constraint,omitempty" yaml:"constraint,omitempty"`
 	// Digest is the digest of the image's manifest or index.
 	Digest string `json:"digest" yaml:"digest" required:""`
-	// Platforms are the platforms that the image is built for. They only inform
-	// reviewers of the lock file.
+	// Platforms are the platforms that the image is built for. They only inform reviewers of
+	// the lock file.
 	Platforms []string `json:"platforms,omitempty" yaml:"platforms,omitempty,flow"`
 }
 
@@ -70,9 +70,8 @@ func (i Image) repository() name.Repository {
 	return ref.Context()
 }
 
-// Named reports whether name refers to the image: by its reference, its repository, the
-// last element of the repository's path, or the name that Crossplane gives to the
-// package object.
+// Named reports whether name refers to the image: by its reference, its repository, the last
+// element of the repository's path, or the name that Crossplane gives to the package object.
 func (i Image) Named(name string) bool {
 	repo := i.repository()
 	return slices.Contains([]string{i.Reference, repo.Name(), repo.RepositoryStr(), path.Base(repo.RepositoryStr()), xpkg.Label(repo.RepositoryStr())}, name)
@@ -82,8 +81,8 @@ func (i Image) compare(other Image) int {
 	return cmp.Or(cmp.Compare(i.Reference, other.Reference), cmp.Compare(i.Constraint, other.Constraint))
 }
 
-// Pin returns ref with the digest that is locked for it. If ref is a digest that is
-// locked, Pin returns it unchanged. An error is one sentence that names ref.
+// Pin returns ref with the digest that is locked for it. If ref is a digest that is locked,
+// Pin returns it unchanged. An error is one sentence that names ref.
 func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
 	_, isDigest := ref.(name.Digest)
 	but := ""
@@ -99,8 +98,8 @@ func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
 	return nil, l.refuse(ref.Name(), but)
 }
 
-// Reference returns the reference that is locked for a dependency, with its tag or
-// digest. An error is one sentence that names the dependency and its position.
+// Reference returns the reference that is locked for a dependency, with its tag or digest.
+// An error is one sentence that names the dependency and its position.
 func (l *Lock) Reference(d Dependency, parse func(string) (name.Reference, error)) (string, error) {
 	w, err := wish(d, parse)
 	if err != nil {
@@ -135,8 +134,8 @@ type file struct {
 	BaseImages []Image  `json:"baseImages" yaml:"baseImages,omitempty"`
 }
 
-// Encode returns the text of the lock file. Images are sorted, so the text does not
-// depend on their order in l.
+// Encode returns the text of the lock file. Images are sorted, so the text does not depend
+// on their order in l.
 func (l *Lock) Encode() ([]byte, error) {
 	text := bytes.NewBufferString("# The digests that xfn lock resolved. Commit this file, and update it with xfn lock.\n")
 	enc := yamlv3.NewEncoder(text)

@@ -48,8 +48,8 @@ func ReadText(path string) (_ *Lock, data []byte, err error) {
 	return l, data, err
 }
 
-// Parse parses the text of the lock file at path. It rejects unknown fields. Errors have
-// a line number.
+// Parse parses the text of the lock file at path. It rejects unknown fields. Errors have a
+// line number.
 func Parse(path string, data []byte) (*Lock, error) {
 	l, err := parse(path, data)
 	if err != nil {

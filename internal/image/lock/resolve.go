@@ -13,8 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// Tags returns the existing tags of repositories. Its errors are shown to users
-// unchanged.
+// Tags returns the existing tags of repositories. Its errors are shown to users unchanged.
 type Tags interface {
 	// Has reports whether a tag exists.
 	Has(ctx context.Context, tag name.Tag) (bool, error)
@@ -22,10 +21,10 @@ type Tags interface {
 	List(ctx context.Context, repo name.Repository) ([]string, error)
 }
 
-// Resolve returns the reference of a dependency: with its digest, with its version if
-// that is a tag, or with the highest tag that its constraint allows, as Crossplane's
-// package manager does. Tags that are not semantic versions are ignored. Prereleases are
-// ignored unless the constraint names one.
+// Resolve returns the reference of a dependency: with its digest, with its version if that
+// is a tag, or with the highest tag that its constraint allows, as Crossplane's package
+// manager does. Tags that are not semantic versions are ignored. Prereleases are ignored
+// unless the constraint names one.
 func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (name.Reference, error)) (name.Reference, error) {
 	switch {
 	case d.Version == "":
@@ -92,9 +91,9 @@ func Allows(constraint, tag string) bool {
 	return err == nil && c.Check(v)
 }
 
-// highest returns the tag with the highest version that a constraint allows. If several
-// tags have that version, such as v1 and v1.0.0, it returns the longest, and of those
-// the last in byte order. It returns false if the constraint allows none.
+// highest returns the tag with the highest version that a constraint allows. If several tags
+// have that version, such as v1 and v1.0.0, it returns the longest, and of those the last in
+// byte order. It returns false if the constraint allows none.
 func highest(tags []string, constraint *semver.Constraints) (string, bool) {
 	var best *semver.Version
 	for _, tag := range tags {

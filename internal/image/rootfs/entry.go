@@ -34,8 +34,8 @@ func (t *tree) apply(h *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// inside returns the path of a tar entry relative to the root. It returns an error if
-// the entry is outside of the root.
+// inside returns the path of a tar entry relative to the root. It returns an error if the
+// entry is outside of the root.
 func inside(name string) (string, error) {
 	clean := path.Clean(strings.TrimLeft(name, "/"))
 	if clean == ".." || strings.HasPrefix(clean, "../") {
@@ -70,7 +70,7 @@ func (t *tree) put(name string, h *tar.Header, content io.Reader) error {
 	case tar.TypeSymlink:
 		return t.putLink(base, h)
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return fsx.RemoveAll(t.current(), base) // A device or pipe is not created, but removes the file with its name.
+		return fsx.RemoveAll(t.current(), base) // It only removes the file with its name.
 	default:
 		return fmt.Errorf("unknown entry type %q", h.Typeflag)
 	}
@@ -86,8 +86,8 @@ type description struct {
 // undescribed is the metadata of a directory that has no entry in a layer.
 var undescribed = description{mode: 0o755, mtime: time.Unix(0, 0)}
 
-// latest limits modification times, in seconds since 1970: a time from it on is replaced
-// by 1970. The latest time that file systems support is between the years 2106 and 2486.
+// latest limits modification times, in seconds since 1970: a time from it on is replaced by
+// 1970. The latest time that file systems support is between the years 2106 and 2486.
 const latest = 1 << 32
 
 func describe(h *tar.Header) description {
@@ -119,8 +119,8 @@ func (t *tree) own(name string, d description) error {
 	return t.current().Lchown(name, uid, gid)
 }
 
-// describeRoot records the metadata of the root directory. It is applied when the tree
-// is finished.
+// describeRoot records the metadata of the root directory. It is applied when the tree is
+// finished.
 func (t *tree) describeRoot(d description) error {
 	if err := t.leaveTo(1); err != nil {
 		return err
@@ -151,8 +151,8 @@ func (t *tree) putLink(name string, h *tar.Header) error {
 	return t.own(name, describe(h))
 }
 
-// putHardLink links name in dir to the image's file target. Symbolic links are followed
-// in the directory of target, but not at its last element: the link itself is linked.
+// putHardLink links name in dir to the image's file target. Symbolic links are followed in
+// the directory of target, but not at its last element: the link itself is linked.
 func (t *tree) putHardLink(dir, name, target string) error {
 	target, err := inside(target)
 	if err != nil {
@@ -231,16 +231,16 @@ func (t *tree) fill(f *os.File, size int64, content io.Reader) error {
 	return nil
 }
 
-// An entry whose name is hide and a name removes that name from the layers below (OCI
-// image spec, "Whiteouts"). The entry opaque removes all files of the layers below from
-// its directory. Other names that begin with hide twice are internal to AUFS.
+// An entry whose name is hide and a name removes that name from the layers below (OCI image
+// spec, "Whiteouts"). The entry opaque removes all files of the layers below from its
+// directory. Other names that begin with hide twice are internal to AUFS.
 const (
 	hide   = ".wh."
 	opaque = hide + hide + ".opq"
 )
 
-// whiteout applies the whiteout entry name in dir. It removes files of the layers below,
-// but not files that the same layer has created.
+// whiteout applies the whiteout entry name in dir. It removes files of the layers below, but
+// not files that the same layer has created.
 func (t *tree) whiteout(dir, name string) error {
 	hidden := strings.TrimPrefix(name, hide)
 	if name != opaque && strings.HasPrefix(hidden, hide) {
@@ -255,8 +255,8 @@ func (t *tree) whiteout(dir, name string) error {
 		}
 		return err
 	}
-	// A repeated whiteout has no effect. It is skipped, because each would read the
-	// whole directory.
+	// A repeated whiteout has no effect. It is skipped, because each would read the whole
+	// directory.
 	at := t.path(name)
 	keep := t.made.at(at[:len(at)-1])
 	if _, done := keep[name]; done {
@@ -269,8 +269,8 @@ func (t *tree) whiteout(dir, name string) error {
 	return t.remove(hidden, keep)
 }
 
-// remove removes a name from the current directory, except the files below it that are
-// in keep.
+// remove removes a name from the current directory, except the files below it that are in
+// keep.
 func (t *tree) remove(name string, keep made) error {
 	below, kept := keep[name]
 	if !kept {

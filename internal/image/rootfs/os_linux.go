@@ -19,8 +19,8 @@ func openDir(path string) (*os.File, error) {
 	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }
 
-// isOwn returns an error if another user created the directory or may write to it: users
-// may share a cache, and that user could have forged the content.
+// isOwn returns an error if another user created the directory or may write to it: users may
+// share a cache, and that user could have forged the content.
 func isOwn(entry *os.File) error {
 	info, err := entry.Stat()
 	if err != nil {
@@ -33,8 +33,8 @@ func isOwn(entry *os.File) error {
 	return nil
 }
 
-// mayNotRun reports whether the file system of f is mounted noexec, so that programs
-// cannot be executed.
+// mayNotRun reports whether the file system of f is mounted noexec, so that programs cannot
+// be executed.
 func mayNotRun(f *os.File) bool {
 	var stat unix.Statfs_t
 	return unix.Fstatfs(int(f.Fd()), &stat) == nil && stat.Flags&unix.ST_NOEXEC != 0

@@ -29,9 +29,9 @@ func Used(ctx context.Context, dir string) (Usage, error) {
 	return u, nil
 }
 
-// Prune removes the roots in dir that were last used before a time, and files that
-// killed processes left. It returns their number and size. Roots in use are kept. With
-// dry set, Prune removes nothing and returns what it would remove.
+// Prune removes the roots in dir that were last used before a time, and files that killed
+// processes left. It returns their number and size. Roots in use are kept. With dry set,
+// Prune removes nothing and returns what it would remove.
 func Prune(ctx context.Context, dir string, before time.Time, dry bool) (Usage, error) {
 	u, err := each(ctx, dir, func(e entry) (bool, error) { return e.prune(before, dry) })
 	if err != nil {
@@ -40,8 +40,8 @@ func Prune(ctx context.Context, dir string, before time.Time, dry bool) (Usage, 
 	return u, nil
 }
 
-// prune removes the entry if no process uses it, and if it is incomplete or was last
-// used before a time. It reports whether it removed the entry, or would with dry set.
+// prune removes the entry if no process uses it, and if it is incomplete or was last used
+// before a time. It reports whether it removed the entry, or would with dry set.
 func (e entry) prune(before time.Time, dry bool) (removed bool, err error) {
 	lock, err := e.lock(fsx.ExclusiveLock)
 	if errors.Is(err, errLocked) {
@@ -73,8 +73,8 @@ func sweep(folder string) {
 	}
 }
 
-// each calls match for each entry of the store, and returns the total usage of the
-// entries for which match returns true. match may remove the entry.
+// each calls match for each entry of the store, and returns the total usage of the entries
+// for which match returns true. match may remove the entry.
 func each(ctx context.Context, dir string, match func(entry) (bool, error)) (u Usage, err error) {
 	entries, err := entriesIn(filepath.Join(dir, rootsFolder))
 	for _, e := range entries {

@@ -32,9 +32,9 @@ const (
 	nobody  = idRange - 2
 )
 
-// An Owner maps the user and group ids 0 to 65535 of an image to ids of the host that
-// begin at UID and GID. In a user namespace with the same map, the files have the ids of
-// the image. To unpack with an Owner, the process needs CAP_CHOWN and CAP_FOWNER.
+// An Owner maps the user and group ids 0 to 65535 of an image to ids of the host that begin
+// at UID and GID. In a user namespace with the same map, the files have the ids of the
+// image. To unpack with an Owner, the process needs CAP_CHOWN and CAP_FOWNER.
 type Owner struct{ UID, GID int }
 
 func (o Owner) of(uid, gid int) (int, int) {
@@ -49,14 +49,13 @@ func (o Owner) of(uid, gid int) (int, int) {
 
 // Limits restrict what an image may use. Zero means the default.
 type Limits struct {
-	// Bytes limits the total size of the files, and also that of the uncompressed
-	// layers. The default is 8 GiB.
+	// Bytes limits the total size of the files, and also that of the uncompressed layers. The
+	// default is 8 GiB.
 	Bytes int64
-	// Entries limits the number of entries in all layers, plus directories without an
-	// entry. The default is 262144.
+	// Entries limits the number of entries in all layers, plus directories without an entry.
+	// The default is 262144.
 	Entries int
-	// PathBytes limits the length in bytes of a path or link target. The default is
-	// 4096.
+	// PathBytes limits the length in bytes of a path or link target. The default is 4096.
 	PathBytes int
 	// Depth limits the number of nested directories. The default is 64.
 	Depth int
@@ -66,11 +65,11 @@ func (l Limits) orDefaults() Limits {
 	return Limits{cmp.Or(l.Bytes, 8<<30), cmp.Or(l.Entries, 1<<18), cmp.Or(l.PathBytes, 4096), cmp.Or(l.Depth, 64)}
 }
 
-// A Root is an unpacked root file system. Other processes may use it too, so callers
-// must not write to it.
+// A Root is an unpacked root file system. Other processes may use it too, so callers must
+// not write to it.
 type Root struct {
-	// Path is the directory of the root. Its parent directory is accessible only to its
-	// owner, because files of the image may be writable by everyone.
+	// Path is the directory of the root. Its parent directory is accessible only to its owner,
+	// because files of the image may be writable by everyone.
 	Path string
 	// Config is the image's configuration of a container, such as its entrypoint.
 	Config v1.Config
@@ -83,15 +82,15 @@ func (r *Root) Release() error { return r.lease.Close() }
 
 // Unpack returns the root file system of img. The caller must call Release. If the store
 // already has the root, Unpack reads only the image's config. If several processes or
-// goroutines unpack the same image, only one does so and the others wait. After an
-// error, no part of the root is left.
+// goroutines unpack the same image, only one does so and the others wait. After an error, no
+// part of the root is left.
 //
-// Layers are applied in order (OCI image spec, "Image Layer Filesystem Changeset") and
-// must match the DiffIDs of the config. Modes and modification times of files and
-// directories are kept; Python needs the times to use its compiled files. Setuid and
-// setgid bits, extended attributes, device nodes and pipes are not kept: processes could
-// communicate through some of them. Links are never followed out of the root. A link in
-// the path of an entry must lead to a directory of the image.
+// Layers are applied in order (OCI image spec, "Image Layer Filesystem Changeset") and must
+// match the DiffIDs of the config. Modes and modification times of files and directories are
+// kept; Python needs the times to use its compiled files. Setuid and setgid bits, extended
+// attributes, device nodes and pipes are not kept: processes could communicate through some
+// of them. Links are never followed out of the root. A link in the path of an entry must
+// lead to a directory of the image.
 func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	if errSystem != nil {
 		return nil, fmt.Errorf("unpacking the image: %w", errSystem)

@@ -23,8 +23,8 @@ const (
 	partialName = "partial"
 )
 
-// format is hashed into the name of each entry. Changing it makes roots of older
-// versions unused.
+// format is hashed into the name of each entry. Changing it makes roots of older versions
+// unused.
 const format = "xfn root file system 2"
 
 const poll = 5 * time.Millisecond
@@ -58,9 +58,9 @@ func (e entry) whole() (bool, error) {
 	return err == nil, fsx.Cause(err)
 }
 
-// get returns a lease of the root: an open file whose closing releases the root. If the
-// root does not exist, get creates it with fill, or waits for another process that is
-// creating it. Processes that use the root do not delay get.
+// get returns a lease of the root: an open file whose closing releases the root. If the root
+// does not exist, get creates it with fill, or waits for another process that is creating
+// it. Processes that use the root do not delay get.
 func (e entry) get(ctx context.Context, fill func(*os.Root) error) (*os.File, error) {
 	for {
 		lease, err := e.use()
@@ -146,8 +146,8 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 	return fsx.Cause(dir.Rename(partialName, rootName))
 }
 
-// discard removes a locked entry. It renames a complete root before removing it, so that
-// a partially removed root never has the name of a complete one.
+// discard removes a locked entry. It renames a complete root before removing it, so that a
+// partially removed root never has the name of a complete one.
 func (e entry) discard() error {
 	dir, err := os.OpenRoot(e.dir)
 	if err == nil {

@@ -18,16 +18,16 @@ import (
 // their targets.
 const maxLinks = 256
 
-// A tree is a root file system that is being unpacked. It has a current directory, and
-// keeps all directories from the root to the current one open, as a trail. It looks up
-// each name only in the current directory, one path element at a time, so that no link
-// is followed except by enter.
+// A tree is a root file system that is being unpacked. It has a current directory, and keeps
+// all directories from the root to the current one open, as a trail. It looks up each name
+// only in the current directory, one path element at a time, so that no link is followed
+// except by enter.
 type tree struct {
 	trail  []step
 	owner  *Owner
 	limits Limits
-	// entries and content are totals of all layers. content is the size of the files in
-	// bytes, including holes.
+	// entries and content are totals of all layers. content is the size of the files in bytes,
+	// including holes.
 	entries int
 	content int64
 	// made are the paths that the current layer has created.
@@ -38,8 +38,8 @@ type tree struct {
 type step struct {
 	name string
 	dir  *os.Root
-	// mode and mtime are applied when the directory is left: writing to it may need
-	// another mode, and changes its time.
+	// mode and mtime are applied when the directory is left: writing to it may need another
+	// mode, and changes its time.
 	mode   fs.FileMode
 	mtime  time.Time
 	opened bool
@@ -50,8 +50,8 @@ func newTree(root *os.Root, owner *Owner, limits Limits) (*tree, error) {
 	return t, t.describeRoot(undescribed)
 }
 
-// finish leaves all directories, which applies their metadata. The root that was passed
-// to newTree stays open.
+// finish leaves all directories, which applies their metadata. The root that was passed to
+// newTree stays open.
 func (t *tree) finish() error {
 	err := t.leaveTo(1)
 	return errors.Join(err, t.trail[0].settle())
@@ -60,8 +60,7 @@ func (t *tree) finish() error {
 // current returns the current directory.
 func (t *tree) current() *os.Root { return t.trail[len(t.trail)-1].dir }
 
-// path returns the path elements, from the root, of the file base in the current
-// directory.
+// path returns the path elements, from the root, of the file base in the current directory.
 func (t *tree) path(base string) []string {
 	parts := make([]string, 0, len(t.trail))
 	for _, s := range t.trail[1:] {
@@ -71,9 +70,9 @@ func (t *tree) path(base string) []string {
 }
 
 // enter makes dir, a clean path relative to the root, the current directory. It follows
-// symbolic links as a process with this root would, but only to directories that exist.
-// If create is set, enter creates other directories that do not exist; otherwise the
-// error is fs.ErrNotExist.
+// symbolic links as a process with this root would, but only to directories that exist. If
+// create is set, enter creates other directories that do not exist; otherwise the error is
+// fs.ErrNotExist.
 func (t *tree) enter(dir string, create bool) error {
 	todo, open := split(dir), 1
 	for len(todo) > 0 && open < len(t.trail) && t.trail[open].name == todo[0] {
@@ -105,8 +104,8 @@ func (t *tree) enter(dir string, create bool) error {
 }
 
 // step makes the directory name of the current directory the current one. If name is a
-// symbolic link, step returns the link's target. If the target is absolute, step first
-// makes the root the current directory.
+// symbolic link, step returns the link's target. If the target is absolute, step first makes
+// the root the current directory.
 func (t *tree) step(name string, create bool) (target string, err error) {
 	if name == ".." {
 		if len(t.trail) == 1 {
@@ -132,8 +131,7 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 	}
 }
 
-// pushNew creates a directory that has no entry in a layer, and makes it the current
-// one.
+// pushNew creates a directory that has no entry in a layer, and makes it the current one.
 func (t *tree) pushNew(name string) error {
 	if err := t.count(1, 0); err != nil {
 		return err
@@ -189,8 +187,8 @@ func (s step) settle() error {
 	return s.dir.Chmod(".", s.mode)
 }
 
-// count adds to the totals of entries and of bytes in files. It returns an error if a
-// limit is exceeded.
+// count adds to the totals of entries and of bytes in files. It returns an error if a limit
+// is exceeded.
 func (t *tree) count(entries int, size int64) error {
 	t.entries += entries
 	if t.entries > t.limits.Entries {

@@ -19,7 +19,7 @@ import (
 
 const manifestFile = "manifest.json"
 
-// A dockerImage is an entry of a Docker archive's manifest.json.
+// A dockerImage is an entry of manifest.json in a Docker archive.
 type dockerImage struct {
 	Config   string
 	RepoTags []string
@@ -68,9 +68,9 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	return unhashedImage{img, u.layers}, err
 }
 
-// An unhashed image is the image of a Docker archive. The archive names the diff IDs of
-// the layers, but not the digests of the layers as they are stored. The manifest is
-// created when it is first needed: then all layers are read to compute their digests.
+// An unhashed image is the image of a Docker archive. The archive names the diff IDs of the
+// layers, but not the digests of the layers as they are stored. The manifest is created when
+// it is first needed: then all layers are read to compute their digests.
 type unhashed struct {
 	config []byte
 	layers []v1.Layer
@@ -143,8 +143,8 @@ func (t *tarball) unhashedLayer(ctx context.Context, name string, diffID v1.Hash
 	return l, err
 }
 
-// layerType returns the media type of a layer, which it detects from the first bytes. A
-// file that is not a tar, compressed or not, is an error.
+// layerType returns the media type of a layer, which it detects from the first bytes. A file
+// that is not a tar, compressed or not, is an error.
 func layerType(c content) (_ types.MediaType, err error) {
 	rc, err := c.open()
 	if err != nil {
@@ -198,8 +198,8 @@ func (l *unhashedLayer) Digest() (v1.Hash, error) {
 	return l.hashed.Digest()
 }
 
-// Compressed returns the layer's bytes as they are stored. Reading them verifies the
-// digest if it is known.
+// Compressed returns the layer's bytes as they are stored. Reading them verifies the digest
+// if it is known.
 func (l *unhashedLayer) Compressed() (io.ReadCloser, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

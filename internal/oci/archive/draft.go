@@ -17,8 +17,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// blockSize is the block size of a tar file in bytes. A header is one block. The content
-// of each file is padded to whole blocks.
+// blockSize is the block size of a tar file in bytes. A header is one block. The content of
+// each file is padded to whole blocks.
 const blockSize = 512
 
 // A DraftFile is the empty file that a Draft is written to.
@@ -28,18 +28,18 @@ type DraftFile interface {
 	Truncate(size int64) error
 }
 
-// A Draft is an archive that is being written. Its layers are written before its other
-// files are known. Each layer is compressed or copied only once, directly to its final
-// offset if layers are added in the order of Write. Methods may be called concurrently,
-// except Finish, which must be the last call.
+// A Draft is an archive that is being written. Its layers are written before its other files
+// are known. Each layer is compressed or copied only once, directly to its final offset if
+// layers are added in the order of Write. Methods may be called concurrently, except Finish,
+// which must be the last call.
 type Draft struct {
 	mu   sync.Mutex
 	file DraftFile
 	end  int64
 	// names are the files in the draft, in order.
 	names []string
-	// loose is true if the header of a file is larger than the block that was reserved
-	// for it. Finish returns false then.
+	// loose is true if the header of a file is larger than the block that was reserved for it.
+	// Finish returns false then.
 	loose  bool
 	stored map[v1.Hash]*io.SectionReader // by digest
 	zipped map[v1.Hash]Layer             // by diff ID
@@ -58,8 +58,8 @@ func NewDraft(f DraftFile) *Draft {
 	return &Draft{file: f, stored: map[v1.Hash]*io.SectionReader{}, zipped: map[v1.Hash]Layer{}}
 }
 
-// Compress adds a layer, in one pass: fill writes the layer's tar, and Compress stores
-// it compressed. A layer that the draft already has is not stored again.
+// Compress adds a layer, in one pass: fill writes the layer's tar, and Compress stores it
+// compressed. A layer that the draft already has is not stored again.
 func (d *Draft) Compress(fill func(io.Writer) error) (Layer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,8 +95,8 @@ func (d *Draft) compress(w io.Writer, fill func(io.Writer) error) (oci.Blob, err
 	return zip.Blob(), nil
 }
 
-// Compressed returns the layer that Compress created from a tar with this digest. It
-// returns false if there is none.
+// Compressed returns the layer that Compress created from a tar with this digest. It returns
+// false if there is none.
 func (d *Draft) Compressed(diffID v1.Hash) (Layer, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,9 +104,9 @@ func (d *Draft) Compressed(diffID v1.Hash) (Layer, bool) {
 	return l, ok
 }
 
-// Copy adds the layer that blob describes, without recompressing it. r must verify the
-// bytes that it returns, as the reader of oci.Verify does. r is not read if the draft
-// already has the layer. If blob has no digest, Copy computes the digest and size.
+// Copy adds the layer that blob describes, without recompressing it. r must verify the bytes
+// that it returns, as the reader of oci.Verify does. r is not read if the draft already has
+// the layer. If blob has no digest, Copy computes the digest and size.
 func (d *Draft) Copy(ctx context.Context, r io.Reader, blob oci.Blob) (Layer, error) {
 	d.mu.Lock()
 	at, ok := d.stored[blob.Digest]
@@ -122,8 +122,8 @@ func (d *Draft) Copy(ctx context.Context, r io.Reader, blob oci.Blob) (Layer, er
 	return Layer{l, blob}, err
 }
 
-// copyFrom adds the content of r and returns its digest. It computes the digest if the
-// given one is the zero value.
+// copyFrom adds the content of r and returns its digest. It computes the digest if the given
+// one is the zero value.
 func (d *Draft) copyFrom(ctx context.Context, r io.Reader, digest v1.Hash) (*io.SectionReader, v1.Hash, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,8 +140,8 @@ func (d *Draft) copyFrom(ctx context.Context, r io.Reader, digest v1.Hash) (*io.
 	return at, digest, err
 }
 
-// add adds a file whose content is written by write. The tar header contains the digest
-// and size of the content, so add writes the header after the content.
+// add adds a file whose content is written by write. The tar header contains the digest and
+// size of the content, so add writes the header after the content.
 func (d *Draft) add(write func(io.Writer) (v1.Hash, error)) (*io.SectionReader, error) {
 	body := io.NewOffsetWriter(d.file, d.end+blockSize)
 	digest, err := write(body)
@@ -174,9 +174,9 @@ func written(w *io.OffsetWriter) int64 {
 	return n
 }
 
-// Finish completes the draft to the archive that Write would write for a, and returns
-// true. The draft's layers must be the first files of that archive, in order. Otherwise
-// Finish writes nothing and returns false; the layers remain readable.
+// Finish completes the draft to the archive that Write would write for a, and returns true.
+// The draft's layers must be the first files of that archive, in order. Otherwise Finish
+// writes nothing and returns false; the layers remain readable.
 func (d *Draft) Finish(ctx context.Context, a oci.Artifact, text string, report progress.Func) (bool, error) {
 	files, err := filesOf(ctx, a)
 	if err != nil || d.loose || len(files) < len(d.names) {

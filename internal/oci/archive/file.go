@@ -26,11 +26,11 @@ type Target struct {
 	Artifact oci.Artifact
 }
 
-// WriteFiles writes an archive to the path of each target, as Write does. It first
-// writes all of them to temporary files, then renames these. An error before the first
-// rename, such as a full disk, therefore leaves no file. Devices and pipes are written
-// directly. Except on Windows, a target may replace the open file that its layers are
-// read from. WriteFiles also removes temporary files of killed processes.
+// WriteFiles writes an archive to the path of each target, as Write does. It first writes
+// all of them to temporary files, then renames these. An error before the first rename, such
+// as a full disk, therefore leaves no file. Devices and pipes are written directly. Except
+// on Windows, a target may replace the open file that its layers are read from. WriteFiles
+// also removes temporary files of killed processes.
 func WriteFiles(ctx context.Context, report progress.Func, targets ...Target) (err error) {
 	var drafts []*FileDraft
 	defer func() {
@@ -80,13 +80,13 @@ type FileDraft struct {
 
 	file *fsx.AtomicFile
 	dir  string
-	path string // written is true after the draft was renamed or partially finished. It cannot be used for another file then.
-	// written is true when the draft was renamed, or partially finished.
+	path string // empty if unknown
+	// written is true after the draft was renamed or partially finished. It cannot be used for
+	// another file then.
 	written bool
 }
 
-// CreateDraft creates a draft in dir. WriteFile can rename the draft only to a path in
-// dir.
+// CreateDraft creates a draft in dir. WriteFile can rename the draft only to a path in dir.
 func CreateDraft(dir string) (*FileDraft, error) {
 	f, err := fsx.Create(dir)
 	if err != nil {
@@ -110,10 +110,10 @@ func ResumeDraft(path string, digest v1.Hash) (*FileDraft, error) {
 	return &FileDraft{Draft: NewDraft(f), file: f, dir: dir, path: path}, nil
 }
 
-// WriteFile writes a to path, with the same bytes as WriteFiles. The first call renames
-// the draft to path, without copying the layers, if the draft's layers are the first
-// files of the archive and path is in the draft's directory. Otherwise WriteFile writes
-// a new file. Except on Windows, the draft's layers can be read until Close.
+// WriteFile writes a to path, with the same bytes as WriteFiles. The first call renames the
+// draft to path, without copying the layers, if the draft's layers are the first files of
+// the archive and path is in the draft's directory. Otherwise WriteFile writes a new file.
+// Except on Windows, the draft's layers can be read until Close.
 func (d *FileDraft) WriteFile(ctx context.Context, path string, a oci.Artifact, report progress.Func) error {
 	if dir, ok := fsx.TemporaryDir(path); !d.written && ok && isSameDir(dir, d.dir) {
 		done, err := d.Finish(ctx, a, progressText(path), report)
@@ -134,9 +134,9 @@ func isSameDir(dirA, dirB string) bool {
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// Resume completes a draft of ResumeDraft to the archive of a, and renames it to its
-// path. Layers of a may be read from Blobs, because each blob is at its final offset.
-// Resume may be called again after an error.
+// Resume completes a draft of ResumeDraft to the archive of a, and renames it to its path.
+// Layers of a may be read from Blobs, because each blob is at its final offset. Resume may
+// be called again after an error.
 func (d *FileDraft) Resume(ctx context.Context, a oci.Artifact, report progress.Func) error {
 	_, err := d.Finish(ctx, a, progressText(d.path), report)
 	if err == nil {
@@ -161,9 +161,9 @@ func (d *FileDraft) Drop(h v1.Hash) error {
 	return err
 }
 
-// Keep keeps the draft for the next ResumeDraft, and returns its size. It keeps nothing
-// and returns 0 if the draft has fewer than atLeast bytes. Keep may be called once.
-// Close must still be called.
+// Keep keeps the draft for the next ResumeDraft, and returns its size. It keeps nothing and
+// returns 0 if the draft has fewer than atLeast bytes. Keep may be called once. Close must
+// still be called.
 func (d *FileDraft) Keep(atLeast int64) (int64, error) {
 	size, err := d.file.Size()
 	if err != nil || size < atLeast {
@@ -201,8 +201,8 @@ func ReadPartial(r io.ReaderAt, size int64) map[v1.Hash]*io.SectionReader {
 	return found
 }
 
-// blobOf returns the digest in the name of an archive's file. It returns false if the
-// file is not a blob.
+// blobOf returns the digest in the name of an archive's file. It returns false if the file
+// is not a blob.
 func blobOf(name string) (v1.Hash, bool) {
 	rest, ok := strings.CutPrefix(name, "blobs/")
 	h, err := v1.NewHash(strings.Replace(rest, "/", ":", 1))

@@ -36,8 +36,7 @@ type content struct {
 	open func() (io.ReadCloser, error)
 	// digest is the digest of the content, or the zero value if it is not known.
 	digest v1.Hash
-	// held is true for content in memory. Its size was already subtracted from the
-	// budget.
+	// held is true for content in memory. Its size was already subtracted from the budget.
 	held bool
 }
 
@@ -48,8 +47,8 @@ type layout struct {
 	budget *int64
 }
 
-// one returns the only artifact of a layout. The index.json may list it several times,
-// with different names.
+// one returns the only artifact of a layout. The index.json may list it several times, with
+// different names.
 func (l layout) one(ctx context.Context) (oci.Artifact, error) {
 	artifacts, err := l.index()
 	switch {
@@ -169,7 +168,6 @@ func (l layout) Layer(desc v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
 	return oci.Stored(c.open, oci.Blob{Digest: desc.Digest, Size: desc.Size, DiffID: diffID, MediaType: desc.MediaType})
 }
 
-// blobPath returns the path of a blob in an OCI layout.
 func blobPath(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
 // A Folder is an open directory with an OCI image layout. Links that lead out of the
@@ -205,9 +203,9 @@ func OpenFolder(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Artifact returns the image or index that index.json lists. If index.json lists
-// several, it returns an index of them. It reads only manifests and configs: a layer is
-// verified when it is read. Errors name the directory.
+// Artifact returns the image or index that index.json lists. If index.json lists several, it
+// returns an index of them. It reads only manifests and configs: a layer is verified when it
+// is read. Errors name the directory.
 func (f *Folder) Artifact(ctx context.Context) (oci.Artifact, error) {
 	top := f.Listed[0]
 	if len(f.Listed) > 1 {
@@ -237,7 +235,6 @@ func notFolder(path string, err error) error {
 // A folder is the files of an OCI image layout in a directory.
 type folder struct{ root *os.Root }
 
-// look implements files.
 func (f folder) look(name string) (content, error) {
 	info, err := f.root.Stat(name)
 	if err != nil {

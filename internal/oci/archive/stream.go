@@ -70,8 +70,8 @@ func (s *stream) read() (err error) {
 	if s.out == 0 {
 		return errors.New("the file is empty")
 	}
-	// The tar reader stops at the end marker. Only reading on detects that the
-	// compressed stream is truncated.
+	// The tar reader stops at the end marker. Only reading on detects that the compressed
+	// stream is truncated.
 	_, err = io.Copy(io.Discard, bounded)
 	return explain(err, 1)
 }
@@ -146,8 +146,8 @@ func (s *stream) hold(r io.Reader, size int64) (entry, error) {
 	return entry{content: c}, nil
 }
 
-// isTar reports whether a file that begins with head is a tar. It checks the checksum of
-// the first header (POSIX, pax interchange format), or recognizes an empty tar.
+// isTar reports whether a file that begins with head is a tar. It checks the checksum of the
+// first header (POSIX, pax interchange format), or recognizes an empty tar.
 func isTar(head []byte) bool {
 	const from, to = 148, 156 // The checksum counts its own field as spaces.
 	if len(head) < blockSize {

@@ -28,12 +28,12 @@ const (
 
 // A File is an archive that was opened by Open or read by Read.
 type File struct {
-	// Artifact is the image or index in the archive. Its layers are read from the
-	// archive when they are opened, and verified while they are read.
+	// Artifact is the image or index in the archive. Its layers are read from the archive when
+	// they are opened, and verified while they are read.
 	Artifact oci.Artifact
-	// Docker is true for a Docker archive without a complete OCI layout. Its image gets
-	// a manifest without annotations. The manifest is created when it is first needed,
-	// which reads all layers.
+	// Docker is true for a Docker archive without a complete OCI layout. Its image gets a
+	// manifest without annotations. The manifest is created when it is first needed, which
+	// reads all layers.
 	Docker bool
 
 	file *os.File // nil for Read
@@ -47,8 +47,8 @@ func (f *File) Close() error {
 	return f.file.Close()
 }
 
-// Open opens an archive of one image or index and reads its metadata. Until ctx is done,
-// the manifest of a Docker archive can be created. Errors name the file.
+// Open opens an archive of one image or index and reads its metadata. Until ctx is done, the
+// manifest of a Docker archive can be created. Errors name the file.
 func Open(ctx context.Context, path string) (_ *File, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -77,10 +77,10 @@ func Open(ctx context.Context, path string) (_ *File, err error) {
 	return &File{Artifact: a, Docker: docker, file: f}, nil
 }
 
-// artifactOf returns the artifact of the OCI layout. If the layout is missing or
-// incomplete, it returns that of the Docker archive, and true. Docker's layouts lack the
-// index for an image that was saved by its ID, the layers up to version 25, and the
-// platforms that Docker has not pulled.
+// artifactOf returns the artifact of the OCI layout. If the layout is missing or incomplete,
+// it returns that of the Docker archive, and true. Docker's layouts lack the index for an
+// image that was saved by its ID, the layers up to version 25, and the platforms that Docker
+// has not pulled.
 func (t *tarball) artifactOf(ctx context.Context) (a oci.Artifact, docker bool, err error) {
 	if _, ok := t.find(layoutFile); ok {
 		a, err = t.layout().one(ctx)
@@ -137,8 +137,8 @@ func (t *tarball) readAll(ctx context.Context, tr *tar.Reader, file func(*tar.He
 	}
 }
 
-// explain returns a clearer error than err for a file that cannot be read as a tar. n is
-// the number of entries that were read before.
+// explain returns a clearer error than err for a file that cannot be read as a tar. n is the
+// number of entries that were read before.
 func explain(err error, n int) error {
 	switch {
 	case err == nil:
@@ -192,8 +192,8 @@ func (t *tarball) add(h *tar.Header, file func(*tar.Header) (entry, error)) erro
 	return nil
 }
 
-// locate returns the content of the file that h describes. The tar reader has just read
-// that header, so the offset of the tar file is the first byte of the content.
+// locate returns the content of the file that h describes. The tar reader has just read that
+// header, so the offset of the tar file is the first byte of the content.
 func (t *tarball) locate(h *tar.Header) (entry, error) {
 	at, err := t.file.Seek(0, io.SeekCurrent)
 	return entry{content: section(t.file, at, h.Size)}, err
@@ -223,7 +223,6 @@ func section(f io.ReaderAt, offset, size int64) content {
 	}}
 }
 
-// look implements files.
 func (t *tarball) look(name string) (content, error) {
 	e, ok := t.find(name)
 	if !ok {

@@ -17,15 +17,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Write writes a as one tar file that is both an OCI image layout and a Docker archive.
-// The layers come first, then the metadata of both formats. Each blob is written once.
-// The layout's index.json lists only a. The Docker archive lists one image: the one for
+// Write writes a as one tar file that is both an OCI image layout and a Docker archive. The
+// layers come first, then the metadata of both formats. Each blob is written once. The
+// layout's index.json lists only a. The Docker archive lists one image: the one for
 // linux/amd64, or else the first.
 //
-// The bytes depend only on a, so the file of a pulled package is identical to the file
-// that was pushed. Layers are in the order of the manifests, except that layers with the
-// annotation Mark are last. Blobs are verified while they are written. Progress events
-// have the given text and count the bytes of the file.
+// The bytes depend only on a, so the file of a pulled package is identical to the file that
+// was pushed. Layers are in the order of the manifests, except that layers with the
+// annotation Mark are last. Blobs are verified while they are written. Progress events have
+// the given text and count the bytes of the file.
 func Write(ctx context.Context, w io.Writer, a oci.Artifact, text string, report progress.Func) error {
 	files, err := filesOf(ctx, a)
 	if err != nil {
@@ -151,8 +151,8 @@ func (p *plan) head(desc v1.Descriptor) ([]source, error) {
 	return append(files, memory(manifestFile, docker)), nil
 }
 
-// dockerManifestFile returns the manifest.json that docker load reads. It lists one of
-// the images.
+// dockerManifestFile returns the manifest.json that docker load reads. It lists one of the
+// images.
 func dockerManifestFile(images []v1.Image) ([]byte, error) {
 	img := images[0]
 	for _, i := range images {

@@ -62,8 +62,8 @@ func read(path, name string) (file, error) {
 	return parse(name, text)
 }
 
-// parse parses a configuration. Empty text means no entries. Errors do not quote the
-// text, which may contain secrets.
+// parse parses a configuration. Empty text means no entries. Errors do not quote the text,
+// which may contain secrets.
 func parse(name string, text []byte) (file, error) {
 	f := file{name: name}
 	if len(text) > maxFile {
@@ -93,9 +93,9 @@ func parse(name string, text []byte) (file, error) {
 	)
 }
 
-// helper returns the suffix of the credential helper for a registry, or "" if there is
-// none. alone is true if the helper is configured for this registry only, and false if
-// it is for all registries.
+// helper returns the suffix of the credential helper for a registry, or "" if there is none.
+// alone is true if the helper is configured for this registry only, and false if it is for
+// all registries.
 func (f file) helper(host string) (program string, alone bool) {
 	for _, key := range names(host) {
 		if program, ok := f.CredHelpers[key]; ok {
@@ -105,8 +105,8 @@ func (f file) helper(host string) (program string, alone bool) {
 	return f.CredsStore, false
 }
 
-// registry returns the credential for a whole registry, not for a namespace. Older
-// versions of Docker wrote its key as a URL, such as "https://registry.example.org/v1/".
+// registry returns the credential for a whole registry, not for a namespace. Older versions
+// of Docker wrote its key as a URL, such as "https://registry.example.org/v1/".
 func (f file) registry(host string) (Credential, error) {
 	keys := names(host)
 	for _, key := range slices.Sorted(maps.Keys(f.Auths)) {
@@ -168,8 +168,8 @@ func (f file) credential(key string) (Credential, error) {
 }
 
 const (
-	// maxAnswer limits the bytes of a helper's output. fresh is how long its credential
-	// is cached. Tokens of cloud providers are valid for an hour or more.
+	// maxAnswer limits the bytes of a helper's output. fresh is how long its credential is
+	// cached. Tokens of cloud providers are valid for an hour or more.
 	maxAnswer = 1 << 20
 	fresh     = 5 * time.Minute
 	// grace is how long the output of a killed helper may stay open.
@@ -215,8 +215,8 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	return a.Credential, nil
 }
 
-// run runs a credential helper, by the protocol in docker-credential-helpers,
-// "Development". Errors do not contain the helper's output, which may be a secret.
+// run runs a credential helper, by the protocol in docker-credential-helpers, "Development".
+// Errors do not contain the helper's output, which may be a secret.
 func (k *Keychain) run(ctx context.Context, path string, q question) (authn.AuthConfig, error) {
 	limited, cancel := context.WithTimeout(ctx, k.s.HelperTimeout)
 	defer cancel()
@@ -253,8 +253,8 @@ func tryIt(q question, err error) error {
 	return hint.Wrap(err, fmt.Sprintf("see what it says: echo %s | %s get", q.server, q.program))
 }
 
-// output collects the output of a helper. A Write beyond the limit fails, which closes
-// the pipe.
+// output collects the output of a helper. A Write beyond the limit fails, which closes the
+// pipe.
 type output struct{ text []byte }
 
 // Write implements io.Writer.

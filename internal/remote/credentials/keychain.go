@@ -37,8 +37,8 @@ func New(s Sources) *Keychain {
 	return &Keychain{s: s, turn: make(chan struct{}, 1), answers: map[question]answer{}}
 }
 
-// A Credential is a credential and the place where it was found. The zero value means
-// that no credential was found.
+// A Credential is a credential and the place where it was found. The zero value means that
+// no credential was found.
 type Credential struct {
 	authn.Authenticator
 	// Source names the place in messages, such as "~/.docker/config.json".
@@ -48,8 +48,8 @@ type Credential struct {
 // GitHub is the Source of a GitHub token.
 const GitHub = "GITHUB_TOKEN"
 
-// Resolve implements authn.Keychain. It always returns an error, because finding
-// credentials may take long and needs a context: use ResolveContext.
+// Resolve implements authn.Keychain. It always returns an error, because finding credentials
+// may take long and needs a context: use ResolveContext.
 func (k *Keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
 	return nil, errors.New("finding credentials requires a context")
 }
@@ -76,8 +76,7 @@ func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (a
 	return authn.Anonymous, nil
 }
 
-// find searches all sources except Others. It returns the zero value if none has an
-// entry.
+// find searches all sources except Others. It returns the zero value if none has an entry.
 func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential, error) {
 	const variable = "DOCKER_AUTH_CONFIG"
 	if strings.TrimSpace(k.s.Text) != "" {
@@ -106,9 +105,9 @@ func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential,
 }
 
 // inFile finds the credential for target in a configuration, as containers-auth.json(5)
-// says. If a helper is configured for this registry only, nothing else is searched.
-// Entries for a namespace take precedence over the entry for the registry. A helper for
-// all registries, which only Docker has, is asked after the namespaces.
+// says. If a helper is configured for this registry only, nothing else is searched. Entries
+// for a namespace take precedence over the entry for the registry. A helper for all
+// registries, which only Docker has, is asked after the namespaces.
 func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (Credential, error) {
 	host := target.RegistryStr()
 	helper, alone := f.helper(host)
@@ -136,17 +135,17 @@ func (k *Keychain) show(path string) string {
 	return path
 }
 
-// Sources are the places that a Keychain searches, in the order of the fields. It uses
-// the first that has an entry for the repository.
+// Sources are the places that a Keychain searches, in the order of the fields. It uses the
+// first that has an entry for the repository.
 type Sources struct {
-	// Text is the value of DOCKER_AUTH_CONFIG: a configuration in JSON. Its credential
-	// helpers are ignored.
+	// Text is the value of DOCKER_AUTH_CONFIG: a configuration in JSON. Its credential helpers
+	// are ignored.
 	Text string
-	// Files are the paths of configurations of Docker (config.json) and podman
-	// (auth.json). A missing file counts as empty.
+	// Files are the paths of configurations of Docker (config.json) and podman (auth.json). A
+	// missing file counts as empty.
 	Files []string
-	// Token is a GitHub token, which is used for ghcr.io. User is the user name that is
-	// sent with it; GitHub accepts any.
+	// Token is a GitHub token, which is used for ghcr.io. User is the user name that is sent
+	// with it; GitHub accepts any.
 	Token, User string
 	// Others are keychains of other libraries. They are asked last.
 	Others []Other
@@ -155,8 +154,8 @@ type Sources struct {
 	Home string
 	// Env is the environment in which credential helpers are found and run.
 	Env []string
-	// HelperTimeout limits how long a credential helper may run. A helper may wait for
-	// input of the user. Zero means a minute.
+	// HelperTimeout limits how long a credential helper may run. A helper may wait for input of
+	// the user. Zero means a minute.
 	HelperTimeout time.Duration
 	// Now returns the current time. Nil means time.Now.
 	Now func() time.Time

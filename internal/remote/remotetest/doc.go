@@ -1,3 +1,3 @@
-// Package remotetest provides registries for tests: Docker's, the embedded one, and
-// handlers that require credentials, use TLS or inject faults.
+// Package remotetest provides registries for tests: Docker's, the embedded one, and handlers
+// that require credentials, use TLS or inject faults.
 package remotetest

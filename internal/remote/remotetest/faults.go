@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// Downloads is a proxy to a registry. It injects faults, chosen by a seed, into
-// responses to reads. It forwards writes unchanged.
+// Downloads is a proxy to a registry. It injects faults, chosen by a seed, into responses to
+// reads. It forwards writes unchanged.
 type Downloads struct {
 	next    http.Handler
 	storage string
@@ -27,8 +27,8 @@ type Downloads struct {
 }
 
 // NewDownloads returns a proxy to next. rate is the share of requests with a fault. Some
-// requests for blobs are redirected to the host storage. Some responses stall, so
-// clients need a short IdleTimeout.
+// requests for blobs are redirected to the host storage. Some responses stall, so clients
+// need a short IdleTimeout.
 func NewDownloads(next http.Handler, seed uint64, rate float64, storage string) *Downloads {
 	return &Downloads{next: next, storage: storage, rate: rate, rand: rand.New(rand.NewPCG(seed, 2)), done: map[string]int{}}
 }
@@ -65,8 +65,8 @@ func (d *Downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// choose returns the kind of the next fault and a random number for it. The kind is ""
-// for no fault.
+// choose returns the kind of the next fault and a random number for it. The kind is "" for
+// no fault.
 func (d *Downloads) choose(blob bool) (kind string, n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,7 +98,7 @@ func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.
 	case kind == "flip" && len(body) > 0:
 		body[n%uint64(len(body))] ^= 1
 		part = body
-	case kind == "short": // and a Content-Length that matches
+	case kind == "short": // the server then sets the length of the part
 		w.Header().Del("Content-Length")
 	}
 	w.WriteHeader(answer.Code)

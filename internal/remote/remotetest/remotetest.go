@@ -78,8 +78,8 @@ func BasicAuth(h http.Handler, user, password string) http.Handler {
 	})
 }
 
-// Faults returns a handler that passes the first n requests for which match returns true
-// to fault, and all other requests to h.
+// Faults returns a handler that passes the first n requests for which match returns true to
+// fault, and all other requests to h.
 func Faults(h http.Handler, n int, match func(*http.Request) bool, fault http.HandlerFunc) http.Handler {
 	var seen atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,8 +96,7 @@ func Status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// Reset is a fault that reads one byte of the request's body, then breaks the
-// connection.
+// Reset is a fault that reads one byte of the request's body, then breaks the connection.
 func Reset(w http.ResponseWriter, r *http.Request) {
 	_, _ = r.Body.Read(make([]byte, 1))
 	conn, _, err := http.NewResponseController(w).Hijack()

@@ -31,11 +31,10 @@ import (
 // A Distribution is Docker's registry in a separate process. The zero value requires no
 // credentials and uses plain HTTP.
 type Distribution struct {
-	// Dir is the directory that stores the content. Several registries may share it.
-	// Empty means a temporary directory.
+	// Dir is the directory that stores the content. Several registries may share it. Empty
+	// means a temporary directory.
 	Dir string
-	// User and Password are the only valid credentials. Empty means that none are
-	// required.
+	// User and Password are the only valid credentials. Empty means that none are required.
 	User, Password string
 	// Certificate, if not nil, enables TLS.
 	Certificate *Certificate
@@ -49,10 +48,10 @@ func Registry(t testing.TB) string {
 	return Distribution{}.Start(t)
 }
 
-// Start starts the registry at a free port of this machine and returns HOST:PORT. It
-// stops when the test ends. The program is that of XFN_TEST_DOCKER_REGISTRY, or
-// docker-registry, its name in Debian. If there is none, the test is skipped, or fails
-// if the comma-separated list XFN_REQUIRE contains "registry".
+// Start starts the registry at a free port of this machine and returns HOST:PORT. It stops
+// when the test ends. The program is that of XFN_TEST_DOCKER_REGISTRY, or docker-registry,
+// its name in Debian. If there is none, the test is skipped, or fails if the comma-separated
+// list XFN_REQUIRE contains "registry".
 func (d Distribution) Start(t testing.TB) string {
 	t.Helper()
 	program := os.Getenv("XFN_TEST_DOCKER_REGISTRY")
@@ -126,8 +125,7 @@ http:
 
 var listeningOn = regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
 
-// listening reads the registry's log until a line contains its address, and returns
-// that.
+// listening reads the registry's log until a line contains its address, and returns that.
 func listening(log io.Reader) (address string, err error) {
 	var text strings.Builder
 	lines := bufio.NewScanner(log)

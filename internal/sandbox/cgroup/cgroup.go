@@ -26,17 +26,17 @@ const prefix = "xfn-"
 // period is the period of the CPU bandwidth controller, in microseconds.
 const period = 100_000
 
-// A Group is a control group. It has a directory in each cgroup hierarchy that its
-// limits need. A nil Group stands for a group that could not be created.
+// A Group is a control group. It has a directory in each cgroup hierarchy that its limits
+// need. A nil Group stands for a group that could not be created.
 type Group struct {
 	dirs    []string
 	version int
 	inForce Limits
 }
 
-// Make creates a group below the group of the calling process, or beside it. It sets
-// those of the limits that the system allows; [Group.InForce] returns which these are.
-// There may be none.
+// Make creates a group below the group of the calling process, or beside it. It sets those
+// of the limits that the system allows; [Group.InForce] returns which these are. There may
+// be none.
 //
 // mountinfo and own are the contents of /proc/self/mountinfo and /proc/self/cgroup. Make
 // also removes groups whose creators were killed.
@@ -89,9 +89,9 @@ func (g *Group) Remove() error {
 	return errors.Join(errs...)
 }
 
-// makeUnified creates the group in a hierarchy of version 2. There, a group that
-// contains processes cannot have child groups with limits, except for the root.
-// makeUnified therefore tries below the caller's group first, and then beside it.
+// makeUnified creates the group in a hierarchy of version 2. There, a group that contains
+// processes cannot have child groups with limits, except for the root. makeUnified therefore
+// tries below the caller's group first, and then beside it.
 func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 	for _, parent := range []string{h.own, filepath.Dir(h.own)} {
 		if !h.contains(parent) {
@@ -110,8 +110,8 @@ func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 	}
 }
 
-// settle creates the group's directory and calls set. It removes the directory if no
-// limit could be set, and then returns false.
+// settle creates the group's directory and calls set. It removes the directory if no limit
+// could be set, and then returns false.
 func (g *Group) settle(dir string, set func() Limits) bool {
 	sweep(filepath.Dir(dir))
 	if os.Mkdir(dir, 0o755) != nil {
@@ -168,8 +168,7 @@ func setUnified(dir string, limits Limits) (kept Limits) {
 func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
 	if memory := strconv.FormatInt(limits.Memory, 10); h.controls("memory") {
 		kept.Memory = set(limits.Memory, dir, "memory.limit_in_bytes", memory)
-		// The limit of memory and swap together. It fails if the kernel does not account
-		// for swap.
+		// The limit of memory and swap together. It fails if the kernel does not account for swap.
 		_ = set(kept.Memory, dir, "memory.memsw.limit_in_bytes", memory)
 	}
 	if h.controls("cpu") {
@@ -181,8 +180,8 @@ func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
 	return kept
 }
 
-// set writes a limit as value to a file of the group. It returns the limit that is in
-// force: 0 if none was requested, or if the kernel rejects it.
+// set writes a limit as value to a file of the group. It returns the limit that is in force:
+// 0 if none was requested, or if the kernel rejects it.
 func set(limit int64, dir, file, value string) int64 {
 	if limit <= 0 || write(dir, file, value) != nil {
 		return 0
@@ -190,8 +189,8 @@ func set(limit int64, dir, file, value string) int64 {
 	return limit
 }
 
-// quota converts thousandths of a processor to microseconds of a period. The kernel
-// accepts no less than a millisecond.
+// quota converts thousandths of a processor to microseconds of a period. The kernel accepts
+// no less than a millisecond.
 func quota(cpu int64) int64 { return max(cpu*period/1000, 1000) }
 
 // write writes to an existing file of a group: the kernel creates these files.
@@ -204,9 +203,9 @@ func write(dir, file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// MemoryLimit returns the lowest memory limit, in bytes, of the calling process's group
-// and the groups above it. It returns 0 if there is no limit or the group cannot be
-// found. mountinfo and own are as for Make.
+// MemoryLimit returns the lowest memory limit, in bytes, of the calling process's group and
+// the groups above it. It returns 0 if there is no limit or the group cannot be found.
+// mountinfo and own are as for Make.
 func MemoryLimit(mountinfo, own string) int64 {
 	lowest := int64(0)
 	for _, h := range locate(mountinfo, own) {
@@ -226,8 +225,8 @@ func MemoryLimit(mountinfo, own string) int64 {
 	return lowest
 }
 
-// readLimit returns the number in a file. It returns 0 for the text "max", which means
-// no limit, and if the file cannot be read.
+// readLimit returns the number in a file. It returns 0 for the text "max", which means no
+// limit, and if the file cannot be read.
 func readLimit(path string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -48,8 +48,8 @@ func locate(mountinfo, own string) []hierarchy {
 	return found
 }
 
-// place returns the directory of the caller's group. It returns false if the group is
-// not below the root of the mount.
+// place returns the directory of the caller's group. It returns false if the group is not
+// below the root of the mount.
 func (h hierarchy) place(root, own string) (string, bool) {
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)

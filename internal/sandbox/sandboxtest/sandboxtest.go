@@ -12,8 +12,8 @@ import (
 )
 
 // Allowed skips the test if err says that the system forbids sandboxes. If the
-// comma-separated list XFN_REQUIRE contains "sandbox", the test fails instead. Allowed
-// does nothing if err is nil or any other error.
+// comma-separated list XFN_REQUIRE contains "sandbox", the test fails instead. Allowed does
+// nothing if err is nil or any other error.
 func Allowed(t testing.TB, err error) {
 	t.Helper()
 	var forbidden *sandbox.NamespaceError

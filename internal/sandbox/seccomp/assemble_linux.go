@@ -20,8 +20,8 @@ const (
 )
 
 // A policy is a seccomp filter before it is assembled. Calls that match a rule get the
-// result action, all other calls the result other. Names of calls that the architecture
-// does not have are ignored.
+// result action, all other calls the result other. Names of calls that the architecture does
+// not have are ignored.
 type policy struct {
 	rules         []rule
 	action, other uint32
@@ -33,8 +33,8 @@ type rule struct {
 	tests []test
 }
 
-// A test compares one half of an argument of a system call, because a filter compares
-// only 32 bits.
+// A test compares one half of an argument of a system call, because a filter compares only
+// 32 bits.
 type test struct {
 	offset uint32
 	cond   bpf.JumpTest

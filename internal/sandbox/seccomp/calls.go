@@ -43,8 +43,7 @@ truncate umask uname unlink unlinkat utime utimensat utimes vfork wait4 waitid
 write writev
 `
 
-// A reason is a list of calls that a usual server does not make, and why they are
-// allowed.
+// A reason is a list of calls that a usual server does not make, and why they are allowed.
 type reason struct{ calls, why string }
 
 func unusual() []reason {

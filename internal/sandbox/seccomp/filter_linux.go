@@ -55,13 +55,13 @@ func conditional() []rule {
 		// parts of the kernel that a function does not need.
 		all("socket", is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)),
 	}
-	// Unix and IP sockets. Sockets of other families, such as vsock, can reach outside
-	// of the namespaces.
+	// Unix and IP sockets. Sockets of other families, such as vsock, can reach outside of the
+	// namespaces.
 	for _, family := range []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6} {
 		rules = append(rules, all("socket", is(0, family)))
 	}
-	// Docker allows these personalities too: Linux, 32-bit Linux, both with the version
-	// number of an older kernel, and the value that only queries.
+	// Docker allows these personalities too: Linux, 32-bit Linux, both with the version number
+	// of an older kernel, and the value that only queries.
 	const linux32, oldVersion, question = 0x8, 0x20000, 0xffffffff
 	for _, persona := range []uint64{0, linux32, oldVersion, oldVersion | linux32, question} {
 		rules = append(rules, all("personality", is(0, persona)))
@@ -105,8 +105,8 @@ futimesat utimensat setxattr lsetxattr fsetxattr removexattr lremovexattr
 fremovexattr
 `
 
-// Host is an additional filter for a process that shares the namespaces of the host.
-// Calls that it denies fail with EPERM.
+// Host is an additional filter for a process that shares the namespaces of the host. Calls
+// that it denies fail with EPERM.
 //
 // Unix sockets are always denied, because they may lead to any daemon of the host.
 type Host struct {
