@@ -52,7 +52,8 @@ func (w *work) sign(ctx context.Context) error {
 }
 
 // signatures returns the existing signatures of the package. In a dry run the repository
-// may not exist yet, and some registries refuse to read it then.
+// may not exist yet. Some registries then refuse reads, so that it first checks that the
+// package is there.
 func (w *work) signatures(ctx context.Context, tag name.Tag) (v1.Image, []signature.Signature, error) {
 	if w.dry {
 		at, err := w.to.ManifestAt(ctx, tag.TagStr())

@@ -52,7 +52,7 @@ func annotations(pkg *Package, opts BuildOptions) (map[string]string, error) {
 	maps.Copy(all, opts.Annotations)
 	for key, value := range all {
 		if key == "" || !utf8.ValidString(key+value) {
-			return nil, fmt.Errorf("setting annotation %q: its key must not be empty, and both must be UTF-8", key)
+			return nil, fmt.Errorf("setting annotation %q: the key must not be empty, and the key and the value must be valid UTF-8", key)
 		}
 	}
 	return all, nil

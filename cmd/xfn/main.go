@@ -69,7 +69,8 @@ func (l memoryLimit) bytes() int64 {
 	return limit
 }
 
-// machineMemory returns the bytes of memory, or 0 except on Linux.
+// machineMemory returns the total memory of the machine in bytes. It is known on
+// Linux only, and 0 elsewhere.
 func machineMemory() int64 {
 	info, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -190,7 +190,7 @@ func (t *Testing) wrote(c watch.Change) bool {
 	})
 }
 
-// mostEvents limits the number of notes and of warnings of a round.
+// mostEvents limits the notes of a round, and likewise its warnings.
 const mostEvents = 200
 
 // events collects the notes and warnings of a round. It is safe for concurrent

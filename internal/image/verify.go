@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A Verification is what Verify has verified.
+// A Verification describes an image or index that Verify accepted.
 type Verification struct {
 	// Digest and MediaType are those of the image or index at the reference.
 	Digest    v1.Hash

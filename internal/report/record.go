@@ -97,8 +97,8 @@ func (r *Recorder) callsByStep() [][]Call {
 	return steps
 }
 
-// stepOf returns the step that calls belong to, with the last response. A step
-// that failed has changed nothing, because its response is discarded.
+// stepOf returns the step that made these calls. The changes of the step are those
+// of its last response. A failed step has no changes: its response is discarded.
 func stepOf(calls []Call) Step {
 	first, last := calls[0], calls[len(calls)-1]
 	s := Step{Name: first.Step, Function: first.Function, Calls: len(calls)}

@@ -171,8 +171,8 @@ func (p *Process) instruct(o request, control *os.File) error {
 	if _, err := readReply(in); err != nil {
 		return err
 	}
-	// The first reply says that the supervisor dies with this process. This
-	// answer proves that this process was still alive then.
+	// The supervisor has replied that it will die with this process. The
+	// confirmation shows that this process was still alive at that time.
 	if err := out.Encode(true); err != nil {
 		return err
 	}

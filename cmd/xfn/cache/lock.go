@@ -51,7 +51,7 @@ func (n *names) Decode(ctx *kong.DecodeContext) error {
 	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken {
 		name := ctx.Scan.Pop().String()
 		if name == "" {
-			return errors.New("expected a name after =")
+			return errors.New("expected the name of an image after --update=")
 		}
 		n.names = append(n.names, name)
 	}

@@ -199,7 +199,7 @@ func (c *Cmd) options(term *terminal.Terminal, program terminal.Program) (suite.
 func list(w io.Writer, items []suite.Item) error {
 	for _, i := range items {
 		if _, err := fmt.Fprintln(w, terminal.Printable(i.Name())); err != nil {
-			return fmt.Errorf("printing a name: %w", err)
+			return fmt.Errorf("printing the name of a case: %w", err)
 		}
 	}
 	return nil

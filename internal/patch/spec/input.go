@@ -67,7 +67,7 @@ type ComposedPatch struct {
 
 // A ConnectionDetail is an entry of the XR's connection details.
 type ConnectionDetail struct {
-	// Name is its key. Required.
+	// Name is the key of the connection detail. It is required.
 	Name string `json:"name"`
 	// Type decides which of the other fields is required.
 	Type ConnectionDetailType `json:"type"`

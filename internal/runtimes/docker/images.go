@@ -90,9 +90,9 @@ func (d *Docker) resolve(ctx context.Context, engine *dockerengine.Engine, from 
 	return findImage(ctx, engine, names[:1])
 }
 
-// names returns the policy, and the names under which the engine may have an
-// image, the longest first. A pinned image has one name, and never needs the
-// policy Always.
+// names returns the names under which the engine may have an image, the longest
+// first, and the pull policy to use. An image that is pinned to a digest has one
+// name, and Always becomes IfNotPresent.
 func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy, error) {
 	full := d.qualify(from)
 	switch {
