@@ -147,7 +147,7 @@ func drain(r *oci.Tar) error {
 }
 
 // Examples returns the examples of a package's image, a stream of YAML documents
-// of up to 200 MiB. It is an error if there are none.
+// of up to 200 MiB. A package without examples is an error.
 func Examples(ctx context.Context, img v1.Image) ([]byte, error) {
 	p, err := oci.PartsOf(img)
 	if err != nil {

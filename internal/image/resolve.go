@@ -116,8 +116,8 @@ func (c CachedTags) Has(_ context.Context, tag name.Tag) (bool, error) {
 	return ok, nil
 }
 
-// List returns the tags of a repository that the cache has resolved. It returns an error if
-// there are none.
+// List returns the tags of a repository that the cache has resolved. It returns an error
+// if no tag is known.
 func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, error) {
 	records, _, err := c.Store.refs.all()
 	if err != nil {

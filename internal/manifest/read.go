@@ -54,7 +54,7 @@ func (r Reader) All(ctx context.Context, path string) ([]Document, error) {
 }
 
 // JSON returns the documents of a JSON file, or those of the .json files in a
-// folder. It is an error if there are none.
+// folder. At least one document is required.
 func (r Reader) JSON(ctx context.Context, path string) ([]Document, error) {
 	docs, err := r.all(ctx, path, ".json")
 	if err == nil && len(docs) == 0 {

@@ -197,8 +197,8 @@ func newKeychainError(target authn.Resource, err error) error {
 	return &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", target.RegistryStr(), err)}
 }
 
-// Credentials returns the credentials for the registry of ref, or the zero value if
-// there are none.
+// Credentials returns the credentials for the registry of ref, or the zero value
+// without credentials.
 func (c *Client) Credentials(ctx context.Context, ref name.Reference) (authn.AuthConfig, error) {
 	auth, err := c.keychain.resolve(ctx, ref.Context())
 	if err != nil {

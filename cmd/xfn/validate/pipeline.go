@@ -102,8 +102,8 @@ func unlisted(docs []manifest.Document) ([]manifest.Document, error) {
 	return all, nil
 }
 
-// convert returns the documents with all legacy Compositions converted. It is an error
-// if there are none.
+// convert returns the documents with all legacy Compositions converted. At least one
+// of them must be a legacy Composition.
 func (c *PipelineCmd) convert(docs []manifest.Document, term *terminal.Terminal) ([]byte, error) {
 	var out bytes.Buffer
 	var others []error
