@@ -7,7 +7,6 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
@@ -24,7 +23,8 @@ type Recorder struct {
 	pass  int // the pass to which calls belong
 }
 
-// A Call is one call of a function. Its messages are copies.
+// A Call is one call of a function. Its messages are those of the call, which by
+// the contract of function.Runner nobody changes afterwards.
 type Call struct {
 	Step, Function string
 	Took           time.Duration
@@ -43,11 +43,11 @@ func Record(r function.Runner, now func() time.Time) *Recorder {
 // The first call of a pass discards the recorded calls of the pass before.
 func (r *Recorder) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	c := Call{Step: function.Step(ctx), Function: name}
-	c.Request = &fnv1.RunFunctionRequest{Desired: proto.CloneOf(req.GetDesired()), Context: proto.CloneOf(req.GetContext())}
+	c.Request = &fnv1.RunFunctionRequest{Desired: req.GetDesired(), Context: req.GetContext()}
 	start := r.now()
 	rsp, err := r.runner.RunFunction(ctx, name, req)
 	c.Took = r.now().Sub(start)
-	c.Response, c.Err = proto.CloneOf(rsp), err
+	c.Response, c.Err = rsp, err
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
