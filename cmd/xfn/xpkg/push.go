@@ -67,7 +67,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		return err
 	}
 	var files closers
-	defer func() { _ = files.Close() }() // An error after reading does not matter.
+	defer func() { _ = files.Close() }() // An error of closing files that were only read does not matter.
 	targets := make([]xpkg.Target, len(paths))
 	for i, path := range paths {
 		f, err := xpkg.Open(ctx, path)

@@ -149,7 +149,7 @@ func (f *runtimeFlags) check() error {
 		}
 	}
 	for _, flag := range f.goFlags() {
-		if !strings.HasPrefix(flag, "-") { // go build would use this word as the name of a package.
+		if !strings.HasPrefix(flag, "-") { // go build would interpret a word without a dash as the name of a package.
 			return hint.Wrap(fmt.Errorf("reading --go-flags: %q is not a flag", flag), "join a flag and its value by =, as in --go-flags=-tags=extra")
 		}
 	}
@@ -229,7 +229,7 @@ func connect(ctx context.Context, program terminal.Program) (*dockerengine.Engin
 	return dockerengine.Connect(ctx, dockerengine.FromEnviron(os.Environ()), program.UserAgent())
 }
 
-// load loads the image of a package file into the Docker engine, for its platform.
+// load loads the image of a package file for the engine's platform into the Docker engine.
 func load(ctx context.Context, term *terminal.Terminal, program terminal.Program, file, as string) (err error) {
 	tag, err := name.NewTag(as)
 	if err != nil {
