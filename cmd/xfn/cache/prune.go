@@ -94,7 +94,7 @@ func parseDuration(text string) (time.Duration, error) {
 	if !isDays {
 		return time.ParseDuration(text)
 	}
-	const most = 36500 // a century, to prevent an overflow
+	const most = 36500 // 100 years, because time.Duration overflows after 292
 	days, err := strconv.ParseUint(digits, 10, 32)
 	return time.Duration(min(days, most)) * 24 * time.Hour, err
 }

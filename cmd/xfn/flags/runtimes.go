@@ -43,7 +43,7 @@ type Runtimes struct {
 	Lock
 }
 
-// Config returns the config of a session, without the functions file.
+// Config returns the config of a session. The caller sets the functions file.
 func (f Runtimes) Config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
 	if err := f.Load(); err != nil {
 		return session.Config{}, err
