@@ -92,8 +92,8 @@ func TestHostileTrees(t *testing.T) {
 	}
 }
 
-// On file systems that ignore case, the names are the same, and Init fails as
-// in LinkAndFolder. On others they differ.
+// On file systems that ignore case, link D and folder d have the same name, and Init
+// returns fs.ErrExist. On other file systems Init succeeds.
 func TestLinkAndFolderOfTwoCases(t *testing.T) {
 	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
 	outside := t.TempDir()

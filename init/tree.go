@@ -138,9 +138,9 @@ func (w *walker) addBlob(hash plumbing.Hash, f file) error {
 	return nil
 }
 
-// checkEntry returns an error for names that some system reads as paths. It
-// also does for names that some system reads as .git, because git runs hooks
-// and configuration in such a folder.
+// checkEntry returns an error for names that some operating system interprets as a path.
+// It also returns an error for names that some file system treats as .git, because git
+// runs hooks and commands in the configuration of such a folder.
 func checkEntry(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
 		return fmt.Errorf("%q is not a file name", name)

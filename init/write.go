@@ -96,8 +96,8 @@ func (r Result) Undo() (err error) {
 	return nil
 }
 
-// makeDirs creates dir and its missing parents. It returns the directories that
-// it has created, also with an error.
+// makeDirs creates dir and its missing parents. It returns the directories that it has
+// created, even if it also returns an error.
 func makeDirs(dir string) (made []string, err error) {
 	var missing []string
 	for at := dir; ; at = filepath.Dir(at) {

@@ -201,7 +201,7 @@ func TestHeads(t *testing.T) {
 			}
 			checkError(t, tc.reason, tc.err, err)
 			if name == "TagOfATree" {
-				return // the server of this test sends single commits
+				return // The server of the test cannot send a tree without a commit.
 			}
 			g, err = read(t, clone.Options{URL: (&server{objects: h, shallow: true, anyHash: true}).start(t)})
 			if diff := cmp.Diff(tc.want, g); diff != "" {
