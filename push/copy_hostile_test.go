@@ -33,7 +33,7 @@ func (k keys) Resolve(target authn.Resource) (authn.Authenticator, error) {
 	return authn.Anonymous, nil
 }
 
-// forge maps paths to the forged responses of a source.
+// forge maps the ends of URL paths to the forged responses of a source registry.
 type forge map[string]http.HandlerFunc
 
 func (f forge) over(h http.Handler) http.Handler {
@@ -63,7 +63,7 @@ func text(o object) []byte {
 	return raw
 }
 
-// indexes returns a forge of n nested indexes.
+// indexes returns a forge whose tag v1.0.0 is an index with n levels of nested indexes.
 func indexes(n int) forge {
 	f, inner := forge{}, text(object{"mediaType": types.OCIImageIndex, "manifests": []object{}})
 	for range n {
@@ -194,7 +194,7 @@ func repeat(o object, n int) []object {
 	return all
 }
 
-// endless returns a forge of artifacts, each attached to the one before.
+// endless returns a forge with a chain of artifacts, each attached to the previous artifact.
 func endless() forge {
 	f := forge{}
 	next := func(i int) string {
