@@ -173,7 +173,7 @@ func TestKeepsDesired(t *testing.T) {
 	}
 }
 
-// The example gives this complete Deployment.
+// The function composes this complete Deployment for the App in example/xr.yaml.
 func TestExampleDeployment(t *testing.T) {
 	composition := readYAML(t, "composition.yaml").GetFields()["spec"].GetStructValue()
 	step := composition.GetFields()["pipeline"].GetListValue().GetValues()[0].GetStructValue()
