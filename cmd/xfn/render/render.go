@@ -201,7 +201,7 @@ var alphaFlags = []string{
 func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 	if in.Profile != engine.Alpha {
 		if in.LiteralDeletion {
-			return errors.New("--literal-deletion goes with --profile alpha")
+			return errors.New("--literal-deletion requires --profile alpha")
 		}
 		return nil
 	}
@@ -210,7 +210,7 @@ func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 	}
 	for _, element := range kctx.Path {
 		if f := element.Flag; f != nil && !slices.Contains(alphaFlags, f.Name) {
-			return fmt.Errorf("--%s does not go with --profile alpha", f.Name)
+			return fmt.Errorf("--%s cannot be used with --profile alpha", f.Name)
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ type validation struct {
 func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program) (*validation, error) {
 	if !c.Validate {
 		if len(c.CRD) > 0 {
-			return nil, &terminal.UsageError{Err: errors.New("--crd goes with --validate")}
+			return nil, &terminal.UsageError{Err: errors.New("--crd requires --validate")}
 		}
 		return &validation{}, nil
 	}
