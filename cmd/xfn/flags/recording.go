@@ -69,9 +69,9 @@ func explained(r function.Runner) function.Runner {
 		var differ *intercept.UnstableError
 		switch {
 		case errors.As(err, &miss) && miss.Recorded == nil:
-			return nil, hint.Wrap(err, "record it with --record "+miss.Dir)
+			return nil, hint.Wrap(err, "record the call with --record "+miss.Dir)
 		case errors.As(err, &miss):
-			return nil, hint.Wrap(differing(err, miss.Recorded, miss.Now), "if the change is intended, record it with --record "+miss.Dir)
+			return nil, hint.Wrap(differing(err, miss.Recorded, miss.Now), "if the change is intended, record the call with --record "+miss.Dir)
 		case errors.As(err, &differ):
 			return nil, differing(err, differ.First, differ.Second)
 		}

@@ -107,7 +107,7 @@ func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program) (dev.
 func (c *DevCmd) discover(config *dev.Config) error {
 	switch {
 	case c.XR != "" && c.Composition == "":
-		return errors.New("expected the file of a Composition after that of the composite resource, or no arguments")
+		return errors.New("expected the files of a composite resource and a Composition, or no arguments")
 	case c.XR != "":
 		return nil
 	}

@@ -91,9 +91,9 @@ func (c *VerifyCmd) print(term *terminal.Terminal, ref name.Reference, r image.V
 	for _, h := range r.Elsewhere {
 		value.Elsewhere = append(value.Elsewhere, h.String())
 	}
-	term.Note(fmt.Sprintf("signed with %s; %s of %s have their digests", strings.Join(by, ", "), terminal.Count(r.Blobs, "blob"), terminal.Size(r.Bytes)))
+	term.Note(fmt.Sprintf("signed with %s; verified the digests of %s (%s)", strings.Join(by, ", "), terminal.Count(r.Blobs, "blob"), terminal.Size(r.Bytes)))
 	if len(r.Elsewhere) > 0 {
-		term.Warn(fmt.Sprintf("%s that registries do not store was not checked: %s", terminal.Count(len(r.Elsewhere), "layer"), strings.Join(value.Elsewhere, ", ")))
+		term.Warn(fmt.Sprintf("did not check %s that registries do not store: %s", terminal.Count(len(r.Elsewhere), "layer"), strings.Join(value.Elsewhere, ", ")))
 	}
 	text := func(w io.Writer) error {
 		full := ref.Name()
