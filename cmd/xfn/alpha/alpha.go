@@ -39,7 +39,7 @@ Examples:
 type containerFlags struct {
 	CacheDir   string `short:"c" env:"XFN_CACHE_DIR" placeholder:"DIR" help:"Directory of pulled and unpacked images. Default: xfn in the user's cache directory."`
 	MapRootUID int    `name:"map-root-uid" default:"100000" placeholder:"ID" help:"The first of 65536 user ids of this machine for containers, if xfn has the permission to assign ids (as root has). Default: ${default}."`
-	MapRootGID int    `name:"map-root-gid" default:"100000" placeholder:"ID" help:"The same for group ids. Default: ${default}."`
+	MapRootGID int    `name:"map-root-gid" default:"100000" placeholder:"ID" help:"The first of 65536 group ids of this machine for containers, with the same permission. Default: ${default}."`
 }
 
 // maxMapRoot is the highest first id of a range of 65536 user or group ids. The kernel

@@ -63,7 +63,7 @@ func (*names) IsBool() bool { return true }
 
 // Help is shown by --help.
 func (LockCmd) Help() string {
-	return `Writes the digest of each tag, and the highest version that each constraint in dependsOn allows. Locked entries stay the same; entries that the files no longer name are removed. With neither FILES nor --base-image, those of the lock file are locked again.
+	return `Writes the digest of each tag, and the highest version that each constraint in dependsOn allows. Locked entries stay the same; entries that the files no longer name are removed. With neither FILES nor --base-image, the files and base images in the lock file are locked again.
 
 With --locked or XFN_LOCKED=true, the commands render, test, dev, run and xpkg build use only locked images. The choice of the runtime stays the same: a builtin still replaces the image of its function, locked or not.
 

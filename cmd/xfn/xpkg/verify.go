@@ -26,7 +26,7 @@ type VerifyCmd struct {
 
 // Help is shown by --help.
 func (VerifyCmd) Help() string {
-	return `Verifies a signature of the digest at the reference, which xfn xpkg push --sign-key or cosign made with a key. Then reads each manifest, config and layer of all platforms and compares it with its digest; nothing is stored. Does not check certificates, timestamps and transparency logs. --key can also be the private key, whose password is in COSIGN_PASSWORD. Prints the reference with the digest.
+	return `Verifies that the digest at the reference has a signature that xfn xpkg push --sign-key or cosign made with the key. Then reads each manifest, config and layer of all platforms and compares it with its digest; nothing is stored. Does not check certificates, timestamps and transparency logs. --key can also be the private key, whose password is in COSIGN_PASSWORD. Prints the reference with the digest.
 
 Exit codes: 0 verified, 1 not verified, 2 usage error.
 
