@@ -185,7 +185,7 @@ func fill(w *os.File, f file) error {
 		return fmt.Errorf("copying %q: %w", f.path, err)
 	}
 	if n != f.size {
-		return fmt.Errorf("%q does not have the %d bytes that its object states", f.path, f.size)
+		return fmt.Errorf("%q does not have the size of its git object, %d bytes", f.path, f.size)
 	}
 	return w.Chmod(f.mode)
 }

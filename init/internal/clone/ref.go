@@ -72,7 +72,7 @@ func expand(ctx context.Context, objects storer.EncodedObjectStorer, prefix stri
 		case !strings.HasPrefix(hash.String(), prefix) || hash == found:
 			return nil
 		case !found.IsZero():
-			return fmt.Errorf("%q is short for more than one commit", prefix)
+			return fmt.Errorf("%q is the prefix of more than one commit hash", prefix)
 		}
 		found = hash
 		return nil

@@ -209,7 +209,7 @@ func (r *remote) receive(from io.Reader) ([]byte, error) {
 			r.progress.Send(progress.Event{Kind: progress.Bytes, Text: "fetching", Done: int64(pack.Len()), Total: int64(pack.Len())})
 			return pack.Bytes(), nil
 		case err != nil:
-			return nil, fmt.Errorf("receiving after %d bytes: %w", pack.Len(), err)
+			return nil, fmt.Errorf("receiving the repository failed after %d bytes: %w", pack.Len(), err)
 		}
 	}
 }
