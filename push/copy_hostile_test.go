@@ -161,7 +161,7 @@ func TestCopyHostile(t *testing.T) {
 		"SigGone": {"a missing referrer is reported", func(h http.Handler) forge {
 			list := text(object{"mediaType": types.OCIImageIndex, "manifests": []object{descriptor(string(types.OCIManifestSchema1), "nowhere")}})
 			return forge{"/manifests/v1.0.0": saying(string(types.OCIManifestSchema1), image(object{})), "/referrers/" + digestOf(string(image(object{}))): saying(string(types.OCIImageIndex), list)}
-		}, "looking for what is attached to"},
+		}, "finding the attachments of"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestCopyHostile(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("copying %q", from.Name())) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
-			if strings.Contains(fmt.Sprint(err), "attached") != strings.Contains(string(hint.Of(err)), "{no-signatures}") {
+			if strings.Contains(fmt.Sprint(err), "attachments") != strings.Contains(string(hint.Of(err)), "{no-signatures}") {
 				t.Errorf("%s: got hint %q", tc.reason, hint.Of(err))
 			}
 			checkTag(t, to, before)
@@ -236,7 +236,7 @@ func TestCopyToWhatRefuses(t *testing.T) {
 		"Manifest": {"the registry refuses manifests", func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/")
 		}, "does not permit this"},
-		"Attached": {"the registry refuses signatures", func(r *http.Request) bool { return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".sig") }, `.sig", which is attached to it`},
+		"Attached": {"the registry refuses signatures", func(r *http.Request) bool { return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".sig") }, `.sig": `},
 		"Tag": {"the registry refuses the tag", func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/v1.0.0")
 		}, "8 of 8 blobs are in the registry"},
