@@ -16,7 +16,7 @@ var ErrSilent = errors.New("the connection was accepted, but nothing answered in
 // errUnknown and errWaiting are the reasons that a dialer returns until its first attempt
 // to connect has ended.
 var (
-	errUnknown = errors.New("no address of it was found")
+	errUnknown = errors.New("no address of the target was found")
 	errWaiting = errors.New("nothing answered")
 )
 
