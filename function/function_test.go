@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// says returns a function that responds with its name, that of the call and the
+// says returns a Runner that responds with name, the name in the call and the name of the
 // step.
 func says(name string) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, called string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {

@@ -29,7 +29,8 @@ type outcome struct {
 	Tree   string
 }
 
-// differences has the differences of testdata/DIFFERENCES.md by case.
+// differences has the changes to the recorded outcome of each golden case in
+// testdata/DIFFERENCES.md.
 func differences() map[string]func(*outcome) {
 	nothingLeft := func(o *outcome) { o.Tree = "" }
 	nothingDone := func(o *outcome) { o.Stdout, o.Tree = "", "" }
@@ -73,11 +74,11 @@ func initialized(tree, ref string) string {
 	return fmt.Sprintf("Initialized package \"fn-x\" in directory \"{tmp}/w/out\" from file://{tmp}/%s (%s)\n", tree, ref)
 }
 
-// usageErrors are cases of the command line.
+// usageErrors are golden cases with wrong arguments, for which xfn does not call Init.
 var usageErrors = []string{"args-none", "args-one"}
 
 func TestGolden(t *testing.T) {
-	defer syscall.Umask(syscall.Umask(0o022)) // as in the golden cases
+	defer syscall.Umask(syscall.Umask(0o022)) // the umask with which the golden cases were recorded
 	tmp := makeRepositories(t)
 	cases, err := os.ReadDir("testdata/golden")
 	if err != nil {
@@ -198,7 +199,7 @@ func prepare(t *testing.T, name, out string) {
 	}
 }
 
-// command prints and asks as the command does.
+// command calls Init and RunScript, and prints and asks as xfn xpkg init does.
 func command(t *testing.T, args []string, stdin io.Reader, stdout io.Writer) error {
 	t.Helper()
 	var run bool

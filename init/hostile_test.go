@@ -65,9 +65,9 @@ func TestHostileTrees(t *testing.T) {
 		"GitShort":      {"NTFS has short names", file("GIT~1"), `can stand for .git`},
 		"GitStream":     {"NTFS has streams", file(".git::$INDEX_ALLOCATION"), `can stand for .git`},
 		"GitInvisible":  {"HFS+ ignores some runes", file(".g\u200cit"), `can stand for .git`},
-		"LinkAndFolder": {"a link and a folder of one name would write through the link", []item{{filemode.Symlink, "d", away}, {filemode.Dir, "d", folder}}, `holds "d" twice`},
-		"FolderAndLink": {"the order of a link and a folder of one name does not matter", []item{{filemode.Dir, "d", folder}, {filemode.Symlink, "d", away}}, `holds "d" twice`},
-		"LinkAndFile":   {"a link and a file of one name are refused", []item{{filemode.Symlink, "d", away}, {filemode.Regular, "d", evil}}, `holds "d" twice`},
+		"LinkAndFolder": {"a link and a folder of one name would write through the link", []item{{filemode.Symlink, "d", away}, {filemode.Dir, "d", folder}}, `contains "d" twice`},
+		"FolderAndLink": {"the order of a link and a folder of one name does not matter", []item{{filemode.Dir, "d", folder}, {filemode.Symlink, "d", away}}, `contains "d" twice`},
+		"LinkAndFile":   {"a link and a file of one name are refused", []item{{filemode.Symlink, "d", away}, {filemode.Regular, "d", evil}}, `contains "d" twice`},
 		"LongLink":      {"the target of a link is limited as paths are", []item{{filemode.Symlink, "d", long}}, `longer than the 4096 bytes`},
 		"NoBlob":        {"the blob of a file is missing", []item{{filemode.Regular, "ok", evil}, {filemode.Regular, "x", absent}}, `reading "x"`},
 		"NoTree":        {"the tree of a folder is missing", []item{{filemode.Regular, "ok", evil}, {filemode.Dir, "x", absent}}, `reading folder "x"`},
@@ -92,8 +92,8 @@ func TestHostileTrees(t *testing.T) {
 	}
 }
 
-// On file systems that ignore case, the names are the same, and Init fails as
-// in LinkAndFolder. On others they differ.
+// On file systems that ignore case, link D and folder d have the same name, and Init
+// returns fs.ErrExist. On other file systems Init succeeds.
 func TestLinkAndFolderOfTwoCases(t *testing.T) {
 	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
 	outside := t.TempDir()
@@ -139,7 +139,7 @@ func TestBounds(t *testing.T) {
 		"Bytes":      {"one byte above the limit is refused", flat, 0, 9999, "larger than the 9999 bytes"},
 		"Bomb":       {"a few objects expand to a billion files", bomb, 2000, 1 << 50, "more than the 2000 files"},
 		"BombOfSize": {"shared blobs count each time that they are written", ten(filemode.Dir, ten(filemode.Dir, flat)), 0, 100_000, "larger than the 100000 bytes"},
-		"Well":       {"deeply nested folders are refused", well, 0, 0, "deeper than the 128 folders"},
+		"Well":       {"deeply nested folders are refused", well, 0, 0, "deeper than 128 folders"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

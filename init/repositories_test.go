@@ -34,8 +34,8 @@ echo "stdin gave: $line"
 echo done > "$2/made-by-script"
 `
 
-// makeRepositories creates the repositories of the golden cases, with the same
-// commits, and returns their folder: {tmp} of the cases.
+// makeRepositories creates the repositories of the golden cases, with the same commits.
+// It returns the folder of the repositories, for which golden files have "{tmp}".
 func makeRepositories(t *testing.T) string {
 	t.Helper()
 	tmp, err := filepath.EvalSymlinks(t.TempDir())
@@ -140,7 +140,8 @@ func (r repository) raw(t *testing.T, kind plumbing.ObjectType, content []byte) 
 	return hash
 }
 
-// An entry of a tree: a blob of content, or the object of hash.
+// An entry is an entry of a git tree: the object with hash, or a blob of content if hash
+// is zero.
 type entry struct {
 	mode    filemode.FileMode
 	content string

@@ -176,9 +176,9 @@ func TestBundledNames(t *testing.T) {
 		"Slash":     {"a name is not a path", "a/../b", "Kubernetes name"},
 		"Newline":   {"a name has no line break", "fn\nx", "Kubernetes name"},
 		"Long":      {"a label has at most 63 characters", strings.Repeat("n", 64), "Kubernetes name"},
-		"Std":       {"fmt is a package of the standard library", "fmt", "Go has a package"},
-		"StdParent": {"net is a package and a folder of packages", "net", "Go has a package"},
-		"Reserved":  {"all has a meaning for the go command", "all", "Go has a package"},
+		"Std":       {"fmt is a package of the standard library", "fmt", "the go command uses this name"},
+		"StdParent": {"net is a package and a folder of packages", "net", "the go command uses this name"},
+		"Reserved":  {"all has a meaning for the go command", "all", "the go command uses this name"},
 		"Test":      {"test is not a package of the standard library", "test", ""},
 	}
 	for name, tc := range cases {

@@ -70,7 +70,7 @@ func TestStopScript(t *testing.T) {
 	if !errors.Is(err, out.cause) {
 		t.Errorf("got %v, want the cause of the end", err)
 	}
-	// The pipe ends with the last process that has it open.
+	// A read from the pipe returns EOF when no process has its write end open.
 	must(t, stdout.Close())
 	must(t, held.SetReadDeadline(time.Now().Add(30*time.Second)))
 	if _, err := io.ReadAll(held); err != nil {
@@ -94,7 +94,7 @@ func TestModesDoNotDependOnUmask(t *testing.T) {
 	}
 }
 
-// The error names a directory that cannot be created.
+// If Init cannot create the directory, the error names the directory.
 func TestDirectoryBelowAFile(t *testing.T) {
 	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
 	r.commit(t, "first", files{"f": text("x")})

@@ -47,7 +47,7 @@ func isBareWord(template string) bool {
 
 func loadBundled(t templates.Template, o Options) (Result, []file, error) {
 	if o.Ref != "" {
-		return Result{}, nil, hint.Wrap(fmt.Errorf("template %q has no branch, tag or commit %q: it is a part of this program", t.Name, o.Ref),
+		return Result{}, nil, hint.Wrap(fmt.Errorf("template %q has no branch, tag or commit %q, because it is bundled with this program", t.Name, o.Ref),
 			"leave the ref out, or use a template in a git repository")
 	}
 	if err := checkName(o.Name); err != nil {
@@ -82,11 +82,11 @@ var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[
 // of a Kubernetes object.
 func checkName(name string) error {
 	if !label().MatchString(name) {
-		return hint.Wrap(fmt.Errorf("%q cannot name a function: the name must be a Kubernetes name and a Go module", name),
-			"use at most 63 lower-case letters, digits and dashes, beginning with a letter and ending with a letter or a digit, such as function-colours")
+		return hint.Wrap(fmt.Errorf("%q cannot name a function: the name must be valid as a Kubernetes name and as a Go module path", name),
+			"use at most 63 lower-case letters, digits and dashes, beginning with a letter and ending with a letter or a digit, such as function-colors")
 	}
 	if slices.Contains(goNames, name) {
-		return hint.Wrap(fmt.Errorf("%q cannot name a function: Go has a package of its own by that name", name), "use a longer name, such as function-"+name)
+		return hint.Wrap(fmt.Errorf("%q cannot name a function: the standard library or the go command uses this name", name), "use a longer name, such as function-"+name)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ type walker struct {
 // walk adds the entries of a git tree. dir is the path of the tree in the template.
 func (w *walker) walk(hash plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("%q lies deeper than the %d folders that are allowed", dir, maxDepth)
+		return fmt.Errorf("folder %q is nested deeper than %d folders", dir, maxDepth)
 	}
 	tree, err := object.GetTree(w.objects, hash)
 	if err != nil {
@@ -77,7 +77,7 @@ func (w *walker) walk(hash plumbing.Hash, dir string, depth int) error {
 			return fmt.Errorf("folder %q: %w", dir, err)
 		}
 		if seen[e.Name] {
-			return fmt.Errorf("folder %q holds %q twice", dir, e.Name)
+			return fmt.Errorf("folder %q contains %q twice", dir, e.Name)
 		}
 		seen[e.Name] = true
 		if err := w.add(e, path.Join(dir, e.Name), depth); err != nil {
@@ -109,7 +109,7 @@ func (w *walker) add(e object.TreeEntry, at string, depth int) error {
 	case filemode.Symlink:
 		return w.addBlob(e.Hash, file{path: at, mode: fs.ModeSymlink})
 	default:
-		return fmt.Errorf("%q is of a kind that git does not have: mode %s", at, e.Mode)
+		return fmt.Errorf("%q has mode %s, which git does not support", at, e.Mode)
 	}
 }
 
@@ -138,9 +138,9 @@ func (w *walker) addBlob(hash plumbing.Hash, f file) error {
 	return nil
 }
 
-// checkEntry returns an error for names that some system reads as paths. It
-// also does for names that some system reads as .git, because git runs hooks
-// and configuration in such a folder.
+// checkEntry returns an error for names that some operating system interprets as a path.
+// It also returns an error for names that some file system treats as .git, because git
+// runs hooks and commands in the configuration of such a folder.
 func checkEntry(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
 		return fmt.Errorf("%q is not a file name", name)

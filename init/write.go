@@ -96,8 +96,8 @@ func (r Result) Undo() (err error) {
 	return nil
 }
 
-// makeDirs creates dir and its missing parents. It returns the directories that
-// it has created, also with an error.
+// makeDirs creates dir and its missing parents. It returns the directories that it has
+// created, even if it also returns an error.
 func makeDirs(dir string) (made []string, err error) {
 	var missing []string
 	for at := dir; ; at = filepath.Dir(at) {
@@ -185,7 +185,7 @@ func fill(w *os.File, f file) error {
 		return fmt.Errorf("copying %q: %w", f.path, err)
 	}
 	if n != f.size {
-		return fmt.Errorf("%q does not have the %d bytes that its object states", f.path, f.size)
+		return fmt.Errorf("%q does not have the size of its git object, %d bytes", f.path, f.size)
 	}
 	return w.Chmod(f.mode)
 }

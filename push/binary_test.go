@@ -112,7 +112,7 @@ func TestPushInterrupted(t *testing.T) {
 		}
 		reg.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() { close(end) }) // before the server closes
+	t.Cleanup(func() { close(end) }) // Cleanups run in reverse order: release the handlers, then close the server.
 	var out strings.Builder
 	cmd := e2e.Command(t, "xpkg", "push", "-f", largePackage(t), host+"/acme/large:v1")
 	cmd.Stdout, cmd.Stderr = &out, &out

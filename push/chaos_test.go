@@ -40,7 +40,7 @@ func TestChaos(t *testing.T) {
 	chaos(t, func(t *testing.T) http.Handler { return remotetest.Embedded(t) })
 }
 
-// The same holds for Docker's registry.
+// TestChaosOfDistribution is TestChaos with Docker's registry.
 func TestChaosOfDistribution(t *testing.T) {
 	host := remotetest.Registry(t)
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
@@ -63,7 +63,7 @@ func chaos(t *testing.T, open func(*testing.T) http.Handler) {
 // A trial is a push through a proxy that injects faults.
 type trial struct {
 	seed uint64
-	// direct is the tag at the registry, and through at the proxy.
+	// direct is the tag's reference without the proxy, through that with the proxy.
 	direct, through name.Tag
 	proxy           *faultProxy
 	client          *remote.Client

@@ -135,7 +135,7 @@ func (c *copying) attach(ctx context.Context) error {
 		w.to = c.work.to
 		if err := w.do(ctx); err != nil {
 			ref := w.refs[0]
-			return fmt.Errorf("copying %q, which is attached to it: %w", ref.Identifier(), c.options.client.Explain(ref, err))
+			return fmt.Errorf("copying attachment %q: %w", ref.Identifier(), c.options.client.Explain(ref, err))
 		}
 	}
 	if c.dry {
@@ -143,7 +143,7 @@ func (c *copying) attach(ctx context.Context) error {
 	}
 	for subject, listed := range c.lists {
 		if err := c.list(ctx, subject, listed); err != nil {
-			return fmt.Errorf("listing what is attached to %s: %w", subject, c.options.client.Explain(c.to, err))
+			return fmt.Errorf("updating the list of referrers of %s: %w", subject, c.options.client.Explain(c.to, err))
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func (c *copying) findAttached(ctx context.Context, s *source) error {
 	seen := map[v1.Hash]bool{}
 	for depth, subjects := 0, c.unseen(seen); len(subjects) > 0; depth++ {
 		if depth > oci.MaxDepth {
-			return fmt.Errorf("the artifacts attached to it are nested more than %d deep", oci.MaxDepth)
+			return fmt.Errorf("attachments are nested more than %d deep", oci.MaxDepth)
 		}
 		attached := make([][]*work, len(subjects))
 		lists := make([][]v1.Descriptor, len(subjects))
@@ -194,7 +194,7 @@ func (c *copying) findAttached(ctx context.Context, s *source) error {
 		for i, subject := range subjects {
 			g.Go(func() (err error) {
 				if attached[i], lists[i], err = c.attachedTo(groupCtx, s, subject); err != nil {
-					err = fmt.Errorf("looking for what is attached to %s: %w", subject, err)
+					err = fmt.Errorf("finding the attachments of %s: %w", subject, err)
 				}
 				return err
 			})

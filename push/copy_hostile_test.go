@@ -33,7 +33,7 @@ func (k keys) Resolve(target authn.Resource) (authn.Authenticator, error) {
 	return authn.Anonymous, nil
 }
 
-// forge maps paths to the forged responses of a source.
+// forge maps the ends of URL paths to the forged responses of a source registry.
 type forge map[string]http.HandlerFunc
 
 func (f forge) over(h http.Handler) http.Handler {
@@ -63,7 +63,7 @@ func text(o object) []byte {
 	return raw
 }
 
-// indexes returns a forge of n nested indexes.
+// indexes returns a forge whose tag v1.0.0 is an index with n levels of nested indexes.
 func indexes(n int) forge {
 	f, inner := forge{}, text(object{"mediaType": types.OCIImageIndex, "manifests": []object{}})
 	for range n {
@@ -161,7 +161,7 @@ func TestCopyHostile(t *testing.T) {
 		"SigGone": {"a missing referrer is reported", func(h http.Handler) forge {
 			list := text(object{"mediaType": types.OCIImageIndex, "manifests": []object{descriptor(string(types.OCIManifestSchema1), "nowhere")}})
 			return forge{"/manifests/v1.0.0": saying(string(types.OCIManifestSchema1), image(object{})), "/referrers/" + digestOf(string(image(object{}))): saying(string(types.OCIImageIndex), list)}
-		}, "looking for what is attached to"},
+		}, "finding the attachments of"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestCopyHostile(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("copying %q", from.Name())) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
-			if strings.Contains(fmt.Sprint(err), "attached") != strings.Contains(string(hint.Of(err)), "{no-signatures}") {
+			if strings.Contains(fmt.Sprint(err), "attachments") != strings.Contains(string(hint.Of(err)), "{no-signatures}") {
 				t.Errorf("%s: got hint %q", tc.reason, hint.Of(err))
 			}
 			checkTag(t, to, before)
@@ -194,7 +194,7 @@ func repeat(o object, n int) []object {
 	return all
 }
 
-// endless returns a forge of artifacts, each attached to the one before.
+// endless returns a forge with a chain of artifacts, each attached to the previous artifact.
 func endless() forge {
 	f := forge{}
 	next := func(i int) string {
@@ -236,7 +236,7 @@ func TestCopyToWhatRefuses(t *testing.T) {
 		"Manifest": {"the registry refuses manifests", func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/")
 		}, "does not permit this"},
-		"Attached": {"the registry refuses signatures", func(r *http.Request) bool { return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".sig") }, `.sig", which is attached to it`},
+		"Attached": {"the registry refuses signatures", func(r *http.Request) bool { return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".sig") }, `.sig": `},
 		"Tag": {"the registry refuses the tag", func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/v1.0.0")
 		}, "8 of 8 blobs are in the registry"},

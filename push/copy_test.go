@@ -119,8 +119,8 @@ func TestCopyMergesLists(t *testing.T) {
 type recorder struct {
 	h  http.Handler
 	mu sync.Mutex
-	// asked are the requests without their queries; received are the bytes
-	// of each.
+	// asked are the methods and paths of the requests; received is the total size of
+	// their bodies.
 	asked    []string
 	received int64
 }

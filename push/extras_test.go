@@ -34,7 +34,7 @@ func tagged(t *testing.T, host string, tags ...string) (all []name.Tag) {
 	return all
 }
 
-// Tags that are at the package are not written; the others move.
+// Artifact writes only tags that do not point to the package yet.
 func TestTags(t *testing.T) {
 	var puts atomic.Int64
 	inner := remotetest.Handler()
@@ -61,7 +61,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// An error states the digest that each tag is at.
+// If a push fails, the error states for each tag whether it points to the new package.
 func TestState(t *testing.T) {
 	inner := remotetest.Handler()
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -194,8 +194,8 @@ func mounting(t *testing.T, base v1.Image) http.Handler {
 	})
 }
 
-// With Prove, a package with wrong diff IDs is refused before the upload,
-// unless it is at the tag already.
+// With Options.Prove, Artifact refuses a package with wrong diff IDs before the upload,
+// unless the tag points to the package already.
 func TestProve(t *testing.T) {
 	wrong := artifact(t, "file-wrong-diffid/in/a.xpkg")
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))

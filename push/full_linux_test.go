@@ -14,9 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/push"
 )
 
-// If the disk of a registry is full during a push, the tag stays at the old
-// package. Our registry accepts the new one when space is free again; Docker's
-// may keep an empty link to a layer, and then always returns 500.
+// If the disk of a registry is full during a push, the tag still points to the old
+// package. When space is free again, xfn's registry accepts the new package. Docker's
+// registry may have stored an empty link to a layer, and then always returns 500.
 func TestFullDisk(t *testing.T) {
 	for name, tc := range map[string]struct {
 		serve func(t *testing.T, dir string) string

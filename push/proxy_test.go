@@ -180,7 +180,7 @@ func (c *faultProxy) harm(kind string, n int64, w http.ResponseWriter, r *http.R
 		c.Next.ServeHTTP(w, r)
 	case "elsewhere":
 		c.elsewhere(w, r)
-	case "token": // with expired tokens
+	case "token": // choose has revoked all tokens.
 		c.Next.ServeHTTP(w, r)
 	case "full", "readonly", "forbidden", "shut":
 		c.fail(kind, w, r)
@@ -220,7 +220,7 @@ func (c *faultProxy) fail(fate string, w http.ResponseWriter, r *http.Request) {
 		code, text = http.StatusInsufficientStorage, "no space left on device"
 	case "readonly":
 		code, text = http.StatusMethodNotAllowed, "the registry is read-only"
-	case "forbidden": // with credentials in the response
+	case "forbidden": // Repeat the request's credentials, which no error of the client may contain.
 		code, text = http.StatusForbidden, "not with "+r.Header.Get("Authorization")
 	case "shut":
 		if c.Tokens != nil {

@@ -51,8 +51,8 @@ type Traffic struct {
 
 // Artifact pushes a, an image or an index, to ref. It uploads the blobs that the
 // registry lacks, then the manifests by digest, children first, and writes the tags
-// last. The manifests and their digests are those of a. A push of what the registry
-// has already changes nothing.
+// last. The manifests and their digests are those of a. If all tags point to a already,
+// Artifact changes nothing.
 //
 // An error names ref and says which blobs were uploaded and which tags were
 // written. It contains no credentials.

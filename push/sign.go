@@ -51,9 +51,9 @@ func (w *work) sign(ctx context.Context) error {
 	return nil
 }
 
-// signatures returns the existing signatures of the package. In a dry run the repository
-// may not exist yet. Some registries then refuse reads, so that it first checks that the
-// package is there.
+// signatures returns the existing signatures of the package, which are stored at tag. In a
+// dry run it first checks that tag exists, because some registries refuse to read a
+// repository that does not exist yet.
 func (w *work) signatures(ctx context.Context, tag name.Tag) (v1.Image, []signature.Signature, error) {
 	if w.dry {
 		at, err := w.to.ManifestAt(ctx, tag.TagStr())

@@ -128,15 +128,15 @@ func TestSignDryRun(t *testing.T) {
 	}
 }
 
-// For a permanent fault at each request in turn: a tag at the new package has
-// its signature, and other signatures are never lost.
+// A push fails permanently from the nth request on, for each n. If the tag then points to
+// the new package, the package is signed. Other signatures are never lost.
 func TestSignFaults(t *testing.T) {
 	mine, yours := imagetest.Key(t), imagetest.Key(t)
 	for n := int64(1); ; n++ {
 		inner := remotetest.Handler()
 		ref := parse(t, remotetest.Serve(t, inner))
 		before, after := single(t), multi(t)
-		for _, a := range []xpkg.Artifact{after, before} { // The tag was moved back to before.
+		for _, a := range []xpkg.Artifact{after, before} { // Push after, then move the tag back to before.
 			if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()}); err != nil {
 				t.Fatal(err)
 			}

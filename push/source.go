@@ -104,8 +104,8 @@ func (c *checked) open(ctx context.Context, from int64) (io.ReadCloser, error) {
 	return &checkedReader{c, c.source.repo.Stream(ctx, c.desc, from), from}, nil
 }
 
-// add hashes those of the bytes at pos that are new. After the last byte, it
-// returns an error if the digest is wrong.
+// add hashes the bytes of p that were not hashed before; pos is the offset of p in the
+// blob. After the last byte of the blob, add returns an error if the digest is wrong.
 func (c *checked) add(p []byte, pos int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

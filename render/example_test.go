@@ -42,7 +42,7 @@ var exampleBucket = function.RunnerFunc(func(context.Context, string, *fnv1.RunF
 	}, nil
 })
 
-// The function of the pipeline is called in process.
+// Render calls the function of the pipeline in this process.
 func ExampleRender() {
 	got, err := render.Render(context.Background(), function.Mux{"function-bucket": exampleBucket}, exampleRequest())
 	if err != nil {

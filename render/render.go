@@ -22,11 +22,11 @@ type Profile string
 const (
 	// V2 is the reconciler of Crossplane v2.3 and later.
 	V2 Profile = "v2"
-	// Classic is the render of Crossplane v2.0 to v2.2.
+	// Classic is the crossplane render command of Crossplane v2.0 to v2.2.
 	Classic Profile = "classic"
-	// V1_20 is the render of Crossplane v1.15 to v1.20.
+	// V1_20 is the crossplane beta render command of Crossplane v1.15 to v1.20.
 	V1_20 Profile = "v1.20"
-	// V1_14 is the render of Crossplane v1.14, the first version with that command.
+	// V1_14 is the crossplane beta render command of Crossplane v1.14, which introduced it.
 	V1_14 Profile = "v1.14"
 	// Alpha is the reconciler of Crossplane v1.11 to v1.13, whose functions are
 	// containers. Render does not support it; the xfn command does.
@@ -57,7 +57,8 @@ func ForCrossplane(version string) (Profile, error) {
 	}
 }
 
-// ErrNoSpec is the error of Request.Full for an XR without a spec.
+// ErrNoSpec is the error of Render, in the profiles before V2, if Request.Full is set and
+// the XR has no spec.
 var ErrNoSpec = errors.New("the composite resource has no spec to show in full")
 
 // A FatalError is a FATAL result of a function.
@@ -74,8 +75,8 @@ type Request struct {
 	// Observed are the composed resources that exist. The annotation
 	// crossplane.io/composition-resource-name has their name in the pipeline.
 	Observed []*unstructured.Unstructured
-	// Required are the cluster's objects that functions may require. Extra
-	// are objects that functions may require in a response, but steps may not.
+	// Required and Extra are the cluster's objects that functions may require. In
+	// profile Classic, requirements in a step of the Composition find only Required.
 	Required, Extra []*unstructured.Unstructured
 	// Credentials are the Secrets that steps of the pipeline refer to.
 	Credentials []*unstructured.Unstructured

@@ -58,7 +58,7 @@ func catalogue() []Template {
 	}
 }
 
-// folder is fs.Sub for a valid path, with which fs.Sub cannot fail.
+// folder returns fs.Sub of a folder whose name is a constant, so that fs.Sub cannot fail.
 func folder(files embed.FS, name string) fs.FS {
 	sub, err := fs.Sub(files, name)
 	if err != nil {

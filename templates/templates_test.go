@@ -77,9 +77,9 @@ func TestBundledGo(t *testing.T) {
 	}
 }
 
-// The template and the example of a platform require the same versions of modules
-// as xfn, so that the go command compiles a package once for all of them. Without
-// that, make demo and make test compile Kubernetes' API several times.
+// The template go and examples/platform require the same versions of modules as xfn, so
+// that the go command compiles each package once. With different versions, make demo and
+// make test compile the Kubernetes API several times.
 func TestVersionsAreThoseOfXfn(t *testing.T) {
 	own := requirements(t, "../go.mod")
 	for _, path := range []string{"_go/go.mod.tmpl", "../examples/platform/function/go.mod"} {

@@ -96,7 +96,7 @@ func ExampleRun_observed() {
 	// Ready True
 }
 
-// A FATAL result is an error.
+// Run returns a *render.FatalError for a FATAL result of a function.
 func ExampleRun_fatal() {
 	_, err := xfntest.Run(context.Background(), xfntest.Case{
 		XR:          "testdata/no-region.yaml",

@@ -56,7 +56,7 @@ type app struct {
 	Complete docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
 	Docs     docs.Cmd         `cmd:"" hidden:"" model:"all"`
 
-	// These are older commands of the crossplane CLI.
+	// Beta, Composition and Resource have older names of commands, as in the crossplane CLI.
 	Beta struct {
 		Convert  validate.ConvertCmd `cmd:""`
 		Render   render.Cmd          `cmd:""`
@@ -133,9 +133,9 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	return report(term, name, err)
 }
 
-// grammar returns the struct into which kong parses args. It has the values of cli, but
-// hides all commands except the one that args name: a model of all takes ten times as
-// long to build. A command with the tag model:"all" sees all of them.
+// grammar returns the struct into which kong parses args. It is cli without the commands
+// that args do not name, because kong needs ten times as long to build a model of all
+// commands. If args name no command, or one with the tag model:"all", grammar returns cli.
 func grammar(cli *app, args []string) any {
 	fields := reflect.VisibleFields(reflect.TypeFor[app]())
 	named := false
@@ -152,7 +152,7 @@ func grammar(cli *app, args []string) any {
 	if !named {
 		return cli
 	}
-	// The types differ only in their tags, so this is cli with other tags.
+	// Go can convert between struct types that differ only in their tags.
 	return reflect.ValueOf(cli).Convert(reflect.PointerTo(reflect.StructOf(fields))).Interface()
 }
 

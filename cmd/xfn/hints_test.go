@@ -12,8 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// fetches are the commands that read from a registry, and renders those that
-// render.
+// rendering lists the commands that render, and reading those that read from a registry.
 const (
 	rendering = "render dev test diff"
 	reading   = rendering + " validate lock run alpha xpkg.build xpkg.lint xpkg.push xpkg.verify xpkg.pull xpkg.copy xpkg.inspect xpkg.extract xpkg.diff xpkg.get-crds"

@@ -24,10 +24,10 @@ func main() {
 	// servers, which may have credentials.
 	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// If the reader of a pipe exits, writing fails, and the process can
-	// clean up.
+	// Receive SIGPIPE, which would otherwise kill the process: writing to a pipe
+	// without a reader then returns EPIPE, and the process can clean up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// A second signal ends the process at once.
+	// Handle only the first signal: a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()

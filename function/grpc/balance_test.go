@@ -42,8 +42,8 @@ func TestRoundRobin(t *testing.T) {
 		if err := c.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// Some connections may be established later: calls are made
-		// until each server gets some.
+		// Some connections may be established after the first calls, so call until
+		// each server has received a call.
 		busy := func() (n int) {
 			for i := range asked {
 				if asked[i].Load() > 0 {

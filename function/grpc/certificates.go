@@ -86,8 +86,8 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// server returns credentials that require a certificate of every client. If c
-// is nil, they are plaintext.
+// server returns credentials that require a certificate of every client. If c is nil, the
+// credentials are plaintext.
 func (c *Certificates) server() credentials.TransportCredentials {
 	if c == nil {
 		return insecure.NewCredentials()
@@ -100,9 +100,9 @@ func (c *Certificates) server() credentials.TransportCredentials {
 	})
 }
 
-// client returns credentials that present the client certificate even if the
-// server asks for one of other authorities: then the server reports that it
-// rejects the certificate. If c is nil, they are plaintext.
+// client returns credentials that present the client certificate even if the server
+// requests a certificate of other authorities, so that the server reports why it rejects
+// the certificate. If c is nil, the credentials are plaintext.
 func (c *Certificates) client(serverName string) credentials.TransportCredentials {
 	if c == nil {
 		return insecure.NewCredentials()

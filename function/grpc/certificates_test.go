@@ -35,8 +35,8 @@ func TestMutualTLS(t *testing.T) {
 	ca, other := functiontest.NewAuthority(t), functiontest.NewAuthority(t)
 	server := ca.Issue(t, "localhost", time.Hour, ca)
 	client := ca.Issue(t, "client", time.Hour, ca)
-	// A server closes the connection when it refuses a client, so its alert
-	// may be lost.
+	// untrusted is the error if a server refuses a client and closes the connection
+	// before the client has received the server's TLS alert.
 	const untrusted = "nothing answered in gRPC after the TLS handshake: it may not trust the client's certificate"
 	cases := map[string]struct{ reason, server, client, name, want string }{
 		"Trusted":       {"client and server trust each other's authority", server, client, "localhost", ""},
@@ -84,7 +84,7 @@ func TestMutualTLSOnSocket(t *testing.T) {
 	}
 }
 
-// Clients of other implementations get the same results.
+// Serve also verifies the certificates of clients that are not this package's Client.
 func TestMutualTLSOfOtherClients(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	addr := serveWith(t, listen(t, "tcp", "127.0.0.1:0"), echo, grpc.ServeOptions{Certificates: load(t, ca.Issue(t, "localhost", time.Hour, ca))})

@@ -50,8 +50,8 @@ type Options struct {
 	// of the pods behind "dns:///host:port". Otherwise the first address that
 	// answers gets all calls.
 	RoundRobin bool
-	// Dial connects to the TCP address of the target, where this machine needs a
-	// tunnel for it. Nil means a direct connection.
+	// Dial connects to the TCP address of the target, for example through a tunnel. Nil
+	// means a direct connection.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
@@ -65,8 +65,8 @@ type Client struct {
 }
 
 // Dial returns a Client for the function at target: "host:port", "unix:///path", or
-// another target of gRPC's name resolution, such as "dns:///host:port". It does not
-// connect; the first call does, and so do Connect and WaitReady.
+// another target of gRPC's name resolution, such as "dns:///host:port". Dial does not
+// connect to the function: Connect, WaitReady or the first call connects.
 //
 // The Client uses no proxy, and no gRPC service configuration from DNS.
 func Dial(target string, opts Options) (*Client, error) {
@@ -89,9 +89,9 @@ func Dial(target string, opts Options) (*Client, error) {
 	return &Client{target: target, conn: conn, dialer: d, limit: limit}, nil
 }
 
-// qualify returns a target that gRPC does not resolve if the target is a plain
-// HOST:PORT. The dialer then looks up the host: it reports why a lookup fails,
-// and tries all addresses concurrently.
+// qualify adds the scheme passthrough to a target that has no scheme, so that gRPC does
+// not resolve its host. The dialer then resolves the host, reports why a lookup fails, and
+// tries all addresses concurrently.
 func qualify(target string) string {
 	scheme, _, _ := strings.Cut(target, ":")
 	if resolver.Get(scheme) == nil {

@@ -120,8 +120,8 @@ func TestCallByEveryKindOfTarget(t *testing.T) {
 func TestConnectWithoutAddress(t *testing.T) {
 	cases := map[string]struct{ reason, target, want string }{
 		"Port": {"Dial refuses an invalid port", "localhost:a-port", `connecting to "localhost:a-port": dial tcp: lookup`},
-		"DNS":  {"gRPC resolves the names of its schemes", "dns:///host:a:b", `connecting to "dns:///host:a:b": no address of it was found`},
-		"Unix": {"the path of a unix socket must be absolute", "unix://relative/path", `connecting to "unix://relative/path": no address of it was found`},
+		"DNS":  {"gRPC resolves the names of its schemes", "dns:///host:a:b", `connecting to "dns:///host:a:b": no address of the target was found`},
+		"Unix": {"the path of a unix socket must be absolute", "unix://relative/path", `connecting to "unix://relative/path": no address of the target was found`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,13 +10,13 @@ import (
 )
 
 // ErrSilent means that a server accepted the connection and did not answer. A server
-// that expects TLS does so when it gets plaintext.
+// that expects TLS does not answer a client that sends plaintext.
 var ErrSilent = errors.New("the connection was accepted, but nothing answered in gRPC")
 
-// These are the reasons that a dialer gives before its first attempt to connect
-// has ended.
+// errUnknown and errWaiting are the reasons that a dialer returns until its first attempt
+// to connect has ended.
 var (
-	errUnknown = errors.New("no address of it was found")
+	errUnknown = errors.New("no address of the target was found")
 	errWaiting = errors.New("nothing answered")
 )
 
@@ -95,8 +95,8 @@ func (d *dialer) reason() error {
 	return ErrSilent
 }
 
-// explain adds the reason for the missing connection to end, the error that
-// ended the wait for it.
+// explain returns end, the error that ended the wait for a connection, with the reason why
+// there is no connection.
 func (d *dialer) explain(end error) error {
 	reason := d.reason()
 	if errors.Is(end, reason) {

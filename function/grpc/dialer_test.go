@@ -75,7 +75,7 @@ func say(t *testing.T, text string) string {
 			if err != nil {
 				return
 			}
-			_, _ = conn.Read(make([]byte, 24)) // the client's preface
+			_, _ = conn.Read(make([]byte, 24)) // the HTTP/2 preface of the client
 			_, _ = io.WriteString(conn, text)
 			_ = conn.Close()
 		}

@@ -29,8 +29,8 @@ type ServeOptions struct {
 // given function name. If an error of r has a gRPC status, the caller gets that
 // status. Requests have at most DefaultMaxMessageSize bytes.
 //
-// Serve also answers the gRPC health protocol (grpc.health.v1), for "" and both
-// services: their status is SERVING until ctx is done.
+// Serve also answers the gRPC health protocol (grpc.health.v1), for the server ("") and
+// both services: their status is SERVING until ctx is done.
 //
 // Serve returns nil after ctx is done and running calls have ended, or five seconds
 // later. It returns an error if lis fails. It closes lis.

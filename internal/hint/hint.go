@@ -105,9 +105,9 @@ func Nearest(wrong string, names []string) string {
 	return found
 }
 
-// EditDistance returns the number of edits from a to b. An edit adds, removes
-// or replaces a byte, or swaps two (optimal string alignment). Only the first
-// 128 bytes are compared.
+// EditDistance returns the number of edits from a to b. An edit adds, removes or replaces
+// a byte, or swaps two adjacent bytes (optimal string alignment). Only the first 128 bytes
+// of a and b are compared.
 func EditDistance(a, b string) int {
 	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
 	var before []int

@@ -45,8 +45,8 @@ func (f Func) Note(text string) { f.Send(Event{Kind: Note, Text: text}) }
 // Warn sends an Event of Kind Warning with the text.
 func (f Func) Warn(text string) { f.Send(Event{Kind: Warning, Text: text}) }
 
-// Plain returns f as a function without an Event, for the API of public
-// packages. done and total are 0 for an Event of Kind Step.
+// Plain returns a function that sends Events to f. Public packages have functions of this
+// type in their API. A call with done and total 0 sends an Event of Kind Step.
 func (f Func) Plain() func(text string, done, total int64) {
 	return func(text string, done, total int64) {
 		if done == 0 && total == 0 {

@@ -70,7 +70,7 @@ func compose(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error 
 		desired[name] = &resource.DesiredComposed{Resource: cd, Ready: readiness(name, observed)}
 	}
 	if err := response.SetDesiredComposedResources(rsp, desired); err != nil {
-		return fmt.Errorf("desiring the composed resources: %w", err)
+		return fmt.Errorf("setting the desired composed resources: %w", err)
 	}
 
 	response.Normalf(rsp, "Composed %d resources for environment %q", len(desired), app.Environment)
@@ -87,7 +87,7 @@ func newApp(xr *resource.Composite, in *v1beta1.Input) (*App, error) {
 	env, ok := in.Environments[app.Environment]
 	if !ok {
 		known := slices.Sorted(maps.Keys(in.Environments))
-		return nil, fmt.Errorf("spec.environment is %q: the input has %s", app.Environment, strings.Join(known, ", "))
+		return nil, fmt.Errorf("spec.environment must be one of %s, got %q", strings.Join(known, ", "), app.Environment)
 	}
 	if app.Replicas == nil {
 		app.Replicas = &env.Replicas
@@ -128,7 +128,7 @@ func report(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, app *Ap
 		return fmt.Errorf("setting the App's available replicas: %w", err)
 	}
 	if err := response.SetDesiredCompositeResource(rsp, xr); err != nil {
-		return fmt.Errorf("desiring the App's status: %w", err)
+		return fmt.Errorf("setting the App's desired status: %w", err)
 	}
 
 	if readiness(deployment, observed) == resource.ReadyTrue {

@@ -94,7 +94,7 @@ func TestRunFunction(t *testing.T) {
 			reason: "An environment that the input does not have is an error.",
 			input:  `{"environments": {"test": {"replicas": 1}, "live": {"replicas": 3}}}`,
 			spec:   `{"image": "shop:1", "environment": "moon"}`,
-			want:   want{Fatal: `reading the App: spec.environment is "moon": the input has live, test`},
+			want:   want{Fatal: `reading the App: spec.environment must be one of live, test, got "moon"`},
 		},
 		"NoInput": {
 			reason: "An input without environments is an error.",
@@ -173,7 +173,7 @@ func TestKeepsDesired(t *testing.T) {
 	}
 }
 
-// The example gives this complete Deployment.
+// The function composes this complete Deployment for the App in example/xr.yaml.
 func TestExampleDeployment(t *testing.T) {
 	composition := readYAML(t, "composition.yaml").GetFields()["spec"].GetStructValue()
 	step := composition.GetFields()["pipeline"].GetListValue().GetValues()[0].GetStructValue()

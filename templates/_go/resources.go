@@ -48,7 +48,7 @@ func (a *App) resources() map[resource.Name]object {
 	return all
 }
 
-// url returns the URL of the App: that of its host, or one in the cluster.
+// url returns the URL of the App: with its host, or without a host, that of its Service.
 func (a *App) url() string {
 	if a.Host != "" {
 		return "http://" + a.Host

@@ -12,9 +12,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
-// Cmd is the command group xfn alpha. Its commands and flags are those of the
-// original xfn, except for the cache, which all commands share, and the
-// registry, which has no default.
+// Cmd is the command group xfn alpha, which has the commands and flags of the original
+// xfn, with two changes: it shares the cache of the other commands of xfn, and --registry
+// has no default.
 type Cmd struct {
 	Debug    bool   `short:"d" help:"Print more details, as --verbose does."`
 	Registry string `short:"r" env:"XFN_REGISTRY,REGISTRY" placeholder:"HOST" help:"Registry of image names without a registry."`
@@ -35,19 +35,19 @@ Examples:
 `
 }
 
-// containerFlags are the flags for the containers of functions.
+// containerFlags are the flags for the containers that functions run in.
 type containerFlags struct {
 	CacheDir   string `short:"c" env:"XFN_CACHE_DIR" placeholder:"DIR" help:"Directory of pulled and unpacked images. Default: xfn in the user's cache directory."`
 	MapRootUID int    `name:"map-root-uid" default:"100000" placeholder:"ID" help:"The first of 65536 user ids of this machine for containers, if xfn has the permission to assign ids (as root has). Default: ${default}."`
-	MapRootGID int    `name:"map-root-gid" default:"100000" placeholder:"ID" help:"The same for group ids. Default: ${default}."`
+	MapRootGID int    `name:"map-root-gid" default:"100000" placeholder:"ID" help:"The first of 65536 group ids of this machine for containers, with the same permission. Default: ${default}."`
 }
 
-// maxMapRoot is the last id that 65535 valid ids follow. The kernel does not
-// accept the highest 32-bit number as an id.
+// maxMapRoot is the highest first id of a range of 65536 user or group ids. The kernel
+// does not accept the highest 32-bit number as an id.
 const maxMapRoot = math.MaxUint32 - 1 - 65535
 
-// containers returns a runner that calls functions in containers. It returns an error for invalid
-// flags, and on systems without sandboxes.
+// containers returns a runner that calls functions in containers. It returns an error for
+// invalid flags, and on systems without sandboxes.
 func (c *Cmd) containers(f containerFlags, term *terminal.Terminal, program terminal.Program) (sandbox.Containers, error) {
 	if runtime.GOOS != "linux" {
 		return sandbox.Containers{}, fmt.Errorf("running containers on %s: %w", runtime.GOOS, errors.ErrUnsupported)

@@ -43,7 +43,7 @@ func (c *RunCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, p
 	if err != nil {
 		return err
 	}
-	containers.Files = true // the user names the image, so it may be a local file
+	containers.Files = true // Accept the path of a local file as the image, because the user wrote it.
 	input, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.Bytes(ctx, c.File)
 	if err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha/grpc"
 )
 
-// StartCmd is xfn alpha start, which serves the runner that Crossplane calls.
+// StartCmd is xfn alpha start, which serves the function runner that Crossplane
+// v1.11 to v1.13 call.
 type StartCmd struct {
 	Network     string `enum:"unix,tcp,tcp4,tcp6" default:"unix" placeholder:"NETWORK" help:"Network of the address: ${enum}. Default: ${default}."`
 	Address     string `default:"@crossplane/fn/default.sock" help:"Address to listen on. A socket that begins with @ is an abstract socket. Default: ${default}."`

@@ -34,7 +34,7 @@ func (f format) print(w io.Writer, value any, text func(io.Writer) error) error 
 	return f.Print(w, value, text)
 }
 
-// A store is a part of the cache with its own files.
+// A store is a part of the cache, such as "images", with its own files.
 type store struct {
 	name  string
 	info  func(ctx context.Context, dir string) (content, error)
@@ -53,7 +53,7 @@ type old struct {
 	dry    bool
 }
 
-// content is the content of a store, or what was removed from it.
+// content counts the files of a store, or the files that a prune removed from it.
 type content struct {
 	Store string `json:"store"`
 	// Files is the number of files or unpacked images, and Bytes their
@@ -64,11 +64,11 @@ type content struct {
 	Leftovers     int         `json:"leftovers"`
 	LeftoverBytes int64       `json:"leftoverBytes"`
 	Entries       []image.Ref `json:"entries"`
-	// noun is what Files counts. Empty means files.
+	// noun names the things that Files counts. Empty means "file".
 	noun string
 }
 
-// contents returns the results of calling of for each store.
+// contents calls the function of for each store, and returns the results.
 func contents(of func(store) (content, error)) ([]content, error) {
 	var all []content
 	for _, s := range stores() {

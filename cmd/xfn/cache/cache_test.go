@@ -20,12 +20,12 @@ import (
 const (
 	name   = "r.example/fn:v1"
 	digest = "sha256:1d3f0a3d6ff5d9f6e6d9bff3e62e6b8d0fb8a7ad9b0ec6b2ff2c6a15dcf6a6f0"
-	// file is the SHA-256 sum of name.
+	// file is the SHA-256 sum of name, by which the cache names the file of the reference.
 	file = "e8e953f2e780e90c5807df7f44a4a40a8f5cefa1b5d6a57d02cdb2a6896959d4"
 )
 
-// cached creates a cache with one reference, last used some time ago, and a
-// blob of this size.
+// cached creates a cache with one reference, last used the duration ago before now,
+// and a blob of size bytes.
 func cached(t *testing.T, ago time.Duration, size int64) flags.Cache {
 	t.Helper()
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ type InfoCmd struct {
 
 // Help is shown by --help.
 func (InfoCmd) Help() string {
-	return `SIZE is the size of the files of a name, which names may share. USED is the time since its last use.
+	return `SIZE is the size of the files of an image. Several images may share files. USED is the time since the last use of the image.
 
 Example:
 

@@ -63,7 +63,7 @@ func (*names) IsBool() bool { return true }
 
 // Help is shown by --help.
 func (LockCmd) Help() string {
-	return `Writes the digest of each tag, and the highest version that each constraint in dependsOn allows. Locked entries stay the same; entries that the files no longer name are removed. With neither FILES nor --base-image, those of the lock file are locked again.
+	return `Writes the digest of each tag, and the highest version that each constraint in dependsOn allows. Locked entries stay the same; entries that the files no longer name are removed. With neither FILES nor --base-image, the files and base images in the lock file are locked again.
 
 With --locked or XFN_LOCKED=true, the commands render, test, dev, run and xpkg build use only locked images. The choice of the runtime stays the same: a builtin still replaces the image of its function, locked or not.
 
@@ -105,7 +105,7 @@ func (c *LockCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	return c.print(term, lock.Compare(before, after))
 }
 
-// read returns the lock and its text. A missing file is an empty lock.
+// read returns the lock file, decoded and as text. A missing file is an empty lock.
 func (c *LockCmd) read() (*lock.Lock, []byte, error) {
 	l, text, err := lock.ReadText(c.LockFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,8 +114,8 @@ func (c *LockCmd) read() (*lock.Lock, []byte, error) {
 	return l, text, err
 }
 
-// collect returns what to lock, and the files that require it by their names in
-// the lock file.
+// collect returns the images to lock, and the names in the lock file of the files
+// that require these images.
 func (c *LockCmd) collect(ctx context.Context, term *terminal.Terminal, before *lock.Lock) ([]lock.Want, []string, error) {
 	files, bases := c.Files, c.BaseImage
 	if len(files)+len(bases) == 0 {
@@ -178,8 +178,8 @@ func (c *LockCmd) name(path string) string {
 	return filepath.ToSlash(to)
 }
 
-// plan returns which entries of before are kept and which wants are missing. A
-// name of --update that before lacks is an error.
+// plan returns which entries of the lock before are kept, and which of wants it lacks.
+// If --update names an image that before does not have, plan returns an error.
 func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) {
 	for _, name := range c.Update.names {
 		named := func(i lock.Image) bool { return i.Named(name) }

@@ -23,7 +23,7 @@ type PruneCmd struct {
 
 // Help is shown by --help.
 func (PruneCmd) Help() string {
-	return `Without flags, it removes files that no name in the cache needs, and files that killed programs left. It never removes files that a running program uses.
+	return `Without flags, xfn cache prune removes files that no image in the cache needs, and files that killed programs left. It never removes files that a running program uses.
 
 Example:
 
@@ -94,7 +94,7 @@ func parseDuration(text string) (time.Duration, error) {
 	if !isDays {
 		return time.ParseDuration(text)
 	}
-	const most = 36500 // a century, to prevent an overflow
+	const most = 36500 // 100 years, because time.Duration overflows after 292
 	days, err := strconv.ParseUint(digits, 10, 32)
 	return time.Duration(min(days, most)) * 24 * time.Hour, err
 }

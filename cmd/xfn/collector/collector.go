@@ -5,19 +5,21 @@ import (
 	"runtime/debug"
 )
 
-// usual is the default GOGC of the Go runtime, with which the first collection runs at a
-// heap of 4 MiB. The packages of the program allocate almost as much before main. That
-// collection would slow each start, and find little. With first, it runs at 8 MiB.
+// usual is the default GOGC of the Go runtime, first the GOGC until the first garbage
+// collection. With usual, that collection runs at a heap of 4 MiB, with first at 8 MiB.
+// Before main, packages allocate almost 4 MiB and free little of it, so that a collection
+// at 4 MiB would only slow each start.
 const usual, first = 100, 200
 
-// The order in which packages are initialized follows their imports and, among
-// those that could be next, their paths. This package has no imports but the
-// runtime's, so that most packages come after it.
+// Go initializes a package after its imports, and sorts packages that are ready by path.
+// Package collector imports only runtime packages, so that it is initialized before most
+// other packages.
 func init() {
 	if set := debug.SetGCPercent(first); set != usual {
-		debug.SetGCPercent(set) // keep the value that the variable GOGC has set
+		debug.SetGCPercent(set) // Keep the value of the environment variable GOGC.
 		return
 	}
-	// Nothing refers to this object, so the first collection runs its cleanup.
+	// Nothing refers to the new object, so the first collection runs its cleanup, which
+	// restores the default GOGC.
 	runtime.AddCleanup(new(*byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }

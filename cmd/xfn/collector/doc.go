@@ -1,3 +1,3 @@
-// Package collector puts off the first run of the garbage collector, for a
-// program that imports it.
+// Package collector delays the first run of the garbage collector in programs that
+// import the package.
 package collector

@@ -81,8 +81,8 @@ func (c *command) add(f *kong.Flag) {
 	c.Groups = append(c.Groups, group{title, []entry{flagEntry(f)}})
 }
 
-// flagEntry returns a flag with its placeholder, and its help, to which it adds values,
-// default and environment variables that the help does not name.
+// flagEntry returns the name and placeholder of a flag, and its help. It appends the
+// values, the default and the environment variables that the help does not name.
 func flagEntry(f *kong.Flag) entry {
 	name := "--" + f.Name
 	if f.Tag.Negatable != "" {

@@ -97,7 +97,7 @@ func Candidates(root *kong.Node, words []string) []string {
 		case strings.HasPrefix(w, "-") && w != "-":
 			pending = flagNamed(node, w)
 			if pending != nil && (pending.IsBool() || strings.Contains(w, "=")) {
-				pending = nil // The next word is not the flag's value.
+				pending = nil // The value of flag w is not the next word: w is a boolean, or contains "=".
 			}
 		default:
 			if child := childNamed(node, w); child != nil {

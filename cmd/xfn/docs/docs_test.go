@@ -19,7 +19,7 @@ import (
 // root is the directory of the module.
 const root = "../../.."
 
-// libraries read these variables: packages net/http and os.
+// libraries are the environment variables that package net/http reads, and not xfn itself.
 var libraries = map[string]bool{"HTTPS_PROXY": true, "HTTP_PROXY": true, "NO_PROXY": true}
 
 // TestEnvironment compares the table of environment variables with the source: the

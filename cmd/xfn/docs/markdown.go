@@ -138,13 +138,14 @@ func anchor(heading string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(heading, "`", "")), " ", "-")
 }
 
-// literal matches words to format as code: flags, placeholders in angle brackets, patterns and environment variables.
+// literal matches words to format as code: flags, placeholders in angle brackets,
+// patterns and environment variables.
 var literal = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("`[^`]*`|--?[a-z][a-z-]*(?:='[^']*'|=[^ .,;:)]+)?|<[^ >]+>|\\*+|[A-Z]+(?:_[A-Z]+)+")
 })
 
-// prose escapes a help text for Markdown. Words that begin with a dash count as
-// flags only at the start of a word.
+// prose escapes a help text for Markdown. It formats the matches of literal as code,
+// except dashes within words, which do not begin flags.
 func prose(text string) string {
 	var b strings.Builder
 	last := 0

@@ -47,8 +47,8 @@ A suite is a YAML file that tells ` + "`xfn test`" + ` which composite resources
 	return b.String()
 }
 
-// inOrder returns the names of the definitions that a schema refers to. Each
-// comes before those to which it refers in turn.
+// inOrder returns the names of the definitions that a schema refers to, directly or
+// through other definitions, in breadth-first order.
 func inOrder(schema any, defs map[string]any) []string {
 	var names []string
 	queue := []any{map[string]any{"$ref": schema}}
@@ -76,8 +76,8 @@ func refName(schema map[string]any) (string, bool) {
 	return strings.CutPrefix(ref, "#/$defs/")
 }
 
-// split separates a definition into its short forms, in words, and the schema
-// of its object form.
+// split separates a definition with alternatives (anyOf) into the schema of the
+// alternative that is an object, and descriptions of the other alternatives.
 func split(def map[string]any) (forms []string, object map[string]any) {
 	if def["anyOf"] == nil {
 		return nil, def
@@ -96,7 +96,8 @@ func split(def map[string]any) (forms []string, object map[string]any) {
 	return forms, object
 }
 
-// description returns the description of a schema, or of the first of its parts with one.
+// description returns the description of a schema. If the schema has none, description
+// returns that of the first schema in allOf with a description.
 func description(schema map[string]any) string {
 	if text, ok := schema["description"].(string); ok {
 		return text

@@ -42,7 +42,7 @@ func Environment() []Variable {
 		{"XFN_CACHE_DIR", ownVariables, "The directory of the cache. The default is `xfn` in the user's cache directory."},
 		{"XFN_LOCKED", ownVariables, "`true` is `--locked`: images are used by the digests in `xfn.lock` only."},
 		{"XFN_REGISTRY", ownVariables, "The registry of references that do not name one, as `--registry`."},
-		{"REGISTRY", ownVariables, "The same for `xfn alpha`, as in the first `xfn`."},
+		{"REGISTRY", ownVariables, "The registry of image names without a registry, for `xfn alpha` only, as in the original `xfn`."},
 		{"XFN_RUNTIME", ownVariables, "The runtime of every function, as `--runtime`."},
 		{"XFN_SHARDS", ownVariables, "The number of shards for `xfn test`, as `--shards`."},
 		{"JOB_COMPLETION_INDEX", ownVariables, "With `XFN_SHARDS`, which shard to run, from 0. Kubernetes sets it in an Indexed Job."},

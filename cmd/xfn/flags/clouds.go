@@ -6,8 +6,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// clouds returns the keychains of the clouds for which this machine has credentials.
-// Other keychains would need seconds to find none, and delay pulls of public images.
+// clouds returns the keychains of the clouds for which this machine may have credentials.
+// The keychain of any other cloud would search for credentials for seconds, and delay
+// pulls of public images.
 func clouds(env []string, productName string) []credentials.Other {
 	var others []credentials.Other
 	if hasGoogle(env, productName) {

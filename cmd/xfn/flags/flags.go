@@ -119,7 +119,7 @@ type Sources struct {
 	XRD                 string            `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource, for its defaults and scope."`
 	ObservedResources   []string          `short:"o" sep:"none" placeholder:"PATH" help:"File or folder of existing composed resources. Repeatable."`
 	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require. Repeatable."`
-	ExtraResources      []string          `sep:"none" placeholder:"PATH" help:"The same, for functions that request extra resources. Repeatable."`
+	ExtraResources      []string          `sep:"none" placeholder:"PATH" help:"File or folder of resources for functions that request extra resources. Repeatable."`
 	RequiredSchemas     []string          `short:"s" sep:"none" placeholder:"PATH" help:"JSON file or folder of OpenAPI schemas that functions may require. Repeatable."`
 	FunctionCredentials []string          `sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
 	ContextFiles        map[string]string `mapsep:"none" placeholder:"KEY=FILE" help:"Add YAML or JSON from a file to the context of the functions. Repeatable."`

@@ -59,7 +59,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// The socket of a killed process is replaced; another file is not.
+// Listen replaces the socket of a killed process, but not a regular file.
 func TestOnDeadSocket(t *testing.T) {
 	dir := shortDir(t)
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})

@@ -25,7 +25,7 @@ type Lock struct {
 func (u *Lock) Load() (err error) {
 	if !u.Locked {
 		if u.LockFile != "" {
-			return &terminal.UsageError{Err: errors.New("--lock-file goes with --locked")}
+			return &terminal.UsageError{Err: errors.New("--lock-file requires --locked")}
 		}
 		return nil
 	}

@@ -50,8 +50,8 @@ func (f recordingFlags) apply(config *session.Config) error {
 	return nil
 }
 
-// Replay returns a Runner that replays a recording. The error of a call that was not
-// recorded shows how it differs from a recorded one.
+// Replay returns a Runner that replays the recording in dir. If a call was not recorded,
+// the error shows how its request differs from a recorded request.
 func Replay(dir string) (function.Runner, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("opening recording %q: %w", dir, fsx.Cause(err))
@@ -59,8 +59,9 @@ func Replay(dir string) (function.Runner, error) {
 	return explained(intercept.Replay(dir)), nil
 }
 
-// explained returns a Runner that calls r and adds to some of its errors how requests or
-// responses differ: those about calls that were not recorded or not repeatable.
+// explained returns a Runner that calls r. To a *intercept.MissError it adds how the
+// request differs from a recorded request, and to a *intercept.UnstableError how two
+// responses to the same request differ.
 func explained(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := r.RunFunction(ctx, name, req)
@@ -68,9 +69,9 @@ func explained(r function.Runner) function.Runner {
 		var differ *intercept.UnstableError
 		switch {
 		case errors.As(err, &miss) && miss.Recorded == nil:
-			return nil, hint.Wrap(err, "record it with --record "+miss.Dir)
+			return nil, hint.Wrap(err, "record the call with --record "+miss.Dir)
 		case errors.As(err, &miss):
-			return nil, hint.Wrap(differing(err, miss.Recorded, miss.Now), "if the change is intended, record it with --record "+miss.Dir)
+			return nil, hint.Wrap(differing(err, miss.Recorded, miss.Now), "if the change is intended, record the call with --record "+miss.Dir)
 		case errors.As(err, &differ):
 			return nil, differing(err, differ.First, differ.Second)
 		}

@@ -30,8 +30,8 @@ type Runtimes struct {
 	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
 	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
 	Builtin               map[string]string `mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
-	Crosscheck            bool              `help:"Run each package that has a builtin beside it, and fail if the responses differ."`
-	Templates             []string          `sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, in addition to this one. Repeatable."`
+	Crosscheck            bool              `help:"Run both the package and the builtin of each function that has a builtin, and fail if the responses differ."`
+	Templates             []string          `sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, in addition to the working directory. Repeatable."`
 	MaxMessageSize        int               `default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
 	FunctionResponseCache string            `placeholder:"DIR" help:"Cache responses of functions in DIR for their TTL."`
 	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
@@ -43,7 +43,7 @@ type Runtimes struct {
 	Lock
 }
 
-// Config returns the config of a session, without the functions file.
+// Config returns the config of a session. The caller sets the functions file.
 func (f Runtimes) Config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
 	if err := f.Load(); err != nil {
 		return session.Config{}, err

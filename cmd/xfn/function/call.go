@@ -61,8 +61,8 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return c.fatal(rsp)
 }
 
-// answer calls the function, and returns the response and its encoded form.
-// Steps that ignore the context run in leaving.
+// answer calls the function, and returns the response and its encoded form. It reads
+// and encodes within leaving, because these steps do not stop when ctx is done.
 func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal) (*fnv1.RunFunctionResponse, []byte, error) {
 	req, err := leaving(ctx, "reading the request", func() (*fnv1.RunFunctionRequest, error) {
 		return readRequest(ctx, manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, c.File)
@@ -170,8 +170,7 @@ func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// fatal returns the first fatal result as an error. Its hint is the advice of
-// the builtin.
+// fatal returns the first fatal result as an error, with the builtin's Advice as its hint.
 func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse) error {
 	for _, r := range rsp.GetResults() {
 		if r.GetSeverity() != fnv1.Severity_SEVERITY_FATAL {
@@ -186,7 +185,7 @@ func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse) error {
 	return nil
 }
 
-// A fatalError is a fatal result outside of a pipeline.
+// A fatalError is a fatal result of a function that was called without a pipeline.
 type fatalError struct{ cause engine.FatalError }
 
 func (e *fatalError) Error() string {

@@ -89,8 +89,8 @@ func TestCallByTLS(t *testing.T) {
 	}
 }
 
-// --insecure beats the folder of the environment variable, as in functions of
-// Crossplane's SDK.
+// --insecure has priority over the folder in TLS_SERVER_CERTS_DIR, as in functions that
+// are built with Crossplane's SDK.
 func TestInsecureBeatsCertificates(t *testing.T) {
 	target := served(t, function.ServeCmd{Name: "auto-ready", Address: "127.0.0.1:0", Insecure: true, TLSCertsDir: "nowhere"})
 	if out, err := call(t, function.CallCmd{Function: target}); err != nil {
@@ -158,7 +158,7 @@ func TestCallPrints(t *testing.T) {
 	}
 }
 
-// full is a disk without space.
+// full is a writer whose disk has no space left.
 type full struct{ io.Writer }
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }

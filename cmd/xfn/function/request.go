@@ -66,9 +66,9 @@ func fieldError(doc manifest.Document, j []byte, err error) error {
 	return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: errors.New(text)}
 }
 
-// search reads one JSON value, that of field. It returns the path of the field
-// in it at offset, such as "desired.resources.a" or "results[0]". ok is false
-// if the value ends before offset.
+// search reads one JSON value from dec, whose path is field. It returns the path of the
+// innermost field at the byte offset of the input, such as "desired.resources.a" or
+// "results[0]". ok is false if the value ends before offset.
 func search(dec *json.Decoder, offset int64, field string) (found string, ok bool) {
 	token, err := dec.Token()
 	if err != nil || dec.InputOffset() > offset {
@@ -90,6 +90,6 @@ func search(dec *json.Decoder, offset int64, field string) (found string, ok boo
 			return found, true
 		}
 	}
-	_, err = dec.Token() // the end of the object or list
+	_, err = dec.Token() // Read the end of the object or list.
 	return "", err != nil
 }

@@ -73,7 +73,7 @@ func FuzzReadRequest(f *testing.F) {
 		if err == nil {
 			return
 		}
-		// The library counts the end of a text as another line.
+		// An error at the end of the text has the number of the line after the last one.
 		lines := 2 + len(breaks.FindAllString(text, -1))
 		if !errors.As(err, &fault) || fault.Path != "r.yaml" || fault.Line > lines || fault.Err.Error() == "" {
 			t.Errorf("got %v of %q", err, text)

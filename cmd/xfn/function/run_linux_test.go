@@ -54,15 +54,15 @@ func packageOf(t *testing.T, b functiontest.Behavior) string {
 	return path
 }
 
-// A running command.
+// running is a started xfn run. target is the address that the command has printed.
 type running struct {
 	target    string // empty if the command did not serve
 	interrupt func()
 	ended     func() (stderr string, err error)
 }
 
-// start runs the command until it is interrupted. The test is skipped where the
-// system forbids sandboxes, and fails if XFN_REQUIRE asks for them.
+// start runs the command until it is interrupted. If the system forbids sandboxes, ended
+// skips the test, or fails it if XFN_REQUIRE contains "sandbox".
 func start(t *testing.T, cmd function.RunCmd) running {
 	t.Helper()
 	cmd.CacheDir = t.TempDir()
@@ -99,7 +99,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// runCall calls a Literal function.
+// runCall calls a function whose input has the response to return.
 func runCall(t *testing.T, target string) (*fnv1.RunFunctionResponse, error) {
 	t.Helper()
 	client, err := grpc.Dial(target, grpc.Options{})

@@ -23,7 +23,7 @@ type settings struct {
 	ImagePullPolicy string        `enum:"IfNotPresent,Always,Never" default:"IfNotPresent" placeholder:"POLICY" help:"When to fetch the image: ${enum}. Default: ${default}."`
 }
 
-// flagOf maps each annotation of a Function to the flag with its meaning.
+// flagOf maps each annotation of a Function to the flag of xfn run with the same effect.
 var flagOf = map[string]string{
 	sandbox.AnnotationNetwork:    "--network",
 	sandbox.AnnotationMemory:     "--memory",
@@ -33,8 +33,8 @@ var flagOf = map[string]string{
 	sandbox.AnnotationPullPolicy: "--image-pull-policy",
 }
 
-// annotations returns the settings except the environment, whose values
-// annotations cannot fully express.
+// annotations returns the settings as annotations of a Function. It leaves out the
+// environment, because annotations cannot express all of its values.
 func (s settings) annotations() map[string]string {
 	all := map[string]string{
 		sandbox.AnnotationNetwork:    s.Network,

@@ -106,7 +106,7 @@ func (c *ServeCmd) listen(ctx context.Context) (net.Listener, error) {
 		return nil, err
 	}
 	if addr, ok := listener.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && !c.AllowRemote {
-		err := fmt.Errorf("listening on %q: other machines reach this address", c.Address)
+		err := fmt.Errorf("listening on %q: other machines can reach this address", c.Address)
 		err = hint.Wrap(err, "use an address of 127.0.0.1, or allow other machines with --allow-remote")
 		return nil, errors.Join(&terminal.UsageError{Err: err}, listener.Close())
 	}

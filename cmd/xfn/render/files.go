@@ -19,7 +19,7 @@ import (
 // directory is a sink that writes a file for each XR.
 type directory struct {
 	path, format string
-	// sources has the position of each XR in the input, by the path of its file.
+	// sources has the position of each XR in the input, by the path of the XR's output file.
 	sources map[string]string
 }
 
@@ -54,8 +54,8 @@ func (d *directory) reserve(r session.Result) (string, error) {
 
 func (d *directory) finish(bool) error { return nil }
 
-// checker is a sink that compares documents with expected ones: those of all
-// XRs with one file, or those of each XR with its file in a folder.
+// checker is a sink that compares the output with expected documents: the output for
+// all XRs with one file, or the output for each XR with its own file in a folder.
 type checker struct {
 	flags outputFlags
 	term  *terminal.Terminal
@@ -65,8 +65,9 @@ type checker struct {
 	differs bool
 }
 
-// newChecker returns a checker. The path is a folder if it is one, if it ends with a
-// separator, or, for many XRs, if it does not exist and has no extension.
+// newChecker returns a checker for the path of --check. The path counts as a folder if it
+// is an existing folder or ends with a separator. With many XRs, a path that does not
+// exist and has no extension is also a folder.
 func newChecker(f outputFlags, term *terminal.Terminal, many bool) (*checker, error) {
 	c := &checker{flags: f, term: term}
 	info, err := os.Stat(f.Check)

@@ -40,7 +40,7 @@ type sink interface {
 func (f outputFlags) sink(term *terminal.Terminal, many bool) (sink, error) {
 	switch {
 	case f.Update && f.Check == "":
-		return nil, &terminal.UsageError{Err: errors.New("--update goes with --check")}
+		return nil, &terminal.UsageError{Err: errors.New("--update requires --check")}
 	case f.Check != "":
 		return newChecker(f, term, many)
 	case f.OutputDir != "":

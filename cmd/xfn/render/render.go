@@ -46,10 +46,10 @@ type sourceFlags struct {
 // engineFlags select and configure the version of Crossplane.
 type engineFlags struct {
 	Profile           engine.Profile `enum:"v2,classic,alpha" default:"v2" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2, alpha the reconciler of v1.11, whose functions are containers."`
-	CrossplaneVersion string         `placeholder:"VERSION" help:"The version of the Crossplane to imitate, v1.11 or later. Overrides --profile."`
+	CrossplaneVersion string         `placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
 	LiteralDeletion   bool           `help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation said."`
 	Timeout           time.Duration  `default:"1m" help:"Timeout of the render, including the start of functions."`
-	Strict            bool           `help:"Fail for any problem of the Composition, not only for those with which its Crossplane fails."`
+	Strict            bool           `help:"Fail for any problem of the Composition, not only for those that make the imitated Crossplane fail."`
 
 	CrossplaneBinary        string `hidden:""`
 	CrossplaneImage         string `hidden:""`
@@ -201,7 +201,7 @@ var alphaFlags = []string{
 func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 	if in.Profile != engine.Alpha {
 		if in.LiteralDeletion {
-			return errors.New("--literal-deletion goes with --profile alpha")
+			return errors.New("--literal-deletion requires --profile alpha")
 		}
 		return nil
 	}
@@ -210,7 +210,7 @@ func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 	}
 	for _, element := range kctx.Path {
 		if f := element.Flag; f != nil && !slices.Contains(alphaFlags, f.Name) {
-			return fmt.Errorf("--%s does not go with --profile alpha", f.Name)
+			return fmt.Errorf("--%s cannot be used with --profile alpha", f.Name)
 		}
 	}
 	return nil

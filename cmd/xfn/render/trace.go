@@ -20,7 +20,7 @@ import (
 // traceFlags select reports about the steps of pipelines.
 type traceFlags struct {
 	Trace     toFile `placeholder:"FILE" help:"Write what each step of the pipeline changed, to stderr or to a FILE (--trace=FILE)."`
-	TraceHTML string `name:"trace-html" placeholder:"FILE" help:"Write the same as an HTML page."`
+	TraceHTML string `name:"trace-html" placeholder:"FILE" help:"Write what each step of the pipeline changed as an HTML page."`
 	Blame     toFile `placeholder:"FILE" help:"Write which step set each field last, to stderr or to a FILE (--blame=FILE)."`
 }
 

@@ -43,7 +43,7 @@ type validation struct {
 func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program) (*validation, error) {
 	if !c.Validate {
 		if len(c.CRD) > 0 {
-			return nil, &terminal.UsageError{Err: errors.New("--crd goes with --validate")}
+			return nil, &terminal.UsageError{Err: errors.New("--crd requires --validate")}
 		}
 		return &validation{}, nil
 	}
@@ -65,8 +65,8 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 
-// check validates the XR of a result as an API server does when kubectl applies
-// it, and the output as one does when Crossplane applies it.
+// check validates the input XR of r as an API server does when kubectl applies the XR,
+// and the output of r as an API server does when Crossplane applies the output.
 func (v *validation) check(ctx context.Context, r session.Result) error {
 	if v.v == nil {
 		return nil

@@ -167,8 +167,8 @@ func Printable(text string) string {
 	}, text)
 }
 
-// bytes updates the progress bar of e.Text. Only the last updated bar is shown. Work
-// shorter than patience gets no bar.
+// bytes updates the progress bar of e.Text. Only the last updated bar is shown. In the
+// first 300 ms of a transfer, no bar is shown.
 func (t *Terminal) bytes(e progress.Event) {
 	if t.of != e.Text {
 		t.clear()
@@ -198,10 +198,10 @@ func (t *Terminal) bytes(e progress.Event) {
 		)
 	}
 	t.bar.ChangeMax64(total)
-	_ = t.bar.Set64(e.Done) // fails only if stderr cannot be written
+	_ = t.bar.Set64(e.Done) // Set64 fails only if stderr cannot be written.
 }
 
-// patience is the duration of work before it gets a progress bar.
+// patience is how long a transfer runs before its progress bar is shown.
 const patience = 300 * time.Millisecond
 
 func (t *Terminal) clear() {

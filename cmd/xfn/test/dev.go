@@ -31,7 +31,7 @@ type DevCmd struct {
 	TraceHTML string   `name:"trace-html" placeholder:"FILE" help:"Write an HTML page about the steps after each render and at key t. Default: a temporary file at key t."`
 
 	flags.Sources
-	CrossplaneVersion string `placeholder:"VERSION" help:"The version of the Crossplane to imitate, v1.14 or later."`
+	CrossplaneVersion string `placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.14 or later."`
 	flags.Runtimes
 	Timeout     time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions. Default: ${default}."`
 	CaseTimeout time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
@@ -107,7 +107,7 @@ func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program) (dev.
 func (c *DevCmd) discover(config *dev.Config) error {
 	switch {
 	case c.XR != "" && c.Composition == "":
-		return errors.New("expected the file of a Composition after that of the composite resource, or no arguments")
+		return errors.New("expected the files of a composite resource and a Composition, or no arguments")
 	case c.XR != "":
 		return nil
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
-// A screen shows the rounds of xfn dev: on a terminal each replaces the one
-// before, elsewhere they are appended. It is safe for concurrent use.
+// A screen shows the rounds of xfn dev. On a terminal, each round replaces the previous
+// round; in other output, rounds are appended. A screen is safe for concurrent use.
 type screen struct {
 	term   *terminal.Terminal
 	stdout *os.File
@@ -29,15 +29,15 @@ type screen struct {
 	page, temporary string
 
 	mu sync.Mutex
-	// last is the round that is shown. whole is true if all of it is shown,
-	// and not only the part that fits.
+	// last is the round that is shown. whole is true if all lines of the round are
+	// shown, and not only those that fit on the terminal.
 	last  *dev.Round
 	whole bool
 	// status is the current work, and notice has messages below the round.
 	status string
 	notice []string
-	// watches names the files that were found. lasting is a message that
-	// stays until it is replaced.
+	// watches is the message that names the watched files. lasting is a message that is
+	// shown until another message replaces it.
 	watches, lasting string
 	// traces are the traces of the last render.
 	traces []report.Trace
@@ -59,7 +59,7 @@ func (s *screen) showEvent(e progress.Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// An error of writing occurs again in the next round, which returns it.
+	// Ignore an error of writing: the next round gets the same error and returns it.
 	_ = s.showText(terminal.Printable(e.Text))
 }
 
@@ -117,8 +117,8 @@ func (s *screen) append(r *dev.Round) error {
 	return err
 }
 
-// spell returns the flag for an option that a hint names. For golden files it
-// is the key that accepts them, if single keys are read.
+// spell returns the flag for an option that a hint names. While the screen reads single
+// keys, it returns "key a" for the option update, because key a writes golden files.
 func (s *screen) spell(option string) string {
 	if s.raw && option == "update" {
 		return "key a"
@@ -250,7 +250,7 @@ func (s *screen) keys(ctx context.Context, quit func(), commands chan<- dev.Comm
 		return nil, fmt.Errorf("reading single keys: %w", err)
 	}
 	s.raw = true
-	go func() { // A blocked read cannot be canceled, so this ends with the process.
+	go func() { // A blocked read cannot be canceled, so the goroutine runs until the process ends.
 		key := make([]byte, 1)
 		for {
 			if _, err := in.Read(key); err != nil {
@@ -291,7 +291,7 @@ func (s *screen) key(ctx context.Context, key byte, quit func(), commands chan<-
 	}
 }
 
-// toggle switches between all of the round and the part that fits.
+// toggle switches between all lines of the round and those that fit on the terminal.
 func (s *screen) toggle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,7 +42,7 @@ type selectFlags struct {
 type runFlags struct {
 	Parallel    int           `placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
 	FailFast    bool          `name:"failfast" help:"Stop after the first case that fails."`
-	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"Timeout of all cases. Default: ${default}."`
+	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
 	CaseTimeout time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
 	Update      bool          `help:"Write golden files that differ from the output."`
 }

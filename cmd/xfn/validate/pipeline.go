@@ -73,8 +73,8 @@ func (c *PipelineCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return nil
 }
 
-// unlisted replaces each v1 List, as kubectl prints one, by its items. Their line
-// numbers are relative to the item.
+// unlisted replaces each v1 List, as kubectl prints one, by its items. The line numbers
+// of an item count from the start of the item.
 func unlisted(docs []manifest.Document) ([]manifest.Document, error) {
 	var all []manifest.Document
 	for _, doc := range docs {

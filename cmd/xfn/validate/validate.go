@@ -31,7 +31,7 @@ type Cmd struct {
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`
 	ErrorOnMissingSchemas bool     `help:"Fail if there is no schema for a resource."`
 	CompositionMode       string   `enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"Which problems of a Composition's patches are errors: warn, none that schemas find; loose, violations of schemas; strict, also missing schemas. Default: the mode in its annotation, or warn."`
-	Dependencies          string   `enum:"none,configurations,all" default:"all" help:"Whose dependencies to read, too: ${enum}. Default: ${default}."`
+	Dependencies          string   `enum:"none,configurations,all" default:"all" help:"Packages whose dependencies are read, too: ${enum}. Default: ${default}."`
 	Offline               bool     `help:"Fetch nothing, and skip packages that files name."`
 
 	// These flags of the crossplane CLI have no effect: kinds are built in, and there is

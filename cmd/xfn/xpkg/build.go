@@ -168,8 +168,8 @@ func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err e
 // follow.
 var nextAnnotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^,[A-Za-z0-9][A-Za-z0-9._/-]*=`) })
 
-// parseAnnotations parses KEY=VALUE flags, each of which may have several with
-// commas. The last value of a key has priority.
+// parseAnnotations parses flags of the form KEY=VALUE[,KEY=VALUE]... If a key occurs
+// several times, the last value has priority.
 func parseAnnotations(flags []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, flag := range flags {

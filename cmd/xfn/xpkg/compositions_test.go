@@ -112,8 +112,8 @@ func TestCompositions(t *testing.T) {
 	}
 }
 
-// Lint finds the same problems in a built package as in its root. At the level
-// Strict the problems prevent a build.
+// xpkg.Lint finds the same problems in a built package as xpkg.Read in the package root.
+// At the level Strict, Read returns the problems as an error.
 func TestLevels(t *testing.T) {
 	files := map[string]string{"crossplane.yaml": meta, "xrd.yaml": compositionXRD, "c.yaml": strings.Replace(widgets, "fromFieldPath: spec.size", "fromFieldPath: spec.sice", 1)}
 	pkg, found := read(t, files)
@@ -137,7 +137,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// The table of rules has the rule and its severity.
+// xpkg.LintRules lists the rule composition with the severity warning.
 func TestCompositionsIsListed(t *testing.T) {
 	for _, r := range xpkg.LintRules() {
 		if r.Name == "composition" && r.Severity == "warning" {
@@ -147,7 +147,8 @@ func TestCompositionsIsListed(t *testing.T) {
 	t.Error("xpkg.LintRules has no rule composition of severity warning")
 }
 
-// The rule stops when the context is done, and ignores other objects.
+// LintCompositions stops when the context is done, and ignores Compositions of other
+// API groups.
 func TestCompositionsStops(t *testing.T) {
 	objects := []xpkg.Document{
 		{Object: xpkg.Object{Kind: "Composition", APIVersion: "other.test/v1"}},

@@ -148,8 +148,8 @@ func buildCase(t *testing.T, goldenDir, name string) xpkg.Artifact {
 	return a
 }
 
-// goldenRegistry has the packages of the extract cases. Packages whose builders
-// are missing here are built in another way, with the same content.
+// goldenRegistry serves a registry with the packages of the extract cases, and returns
+// its address. It builds the packages, because their original builders are not available.
 func goldenRegistry(t *testing.T, goldenDir string) string {
 	t.Helper()
 	host := remotetest.Serve(t, remotetest.Handler())

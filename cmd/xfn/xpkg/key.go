@@ -70,7 +70,7 @@ func publicKeys(from []keySource) ([]*signature.PublicKey, error) {
 func readKey[K any](from keySource, parse func(text, password []byte) (K, error)) (k K, err error) {
 	text, err := from.read()
 	if err == nil {
-		var password []byte // nil without the variable
+		var password []byte // nil if the variable is not set
 		if p, ok := os.LookupEnv(passwordVariable); ok {
 			password = []byte(p)
 		}
@@ -97,7 +97,7 @@ func (from keySource) read() ([]byte, error) {
 	if err != nil {
 		return nil, fsx.Cause(err)
 	}
-	defer func() { _ = f.Close() }() // An error after reading does not matter.
+	defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
 	text, err := io.ReadAll(io.LimitReader(f, signature.MaxKey+1))
 	return text, fsx.Cause(err)
 }

@@ -83,8 +83,8 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 	return report, s.explain("linting", err)
 }
 
-// root lints a package root. If a problem is refused, it reads the root again
-// at the level Strict, because other levels do not return all problems.
+// root lints a package root. If a problem has Refused set, root reads the package again
+// at the level Strict, because at other levels xpkg.Read then returns only such problems.
 func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	opts.Lint = xpkg.Warn
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)

@@ -23,7 +23,7 @@ func show(w io.Writer, from string, d inspect.Description) error {
 		p.line("%s %s", d.Package.Kind, d.Package.Name)
 	case isFile(from):
 		p.line("An image that is not a package")
-	default: // From a registry, only manifests were read.
+	default: // In a registry, layers without the mark are not read.
 		p.line("An image without a layer that is marked as a package's (%s: base)", xpkg.Annotation)
 	}
 	p.line("  %s", d.Digest) // The digest is too long for a line with a label.
@@ -123,7 +123,7 @@ func (p *page) image(img inspect.Image, several bool) {
 	}
 }
 
-// meaning returns the mark of a package's layer with what the layer contains.
+// meaning returns the mark of a layer, such as "base", with the content of such a layer.
 func meaning(mark string) string {
 	switch mark {
 	case xpkg.BaseMark:

@@ -32,7 +32,7 @@ type PushCmd struct {
 func (PushCmd) Help() string {
 	return `Uses the credentials of docker login, podman login and their configuration; --verbose prints which. Pushes a file for several platforms as an index. Uploads only what the registry lacks, and moves the tag last. Prints the reference with the digest.
 
-The signature is stored where cosign stores it, before any tag moves. Signatures by other keys stay. It is not in a transparency log: verify it with xfn xpkg verify, or with cosign verify --insecure-ignore-tlog. A check that requires an entry in a log fails, as that of Crossplane's ImageConfig does.
+The signature is stored where cosign stores it, before any tag moves. Signatures by other keys stay. It is not in a transparency log: verify it with xfn xpkg verify, or with cosign verify --insecure-ignore-tlog. A check that requires an entry in a transparency log, such as that of Crossplane's ImageConfig, fails.
 
 Examples:
 
@@ -67,7 +67,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		return err
 	}
 	var files closers
-	defer func() { _ = files.Close() }() // An error after reading does not matter.
+	defer func() { _ = files.Close() }() // An error of closing files that were only read does not matter.
 	targets := make([]xpkg.Target, len(paths))
 	for i, path := range paths {
 		f, err := xpkg.Open(ctx, path)

@@ -131,13 +131,13 @@ func (f *runtimeFlags) check() error {
 		{"--plain-http", f.PlainHTTP, []string{fromRemote, withBase}},
 	} {
 		if flag.given && !slices.ContainsFunc(flag.with, func(w string) bool { return given[w] }) {
-			return hint.Wrap(fmt.Errorf("%s goes with %s", flag.name, strings.Join(flag.with, " or ")), "leave it out, or name such a source")
+			return hint.Wrap(fmt.Errorf("%s requires %s", flag.name, strings.Join(flag.with, " or ")), "leave the flag out, or add a flag that it requires")
 		}
 	}
 	source := f.EmbedRuntimeSource + f.EmbedRuntimeDir + f.EmbedRuntimeImage + f.EmbedRuntimeImageTarball + f.EmbedRuntimeLayout + f.EmbedRuntimeRemote
 	switch {
 	case len(f.Platform) > 0 && source == "":
-		return hint.Wrap(fmt.Errorf("--platform goes with %s and the other sources of a runtime image", fromSource), "leave it out: without a runtime image a package is the same on every platform")
+		return hint.Wrap(fmt.Errorf("--platform requires %s or another source of a runtime image", fromSource), "leave it out: without a runtime image a package is the same on every platform")
 	case f.EmbedRuntimeDir != "" && f.BaseImage == "":
 		return hint.Wrap(fmt.Errorf("%s needs %s", fromDir, withBase), "name the image that has the interpreter, as in --base-image registry.example.org/python:3")
 	case f.EmbedRuntimeDir != "" && (len(f.Entrypoint) == 0 || f.Entrypoint[0] == ""):
@@ -149,7 +149,7 @@ func (f *runtimeFlags) check() error {
 		}
 	}
 	for _, flag := range f.goFlags() {
-		if !strings.HasPrefix(flag, "-") { // go build would use this word as the name of a package.
+		if !strings.HasPrefix(flag, "-") { // go build would interpret a word without a dash as the name of a package.
 			return hint.Wrap(fmt.Errorf("reading --go-flags: %q is not a flag", flag), "join a flag and its value by =, as in --go-flags=-tags=extra")
 		}
 	}
@@ -229,7 +229,7 @@ func connect(ctx context.Context, program terminal.Program) (*dockerengine.Engin
 	return dockerengine.Connect(ctx, dockerengine.FromEnviron(os.Environ()), program.UserAgent())
 }
 
-// load loads the image of a package file into the Docker engine, for its platform.
+// load loads the image of a package file for the engine's platform into the Docker engine.
 func load(ctx context.Context, term *terminal.Terminal, program terminal.Program, file, as string) (err error) {
 	tag, err := name.NewTag(as)
 	if err != nil {

@@ -31,7 +31,7 @@ type source struct {
 	ref    name.Reference
 }
 
-// closers are closed in their order.
+// closers are closed in the order of the slice.
 type closers []io.Closer
 
 func (all closers) Close() error {
@@ -144,8 +144,8 @@ func isStdout(term *terminal.Terminal, path string) bool {
 // mostProblems limits the problems of a package that are printed.
 const mostProblems = 50
 
-// faults prints the problems if err is several, and returns a summary of them.
-// It returns any other err unchanged.
+// faults prints the problems if err contains several, and returns an error with their
+// number. It returns any other err unchanged.
 func faults(term *terminal.Terminal, root string, err error) error {
 	var all xpkg.Problems
 	if !errors.As(err, &all) || len(all) == 1 {

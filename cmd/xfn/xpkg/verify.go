@@ -26,7 +26,7 @@ type VerifyCmd struct {
 
 // Help is shown by --help.
 func (VerifyCmd) Help() string {
-	return `Verifies a signature of the digest at the reference, which xfn xpkg push --sign-key or cosign made with a key. Then reads each manifest, config and layer of all platforms and compares it with its digest; nothing is stored. Does not check certificates, timestamps and transparency logs. --key can also be the private key, whose password is in COSIGN_PASSWORD. Prints the reference with the digest.
+	return `Verifies that the digest at the reference has a signature that xfn xpkg push --sign-key or cosign made with the key. Then reads each manifest, config and layer of all platforms and compares it with its digest; nothing is stored. Does not check certificates, timestamps and transparency logs. --key can also be the private key, whose password is in COSIGN_PASSWORD. Prints the reference with the digest.
 
 Exit codes: 0 verified, 1 not verified, 2 usage error.
 
@@ -91,9 +91,9 @@ func (c *VerifyCmd) print(term *terminal.Terminal, ref name.Reference, r image.V
 	for _, h := range r.Elsewhere {
 		value.Elsewhere = append(value.Elsewhere, h.String())
 	}
-	term.Note(fmt.Sprintf("signed with %s; %s of %s have their digests", strings.Join(by, ", "), terminal.Count(r.Blobs, "blob"), terminal.Size(r.Bytes)))
+	term.Note(fmt.Sprintf("signed with %s; verified the digests of %s (%s)", strings.Join(by, ", "), terminal.Count(r.Blobs, "blob"), terminal.Size(r.Bytes)))
 	if len(r.Elsewhere) > 0 {
-		term.Warn(fmt.Sprintf("%s that registries do not store was not checked: %s", terminal.Count(len(r.Elsewhere), "layer"), strings.Join(value.Elsewhere, ", ")))
+		term.Warn(fmt.Sprintf("did not check %s that registries do not store: %s", terminal.Count(len(r.Elsewhere), "layer"), strings.Join(value.Elsewhere, ", ")))
 	}
 	text := func(w io.Writer) error {
 		full := ref.Name()

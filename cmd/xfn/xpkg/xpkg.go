@@ -37,12 +37,12 @@ func (Cmd) Help() string {
 type registryFlags struct{ flags.Registries }
 
 // created parses SOURCE_DATE_EPOCH (reproducible-builds.org). The default is
-// the epoch.
+// 1970-01-01, the start of Unix time.
 func created(sourceDateEpoch string) (time.Time, error) {
 	if sourceDateEpoch == "" {
 		return time.Unix(0, 0).UTC(), nil
 	}
-	const year10000 = 253402300800 // RFC 3339 has four digits for a year
+	const year10000 = 253402300800 // in Unix time; RFC 3339 cannot express later years
 	sec, err := strconv.ParseInt(sourceDateEpoch, 10, 64)
 	if err != nil || sec < 0 || sec >= year10000 {
 		return time.Time{}, &terminal.UsageError{Err: fmt.Errorf("reading SOURCE_DATE_EPOCH %q: expected the seconds since 1970", sourceDateEpoch)}

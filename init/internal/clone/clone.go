@@ -145,14 +145,14 @@ func locate(raw string) (location, error) {
 		return location{path: filepath.FromSlash(path)}, nil
 	case "http", "https":
 		if u.RawQuery != "" || u.Fragment != "" {
-			return location{}, errors.New("the URL of a repository ends with its path, without ? or #")
+			return location{}, errors.New("the URL of a repository must not have a query (?) or a fragment (#)")
 		}
 	case "ssh", "git":
 	default:
-		return location{}, fmt.Errorf("a repository is accessed by https, http, ssh, git or file, not by %q", u.Scheme)
+		return location{}, fmt.Errorf("unsupported protocol %q: expected https, http, ssh, git or file", u.Scheme)
 	}
 	if u.Host == "" {
-		return location{}, errors.New("the URL names no host")
+		return location{}, errors.New("the URL has no host")
 	}
 	return remoteLocation(raw)
 }

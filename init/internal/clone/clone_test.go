@@ -201,7 +201,7 @@ func TestHeads(t *testing.T) {
 			}
 			checkError(t, tc.reason, tc.err, err)
 			if name == "TagOfATree" {
-				return // the server of this test sends single commits
+				return // The server of the test cannot send a tree without a commit.
 			}
 			g, err = read(t, clone.Options{URL: (&server{objects: h, shallow: true, anyHash: true}).start(t)})
 			if diff := cmp.Diff(tc.want, g); diff != "" {
@@ -259,11 +259,11 @@ func TestCredentials(t *testing.T) {
 		"NoRepo":    {"a missing repository is an error", "http://ann:s3cret%2F%C3%A9@" + host + "/t", "no such repository"},
 		"Refused":   {"an error of the connection has only the host", "http://ann:t0ken@127.0.0.1:1/x", "127.0.0.1:1"},
 		"Unescaped": {"the error does not repeat an invalid URL", "http://ann:t0k/en@" + host, "not a valid URL"},
-		"Query":     {"the error does not repeat a query", "http://" + host + "?access=t0ken", "without ? or #"},
-		"Fragment":  {"the error does not repeat a fragment", "http://" + host + "#t0ken", "without ? or #"},
-		"NoHost":    {"a URL needs a host", "https:///ann:t0ken@x", "names no host"},
-		"Scheme":    {"an unsupported scheme is refused", "ftp://ann:t0ken@" + host, `not by "ftp"`},
-		"External":  {"external transports, which run commands, are refused", "ext::sh://t0ken", `not by "ext"`},
+		"Query":     {"the error does not repeat a query", "http://" + host + "?access=t0ken", "must not have a query"},
+		"Fragment":  {"the error does not repeat a fragment", "http://" + host + "#t0ken", "or a fragment"},
+		"NoHost":    {"a URL needs a host", "https:///ann:t0ken@x", "has no host"},
+		"Scheme":    {"an unsupported scheme is refused", "ftp://ann:t0ken@" + host, `unsupported protocol "ftp"`},
+		"External":  {"external transports, which run commands, are refused", "ext::sh://t0ken", `unsupported protocol "ext"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

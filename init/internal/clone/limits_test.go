@@ -88,7 +88,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// The ssh library waits for a silent server without a context.
+// Commit returns when the context is done, although the ssh library has no context and
+// waits for a server that does not answer.
 func TestCancelSSH(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", agent(t))
 	t.Setenv("HOME", t.TempDir())
@@ -144,7 +145,7 @@ func TestNoAgent(t *testing.T) {
 	}
 }
 
-// FuzzPack is a server with arbitrary answers.
+// FuzzPack fetches from a server that sends arbitrary bytes as the pack.
 func FuzzPack(f *testing.F) {
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x00\x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e"))
 	f.Add([]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xff"))

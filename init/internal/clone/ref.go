@@ -19,9 +19,9 @@ var (
 	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{4,39}$`) })
 )
 
-// lookup returns the hash of the branch or tag that ref names, and the Ref of its
-// Snapshot. The bool is false if there is none. It is always false for a full hash,
-// because a branch with the hash as its name must not replace the pinned commit.
+// lookup returns the hash of the branch or tag that ref names, and the value for
+// Snapshot.Ref. It returns false if there is no such branch or tag, and for every full
+// hash: otherwise a branch whose name is a hash could replace the commit with that hash.
 func lookup(refs storer.ReferenceStorer, ref string) (plumbing.Hash, string, bool) {
 	for _, name := range candidates(ref) {
 		if name.Validate() != nil {
@@ -72,7 +72,7 @@ func expand(ctx context.Context, objects storer.EncodedObjectStorer, prefix stri
 		case !strings.HasPrefix(hash.String(), prefix) || hash == found:
 			return nil
 		case !found.IsZero():
-			return fmt.Errorf("%q is short for more than one commit", prefix)
+			return fmt.Errorf("%q is the prefix of more than one commit hash", prefix)
 		}
 		found = hash
 		return nil

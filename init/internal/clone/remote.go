@@ -105,7 +105,7 @@ type connection struct {
 }
 
 func (r *remote) dial(ctx context.Context) (*connection, error) {
-	// A redirected session changes its endpoint, so it gets a copy.
+	// The session changes its endpoint if the server redirects, so pass a copy.
 	endpoint := *r.endpoint
 	session, err := r.client().NewUploadPackSession(&endpoint, r.auth)
 	if err != nil {
@@ -153,8 +153,8 @@ func (c capped) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// references returns the references of the server, with HEAD. go-git leaves HEAD out,
-// with an error or without, if it is not the tip of a branch.
+// references returns the references of the server, with HEAD. If HEAD is not the tip of a
+// branch, go-git leaves HEAD out, and may return an error.
 func references(adv *packp.AdvRefs) (memory.ReferenceStorage, error) {
 	refs, err := adv.AllReferences()
 	if adv.Head == nil {
@@ -166,9 +166,8 @@ func references(adv *packp.AdvRefs) (memory.ReferenceStorage, error) {
 	return refs, nil
 }
 
-// fetch fetches the commits wants with their objects, and depth commits of
-// their history. With depth 0 it fetches the whole history, and also if the
-// server does not support depth.
+// fetch fetches the commits wants with their objects, and depth commits of their
+// history. It fetches the whole history if depth is 0 or the server does not support depth.
 func (r *remote) fetch(ctx context.Context, conn *connection, depth int, wants ...plumbing.Hash) (*memory.Storage, error) {
 	req := packp.NewUploadPackRequestFromCapabilities(conn.capabilities)
 	req.Wants = wants
@@ -210,7 +209,7 @@ func (r *remote) receive(from io.Reader) ([]byte, error) {
 			r.progress.Send(progress.Event{Kind: progress.Bytes, Text: "fetching", Done: int64(pack.Len()), Total: int64(pack.Len())})
 			return pack.Bytes(), nil
 		case err != nil:
-			return nil, fmt.Errorf("receiving after %d bytes: %w", pack.Len(), err)
+			return nil, fmt.Errorf("receiving the repository failed after %d bytes: %w", pack.Len(), err)
 		}
 	}
 }
@@ -245,7 +244,8 @@ func explain(err error, protocol string) error {
 	return err
 }
 
-// maxObjects limits the objects, each of which needs memory beside its content.
+// maxObjects limits the objects of a pack. Each object needs memory in addition to its
+// content.
 const maxObjects = 1 << 20
 
 // checkPack returns an error for a pack that unpacks to more than limit bytes, before
