@@ -89,7 +89,7 @@ func TestDependencyNamed(t *testing.T) {
 	}
 }
 
-// tags are the tags of the only repository.
+// A tags implements lock.Tags with the same tags for every repository.
 type tags struct {
 	all    []string
 	listed *int

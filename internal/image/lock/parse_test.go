@@ -17,7 +17,7 @@ import (
 
 const (
 	head = "apiVersion: xfn.dev/v1alpha1\nkind: Lock\n"
-	// Digests without content.
+	// Two valid digests. No image has them.
 	one = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 	two = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
 )
