@@ -161,10 +161,10 @@ func TestHostileHardLinkToOutside(t *testing.T) {
 	o := newOutside(t)
 	for target, want := range map[string]string{
 		up + "outside/secret": "it is outside of the root",
-		o.target + "/secret":  "the image has no such file", // inside of its root
+		o.target + "/secret":  "the image has no such file", // an absolute target is relative to the root
 		"..":                  "it is outside of the root",
 		".":                   "the image has no such file",
-		"a":                   "the image has no such file", // a directory
+		"a":                   "the image has no such file", // a hard link to a directory
 	} {
 		img := imageOf(t, []tar.Header{dir("a/"), dir(o.target + "/"), hardLink("evil", target)})
 		assertRefused(t, img, want, rootfs.Limits{})
@@ -248,7 +248,8 @@ func sameMillion(t testing.TB) v1.Image {
 	}})
 }
 
-// TestHostileImpliedDirectories checks that directories without an entry count.
+// TestHostileImpliedDirectories checks that the limit of entries includes directories that
+// have no entry in a layer.
 func TestHostileImpliedDirectories(t *testing.T) {
 	var all []tar.Header
 	for i := range 10 {
@@ -322,7 +323,7 @@ func TestHostileBadDigest(t *testing.T) {
 	assertRefused(t, img, "its content does not match the image's config: got sha256:"+digestOf(t, bad).Hex, rootfs.Limits{})
 
 	img = imageOfLayers(t, layerOf(t, good, append(slices.Clone(good), make([]byte, 512)...)))
-	assertRefused(t, img, "its content does not match the image's config", rootfs.Limits{}) // after all entries
+	assertRefused(t, img, "its content does not match the image's config", rootfs.Limits{}) // bytes after the last entry of the tar
 }
 
 func TestHostileConfig(t *testing.T) {

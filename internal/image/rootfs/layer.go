@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// layer applies a layer to the tree. It subtracts the bytes of the uncompressed layer from
-// left.
+// layer applies the layer l to the tree. It subtracts the number of bytes of the
+// uncompressed layer from *left.
 func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int64) (err error) {
 	plain, err := oci.Plain(ctx, l, left)
 	if err != nil {

@@ -26,7 +26,8 @@ type Options struct {
 	Progress progress.Func
 }
 
-// The number of ids of an Owner, and the id that replaces ids of the image beyond them.
+// idRange is the number of ids that an Owner maps. nobody replaces all other ids of an
+// image.
 const (
 	idRange = 1 << 16
 	nobody  = idRange - 2
@@ -49,8 +50,8 @@ func (o Owner) of(uid, gid int) (int, int) {
 
 // Limits restrict what an image may use. Zero means the default.
 type Limits struct {
-	// Bytes limits the total size of the files, and also that of the uncompressed layers. The
-	// default is 8 GiB.
+	// Bytes limits both the total size of the files and the total size of the uncompressed
+	// layers. The default is 8 GiB.
 	Bytes int64
 	// Entries limits the number of entries in all layers, plus directories without an entry.
 	// The default is 262144.
@@ -65,8 +66,8 @@ func (l Limits) orDefaults() Limits {
 	return Limits{cmp.Or(l.Bytes, 8<<30), cmp.Or(l.Entries, 1<<18), cmp.Or(l.PathBytes, 4096), cmp.Or(l.Depth, 64)}
 }
 
-// A Root is an unpacked root file system. Other processes may use it too, so callers must
-// not write to it.
+// A Root is an unpacked root file system. Callers must not write to it, because other
+// processes may use it.
 type Root struct {
 	// Path is the directory of the root. Its parent directory is accessible only to its owner,
 	// because files of the image may be writable by everyone.
