@@ -18,7 +18,8 @@ import (
 // A Description describes a package or a plain image. Its JSON is the output of
 // `xfn xpkg inspect --format json`: fields may be added, but not renamed.
 type Description struct {
-	// Digest and MediaType are those of the index, or of the image if there is no index.
+	// Digest and MediaType are the digest and media type of the index, or of the image if
+	// there is no index.
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
 	// Size is the number of bytes that the package uses in a registry: its manifests, configs
@@ -65,9 +66,9 @@ type Layer struct {
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
 	Size      int64  `json:"size"`
-	// Mark says what a layer contains that Crossplane's tools have added: "base" for
-	// package.yaml, "upbound" for examples. Other layers have none. Mark is the layer's
-	// annotation "io.crossplane.xpkg", or else the label of the config for the layer.
+	// Mark says what Crossplane's tools have added in the layer: "base" for package.yaml,
+	// "upbound" for examples. It is "" for other layers. Mark is the layer's annotation
+	// "io.crossplane.xpkg", or else the config's label for the layer.
 	Mark        string            `json:"mark,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
@@ -156,8 +157,8 @@ type reader struct {
 	Options
 	// seen has the digest of package.yaml for the digest of the layer that contains it.
 	seen map[string]string
-	// yaml is the package.yaml that the control plane reads: the one in the image for
-	// controlPlane, or else the first. sum is its digest.
+	// yaml is the package.yaml that the control plane reads: from the image for the platform
+	// controlPlane, or else from the first image that has one. sum is the digest of yaml.
 	yaml []byte
 	sum  string
 }

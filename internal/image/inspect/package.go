@@ -31,7 +31,7 @@ type Package struct {
 	meta map[string]any
 }
 
-// A Dependency is a package that another one needs.
+// A Dependency is a package that another package needs.
 type Dependency struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	// Kind is Function, Configuration or Provider.
