@@ -143,7 +143,7 @@ func TestCollectStdin(t *testing.T) {
 	}
 }
 
-// Offline no registry is asked, and a source in a registry is an error.
+// With Offline set, no registry is asked, and a source in a registry is an error.
 func TestCollectOffline(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("a.yaml", []byte(crd("as")+"\n---\n{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: registry.example.org/a/b:v1}}"), 0o600); err != nil {
@@ -158,7 +158,7 @@ func TestCollectOffline(t *testing.T) {
 	}
 }
 
-// Errors are passed to Faulty, and the rest is collected.
+// Collect passes errors to Faulty, and returns the CRDs of all valid documents.
 func TestCollectFaulty(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crd("as") + "\n---\na: b: c\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n---\n" + crd("bs"))}
 	var told []string
