@@ -12,11 +12,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// file returns the path of a blob with these bytes.
+// file returns the path of r in the blobs folder of an OCI image layout.
 func (r raw) file() string { return strings.Replace(r.digest(), ":", "/", 1) }
 
-// serveRaw serves any blobs and manifests by digest, and the last one as each
-// tag.
+// serveRaw serves each of blobs by its digest, and the last of blobs for every tag.
 func serveRaw(t *testing.T, blobs ...raw) string {
 	t.Helper()
 	return remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

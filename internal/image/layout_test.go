@@ -109,7 +109,7 @@ func TestOpenLocalErrors(t *testing.T) {
 	}
 }
 
-// Opening any folder ends, and all layers of a returned image exist.
+// OpenLocal returns for any folder, and all layers of an image that it returns exist.
 func FuzzLayout(f *testing.F) {
 	f.Add([]byte(imageOf(2, 1, "").text), []byte("{}"))
 	f.Add([]byte(indexOf(small(), 1).text), []byte(small().text))

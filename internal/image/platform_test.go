@@ -58,8 +58,8 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// Platforms are read from configs if an index does not have them. Nested
-// indexes and other artifacts are allowed.
+// If an index does not list the platforms, they are read from the images' configs. The
+// index may contain other indexes, and artifacts that are not images.
 func TestPlatformsOfConfigs(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	want := imageFor(t, "linux/arm64")
@@ -81,7 +81,7 @@ func TestPlatformsOfConfigs(t *testing.T) {
 	}
 }
 
-// A single image must have the platform, or none.
+// An image without an index must have the requested platform, or no platform.
 func TestPlatformOfAnImage(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	must(t, ggcr.Write(tag, imageFor(t, "linux/s390x")))

@@ -19,8 +19,8 @@ import (
 
 // A Ref is a reference, such as a tag, that a cache has resolved to a digest.
 type Ref struct {
-	// Reference is the full name of the reference. Digest is the digest that it had at the time
-	// Resolved.
+	// Reference is the full name of the reference. Digest is the digest that the reference had
+	// at the time Resolved.
 	Reference string `json:"name"`
 	Digest    string `json:"digest"`
 	// Bytes is the total size of the reference's blobs in the cache. Several references may
@@ -91,7 +91,7 @@ func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 			return nil
 		},
 	}
-	_ = w.Run(ctx, oci.Embed(raw)) // Blobs below a damaged manifest are not found.
+	_ = w.Run(ctx, oci.Embed(raw)) // Run fails for an invalid manifest, whose blobs cannot be found.
 	return seen
 }
 

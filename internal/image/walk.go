@@ -10,8 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// A candidate is an image that can be chosen for a platform: one of an index, or a single
-// image.
+// A candidate is an image that can be chosen for a platform: an image of an index, or an
+// image without an index.
 type candidate struct {
 	desc     v1.Descriptor
 	platform v1.Platform
