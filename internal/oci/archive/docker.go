@@ -74,7 +74,7 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 type unhashed struct {
 	config []byte
 	layers []v1.Layer
-	hashed func() (v1.Image, error) // calls assemble once
+	hashed func() (v1.Image, error) // returns the result of assemble, which runs once
 }
 
 func (u *unhashed) assemble() (v1.Image, error) {
@@ -117,14 +117,14 @@ func (i unhashedImage) Layers() ([]v1.Layer, error) { return i.layers, nil }
 
 // An unhashedLayer computes its digest when Digest is first called.
 type unhashedLayer struct {
-	ctx       context.Context // of Open
-	name      string          // for errors
+	ctx       context.Context // the context of Open or Read
+	name      string          // the layer's file, for error messages
 	stored    content
 	diffID    v1.Hash
 	mediaType types.MediaType
 
 	mu     sync.Mutex
-	hashed v1.Layer // set when the digest is known
+	hashed v1.Layer // the layer with its digest, or nil until the digest is known
 }
 
 func (t *tarball) unhashedLayer(ctx context.Context, name string, diffID v1.Hash) (*unhashedLayer, error) {

@@ -66,7 +66,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 }
 
-// Several images, as buildx writes them, are an index.
+// A folder with several images, as buildx writes it, is read as an index.
 func TestOpenFolderOfSeveral(t *testing.T) {
 	images := []v1.Image{image(t, "linux", "amd64"), image(t, "linux", "arm64")}
 	a, err := openFolder(t, imagetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context())

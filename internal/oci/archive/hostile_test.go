@@ -182,7 +182,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		defer file.Close()
-		// Either an archive that opens can be written, or its layers
+		// The artifact of an archive can be written twice, with the same bytes, unless its layers
 		// are invalid.
 		var once, twice bytes.Buffer
 		if archive.Write(t.Context(), &once, file.Artifact, "", nil) != nil {

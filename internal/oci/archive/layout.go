@@ -47,8 +47,8 @@ type layout struct {
 	budget *int64
 }
 
-// one returns the only artifact of a layout. The index.json may list it several times, with
-// different names.
+// one returns the only artifact of a layout. index.json may list the artifact several
+// times, with different names.
 func (l layout) one(ctx context.Context) (oci.Artifact, error) {
 	artifacts, err := l.index()
 	switch {
@@ -89,8 +89,8 @@ func (l layout) load(ctx context.Context, top v1.Descriptor) (oci.Artifact, erro
 	return l.Walk().Load(ctx, top, l.Layer)
 }
 
-// lookup returns the content of a blob. A missing blob is an error, as is one whose size
-// differs from its descriptor.
+// lookup returns the content of a blob. It returns an error if the blob is missing, or if
+// its size differs from the size in desc.
 func (l layout) lookup(desc v1.Descriptor) (content, error) {
 	if desc.Digest.Algorithm != "sha256" {
 		return content{}, fmt.Errorf("its digest %s is not a SHA-256 sum", desc.Digest)

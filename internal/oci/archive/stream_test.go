@@ -215,8 +215,8 @@ func TestReadReturnsReaderError(t *testing.T) {
 	}
 }
 
-// A stream is an error, or its artifact can be written, twice to the same
-// bytes.
+// Read returns an error for a stream, or an artifact that can be written twice, with the
+// same bytes.
 func FuzzRead(f *testing.F) {
 	for _, data := range archives(f) {
 		f.Add(data)

@@ -17,12 +17,13 @@ import (
 )
 
 const (
-	// maxEntries limits the files of an archive. docker save writes three per layer.
+	// maxEntries limits the files of an archive. docker save writes three files for each
+	// layer.
 	maxEntries = 20_000
-	// maxMetadata limits the bytes of all manifests and configs together. Registries
-	// accept 4 MiB for one.
+	// maxMetadata limits the total bytes of all manifests and configs. Registries accept 4 MiB
+	// for one manifest.
 	maxMetadata = 64 << 20
-	// maxLinks limits the links in a chain.
+	// maxLinks limits the length of a chain of links in an archive.
 	maxLinks = 8
 )
 
@@ -36,7 +37,7 @@ type File struct {
 	// reads all layers.
 	Docker bool
 
-	file *os.File // nil for Read
+	file *os.File // nil for a File that Read returned
 }
 
 // Close closes the file. The artifact's layers cannot be read afterwards.
@@ -47,8 +48,8 @@ func (f *File) Close() error {
 	return f.file.Close()
 }
 
-// Open opens an archive of one image or index and reads its metadata. Until ctx is done, the
-// manifest of a Docker archive can be created. Errors name the file.
+// Open opens an archive of one image or index and reads its metadata. The manifest of a
+// Docker archive is created later, but not after ctx is done. Errors name the file.
 func Open(ctx context.Context, path string) (_ *File, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -77,10 +78,10 @@ func Open(ctx context.Context, path string) (_ *File, err error) {
 	return &File{Artifact: a, Docker: docker, file: f}, nil
 }
 
-// artifactOf returns the artifact of the OCI layout. If the layout is missing or incomplete,
-// it returns that of the Docker archive, and true. Docker's layouts lack the index for an
-// image that was saved by its ID, the layers up to version 25, and the platforms that Docker
-// has not pulled.
+// artifactOf returns the artifact of the OCI layout. If the layout is missing or
+// incomplete, it returns the image of the Docker archive, and true. Docker's layouts may
+// lack an image that was saved by its ID, layers (up to version 25), and platforms that
+// Docker has not pulled.
 func (t *tarball) artifactOf(ctx context.Context) (a oci.Artifact, docker bool, err error) {
 	if _, ok := t.find(layoutFile); ok {
 		a, err = t.layout().one(ctx)
