@@ -18,9 +18,9 @@ type image struct {
 	layers           map[v1.Hash]v1.Layer
 }
 
-// Image returns an image with exactly these bytes as its manifest and config. It returns an
-// error if the manifest lists a layer that is not in layers, or if the digest of the config
-// differs from the one in the manifest.
+// Image returns an image whose manifest and config have exactly the given bytes. It returns
+// an error if the manifest lists a layer that is not in layers. It also returns an error if
+// the config's digest differs from the digest in the manifest.
 func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 	m, err := v1.ParseManifest(bytes.NewReader(manifest))
 	if err != nil {
@@ -66,15 +66,15 @@ func (i *image) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
 	return nil, fmt.Errorf("the image has no layer %s", h)
 }
 
-// IsImage reports whether m is the manifest of an image, and not of another artifact
-// such as a signature, which has a config of another type (OCI image spec,
-// "Guidelines for Artifact Usage").
+// IsImage reports whether m is the manifest of an image. Another artifact, such as a
+// signature, has a config of another type (OCI image spec, "Guidelines for Artifact
+// Usage").
 func IsImage(m *v1.Manifest) bool {
 	return m.Config.MediaType == "" || m.Config.MediaType.IsConfig()
 }
 
-// Assemble returns an image of this config and these layers, with a new OCI manifest that
-// contains descs. There must be a layer for each descriptor.
+// Assemble returns an image of config and layers, with a new OCI manifest that contains
+// descs. There must be a layer for each descriptor in descs.
 func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Image, error) {
 	digest, size, err := v1.SHA256(bytes.NewReader(config))
 	if err != nil {
@@ -147,8 +147,8 @@ func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 	return desc, nil
 }
 
-// Annotate returns img with these annotations in place of those of its manifest. All other
-// fields of the manifest are kept, including unknown ones.
+// Annotate returns img with annotations instead of the annotations of its manifest. All
+// other fields of the manifest are kept, including unknown ones.
 func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
 	raw, err := img.RawManifest()
 	if err != nil {

@@ -42,8 +42,8 @@ func (m *Manifest) Blobs() []v1.Descriptor {
 // as an image and as an index is an error (CVE-2021-41190).
 func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	var has struct {
-		// Blobs is a field of the artifact manifest of image spec v1.1-rc1. FSLayers is a field of
-		// Docker's schema 1.
+		// Blobs is a field of the artifact manifest of image spec v1.1-rc1. FSLayers is a field
+		// of Docker's manifest schema 1.
 		Manifests, Layers, Config, Blobs, FSLayers json.RawMessage
 	}
 	var fields struct {
@@ -76,8 +76,8 @@ func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	}, nil
 }
 
-// IsImage reports whether m is the manifest of an image, by the same rule as the function
-// IsImage.
+// IsImage reports whether m is the manifest of an image and not of another artifact. The
+// rule is that of the function IsImage.
 func (m *Manifest) IsImage() bool {
 	return m.Config != nil && IsImage(&v1.Manifest{Config: *m.Config})
 }

@@ -48,7 +48,7 @@ func randomImage(t *testing.T) (v1.Image, []v1.Layer) {
 	return img, layers
 }
 
-// An image that is assembled from another's parts has the same digest.
+// An image that is assembled from the parts of another image has the same digest.
 func TestImage(t *testing.T) {
 	want, layers := randomImage(t)
 	got, err := oci.Image(raw(t, want.RawManifest), raw(t, want.RawConfigFile), layers...)
@@ -270,8 +270,8 @@ func TestCompressor(t *testing.T) {
 	if id, err := partial.UncompressedSize(l); err != nil || id != int64(len(data)) {
 		t.Errorf("size: got %d, %v", id, err)
 	}
-	// The header that the crossplane CLI writes: no name, no time, fastest,
-	// unknown system.
+	// The gzip header must equal that of the crossplane CLI: no name, no time, the fastest
+	// level, an unknown operating system.
 	if head := want[:10]; !bytes.Equal(head, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}) {
 		t.Errorf("header: got %x", head)
 	}
@@ -286,7 +286,8 @@ func compress(t *testing.T, data []byte) ([]byte, oci.Blob) {
 	t.Helper()
 	var b bytes.Buffer
 	zw := oci.NewCompressor(&b)
-	// Writes of different sizes: the blocks must not depend on them.
+	// The writes have different sizes, because the compressed blocks must not depend on the
+	// writes.
 	for rest := data; len(rest) > 0; {
 		n := min(len(rest), 1+len(rest)%70000)
 		if _, err := zw.Write(rest[:n]); err != nil {

@@ -108,8 +108,9 @@ func (p *Tar) Finish() error {
 // Close closes the layer.
 func (p *Tar) Close() error { return errors.Join(p.tar.Close(), p.stored.Close()) }
 
-// CheckDiffID returns an error if the layer's tar does not have the layer's diff ID, which
-// container engines verify too. It limits what it reads by left, as Plain does.
+// CheckDiffID returns an error if the digest of the layer's tar is not the layer's diff ID.
+// Container engines verify this too. Like Plain, CheckDiffID reads at most *left bytes and
+// decrements *left.
 func CheckDiffID(ctx context.Context, l v1.Layer, left *int64) (err error) {
 	want, err := l.DiffID()
 	if err != nil {

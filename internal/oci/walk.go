@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// MaxDepth limits how deep indexes may be nested in an index.
+	// MaxDepth limits the number of levels of manifests below an index.
 	MaxDepth = 4
 	// MaxManifest limits the bytes of a manifest. The OCI distribution spec ("Pushing
 	// Manifests") asks registries to accept at least this size, and few accept more.
 	MaxManifest = 4 << 20
-	// MaxMetadata limits the bytes of all manifests and configs of an artifact together. An
-	// .xpkg file may have 64 MiB of them, including its index.json.
+	// MaxMetadata limits the total bytes of all manifests and configs of an artifact. The
+	// limit of an .xpkg file is 64 MiB, because that includes index.json.
 	MaxMetadata = 63 << 20
 	// maxParts limits the number of manifests, configs and layers of an artifact.
 	maxParts = 10_000
-	// maxLayers limits the size of one blob, and of all layers of an image together, in bytes.
+	// maxLayers limits the bytes of one blob, and the total bytes of all layers of an image.
 	maxLayers = 16 << 30
 )
 
@@ -33,8 +33,8 @@ type Budget struct {
 // NewBudget returns a Budget of MaxMetadata bytes and maxParts parts.
 func NewBudget() *Budget { return &Budget{bytes: MaxMetadata, parts: maxParts} }
 
-// spend subtracts one manifest or config of this size from the budget, and counts the blobs
-// that it lists. It returns an error if the budget is exceeded.
+// spend subtracts one manifest or config of size bytes from the budget, and the number of
+// blobs that it lists. It returns an error if the budget is exceeded.
 func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
 	if b == nil {
 		return nil
@@ -66,8 +66,8 @@ type Walk struct {
 	Budget *Budget
 	// Descend reports whether to visit the entry d of an index. Nil visits every entry.
 	Descend func(v1.Descriptor) (bool, error)
-	// Before is called with each manifest before those that it lists are visited, and After
-	// when all of them were visited. Both may be nil.
+	// Before is called with each manifest before the manifests that it lists are visited.
+	// After is called when all of them were visited. Both may be nil.
 	Before, After func(*Manifest) error
 }
 
