@@ -22,8 +22,8 @@ import (
 // newline: the change was not confirmed to a client, and is discarded.
 type journal struct {
 	path string
-	// broken is set if the end of the file is unknown after a failed write. Nothing can be
-	// added then.
+	// broken is set if the end of the file is unknown after a failed write. In that case add
+	// returns broken and writes nothing.
 	broken error
 }
 
@@ -51,7 +51,7 @@ func (j *journal) add(c change) error {
 		return nil
 	}
 	if cut := os.Truncate(j.path, at); cut != nil {
-		// A line after a partly written one could not be read.
+		// A line after a partly written line could not be read, so no more changes may be added.
 		j.broken = fmt.Errorf("the registry accepts no changes until it is restarted, because its journal cannot be repaired: %w", cut)
 	}
 	return errors.Join(err, j.broken)
