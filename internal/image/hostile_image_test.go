@@ -87,7 +87,7 @@ func TestHostileImage(t *testing.T) {
 		"Deep":       {"the nesting of indexes is limited", deep, "nested more than 4 deep"},
 		"LargeChild": {"the size of a manifest in an index is limited", child("9999"), "more than the limit"},
 		"LyingChild": {"a wrong size of a manifest is an error", child("1"), "and should have 1"},
-		"Empty":      {"an empty index has no platforms", []raw{indexOf(small(), 0)}, "it has no image for linux/amd64"},
+		"Empty":      {"an empty index has no platforms", []raw{indexOf(small(), 0)}, "there is no image for linux/amd64"},
 		"Itself":     {"the size of a manifest is limited", []raw{imageOf(1, 0, `,"x":"`+strings.Repeat("x", 4<<20)+`"`)}, "more than 4 MiB"},
 	}
 	for name, tc := range cases {

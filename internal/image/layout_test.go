@@ -58,7 +58,7 @@ func TestOpenLocal(t *testing.T) {
 			t.Errorf("%s: got config %s, want %s", what, got, want)
 		}
 		_, err = local(t, path, "linux/s390x")
-		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("opening %q: it has no image for linux/s390x, only for linux/", path)) {
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("opening %q: there is no image for linux/s390x, only for linux/", path)) {
 			t.Errorf("%s: another platform: got %v", what, err)
 		}
 	}

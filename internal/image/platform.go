@@ -39,9 +39,9 @@ func (e *PlatformError) Error() string {
 		}
 	}
 	if len(available) == 0 {
-		return fmt.Sprintf("it has no image for %s, and none that names its platform", e.Want)
+		return fmt.Sprintf("there is no image for %s, and no image that names its platform", e.Want)
 	}
-	return fmt.Sprintf("it has no image for %s, only for %s", e.Want, strings.Join(available, ", "))
+	return fmt.Sprintf("there is no image for %s, only for %s", e.Want, strings.Join(available, ", "))
 }
 
 // Choose returns the index of the available platform that runs programs for want. The
@@ -60,7 +60,7 @@ func Choose(available []v1.Platform, want v1.Platform) (int, error) {
 		}
 	}
 	if best < 0 {
-		return 0, hint.Wrap(&PlatformError{want, available}, "use an image for "+want.String()+", or name a platform that this one has")
+		return 0, hint.Wrap(&PlatformError{want, available}, "use an image for "+want.String()+", or request another platform")
 	}
 	return best, nil
 }
