@@ -39,7 +39,7 @@ func (t *tree) apply(h *tar.Header, content io.Reader) error {
 func inside(name string) (string, error) {
 	clean := path.Clean(strings.TrimLeft(name, "/"))
 	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", errors.New("it is outside of the root")
+		return "", errors.New("the path is outside of the root file system")
 	}
 	return clean, nil
 }

@@ -39,7 +39,7 @@ func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int6
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); diffID.Algorithm != "sha256" || diffID.Hex != got {
-		return fmt.Errorf("its content does not match the image's config: got sha256:%s, want %s", got, diffID)
+		return fmt.Errorf("the content of the layer does not match the image's config: got sha256:%s, want %s", got, diffID)
 	}
 	return nil
 }

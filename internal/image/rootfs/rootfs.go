@@ -103,7 +103,7 @@ func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	e := entryOf(o.Dir, config.RootFS.DiffIDs, o.Owner)
 	lease, err := e.get(ctx, func(dir *os.Root) error { return unpack(ctx, img, config.RootFS.DiffIDs, dir, o) })
 	if err == nil && mayNotRun(lease) {
-		err = errors.Join(hint.Wrap(fmt.Errorf("programs cannot run from %q: its file system is mounted noexec", o.Dir), "name another cache by XFN_CACHE_DIR"), lease.Close())
+		err = errors.Join(hint.Wrap(fmt.Errorf("programs cannot run from %q: its file system is mounted noexec", o.Dir), "set XFN_CACHE_DIR to a directory of another file system"), lease.Close())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("unpacking the image: %w", err)
@@ -114,10 +114,10 @@ func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 func unpack(ctx context.Context, img v1.Image, diffIDs []v1.Hash, dir *os.Root, o Options) error {
 	layers, err := img.Layers()
 	if err != nil {
-		return fmt.Errorf("reading its layers: %w", err)
+		return fmt.Errorf("reading the image's layers: %w", err)
 	}
 	if len(layers) != len(diffIDs) {
-		return fmt.Errorf("it has %d layers, but its config lists %d", len(layers), len(diffIDs))
+		return fmt.Errorf("the image has %d layers, but the config lists %d", len(layers), len(diffIDs))
 	}
 	count := &progress.Counter{Text: "unpacking", Report: o.Progress}
 	for _, l := range layers {

@@ -166,7 +166,7 @@ func (e entry) discard() error {
 	return nil
 }
 
-var errLocked = errors.New("another process uses it")
+var errLocked = errors.New("another process uses the directory")
 
 // lock creates the entry's directory if it does not exist, and locks it until
 // the returned file is closed. It does not wait.

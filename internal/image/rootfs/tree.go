@@ -96,7 +96,7 @@ func (t *tree) enter(dir string, create bool) error {
 		}
 		parts := split(target)
 		if links += 1 + len(parts); links > maxLinks {
-			return errors.New("too many symbolic links in its path")
+			return errors.New("too many symbolic links in the path")
 		}
 		todo, linked = append(parts, todo...), linked+len(parts)
 	}
@@ -109,7 +109,7 @@ func (t *tree) enter(dir string, create bool) error {
 func (t *tree) step(name string, create bool) (target string, err error) {
 	if name == ".." {
 		if len(t.trail) == 1 {
-			return "", errors.New("it is outside of the root")
+			return "", errors.New("the path is outside of the root file system")
 		}
 		return "", t.leave()
 	}
