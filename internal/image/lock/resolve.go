@@ -52,7 +52,7 @@ func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (
 	}
 	tag, ok := highest(all, constraint)
 	if !ok {
-		err := fmt.Errorf("finding a version of %q: none of its %d tags is %s", d.Package, len(all), d.Version)
+		err := fmt.Errorf("finding a version of %q: none of the %d tags matches %q", d.Package, len(all), d.Version)
 		return nil, hint.Wrap(err, "change the version in dependsOn")
 	}
 	return repo.Tag(tag), nil
