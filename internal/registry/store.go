@@ -147,7 +147,7 @@ func (s *store) apply(c change) error {
 	case http.MethodDelete:
 		return s.remove(c)
 	default:
-		return fmt.Errorf("unknown method %s", c.Method)
+		return fmt.Errorf("unknown method %q in the journal", c.Method)
 	}
 }
 

@@ -236,7 +236,7 @@ func (reg *Registry) receive(w http.ResponseWriter, r *http.Request, u *upload) 
 
 // errRange is the error of a chunk whose Content-Range does not continue the upload, or
 // does not match the length of the body.
-var errRange = errors.New("the chunk is not the next one")
+var errRange = errors.New("the chunk does not continue the upload")
 
 // chunk returns the length of the chunk in a Content-Range header, "FIRST-LAST". The chunk
 // must begin where the upload ended (OCI distribution spec, "Pushing a blob in chunks").
