@@ -92,7 +92,7 @@ func Artifact(ctx context.Context, a xpkg.Artifact, o Options) (Description, err
 		return Description{}, err
 	}
 	if len(images) == 0 {
-		return Description{}, errors.New("it contains no image")
+		return Description{}, errors.New("the artifact contains no image")
 	}
 	d, err := head(a)
 	if err != nil {
@@ -130,7 +130,7 @@ func head(a xpkg.Artifact) (d Description, err error) {
 	}
 	m, err := idx.IndexManifest()
 	if err != nil {
-		return d, fmt.Errorf("reading its index: %w", err)
+		return d, fmt.Errorf("reading the index: %w", err)
 	}
 	d.Annotations, d.Size = m.Annotations, desc.Size
 	return d, nil
@@ -220,11 +220,11 @@ func labelled(layers []Layer) bool {
 func describe(from xpkg.PlatformImage) (Image, error) {
 	m, err := from.Image.Manifest()
 	if err != nil {
-		return Image{}, fmt.Errorf("reading its manifest: %w", err)
+		return Image{}, fmt.Errorf("reading the image's manifest: %w", err)
 	}
 	c, err := from.Image.ConfigFile()
 	if err != nil {
-		return Image{}, fmt.Errorf("reading its config: %w", err)
+		return Image{}, fmt.Errorf("reading the image's config: %w", err)
 	}
 	own, err := oci.Describe(from.Image)
 	if err != nil {
