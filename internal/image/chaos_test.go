@@ -235,7 +235,7 @@ func TestGoesOn(t *testing.T) {
 			must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
 			path := filepath.Join(t.TempDir(), "p.xpkg")
 			err := stopping(t, t.Context(), inner, last, half, func() {}, path)
-			if err == nil || !strings.Contains(string(hint.Of(err)), "MiB have arrived") {
+			if err == nil || !strings.Contains(string(hint.Of(err)), "it continues after the first") {
 				t.Fatalf("got %v, hint %q", err, hint.Of(err))
 			}
 			left, err := os.ReadDir(filepath.Dir(path))
@@ -269,7 +269,7 @@ func TestInterrupted(t *testing.T) {
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "p.xpkg")
 	err = stopping(t, ctx, inner, layers[len(layers)-1], 1000, cancel, path)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(string(hint.Of(err)), "run it again") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(string(hint.Of(err)), "run the command again") {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 	counted := &asked{Handler: inner}

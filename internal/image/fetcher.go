@@ -182,5 +182,5 @@ func keep(draft *archive.FileDraft, err error) error {
 	if keepErr != nil || size == 0 {
 		return errors.Join(err, keepErr)
 	}
-	return hint.Wrap(err, fmt.Sprintf("run it again: %d MiB have arrived, and are not fetched again for a day", size>>20))
+	return hint.Wrap(err, fmt.Sprintf("run the command again within a day: it continues after the first %d MiB", size>>20))
 }

@@ -70,7 +70,7 @@ func TestHostileImage(t *testing.T) {
 		err    string
 	}{
 		"Both":       {"an image that is also an index is an error", edited(t, func(m, _, _ object) { m["manifests"] = []any{} }), "an image and an index at once"},
-		"Artifact":   {"a signature is not an image", edited(t, func(_, c, _ object) { c["mediaType"] = "text/sig" }), `it is not an image, but "text/sig"`},
+		"Artifact":   {"a signature is not an image", edited(t, func(_, c, _ object) { c["mediaType"] = "text/sig" }), `the artifact is not an image, but "text/sig"`},
 		"NoType":     {"another media type is an error", alone(`{"mediaType":"text/plain"}`), `neither an image nor an index, but "text/plain"`},
 		"WrongType":  {"an image with the media type of an index is an error", edited(t, func(m, _, _ object) { m["mediaType"] = types.OCIImageIndex }), "neither an image nor an index"},
 		"NoJSON":     {"a manifest must be JSON", alone("<html>"), "not valid JSON"},

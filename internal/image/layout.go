@@ -81,7 +81,7 @@ func ImageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
 // manifests of other platforms, which may be missing.
 func imageOfFolder(ctx context.Context, f *archive.Folder, platform v1.Platform) (v1.Image, error) {
 	if n := len(f.Listed); n != 1 {
-		return nil, fmt.Errorf("its index.json lists %d images, and must list one", n)
+		return nil, fmt.Errorf("index.json lists %d images, expected one", n)
 	}
 	c, err := find(ctx, f.Walk(), f.Listed[0], platform)
 	if err != nil {

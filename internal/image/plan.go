@@ -367,7 +367,7 @@ func missing(images []Missing, offline bool) error {
 	}
 	next := hint.Hint("pull once with the policy IfNotPresent")
 	if offline {
-		next = "run it once without " + hint.Offline
+		next = "run the command once without " + hint.Offline
 	}
 	return hint.Wrap(&MissingError{images}, next)
 }

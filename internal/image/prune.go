@@ -42,11 +42,11 @@ type Info struct {
 func (s *Store) Info(ctx context.Context) (Info, error) {
 	usage, err := s.blobs.Usage()
 	if err != nil {
-		return Info{}, fmt.Errorf("looking through the cache: %w", err)
+		return Info{}, fmt.Errorf("listing the content of the cache: %w", err)
 	}
 	records, _, err := s.refs.all()
 	if err != nil {
-		return Info{}, fmt.Errorf("looking through the cache: %w", err)
+		return Info{}, fmt.Errorf("listing the content of the cache: %w", err)
 	}
 	info := Info{Usage: usage}
 	for _, k := range records {

@@ -67,7 +67,7 @@ func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fet
 		return nil, nil, err
 	}
 	if !m.MediaType.IsIndex() && !m.MediaType.IsImage() {
-		return nil, nil, fmt.Errorf("it is neither an image nor an index, but %q", m.MediaType)
+		return nil, nil, fmt.Errorf("the artifact is neither an image nor an index, but %q", m.MediaType)
 	}
 	a, err := f.load(oci.Embed(m.Raw))
 	return f, a, err

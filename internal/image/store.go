@@ -44,7 +44,7 @@ func ParsePolicy(s string) (Policy, error) {
 	case IfNotPresent, Always, Never:
 		return p, nil
 	default:
-		return "", fmt.Errorf("unknown pull policy %q: it is one of %s, %s and %s", s, IfNotPresent, Always, Never)
+		return "", fmt.Errorf("unknown pull policy %q: expected %s, %s or %s", s, IfNotPresent, Always, Never)
 	}
 }
 

@@ -65,7 +65,7 @@ func candidates(ctx context.Context, w oci.Walk, top v1.Descriptor) (all []candi
 		case m.IsIndex, m.Digest != top.Digest && !m.IsImage():
 			return nil
 		case m.Config != nil && !m.IsImage():
-			return fmt.Errorf("it is not an image, but %q", m.Config.MediaType)
+			return fmt.Errorf("the artifact is not an image, but %q", m.Config.MediaType)
 		}
 		c, err := load(ctx, w, m)
 		all = append(all, c)

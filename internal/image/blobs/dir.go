@@ -128,7 +128,7 @@ type mender struct {
 func (m *mender) Read(p []byte) (int, error) {
 	n, err := m.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && m.dir.mend(m.hash) {
-		err = hint.Wrap(fmt.Errorf("the cache was damaged: %w", err), "run it again: the damaged blob is fetched again")
+		err = hint.Wrap(fmt.Errorf("the cache was damaged: %w", err), "run the command again: it fetches the damaged blob again")
 	}
 	return n, err
 }

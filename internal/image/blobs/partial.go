@@ -71,7 +71,7 @@ func (d *Dir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
 	for {
 		f, err := os.CreateTemp(filepath.Join(d.path, partsFolder), desc.Digest.Hex+".*")
 		if err != nil {
-			return nil, fmt.Errorf("making a file in cache %q: %w", d.path, fsx.Cause(err))
+			return nil, fmt.Errorf("creating a file in cache %q: %w", d.path, fsx.Cause(err))
 		}
 		p, err := newPartial(ctx, f, desc)
 		if err != nil || p != nil {
