@@ -27,7 +27,7 @@ func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 		return nil, fmt.Errorf("reading an image manifest: %w", err)
 	}
 	if digest, _, err := v1.SHA256(bytes.NewReader(config)); err != nil || digest != m.Config.Digest {
-		return nil, fmt.Errorf("the image's config is %s, its manifest says %s", digest, m.Config.Digest)
+		return nil, fmt.Errorf("the digest of the image's config is %s, but the manifest says %s", digest, m.Config.Digest)
 	}
 	img := &image{manifest, config, cmp.Or(m.MediaType, types.OCIManifestSchema1), map[v1.Hash]v1.Layer{}}
 	for _, l := range layers {
@@ -107,15 +107,15 @@ type Parts struct {
 // of such parts.
 func PartsOf(img v1.Image) (p Parts, err error) {
 	if p.Config, err = img.RawConfigFile(); err != nil {
-		return p, fmt.Errorf("reading its config: %w", err)
+		return p, fmt.Errorf("reading the image's config: %w", err)
 	}
 	m, err := img.Manifest()
 	if err != nil {
-		return p, fmt.Errorf("reading its manifest: %w", err)
+		return p, fmt.Errorf("reading the image's manifest: %w", err)
 	}
 	p.Descriptors = m.Layers
 	if p.Layers, err = img.Layers(); err != nil {
-		return p, fmt.Errorf("reading its layers: %w", err)
+		return p, fmt.Errorf("reading the image's layers: %w", err)
 	}
 	return p, nil
 }
@@ -127,7 +127,7 @@ func (p Parts) ConfigObject() (map[string]any, error) {
 	dec.UseNumber()
 	var config map[string]any
 	if err := dec.Decode(&config); err != nil || config == nil {
-		return nil, errors.New("reading its config: it is not a JSON object")
+		return nil, errors.New("reading the image's config: it is not a JSON object")
 	}
 	return config, nil
 }

@@ -86,7 +86,7 @@ func TestImageRefuses(t *testing.T) {
 		want             string
 	}{
 		"NoManifest":   {"the manifest must be JSON", []byte("no"), config, layers, "reading an image manifest"},
-		"OtherConfig":  {"a config other than the one in the manifest is an error", manifest, []byte("{}"), layers, "its manifest says"},
+		"OtherConfig":  {"a config other than the one in the manifest is an error", manifest, []byte("{}"), layers, "but the manifest says"},
 		"MissingLayer": {"a missing layer is an error", manifest, config, layers[:2], "is missing"},
 	}
 	for name, tc := range cases {

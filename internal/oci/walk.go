@@ -44,16 +44,16 @@ func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
 	}
 	for _, d := range blobs {
 		if d.Size < 0 || d.Size > maxLayers {
-			return fmt.Errorf("its blob %s has an impossible size of %d bytes", d.Digest, d.Size)
+			return fmt.Errorf("blob %s has an impossible size of %d bytes", d.Digest, d.Size)
 		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.bytes -= size; b.bytes < 0 {
-		return fmt.Errorf("its manifests and configs are larger than %d MiB", MaxMetadata>>20)
+		return fmt.Errorf("the manifests and configs are larger than %d MiB", MaxMetadata>>20)
 	}
 	if b.parts -= 1 + int64(len(blobs)); b.parts < 0 {
-		return fmt.Errorf("it has more than %d manifests, configs and layers", maxParts)
+		return fmt.Errorf("the artifact has more than %d manifests, configs and layers", maxParts)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (w Walk) visit(ctx context.Context, d v1.Descriptor, depth int, seen map[v1
 	}
 	seen[d.Digest] = true
 	if depth > MaxDepth {
-		return fmt.Errorf("its indexes are nested more than %d deep", MaxDepth)
+		return fmt.Errorf("indexes are nested more than %d deep", MaxDepth)
 	}
 	m, err := w.Manifest(ctx, d)
 	if err == nil && w.Before != nil {
@@ -112,7 +112,7 @@ func (w Walk) visit(ctx context.Context, d v1.Descriptor, depth int, seen map[v1
 // Manifest reads one manifest.
 func (w Walk) Manifest(ctx context.Context, d v1.Descriptor) (*Manifest, error) {
 	if w.Budget != nil && d.Size > MaxManifest {
-		return nil, fmt.Errorf("its manifest %s has %d bytes, more than the limit of %d", d.Digest, d.Size, MaxManifest)
+		return nil, fmt.Errorf("manifest %s has %d bytes, more than the limit of %d", d.Digest, d.Size, MaxManifest)
 	}
 	raw, err := w.read(ctx, d)
 	if err != nil {
@@ -129,12 +129,12 @@ func (w Walk) Manifest(ctx context.Context, d v1.Descriptor) (*Manifest, error) 
 // format.
 func (w Walk) Config(ctx context.Context, m *Manifest) ([]byte, error) {
 	if m.Config == nil || m.MediaType != "" && !m.MediaType.IsImage() {
-		return nil, fmt.Errorf("its manifest %s is neither an image nor an index, but %q", m.Digest, m.MediaType)
+		return nil, fmt.Errorf("manifest %s is neither an image nor an index, but %q", m.Digest, m.MediaType)
 	}
 	var sum int64
 	for _, d := range m.Layers {
 		if sum += d.Size; w.Budget != nil && sum > maxLayers {
-			return nil, fmt.Errorf("its layers are larger than %d GiB", maxLayers>>30)
+			return nil, fmt.Errorf("the layers are larger than %d GiB", maxLayers>>30)
 		}
 	}
 	return w.read(ctx, *m.Config)
@@ -149,7 +149,7 @@ func (w Walk) read(ctx context.Context, d v1.Descriptor) ([]byte, error) {
 	}
 	raw, err := w.Read(ctx, d)
 	if err == nil && int64(len(raw)) != d.Size {
-		err = fmt.Errorf("its manifest or config %s has %d bytes, and should have %d", d.Digest, len(raw), d.Size)
+		err = fmt.Errorf("manifest or config %s has %d bytes, and should have %d", d.Digest, len(raw), d.Size)
 	}
 	return raw, err
 }
@@ -160,7 +160,7 @@ func (w Walk) Load(ctx context.Context, top v1.Descriptor, layer LayerFunc) (Art
 	all := map[v1.Hash]Artifact{}
 	w.Descend = func(d v1.Descriptor) (bool, error) {
 		if !d.MediaType.IsImage() && !d.MediaType.IsIndex() && !IsEmbedded(d) {
-			return false, fmt.Errorf("its %s has media type %q, which is neither an image nor an index", d.Digest, d.MediaType)
+			return false, fmt.Errorf("%s has media type %q, which is neither an image nor an index", d.Digest, d.MediaType)
 		}
 		return true, nil
 	}

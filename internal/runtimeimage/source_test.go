@@ -363,7 +363,7 @@ func TestFromSourceOnBaseWithoutConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
-	if want := "its config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}
 	assertEmpty(t, opts.TempDir)

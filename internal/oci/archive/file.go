@@ -101,7 +101,7 @@ func CreateDraft(dir string) (*FileDraft, error) {
 func ResumeDraft(path string, digest v1.Hash) (*FileDraft, error) {
 	dir, ok := fsx.TemporaryDir(path)
 	if !ok {
-		return nil, explainWrite(path, errors.New("it is not a regular file"))
+		return nil, explainWrite(path, errors.New("the path is not a regular file"))
 	}
 	f, err := fsx.Resume(dir, digest.String())
 	if err != nil {

@@ -38,7 +38,7 @@ func TestOpenBounds(t *testing.T) {
 	}{
 		"Entries":  {"the number of entries is limited", tarOf(t, many...), "more than 20000 entries"},
 		"Metadata": {"the size of manifests and configs is limited", tarOf(t, layoutOf(desc(indexType, idx), append(blobs, blob(idx))...)...), "larger than 64 MiB"},
-		"Sparse":   {"a sparse file is an error", sparse(t), "is sparse"},
+		"Sparse":   {"a sparse file is an error", sparse(t), "is a sparse file"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

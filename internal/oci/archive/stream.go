@@ -91,7 +91,7 @@ func (s *stream) readStored(p []byte) (int, error) {
 
 func (s *stream) count(n int, err error) (int, error) {
 	if s.out += int64(n); s.out > freeSize && s.out/maxRatio > s.in {
-		return n, fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
+		return n, fmt.Errorf("the archive unpacks to more than %d times its size", maxRatio)
 	}
 	return n, err
 }

@@ -65,7 +65,7 @@ func Open(ctx context.Context, path string) (_ *File, err error) {
 		return nil, fsx.Cause(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
+		return nil, errors.New("the path is not a regular file")
 	}
 	t, err := readTar(ctx, f)
 	if err != nil {
@@ -130,7 +130,7 @@ func (t *tarball) readAll(ctx context.Context, tr *tar.Reader, file func(*tar.He
 			return explain(err, n)
 		}
 		if n == maxEntries {
-			return fmt.Errorf("it has more than %d entries", maxEntries)
+			return fmt.Errorf("the archive has more than %d entries", maxEntries)
 		}
 		if err := t.add(h, file); err != nil {
 			return err
@@ -145,9 +145,9 @@ func explain(err error, n int) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, io.ErrUnexpectedEOF) && n > 0:
-		return errors.New("the tar file is cut off")
+		return errors.New("the tar file is truncated")
 	case errors.Is(err, tar.ErrHeader), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("it is not a tar file")
+		return errors.New("the file is not a tar file")
 	default:
 		return fsx.Cause(err)
 	}
@@ -165,7 +165,7 @@ func sniff(f *os.File) error {
 		return errors.New("the file is empty")
 	case compression != "":
 		next := map[string]hint.Hint{oci.Gzip: "gunzip", oci.Zstd: "zstd -d"}[compression]
-		return hint.Wrap(fmt.Errorf("it is compressed with %s", compression), "decompress it first: "+next+" keeps the tar that is inside")
+		return hint.Wrap(fmt.Errorf("the file is compressed with %s", compression), "decompress the file first, with "+next)
 	default:
 		return nil
 	}
@@ -177,7 +177,7 @@ func (t *tarball) add(h *tar.Header, file func(*tar.Header) (entry, error)) erro
 	case tar.TypeReg:
 		for key := range h.PAXRecords {
 			if strings.HasPrefix(key, "GNU.sparse") {
-				return fmt.Errorf("its entry %q is sparse", h.Name)
+				return fmt.Errorf("entry %q is a sparse file, which is not supported", h.Name)
 			}
 		}
 		e, err := file(h)

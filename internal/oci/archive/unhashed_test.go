@@ -63,14 +63,14 @@ func TestUnhashed(t *testing.T) {
 		t.Errorf("ConfigName(): %v", err)
 	}
 	assertLayers(t, img, layer)
-	const want = "its layer l: its digest is sha256:"
+	const want = "layer l: the digest is sha256:"
 	for name, ask := range map[string]func() error{
 		"Digest":      func() error { _, err := img.Digest(); return err },
 		"Manifest":    func() error { _, err := img.Manifest(); return err },
 		"LayerDigest": func() error { layers, _ := img.Layers(); _, err := layers[0].Digest(); return err },
 		"ByDigest":    func() error { _, err := img.LayerByDigest(v1.Hash{}); return err },
 	} {
-		if err := ask(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "and the config says") {
+		if err := ask(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "but the config says") {
 			t.Errorf("%s: got error %v, want %q in it", name, err, want)
 		}
 	}
