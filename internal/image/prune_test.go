@@ -30,9 +30,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// The test binary runs itself as a child with this variable set to "DIR
-// REFERENCE". The child pulls an image, prints lines when the first and the
-// last bytes arrive, and waits for the end of its input.
+// The test binary runs itself as a child process with this environment variable set to "DIR
+// REFERENCE". The child pulls an image, prints lines when the first and the last bytes
+// arrive, and waits for the end of its standard input.
 const childEnv = "PULL_TEST_CHILD"
 
 func TestMain(m *testing.M) {

@@ -357,7 +357,7 @@ func TestCompressorFullDisk(t *testing.T) {
 	}
 }
 
-// Untrusted bytes of a layer are read completely, or are an error.
+// Reading a layer with untrusted bytes returns all bytes, or an error.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte("abc"), int64(3), true)
 	f.Add([]byte("abc"), int64(2), true)

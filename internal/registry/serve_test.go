@@ -113,8 +113,8 @@ func TestServeFails(t *testing.T) {
 	}
 }
 
-// TestKilled: a registry that is killed during an upload has everything that it
-// confirmed, and nothing else.
+// TestKilled: a registry that is killed during an upload has all changes that it confirmed
+// to clients, and no others.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	host, kill := child(t, dir)

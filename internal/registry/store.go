@@ -47,7 +47,7 @@ type repository struct {
 	manifests map[v1.Hash]manifest
 }
 
-// A manifest is a manifest with exactly the bytes that were pushed.
+// A manifest has exactly the bytes that a client pushed.
 type manifest struct {
 	v1.Descriptor
 	content []byte

@@ -278,8 +278,8 @@ func appendTo(path string, body io.Reader) (n int64, err error) {
 	return io.Copy(f, body)
 }
 
-// blobPath returns the path of the file of a blob. All repositories share it. It is never
-// deleted, because another repository may use the blob.
+// blobPath returns the path of the file of a blob. All repositories share the file. It is
+// never deleted, because another repository may use the blob.
 func (reg *Registry) blobPath(h v1.Hash) string {
 	return filepath.Join(reg.dir, "blobs", h.Algorithm, h.Hex)
 }

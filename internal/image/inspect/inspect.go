@@ -81,7 +81,7 @@ type Options struct {
 }
 
 // controlPlane is the platform whose image the control plane reads from an index. It does
-// not depend on the platform of the control plane.
+// not depend on the platform that the control plane runs on.
 const controlPlane = "linux/amd64"
 
 // Artifact describes a package or a plain image. It reads no layers except those marked

@@ -213,8 +213,7 @@ func TestHostileSparseStaysSparse(t *testing.T) {
 	}
 }
 
-// TestHostileSparseTogether checks that the limit applies to all files
-// together.
+// TestHostileSparseTogether checks that the limit of bytes applies to the sum of all files.
 func TestHostileSparseTogether(t *testing.T) {
 	img := imageOfLayers(t, sparse(t, 600_000_000), sparse(t, 600_000_000))
 	assertRefused(t, img, "layer 2: unpacking \"big\": the files of this layer and the layers below it have more than 1000000000 bytes",

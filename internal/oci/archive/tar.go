@@ -138,8 +138,8 @@ func (t *tarball) readAll(ctx context.Context, tr *tar.Reader, file func(*tar.He
 	}
 }
 
-// explain returns a clearer error than err for a file that cannot be read as a tar. n is the
-// number of entries that were read before.
+// explain returns a clearer error than err for a file that cannot be read as a tar. n is
+// the number of entries that were read before the error.
 func explain(err error, n int) error {
 	switch {
 	case err == nil:
