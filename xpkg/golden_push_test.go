@@ -67,7 +67,7 @@ func pushed(t *testing.T, name string) v1.Manifest {
 
 // The errors of the crossplane CLI for damaged files do not name the file.
 func TestGoldenDamagedFiles(t *testing.T) {
-	for name, want := range map[string]string{"file-garbage": "not a tar file", "file-truncated": "it is not an image"} {
+	for name, want := range map[string]string{"file-garbage": "not a tar file", "file-truncated": "the archive is not an image"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(goldenPush, name, "in", "a.xpkg")
 			if _, err := xpkg.Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {

@@ -28,7 +28,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A large package has layers of more than 1 MiB. bytes are the bytes of its
+// A large is a package with layers of more than 1 MiB. bytes is the content of its .xpkg
 // file.
 type large struct {
 	image v1.Image
@@ -63,7 +63,7 @@ func (keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
 	return &authn.Basic{Username: "gold", Password: "s3cret"}, nil
 }
 
-// Whatever a registry and a network do, a pull writes the right file, or
+// Whatever faults a registry and a network have, a pull writes the complete package, or
 // returns an error and keeps the old file. The next pull succeeds.
 func TestChaos(t *testing.T) {
 	pkg, inner := newLarge(t), remotetest.Handler()
@@ -102,7 +102,7 @@ func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string
 		checkClear(t, pullErr)
 	}
 	holds(t, path, want)
-	// The files of a failed pull are used by the next one, or ignored.
+	// The next pull resumes or ignores the files that a failed pull left.
 	_, err := image.File(t.Context(), parse(t, remotetest.Serve(t, inner)), path, image.Options{})
 	must(t, err)
 	holds(t, path, pkg.bytes)
@@ -118,8 +118,8 @@ func checkClear(t *testing.T, err error) {
 	}
 }
 
-// holds checks that a file has this content, and that only resumable files are
-// beside it.
+// holds checks that the file at path has the content want. Beside the file, only temporary
+// files that a pull can resume may exist.
 func holds(t *testing.T, path string, want []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)
@@ -214,7 +214,7 @@ func TestGoesOn(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(t *testing.T, left string)
-		// most limits the fetched bytes of layers.
+		// most is the maximum number of bytes of blobs that the resumed pull may fetch.
 		most int64
 	}{
 		"Whole":   {"all downloaded bytes are used", func(*testing.T, string) {}, size - half + 4<<10},
@@ -235,7 +235,7 @@ func TestGoesOn(t *testing.T) {
 			must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
 			path := filepath.Join(t.TempDir(), "p.xpkg")
 			err := stopping(t, t.Context(), inner, last, half, func() {}, path)
-			if err == nil || !strings.Contains(string(hint.Of(err)), "MiB have arrived") {
+			if err == nil || !strings.Contains(string(hint.Of(err)), "it continues after the first") {
 				t.Fatalf("got %v, hint %q", err, hint.Of(err))
 			}
 			left, err := os.ReadDir(filepath.Dir(path))
@@ -269,7 +269,7 @@ func TestInterrupted(t *testing.T) {
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "p.xpkg")
 	err = stopping(t, ctx, inner, layers[len(layers)-1], 1000, cancel, path)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(string(hint.Of(err)), "run it again") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(string(hint.Of(err)), "run the command again") {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 	counted := &asked{Handler: inner}

@@ -19,7 +19,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// Errors and false content of a registry.
+// A registry that fails repeatedly or returns false content causes an error, and nothing of
+// the layer and the tag is stored.
 func TestImageErrors(t *testing.T) {
 	img := imageFor(t, "linux/amd64")
 	layers, err := img.Layers()
@@ -111,7 +112,7 @@ func TestFailedPullKeepsTheOld(t *testing.T) {
 	same(t, got, old)
 }
 
-// only is a keychain with one key.
+// only is a keychain that returns the same login for every registry.
 type only struct{ authn.Authenticator }
 
 func (o only) Resolve(authn.Resource) (authn.Authenticator, error) { return o, nil }
@@ -174,7 +175,7 @@ func TestDamagedLayer(t *testing.T) {
 	got, err = s.Image(t.Context(), r, quick())
 	must(t, err)
 	same(t, got, img)
-	// Metadata is verified each time.
+	// The digest of a cached manifest is verified each time the manifest is read.
 	must(t, os.WriteFile(blobFile(dir, digestOf(t, img)), bytes.Repeat([]byte("x"), 100), 0o600))
 	if _, err := s.Image(t.Context(), r, offline()); !errors.As(err, new(*image.MissingError)) {
 		t.Errorf("a damaged manifest: got %v", err)

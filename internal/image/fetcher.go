@@ -77,7 +77,7 @@ func (f *fetcher) open(d v1.Descriptor) io.ReadCloser {
 	}{io.MultiReader(io.NewSectionReader(local, 0, local.Size()), rest), rest}
 }
 
-// A fetched is the response for a blob. It sets failed if reading it fails.
+// A fetched reads the registry's response for a blob. It sets failed if a read fails.
 type fetched struct {
 	io.ReadCloser
 	failed *atomic.Bool
@@ -95,8 +95,8 @@ func (b *fetched) Read(p []byte) (int, error) {
 // pull.
 const worthKeeping = 1 << 20
 
-// save writes a to path, or returns an error if a is not a package. A device or pipe is
-// written directly.
+// save writes the artifact a to path, or returns an error if a is not a package. A device
+// or pipe is written without a temporary file.
 func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error {
 	if _, ok := fsx.TemporaryDir(path); !ok {
 		if err := f.check(a); err != nil {
@@ -137,9 +137,9 @@ func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report
 	})
 }
 
-// check returns an error if a is not a package. It also verifies the digest of each layer
-// that it reads: for a corrupted layer, it returns the error of the digest and not an error
-// of the content.
+// check returns an error if a is not a package. It verifies the digest of each layer that
+// it reads. For a corrupted layer, it returns a digest error and not an error about the
+// content.
 func (f *fetcher) check(a xpkg.Artifact) error {
 	var corrupted error
 	f.verified = func(err error) { corrupted = errors.Join(corrupted, err) }
@@ -175,11 +175,12 @@ func (l *wholeLayer) Close() error {
 	return l.ReadCloser.Close()
 }
 
-// keep keeps the downloaded bytes for the next pull. It adds a hint about them to err.
+// keep keeps the downloaded bytes for the next pull, and adds a hint with their number to
+// err.
 func keep(draft *archive.FileDraft, err error) error {
 	size, keepErr := draft.Keep(worthKeeping)
 	if keepErr != nil || size == 0 {
 		return errors.Join(err, keepErr)
 	}
-	return hint.Wrap(err, fmt.Sprintf("run it again: %d MiB have arrived, and are not fetched again for a day", size>>20))
+	return hint.Wrap(err, fmt.Sprintf("run the command again within a day: it continues after the first %d MiB", size>>20))
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// file returns the path of a blob with these bytes.
+// file returns the path of r in the blobs folder of an OCI image layout.
 func (r raw) file() string { return strings.Replace(r.digest(), ":", "/", 1) }
 
-// serveRaw serves any blobs and manifests by digest, and the last one as each
-// tag.
+// serveRaw serves each of blobs by its digest, and the last of blobs for every tag.
 func serveRaw(t *testing.T, blobs ...raw) string {
 	t.Helper()
 	return remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +70,7 @@ func TestHostileImage(t *testing.T) {
 		err    string
 	}{
 		"Both":       {"an image that is also an index is an error", edited(t, func(m, _, _ object) { m["manifests"] = []any{} }), "an image and an index at once"},
-		"Artifact":   {"a signature is not an image", edited(t, func(_, c, _ object) { c["mediaType"] = "text/sig" }), `it is not an image, but "text/sig"`},
+		"Artifact":   {"a signature is not an image", edited(t, func(_, c, _ object) { c["mediaType"] = "text/sig" }), `the artifact is not an image, but "text/sig"`},
 		"NoType":     {"another media type is an error", alone(`{"mediaType":"text/plain"}`), `neither an image nor an index, but "text/plain"`},
 		"WrongType":  {"an image with the media type of an index is an error", edited(t, func(m, _, _ object) { m["mediaType"] = types.OCIImageIndex }), "neither an image nor an index"},
 		"NoJSON":     {"a manifest must be JSON", alone("<html>"), "not valid JSON"},
@@ -81,14 +80,14 @@ func TestHostileImage(t *testing.T) {
 		"Many":       {"the number of layers is limited", []raw{imageOf(2, 10_001, "")}, "more than 10000"},
 		"Config":     {"the size of a config is limited", []raw{imageOf(2<<30, 0, "")}, "larger than 63 MiB"},
 		"NoSize":     {"an unknown size of a config is an error", []raw{imageOf(-1, 0, "")}, "impossible size of -1"},
-		"NoConfig":   {"an empty config is an error", edited(t, func(_, c, _ object) { c["size"], c["digest"] = 0, raw{}.digest() }), "its config is not valid"},
-		"DiffIDs":    {"a config must list the layers", edited(t, func(m, _, _ object) { m["layers"] = []any{} }), "its config is of 1 layers, and its manifest of 0"},
+		"NoConfig":   {"an empty config is an error", edited(t, func(_, c, _ object) { c["size"], c["digest"] = 0, raw{}.digest() }), "the config is not valid"},
+		"DiffIDs":    {"a config must list the layers", edited(t, func(m, _, _ object) { m["layers"] = []any{} }), "the config lists 1 layers, but the manifest lists 0"},
 		"Sum":        {"only SHA-256 is supported", edited(t, func(_, _, l object) { l["digest"] = "sha512:" + strings.Repeat("0", 128) }), "not a SHA-256 sum"},
 		"NoDigest":   {"a missing digest is an error", edited(t, func(_, _, l object) { delete(l, "digest") }), "not a SHA-256 sum"},
 		"Deep":       {"the nesting of indexes is limited", deep, "nested more than 4 deep"},
 		"LargeChild": {"the size of a manifest in an index is limited", child("9999"), "more than the limit"},
 		"LyingChild": {"a wrong size of a manifest is an error", child("1"), "and should have 1"},
-		"Empty":      {"an empty index has no platforms", []raw{indexOf(small(), 0)}, "it has no image for linux/amd64"},
+		"Empty":      {"an empty index has no platforms", []raw{indexOf(small(), 0)}, "there is no image for linux/amd64"},
 		"Itself":     {"the size of a manifest is limited", []raw{imageOf(1, 0, `,"x":"`+strings.Repeat("x", 4<<20)+`"`)}, "more than 4 MiB"},
 	}
 	for name, tc := range cases {

@@ -22,7 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// raw is a manifest of any bytes.
+// A raw is a manifest or another blob with any text.
 type raw struct {
 	text      string
 	mediaType types.MediaType
@@ -57,7 +57,8 @@ func indexOf(child raw, times int) raw {
 	return raw{fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"manifests":[%s]}`, types.OCIImageIndex, list), types.OCIImageIndex}
 }
 
-// The parts of a package are limited before they are fetched.
+// The size and number of a package's manifests, configs and layers are checked before they
+// are fetched.
 func TestHostile(t *testing.T) {
 	large := imageOf(100<<20, 0, "")
 	big := raw{text: "{}" + strings.Repeat(" ", 40<<20)}

@@ -25,10 +25,10 @@ type Local struct {
 // afterwards.
 func (l *Local) Close() error { return l.from.Close() }
 
-// OpenLocal opens the image for a platform in an .xpkg file, a file of docker save, or a
-// folder with an OCI image layout (image-spec, image-layout.md) of one image or index. An
-// empty platform means Linux on this machine's processor. The cache is not used. Errors name
-// the path.
+// OpenLocal opens the image for a platform. path is an .xpkg file, a file of docker save,
+// or a folder with an OCI image layout (image-spec, image-layout.md) of one image or index.
+// An empty platform means Linux on this machine's processor. The cache is not used. Errors
+// name the path.
 func OpenLocal(ctx context.Context, path string, platform v1.Platform) (*Local, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -56,7 +56,8 @@ func OpenLocal(ctx context.Context, path string, platform v1.Platform) (*Local, 
 	return l, nil
 }
 
-// ImageFor returns the image in a for a platform. It returns an error if there is none.
+// ImageFor returns the image for a platform in the artifact a, or an error if there is
+// none.
 func ImageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
 	images, err := xpkg.Images(a)
 	if err != nil {
@@ -76,11 +77,11 @@ func ImageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
 	return images[i].Image, nil
 }
 
-// imageOfFolder returns the image in f for a platform. It does not read the manifests of
-// other platforms, which may be missing.
+// imageOfFolder returns the image for a platform in the folder f. It does not read the
+// manifests of other platforms, which may be missing.
 func imageOfFolder(ctx context.Context, f *archive.Folder, platform v1.Platform) (v1.Image, error) {
 	if n := len(f.Listed); n != 1 {
-		return nil, fmt.Errorf("its index.json lists %d images, and must list one", n)
+		return nil, fmt.Errorf("index.json lists %d images, expected one", n)
 	}
 	c, err := find(ctx, f.Walk(), f.Listed[0], platform)
 	if err != nil {

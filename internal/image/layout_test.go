@@ -58,7 +58,7 @@ func TestOpenLocal(t *testing.T) {
 			t.Errorf("%s: got config %s, want %s", what, got, want)
 		}
 		_, err = local(t, path, "linux/s390x")
-		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("opening %q: it has no image for linux/s390x, only for linux/", path)) {
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("opening %q: there is no image for linux/s390x, only for linux/", path)) {
 			t.Errorf("%s: another platform: got %v", what, err)
 		}
 	}
@@ -90,8 +90,8 @@ func TestOpenLocalErrors(t *testing.T) {
 		"HugeIndex": {"the size of an index is limited", spoil(func(dir string) { must(t, os.Truncate(filepath.Join(dir, "index.json"), 1<<30)) }), "larger than"},
 		"Several":   {"a layout of several images is an error", imagetest.Layout(t, img, imageFor(t, "linux/amd64")), "lists 2 images"},
 		"None":      {"an empty layout is an error", imagetest.Layout(t), "lists no image"},
-		"NoBlob":    {"a missing layer is an error", spoil(func(dir string) { must(t, os.Remove(blobFile(dir, layer))) }), "its blob " + layer.String()},
-		"Short":     {"a truncated layer is an error", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, layer), 10)) }), "its blob " + layer.String()},
+		"NoBlob":    {"a missing layer is an error", spoil(func(dir string) { must(t, os.Remove(blobFile(dir, layer))) }), "blob " + layer.String()},
+		"Short":     {"a truncated layer is an error", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, layer), 10)) }), "blob " + layer.String()},
 		"Manifest":  {"a manifest with a wrong digest is an error", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, digestOf(t, img)), 10)) }), "has 10 bytes, and should have"},
 		"Link": {"a link out of the folder is an error", spoil(func(dir string) {
 			outside := filepath.Join(t.TempDir(), "x")
@@ -109,7 +109,7 @@ func TestOpenLocalErrors(t *testing.T) {
 	}
 }
 
-// Opening any folder ends, and all layers of a returned image exist.
+// OpenLocal returns for any folder, and all layers of an image that it returns exist.
 func FuzzLayout(f *testing.F) {
 	f.Add([]byte(imageOf(2, 1, "").text), []byte("{}"))
 	f.Add([]byte(indexOf(small(), 1).text), []byte(small().text))

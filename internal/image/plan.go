@@ -26,7 +26,7 @@ type plan struct {
 	Request
 	upstream *upstream
 	// top is the digest that the reference refers to. fresh is true if the registry returned
-	// that digest for this request.
+	// top for this request.
 	top   v1.Hash
 	fresh bool
 	found candidate
@@ -79,8 +79,8 @@ func (o Options) request(r Request) (Request, error) {
 	return r, nil
 }
 
-// mayDiffer reports whether the registry may succeed after the cache returned err: because
-// the cache lacks a blob, or because the tag may now refer to an image with the platform.
+// mayDiffer reports whether the registry may have the image although the cache returned
+// err: the cache lacks a blob, or the tag may now refer to an image with the platform.
 func mayDiffer(err error, r Request, mayFetch bool) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -89,8 +89,9 @@ func mayDiffer(err error, r Request, mayFetch bool) bool {
 	return isTag && mayFetch && errors.As(err, new(*PlatformError))
 }
 
-// look finds the image of a request in the cache. Layers may be missing; p.absent lists
-// them. If anything else is missing, the error is fs.ErrNotExist.
+// look finds the image of a request in the cache, and lists its missing layers in p.absent.
+// If the reference, a manifest or the config is not in the cache, the error is
+// fs.ErrNotExist.
 func (s *Store) look(ctx context.Context, p *plan) error {
 	h, err := s.known(p.Reference)
 	if err != nil {
@@ -178,7 +179,8 @@ func (s *Store) hold(ctx context.Context, m *oci.Manifest) (err error) {
 	return s.blobs.Put(ctx, m.Digest, m.Raw)
 }
 
-// miss describes the image of a request that must be fetched but may not be.
+// miss returns the Missing of a request whose image is not complete in the cache and must
+// not be fetched.
 func (s *Store) miss(p *plan) *Missing {
 	m := &Missing{Reference: p.name(), Platform: p.Platform, Never: p.Policy == Never}
 	if h, err := s.known(p.Reference); err == nil {
@@ -235,7 +237,8 @@ func (m *meter) moved(n int64) {
 	m.report.Send(progress.Event{Kind: progress.Bytes, Text: m.text, Done: m.done.Add(n), Total: m.total})
 }
 
-// end reports the bytes that other processes fetched, so that the progress is complete.
+// end reports the bytes that other processes fetched, so that the last event reports the
+// total.
 func (m *meter) end() {
 	if m.total > 0 {
 		m.moved(m.total - m.done.Load())
@@ -364,7 +367,7 @@ func missing(images []Missing, offline bool) error {
 	}
 	next := hint.Hint("pull once with the policy IfNotPresent")
 	if offline {
-		next = "run it once without " + hint.Offline
+		next = "run the command once without " + hint.Offline
 	}
 	return hint.Wrap(&MissingError{images}, next)
 }

@@ -39,15 +39,16 @@ func (e *PlatformError) Error() string {
 		}
 	}
 	if len(available) == 0 {
-		return fmt.Sprintf("it has no image for %s, and none that names its platform", e.Want)
+		return fmt.Sprintf("there is no image for %s, and no image that names its platform", e.Want)
 	}
-	return fmt.Sprintf("it has no image for %s, only for %s", e.Want, strings.Join(available, ", "))
+	return fmt.Sprintf("there is no image for %s, only for %s", e.Want, strings.Join(available, ", "))
 }
 
-// Choose returns the index of the available platform that runs programs for want. It must
-// have the same OS and architecture. Of several variants, the highest that does not exceed
-// the wanted one is chosen, and of equal ones the first. The only platform may be empty, as
-// in packages without a runtime. If none matches, the error is a *PlatformError with a hint.
+// Choose returns the index of the available platform that runs programs for want. The
+// platform must have the OS and architecture of want. Of several variants, Choose returns
+// the highest that does not exceed the variant of want, and of equal variants the first. A
+// single available platform may be empty, as in a package without a runtime. If no platform
+// matches, the error is a *PlatformError with a hint.
 func Choose(available []v1.Platform, want v1.Platform) (int, error) {
 	if len(available) == 1 && available[0].OS == "" {
 		return 0, nil
@@ -59,7 +60,7 @@ func Choose(available []v1.Platform, want v1.Platform) (int, error) {
 		}
 	}
 	if best < 0 {
-		return 0, hint.Wrap(&PlatformError{want, available}, "use an image for "+want.String()+", or name a platform that this one has")
+		return 0, hint.Wrap(&PlatformError{want, available}, "use an image for "+want.String()+", or request another platform")
 	}
 	return best, nil
 }
@@ -79,12 +80,13 @@ func fit(p, want v1.Platform) float64 {
 	return -1
 }
 
-// usual are the variants of architectures whose platform names no variant (OCI image index
+// usual are the variants that are assumed for platforms without a variant (OCI image index
 // specification, "Platform Variants").
 var usual = map[string]string{"amd64": "v1", "arm": "v7", "arm64": "v8"}
 
-// level returns the number of p's variant, such as 8 for "v8". A program for a lower variant
-// runs on a processor of a higher one. For other variants, level returns NaN.
+// level returns the number of p's variant, such as 8 for "v8". A program for a lower
+// variant runs on a processor of a higher one. For a variant that is not a number, level
+// returns NaN.
 func level(p v1.Platform) float64 {
 	variant := p.Variant
 	if variant == "" {

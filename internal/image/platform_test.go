@@ -30,10 +30,10 @@ func TestPlatforms(t *testing.T) {
 		"NoVariant":    {reason: "an image for arm64 runs on arm64/v8", there: []string{"linux/arm64"}, want: "linux/arm64/v8", got: "linux/arm64"},
 		"Highest":      {reason: "the highest compatible variant is chosen", there: []string{"linux/arm/v5", "linux/arm/v7", "linux/arm/v6"}, want: "linux/arm", got: "linux/arm/v7"},
 		"NotHigher":    {reason: "an incompatible variant is not chosen", there: []string{"linux/arm/v5", "linux/arm/v7"}, want: "linux/arm/v6", got: "linux/arm/v5"},
-		"Newer":        {reason: "an image for a newer processor is an error", there: []string{"linux/amd64/v3"}, want: "linux/amd64", err: "it has no image for linux/amd64, only for linux/amd64/v3"},
+		"Newer":        {reason: "an image for a newer processor is an error", there: []string{"linux/amd64/v3"}, want: "linux/amd64", err: "there is no image for linux/amd64, only for linux/amd64/v3"},
 		"Odd":          {reason: "variants without an order must be equal", there: []string{"linux/mips/soft", "linux/mips/hard"}, want: "linux/mips/hard", got: "linux/mips/hard"},
 		"OddOther":     {reason: "different variants without an order are incompatible", there: []string{"linux/mips/soft", "linux/mips/x"}, want: "linux/mips/hard", err: "only for linux/mips/soft, linux/mips/x"},
-		"None":         {reason: "the error names all platforms", there: []string{"linux/amd64", "windows/amd64"}, want: "linux/s390x", err: "it has no image for linux/s390x, only for linux/amd64, windows/amd64"},
+		"None":         {reason: "the error names all platforms", there: []string{"linux/amd64", "windows/amd64"}, want: "linux/s390x", err: "there is no image for linux/s390x, only for linux/amd64, windows/amd64"},
 		"System":       {reason: "another system is an error", there: []string{"windows/amd64"}, want: "linux/amd64", err: "only for windows/amd64"},
 		"Attestation":  {reason: "attestations are ignored", there: []string{"unknown/unknown", "linux/amd64"}, want: "linux/amd64", got: "linux/amd64"},
 	}
@@ -58,8 +58,8 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// Platforms are read from configs if an index does not have them. Nested
-// indexes and other artifacts are allowed.
+// If an index does not list the platforms, they are read from the images' configs. The
+// index may contain other indexes, and artifacts that are not images.
 func TestPlatformsOfConfigs(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	want := imageFor(t, "linux/arm64")
@@ -81,7 +81,7 @@ func TestPlatformsOfConfigs(t *testing.T) {
 	}
 }
 
-// A single image must have the platform, or none.
+// An image without an index must have the requested platform, or no platform.
 func TestPlatformOfAnImage(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	must(t, ggcr.Write(tag, imageFor(t, "linux/s390x")))

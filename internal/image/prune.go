@@ -19,8 +19,8 @@ import (
 
 // A Ref is a reference, such as a tag, that a cache has resolved to a digest.
 type Ref struct {
-	// Reference is the full name of the reference. Digest is the digest that it had at the time
-	// Resolved.
+	// Reference is the full name of the reference. Digest is the digest that the reference had
+	// at the time Resolved.
 	Reference string `json:"name"`
 	Digest    string `json:"digest"`
 	// Bytes is the total size of the reference's blobs in the cache. Several references may
@@ -42,11 +42,11 @@ type Info struct {
 func (s *Store) Info(ctx context.Context) (Info, error) {
 	usage, err := s.blobs.Usage()
 	if err != nil {
-		return Info{}, fmt.Errorf("looking through the cache: %w", err)
+		return Info{}, fmt.Errorf("listing the content of the cache: %w", err)
 	}
 	records, _, err := s.refs.all()
 	if err != nil {
-		return Info{}, fmt.Errorf("looking through the cache: %w", err)
+		return Info{}, fmt.Errorf("listing the content of the cache: %w", err)
 	}
 	info := Info{Usage: usage}
 	for _, k := range records {
@@ -91,7 +91,7 @@ func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 			return nil
 		},
 	}
-	_ = w.Run(ctx, oci.Embed(raw)) // Blobs below a damaged manifest are not found.
+	_ = w.Run(ctx, oci.Embed(raw)) // Run fails for an invalid manifest, whose blobs cannot be found.
 	return seen
 }
 

@@ -30,9 +30,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// The test binary runs itself as a child with this variable set to "DIR
-// REFERENCE". The child pulls an image, prints lines when the first and the
-// last bytes arrive, and waits for the end of its input.
+// The test binary runs itself as a child process with this environment variable set to "DIR
+// REFERENCE". The child pulls an image, prints lines when the first and the last bytes
+// arrive, and waits for the end of its standard input.
 const childEnv = "PULL_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -186,7 +186,7 @@ func TestPrune(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		old    image.Old
-		hold   bool // the first image
+		hold   bool // whether an open Store has returned the first image
 		gone   string
 		blobs  int
 	}{
@@ -263,8 +263,8 @@ func TestPruneLeftovers(t *testing.T) {
 	must(t, err)
 }
 
-// Concurrent processes pull the same image, and prune nothing that another one
-// needs. The registry is that of xfn.
+// Concurrent processes pull the same image from xfn's own registry. Prune keeps the image
+// while processes use it.
 func TestProcesses(t *testing.T) {
 	h, err := registry.Open(t.TempDir())
 	must(t, err)
@@ -327,7 +327,7 @@ func TestKilledPull(t *testing.T) {
 	p := start(t, dir, tag)
 	p.says(t, "moved")
 	must(t, p.cmd.Process.Kill())
-	_ = e2e.Await(t, p.cmd.Wait) // It was killed, so this is an error.
+	_ = e2e.Await(t, p.cmd.Wait) // The process was killed, so Wait returns an error.
 	close(killed)
 	if _, err := os.Stat(blobFile(dir, stalled)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an incomplete layer exists: %v", err)

@@ -21,8 +21,9 @@ type Options struct {
 	// Offline prevents a Store from sending requests to registries, even if a Request has the
 	// policy Always. An image that is not in the cache is an error.
 	Offline bool
-	// Pin, if not nil, is called with each reference and returns it with the locked digest,
-	// which is then pulled. If Pin returns an error, nothing is pulled.
+	// Pin, if not nil, is called with each reference and returns it with the locked digest.
+	// The pull then uses the reference with the digest. If Pin returns an error, nothing is
+	// pulled.
 	Pin func(name.Reference) (name.Reference, error)
 }
 
@@ -34,9 +35,9 @@ func (o Options) client() *remote.Client {
 }
 
 // Artifact returns the image or index at ref. It fetches all manifests and configs
-// immediately, up to 63 MiB. A layer is fetched and verified when it is read, which is
-// possible until ctx is done, and continues after a broken connection. Callers must pass
-// errors of reading layers to remote.Client.Explain.
+// immediately, up to 63 MiB. A layer is fetched and verified when it is read, and reading
+// continues after a broken connection. Layers can be read until ctx is done. Callers must
+// pass errors of reading layers to remote.Client.Explain.
 //
 // An error of Artifact is one sentence. It names ref, or the reference that Pin returned,
 // without credentials.
@@ -66,20 +67,20 @@ func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fet
 		return nil, nil, err
 	}
 	if !m.MediaType.IsIndex() && !m.MediaType.IsImage() {
-		return nil, nil, fmt.Errorf("it is neither an image nor an index, but %q", m.MediaType)
+		return nil, nil, fmt.Errorf("the artifact is neither an image nor an index, but %q", m.MediaType)
 	}
 	a, err := f.load(oci.Embed(m.Raw))
 	return f, a, err
 }
 
-// File pulls the package at ref and returns it. It writes the package to path, with the same
-// bytes as the .xpkg file that was pushed. The file at path is complete or absent. If the
-// image is not a package, File returns an error.
+// File pulls the package at ref and returns it. It writes the package to path, with the
+// same bytes as the .xpkg file that was pushed. The file at path is complete or absent. If
+// the image is not a package, File returns an error.
 //
 // File fetches a layer with a wrong digest once more. If the registry returns an error, ctx
 // ends or the process is killed, the downloaded data is kept beside path for a day, if it is
 // at least 1 MiB. The next File of the same package in that directory continues the
-// download, except on Windows.
+// download. On Windows, the next File starts from the beginning.
 func File(ctx context.Context, ref name.Reference, path string, o Options) (xpkg.Artifact, error) {
 	client := o.client()
 	f, a, err := fetch(ctx, ref, client)

@@ -229,7 +229,7 @@ func TestNoImage(t *testing.T) {
 	}
 }
 
-// The media types of other tools are kept.
+// A pulled artifact keeps Docker's media types.
 func TestDockerTypes(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	img, err := random.Image(100, 1)

@@ -19,7 +19,7 @@ import (
 
 const (
 	refsFolder = "refs"
-	// maxRecord limits the bytes of a record. The longest reference has 255.
+	// maxRecord limits the bytes that are read of a record.
 	maxRecord = 4 << 10
 )
 
@@ -40,8 +40,8 @@ func (r refs) file(reference string) string {
 	return filepath.Join(r.folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(reference))))
 }
 
-// find returns the record of a reference. It returns false if there is none or if it cannot
-// be read; in that case it can be saved again.
+// find returns the record of a reference. It returns false if the record does not exist or
+// cannot be read. Such a record can be saved again.
 func (r refs) find(reference string) (record, bool) {
 	rec, err := readRecord(r.file(reference))
 	return rec, err == nil && rec.Reference == reference

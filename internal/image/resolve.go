@@ -17,8 +17,8 @@ import (
 )
 
 // useOnline is the hint for an image that is missing in the cache. It does not name a
-// command that only resolves references, because that does not cache the image.
-const useOnline = "run a command that uses it, such as xfn render, once without " + hint.Offline
+// command such as xfn lock, which only resolves references and does not cache the image.
+const useOnline = "run a command that pulls the image, such as xfn render, once without " + hint.Offline
 
 // A Resolved is the digest and the platforms that a reference refers to.
 type Resolved struct {
@@ -29,9 +29,9 @@ type Resolved struct {
 	Platforms []string
 }
 
-// Resolve asks the registry which digest a reference has. With Options.Offline it asks the
-// cache. It fetches only manifests, and the config of an image without an index. An error is
-// one sentence that names the reference.
+// Resolve asks the registry which digest a reference has. With Options.Offline, it asks the
+// cache instead. It fetches only manifests, and the config of an image without an index. An
+// error is one sentence that names the reference.
 func (s *Store) Resolve(ctx context.Context, ref name.Reference, o Options) (Resolved, error) {
 	up := newUpstream(ctx, ref, o.client(), s.blobs)
 	if !o.Offline {

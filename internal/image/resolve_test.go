@@ -91,7 +91,7 @@ func TestPin(t *testing.T) {
 		img, err := openStore(t, dir).Image(t.Context(), r, pinned)
 		must(t, err)
 		same(t, img, before)
-		g.closed.Store(true) // The first request fetched all blobs.
+		g.closed.Store(true) // The first request fetched all blobs, so the others need no registry.
 	}
 	g.closed.Store(false)
 	a, err := image.Artifact(t.Context(), tag, pinned)
@@ -167,7 +167,7 @@ func TestTagsPages(t *testing.T) {
 			pages = 0
 			host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if !strings.HasSuffix(r.URL.Path, "/tags/list") {
-					return // a ping
+					return // the request to /v2/ that a client sends first
 				}
 				tc.answer(w, r)
 			}))

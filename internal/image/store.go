@@ -44,7 +44,7 @@ func ParsePolicy(s string) (Policy, error) {
 	case IfNotPresent, Always, Never:
 		return p, nil
 	default:
-		return "", fmt.Errorf("unknown pull policy %q: it is one of %s, %s and %s", s, IfNotPresent, Always, Never)
+		return "", fmt.Errorf("unknown pull policy %q: expected %s, %s or %s", s, IfNotPresent, Always, Never)
 	}
 }
 
@@ -106,9 +106,9 @@ func (s *Store) Image(ctx context.Context, r Request, o Options) (v1.Image, erro
 	return images[0], nil
 }
 
-// Images returns the images of several requests, in order, as Image does. It fetches blobs
-// that they share once. If any image is missing and must not be fetched, Images fetches no
-// layers, and the MissingError lists all such images.
+// Images returns the images of several requests, in the order of the requests, as Image
+// does. A blob of several images is fetched once. If any image is missing and must not be
+// fetched, Images fetches no layers, and the MissingError lists all such images.
 func (s *Store) Images(ctx context.Context, requests []Request, o Options) ([]v1.Image, error) {
 	o.Remote = o.client()
 	plans, err := s.planAll(ctx, requests, o)
@@ -138,7 +138,7 @@ func (s *Store) Images(ctx context.Context, requests []Request, o Options) ([]v1
 	return images, nil
 }
 
-// planAll plans all requests. If several fail, it returns the error of the first one.
+// planAll plans all requests. If several requests fail, it returns the error of the first.
 func (s *Store) planAll(ctx context.Context, requests []Request, o Options) ([]*plan, error) {
 	plans, errs := make([]*plan, len(requests)), make([]error, len(requests))
 	var g errgroup.Group
@@ -149,7 +149,7 @@ func (s *Store) planAll(ctx context.Context, requests []Request, o Options) ([]*
 			return nil
 		})
 	}
-	_ = g.Wait() // All errors are in errs.
+	_ = g.Wait() // The goroutines return nil and store their errors in errs.
 	for _, err := range errs {
 		if err != nil {
 			return nil, err

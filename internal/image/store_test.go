@@ -253,7 +253,7 @@ func TestMissing(t *testing.T) {
   "%[1]s/partly:v1" for linux/amd64 (%[2]s, %[3]d bytes)
   "%[1]s/absent@%[4]s" for linux/amd64
   "%[1]s/never:v1" for linux/arm64 (pull policy Never)`, host, digestOf(t, half), size, zeros)
-	if err == nil || err.Error() != want || hint.Of(err) != "run it once without "+hint.Offline {
+	if err == nil || err.Error() != want || hint.Of(err) != "run the command once without "+hint.Offline {
 		t.Errorf("got %v (hint: %s), want %s", err, hint.Of(err), want)
 	}
 	var me *image.MissingError

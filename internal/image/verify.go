@@ -26,8 +26,8 @@ type Verification struct {
 	// Platforms are the platforms of the images, in order. An image without a platform has no
 	// entry.
 	Platforms []string
-	// Signatures is the number of signatures of the artifact. By has, for each key, the number
-	// of signatures that the key made.
+	// Signatures is the number of signatures of the artifact. By[i] is the number of
+	// signatures that keys[i], an argument of Verify, made.
 	Signatures int
 	By         []int
 	// Blobs is the number of verified manifests, configs and layers. Bytes is their total size.
@@ -155,7 +155,8 @@ func (v *verification) count(h v1.Hash, size int64) bool {
 }
 
 // readBlob reads a blob to its end and verifies its digest. It calls moved with the number
-// of bytes of each read, and with a negative number after an error.
+// of bytes of each read. After an error, it calls moved once with the negative sum of these
+// numbers.
 func readBlob(ctx context.Context, from *remote.Repository, d v1.Descriptor, moved func(bytes int64)) (err error) {
 	blob, err := oci.Verify(from.Stream(ctx, d, 0), d.Digest, d.Size)
 	if err != nil {

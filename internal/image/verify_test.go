@@ -43,7 +43,7 @@ func value[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// own returns the registry of xfn registry serve.
+// own returns the registry that the command xfn registry serve runs.
 func own(t *testing.T) http.Handler {
 	t.Helper()
 	h := value[*registry.Registry](t)(registry.Open(t.TempDir()))
@@ -92,7 +92,7 @@ func layersOf(t *testing.T, img v1.Image) (all []string) {
 	return all
 }
 
-// All digests are counted and read once.
+// Verify counts and reads each digest once.
 func TestArtifact(t *testing.T) {
 	a, b := randomImage(t, "amd64"), randomImage(t, "arm64")
 	shared := value[v1.Image](t)(mutate.AppendLayers(b, value[[]v1.Layer](t)(a.Layers())...))
@@ -349,7 +349,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// The caller limits the number of retries.
+// remote.Options.Tries limits the number of requests for a layer.
 func TestPatience(t *testing.T) {
 	key, inner := imagetest.Key(t), own(t)
 	img := randomImage(t, "amd64")
@@ -387,8 +387,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// A digest can be verified, as can a copy in another repository with its
-// signatures.
+// Verify accepts a digest as the reference. It accepts a package that was copied to another
+// repository together with its signatures.
 func TestCopied(t *testing.T) {
 	ref, key := parse(t, remotetest.Serve(t, own(t))), imagetest.Key(t)
 	pushed := publish(t, ref, randomImage(t, "amd64"), key)

@@ -10,8 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// A candidate is an image that can be chosen for a platform: one of an index, or a single
-// image.
+// A candidate is an image that can be chosen for a platform: an image of an index, or an
+// image without an index.
 type candidate struct {
 	desc     v1.Descriptor
 	platform v1.Platform
@@ -65,7 +65,7 @@ func candidates(ctx context.Context, w oci.Walk, top v1.Descriptor) (all []candi
 		case m.IsIndex, m.Digest != top.Digest && !m.IsImage():
 			return nil
 		case m.Config != nil && !m.IsImage():
-			return fmt.Errorf("it is not an image, but %q", m.Config.MediaType)
+			return fmt.Errorf("the artifact is not an image, but %q", m.Config.MediaType)
 		}
 		c, err := load(ctx, w, m)
 		all = append(all, c)

@@ -9,7 +9,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// The time for a warm image does not depend on its size.
+// BenchmarkWarm measures Store.Image for an image that is complete in the cache. The time
+// must not depend on the size of the image.
 func BenchmarkWarm(b *testing.B) {
 	tag := parse(b, remotetest.Serve(b, remotetest.Handler()))
 	if err := ggcr.Push(tag, indexFor(b, "linux/amd64", "linux/arm64")); err != nil {

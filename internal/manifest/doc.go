@@ -10,7 +10,7 @@
 //	go.yaml.in/yaml/v2  encodes with a given order of keys, in the style of sigs.k8s.io/yaml
 //	go.yaml.in/yaml/v3  parses into nodes, for the lines of fields
 //	go.yaml.in/yaml/v4  finds the lines of some syntax errors
-//	gopkg.in/yaml.v3    is only for go-templating's functions, which must have the real output
+//	gopkg.in/yaml.v3    decodes and encodes for template functions, as function-go-templating does
 //
 // DecodeStrict decodes a document into Go structs and returns all faults.
 // JSONSchema describes the same structs. Struct tags describe a field:
@@ -18,11 +18,11 @@
 //	json:"name"    its key; a field without it, or with "-", is not decoded
 //	doc:"text"     its description in the schema
 //	enum:"a,b"     the strings that it accepts
-//	required:""    an object without it is an error
+//	required:""    an object without the key is an error
 //	short:""       a value that is not an object is decoded into this field alone
 //	single:""      a value that is not a list is decoded as a list of one item
-//	whole:"a,b"    an object with one of these keys is this field's value; without
-//	               keys, any object is
+//	whole:"a,b"    an object with one of these keys is decoded into this field alone;
+//	               with whole:"", every object is
 //
 // An encoding.TextUnmarshaler accepts strings, and the texts of other scalars.
 package manifest

@@ -31,7 +31,7 @@ type Document struct {
 
 // An Error is an error at a line of a file.
 type Error struct {
-	// Path and Line are like those of Document. Line is 0 if it is unknown.
+	// Path and Line have the meaning of the fields of Document. Line is 0 if it is unknown.
 	Path string
 	Line int
 	// Err is the cause.
@@ -100,14 +100,14 @@ var misfit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^cannot unmarshal (\w+)(?: [^ ]+)? into Go (?:struct field \w+\.([\w.]+)|value()) of type `)
 })
 
-// articles maps JSON types to their names in messages, with an article. It
-// omits the types whose text is "a" and the JSON name.
+// articles maps JSON types to their names in messages, with an article. It omits types that
+// have the same name in messages and the article "a".
 var articles = map[string]string{"array": "a list", "object": "an object", "bool": "a boolean"}
 
 var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
 
-// fault converts an error of the YAML library to an *Error. The library counts
-// lines from the start of the document, an *Error from the start of the file.
+// fault converts an error of the YAML library to an *Error. The library counts lines from
+// the start of the document, but an *Error counts them from the start of the file.
 func (d Document) fault(err error) error {
 	line, text := cutLine(err.Error())
 	switch {
@@ -131,11 +131,10 @@ func (d Document) fault(err error) error {
 	return &Error{d.Path, d.Line + max(line, 1) - 1, errors.New(text)}
 }
 
-// syntaxLine returns the line of a syntax error in the document.
-// sigs.k8s.io/yaml, which reported line otherwise, reports the end of a broken
-// token. yaml/v3 reports the beginning of the token, but for a misplaced token
-// the beginning of the surrounding list or object. yaml/v4 reports the
-// misplaced token itself.
+// syntaxLine returns the line of a syntax error in the document. otherwise is the line that
+// sigs.k8s.io/yaml reported: the end of a broken token. yaml/v3 reports the beginning of
+// the token, but for a misplaced token the beginning of the surrounding list or object.
+// yaml/v4 reports the misplaced token itself.
 func (d Document) syntaxLine(otherwise int, text string) int {
 	var err error
 	if strings.HasPrefix(text, "did not find expected") {
@@ -153,8 +152,8 @@ func (d Document) syntaxLine(otherwise int, text string) int {
 	return min(line, bytes.Count(bytes.TrimSuffix(d.Text, []byte("\n")), []byte("\n"))+1)
 }
 
-// oddKey returns the line of the first object key that is not a scalar, or 0.
-// The template "{{ .name }}" is parsed as such a key.
+// oddKey returns the line of the first object key that is not a scalar, or 0. YAML parsers
+// read the template "{{ .name }}" as such a key.
 func (d Document) oddKey() int {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal(d.Text, &doc); err != nil {
@@ -176,8 +175,8 @@ func oddKeyIn(n *yamlv3.Node) int {
 	return 0
 }
 
-// cutLine splits the text of a YAML error into its line, or 0 if it has none,
-// and the message without the library's prefixes.
+// cutLine splits the text of a YAML error into a line number and the message without the
+// library's prefixes. The line number is 0 if the text has none.
 func cutLine(text string) (line int, rest string) {
 	for _, noise := range []string{
 		"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ",

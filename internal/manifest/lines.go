@@ -44,8 +44,8 @@ func (l Lines) Of(field string) int {
 	return l.doc.Line + line - 1
 }
 
-// child returns the value and the line of the child of node with which the path
-// field begins, and the rest of the path. If there is none, value is nil.
+// child returns the child of node with which the path field begins, its line, and the rest
+// of the path. If node has no such child, value is nil.
 func child(node *yamlv3.Node, field string) (value *yamlv3.Node, line int, rest string) {
 	switch node.Kind {
 	case yamlv3.SequenceNode:
@@ -56,8 +56,7 @@ func child(node *yamlv3.Node, field string) (value *yamlv3.Node, line int, rest 
 	case yamlv3.MappingNode:
 		found := -1
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			// The longest matching key is used, and of duplicate
-			// keys the last.
+			// The longest matching key is used. Of duplicate keys, the last one is used.
 			key := node.Content[i].Value
 			if beginsWith(field, key) && (found < 0 || len(key) >= len(node.Content[found].Value)) {
 				found = i
@@ -71,7 +70,8 @@ func child(node *yamlv3.Node, field string) (value *yamlv3.Node, line int, rest 
 	return nil, 0, ""
 }
 
-// beginsWith reports whether key is field, or a parent of it by name.
+// beginsWith reports whether key is the whole path field, or its beginning before a "." or
+// "[".
 func beginsWith(field, key string) bool {
 	rest, ok := strings.CutPrefix(field, key)
 	return ok && key != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -31,7 +31,7 @@ spec:
 func TestLines(t *testing.T) {
 	cases := map[string]struct {
 		reason, field string
-		want          int // from the document's begin
+		want          int // the line, counted from the start of the document
 	}{
 		"Object":        {"the line of the object is that of its first key", "", 2},
 		"Key":           {"the line of a field is that of its key", "spec", 8},

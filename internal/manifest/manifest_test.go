@@ -192,7 +192,7 @@ func TestReadStopsWithItsContext(t *testing.T) {
 	t.Cleanup(func() { _ = feed.Close() })
 	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: stdin}
 	cancel()
-	// Nothing is written to stdin, so only the context can end this.
+	// Nothing is written to stdin, so only the context can end this call.
 	if _, err := r.All(ctx, "-"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's error", err)
 	}
@@ -252,7 +252,8 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// TestGivenDocuments checks documents of a path that is not a file.
+// TestGivenDocuments checks that a Reader returns the documents that its function Documents
+// returns for a path.
 func TestGivenDocuments(t *testing.T) {
 	given := []manifest.Document{{Path: "suite.yaml", Line: 7, Text: []byte("{a: 1}")}, {Path: "suite.yaml", Line: 9, Text: []byte("{a: 2}")}}
 	fsys := afero.NewMemMapFs()

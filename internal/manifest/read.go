@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// MaxSize limits a file of a Reader, in bytes.
+// MaxSize is the maximum size in bytes of a file that a Reader reads. Stream limits the
+// size of each document and not of the file.
 const MaxSize = 128 << 20
 
 // ErrEmpty is the error of a file without documents.
@@ -29,13 +30,13 @@ type Reader struct {
 	FS afero.Fs
 	// Stdin is the content of path "-", which is an error if Stdin is nil.
 	Stdin io.Reader
-	// Documents may be nil. It returns the documents of a path that is not
-	// a file. It must be safe for concurrent use.
+	// Documents, if not nil, returns the documents of a path that is not a file. It must be
+	// safe for concurrent use.
 	Documents func(path string) ([]Document, bool)
 }
 
-// First returns the first document of a file, and whether more follow. A file
-// without documents is ErrEmpty.
+// First returns the first document of a file, and whether more documents follow. If the
+// file has no documents, the error is ErrEmpty.
 func (r Reader) First(ctx context.Context, path string) (doc Document, more bool, err error) {
 	docs, err := r.file(ctx, path)
 	if err != nil {
@@ -47,14 +48,14 @@ func (r Reader) First(ctx context.Context, path string) (doc Document, more bool
 	return docs[0], len(docs) > 1, nil
 }
 
-// All returns the documents of a file, or those of the .yaml and .yml files in
-// a folder in the order of the file names. It does not read sub-folders.
+// All returns the documents of a file. For a folder, it returns the documents of its .yaml
+// and .yml files, in the order of the file names, without sub-folders.
 func (r Reader) All(ctx context.Context, path string) ([]Document, error) {
 	return r.all(ctx, path, ".yaml", ".yml")
 }
 
-// JSON returns the documents of a JSON file, or those of the .json files in a
-// folder. At least one document is required.
+// JSON returns the documents of a JSON file, or of all .json files in a folder. At least
+// one document is required.
 func (r Reader) JSON(ctx context.Context, path string) ([]Document, error) {
 	docs, err := r.all(ctx, path, ".json")
 	if err == nil && len(docs) == 0 {

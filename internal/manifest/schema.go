@@ -57,13 +57,14 @@ func (s *schemer) of(t reflect.Type) map[string]any {
 
 func (s *schemer) reference(t reflect.Type) map[string]any {
 	if _, ok := s.defs[t.Name()]; !ok {
-		s.defs[t.Name()] = nil // a type may contain itself
+		s.defs[t.Name()] = nil // a type that contains itself is defined once
 		s.defs[t.Name()] = s.definition(t)
 	}
 	return map[string]any{"$ref": "#/$defs/" + t.Name()}
 }
 
-// definition returns the schema of a struct: the object, or its short forms.
+// definition returns the schema of a struct: an object, or one of the values that the tags
+// short and whole allow instead.
 func (s *schemer) definition(t reflect.Type) any {
 	properties, required, forms := map[string]any{}, []any{}, []any{}
 	var wholeOnly bool
@@ -142,12 +143,12 @@ type field struct {
 	enum            []string
 	required, short bool
 	single          bool
-	// whole has the keys that identify an object as the value of this
-	// field. If it is nil, no object is. If it is empty, every object is.
+	// whole has the keys of the tag "whole". An object with one of these keys is decoded into
+	// this field alone. If whole is empty, every object is; if it is nil, no object is.
 	whole []string
 }
 
-var known sync.Map // of reflect.Type to []field
+var known sync.Map // the []field of each struct type, by its reflect.Type
 
 // fieldsOf returns the fields of a struct type that are decoded, in order.
 func fieldsOf(t reflect.Type) []field {

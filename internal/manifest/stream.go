@@ -45,11 +45,11 @@ func Objects(path string, data []byte) ([]map[string]any, error) {
 	return objs, nil
 }
 
-// Stream returns the documents of a file, or of all .yaml and .yml files in a
-// folder and its sub-folders, in the order of the paths. Only one document is
-// in memory at a time. It may have MaxSize bytes; the file may have any size.
-// If a document cannot be read, Stream yields the error with the Path and, if
-// known, the Line of that document, and continues with the next document.
+// Stream returns the documents of a file, or of all .yaml and .yml files in a folder and
+// its sub-folders, in the order of the paths. Only one document is in memory at a time. A
+// document may have MaxSize bytes; a file may have any size. If a document cannot be read,
+// Stream yields the error with the Path and, if known, the Line of that document. Stream
+// then continues with the next document.
 func (r Reader) Stream(ctx context.Context, path string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		if docs, ok := r.given(path); ok {
@@ -157,12 +157,13 @@ func split(path string, in io.Reader) iter.Seq2[Document, error] {
 // A splitter splits a file into documents.
 type splitter struct {
 	yield func(Document, error) bool
-	ended bool // yield returned false
+	ended bool // yield returned false, so no more documents are yielded
 	line  int
 	// within is true if the start of the current line was already added.
 	// separator is true if the current line is a document separator.
 	within, separator bool
-	// doc is the document up to here. size is its size, which may exceed MaxSize.
+	// doc is the current document up to the current line. size is the number of its bytes;
+	// those beyond MaxSize are not added to doc.
 	doc  Document
 	size int
 }
@@ -195,7 +196,8 @@ func (s *splitter) next(separator []byte) {
 	s.doc, s.size = Document{Path: s.doc.Path, Line: s.line + 1}, 0
 }
 
-// flush yields the document, if it is one.
+// flush yields the current document, or an error if it is too large. It skips a blank
+// document.
 func (s *splitter) flush() {
 	switch {
 	case s.size > MaxSize:

@@ -233,7 +233,7 @@ func (d *decoder) unknown(fields []field, key string, path []string) {
 func (d *decoder) field(f field, v any, of reflect.Value, path []string) {
 	into := of.Field(f.index)
 	if isContainer := slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice}, into.Kind()); v == nil && isContainer {
-		return // in YAML, a key without a value
+		return // a YAML key without a value leaves the field unset
 	}
 	if _, isList := v.([]any); f.single && v != nil && !isList {
 		into.Set(reflect.MakeSlice(into.Type(), 1, 1))

@@ -14,9 +14,9 @@ import (
 	yamlv2 "go.yaml.in/yaml/v2"
 )
 
-// JSONToYAML converts JSON of encoding/json to YAML like sigs.k8s.io/yaml, but
-// faster, and with a stable order of keys. The library's order is random where
-// digits and letters mix ("9" < "10" < "1a" < "9").
+// JSONToYAML converts JSON of encoding/json to YAML like sigs.k8s.io/yaml, but faster, and
+// with a stable order of keys. The order of sigs.k8s.io/yaml is random where digits and
+// letters mix ("9" < "10" < "1a" < "9").
 func JSONToYAML(in []byte) ([]byte, error) {
 	var data any
 	var err error
@@ -67,7 +67,8 @@ func ordered(v any) (_ any, err error) {
 }
 
 func orderedMap(m map[string]any) (any, error) {
-	// Bytes decide where the natural order is not transitive.
+	// naturally is not transitive for some keys. Sorting the keys by their bytes first makes
+	// the order stable.
 	keys := slices.Sorted(maps.Keys(m))
 	slices.SortStableFunc(keys, naturally)
 	items := make(yamlv2.MapSlice, len(keys))

@@ -25,7 +25,7 @@ func FuzzJSONToYAML(f *testing.F) {
 	f.Add("101", "11", 1e-7, int64(0), uint64(1<<63))
 	f.Add("a-b", "a_b", math.Copysign(0, -1), int64(0), uint64(1<<53+1))
 	f.Fuzz(func(t *testing.T, s, other string, number float64, signed int64, unsigned uint64) {
-		// YAML readers do not accept longer keys.
+		// YAML readers do not accept keys of any length.
 		key, other := s[:min(len(s), 500)], other[:min(len(other), 500)]
 		in, err := json.Marshal(map[string]any{key: s, other: []any{s, number, signed, unsigned, nil, true, map[string]any{}}})
 		if err != nil {
@@ -42,7 +42,7 @@ func FuzzJSONToYAML(f *testing.F) {
 	})
 }
 
-// TestJSONToYAMLIsStable checks keys that the library sorts randomly.
+// TestJSONToYAMLIsStable checks keys that sigs.k8s.io/yaml sorts randomly.
 func TestJSONToYAMLIsStable(t *testing.T) {
 	const in = `{"9":1,"10":1,"1e3":1,"a":2,"1a":1,"2":{"9":1,"10":1,"1a":1},"01":2,"é":1,"\u0085":1,"A":1}`
 	want, err := manifest.JSONToYAML([]byte(in))

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// blockSize is the number of bytes of a layer that are compressed as one block. Changing it
-	// changes the compressed bytes; the number of concurrent blocks does not.
+	// blockSize is the number of bytes of a layer that are compressed as one block. The
+	// compressed bytes depend on blockSize, but not on the number of concurrent blocks.
 	blockSize = 1 << 20
-	// maxWorkers limits the number of blocks that are compressed concurrently. Each needs about
-	// 4 MiB of memory. More do not help, because hashing is sequential.
+	// maxWorkers limits the number of blocks that are compressed concurrently. Each worker
+	// needs about 4 MiB of memory. More workers are not faster, because hashing is sequential.
 	maxWorkers = 6
 )
 
@@ -36,7 +36,7 @@ type Compressor struct {
 // NewCompressor returns a Compressor that writes the gzip file to dst. It must
 // be closed, even after an error.
 func NewCompressor(dst io.Writer) *Compressor {
-	zip, _ := pgzip.NewWriterLevel(nil, pgzip.BestSpeed) // Only an invalid level is an error.
+	zip, _ := pgzip.NewWriterLevel(nil, pgzip.BestSpeed) // NewWriterLevel fails only for an invalid level.
 	c := &Compressor{zip: zip}
 	c.Reset(dst)
 	return c
@@ -47,8 +47,8 @@ func NewCompressor(dst io.Writer) *Compressor {
 func (c *Compressor) Reset(dst io.Writer) {
 	c.plain, c.stored = sha256.New(), counter{dst: dst, sum: sha256.New()}
 	c.zip.Reset(&c.stored)
-	_ = c.zip.SetConcurrency(blockSize, min(maxWorkers, runtime.GOMAXPROCS(0))+1) // Only a size of 0 is an error.
-	c.zip.ModTime = time.Unix(0, 0)                                               // Unix time 0 is written as "no time"; the zero Time is not.
+	_ = c.zip.SetConcurrency(blockSize, min(maxWorkers, runtime.GOMAXPROCS(0))+1) // SetConcurrency fails only for sizes that are too small.
+	c.zip.ModTime = time.Unix(0, 0)                                               // Unix time 0 is written as "no time", but the zero Time is not.
 }
 
 // Write compresses p.

@@ -18,16 +18,16 @@ type image struct {
 	layers           map[v1.Hash]v1.Layer
 }
 
-// Image returns an image with exactly these bytes as its manifest and config. It returns an
-// error if the manifest lists a layer that is not in layers, or if the digest of the config
-// differs from the one in the manifest.
+// Image returns an image whose manifest and config have exactly the given bytes. It returns
+// an error if the manifest lists a layer that is not in layers. It also returns an error if
+// the config's digest differs from the digest in the manifest.
 func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 	m, err := v1.ParseManifest(bytes.NewReader(manifest))
 	if err != nil {
 		return nil, fmt.Errorf("reading an image manifest: %w", err)
 	}
 	if digest, _, err := v1.SHA256(bytes.NewReader(config)); err != nil || digest != m.Config.Digest {
-		return nil, fmt.Errorf("the image's config is %s, its manifest says %s", digest, m.Config.Digest)
+		return nil, fmt.Errorf("the digest of the image's config is %s, but the manifest says %s", digest, m.Config.Digest)
 	}
 	img := &image{manifest, config, cmp.Or(m.MediaType, types.OCIManifestSchema1), map[v1.Hash]v1.Layer{}}
 	for _, l := range layers {
@@ -66,15 +66,15 @@ func (i *image) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
 	return nil, fmt.Errorf("the image has no layer %s", h)
 }
 
-// IsImage reports whether m is the manifest of an image, and not of another artifact
-// such as a signature, which has a config of another type (OCI image spec,
-// "Guidelines for Artifact Usage").
+// IsImage reports whether m is the manifest of an image. Another artifact, such as a
+// signature, has a config of another type (OCI image spec, "Guidelines for Artifact
+// Usage").
 func IsImage(m *v1.Manifest) bool {
 	return m.Config.MediaType == "" || m.Config.MediaType.IsConfig()
 }
 
-// Assemble returns an image of this config and these layers, with a new OCI manifest that
-// contains descs. There must be a layer for each descriptor.
+// Assemble returns an image of config and layers, with a new OCI manifest that contains
+// descs. There must be a layer for each descriptor in descs.
 func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Image, error) {
 	digest, size, err := v1.SHA256(bytes.NewReader(config))
 	if err != nil {
@@ -107,15 +107,15 @@ type Parts struct {
 // of such parts.
 func PartsOf(img v1.Image) (p Parts, err error) {
 	if p.Config, err = img.RawConfigFile(); err != nil {
-		return p, fmt.Errorf("reading its config: %w", err)
+		return p, fmt.Errorf("reading the image's config: %w", err)
 	}
 	m, err := img.Manifest()
 	if err != nil {
-		return p, fmt.Errorf("reading its manifest: %w", err)
+		return p, fmt.Errorf("reading the image's manifest: %w", err)
 	}
 	p.Descriptors = m.Layers
 	if p.Layers, err = img.Layers(); err != nil {
-		return p, fmt.Errorf("reading its layers: %w", err)
+		return p, fmt.Errorf("reading the image's layers: %w", err)
 	}
 	return p, nil
 }
@@ -127,7 +127,7 @@ func (p Parts) ConfigObject() (map[string]any, error) {
 	dec.UseNumber()
 	var config map[string]any
 	if err := dec.Decode(&config); err != nil || config == nil {
-		return nil, errors.New("reading its config: it is not a JSON object")
+		return nil, errors.New("reading the image's config: it is not a JSON object")
 	}
 	return config, nil
 }
@@ -147,8 +147,8 @@ func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 	return desc, nil
 }
 
-// Annotate returns img with these annotations in place of those of its manifest. All other
-// fields of the manifest are kept, including unknown ones.
+// Annotate returns img with annotations instead of the annotations of its manifest. All
+// other fields of the manifest are kept, including unknown ones.
 func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
 	raw, err := img.RawManifest()
 	if err != nil {

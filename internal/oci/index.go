@@ -35,7 +35,7 @@ type index struct {
 	children  map[v1.Hash]Artifact
 }
 
-// Index returns an index with exactly these bytes as its manifest. It returns an error if
+// Index returns an index whose manifest has exactly the given bytes. It returns an error if
 // the manifest lists a digest that none of children has.
 func Index(manifest []byte, children ...Artifact) (v1.ImageIndex, error) {
 	m, err := v1.ParseIndexManifest(bytes.NewReader(manifest))

@@ -15,7 +15,8 @@ import (
 
 // A Blob describes the bytes of a layer.
 type Blob struct {
-	// Digest and Size are those of the layer as it is stored, usually compressed.
+	// Digest and Size are the digest and size of the layer as it is stored, usually
+	// compressed.
 	Digest v1.Hash
 	Size   int64
 	// DiffID is the digest of the layer's uncompressed tar.
@@ -37,7 +38,7 @@ func Layer(r io.ReaderAt, b Blob) (v1.Layer, error) {
 	return Stored(first(r, b.Size), b)
 }
 
-// Stored returns a layer whose stored bytes are returned by open, from the first one.
+// Stored returns a layer whose stored bytes are read from the reader that open returns.
 // Reading the layer verifies its size and, at the end, its digest.
 func Stored(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
 	return partial.CompressedToLayer(&layer{b, open, false})
@@ -138,7 +139,7 @@ func (v *verifier) atEnd() error {
 
 // A MismatchError is the error of content whose digest differs from the expected one.
 type MismatchError struct {
-	// Digest is the expected digest. Sum has the hexadecimal digits of the actual one.
+	// Digest is the expected digest. Sum has the hexadecimal digits of the actual digest.
 	Digest v1.Hash
 	Sum    string
 }

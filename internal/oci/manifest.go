@@ -42,8 +42,8 @@ func (m *Manifest) Blobs() []v1.Descriptor {
 // as an image and as an index is an error (CVE-2021-41190).
 func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	var has struct {
-		// Blobs is a field of the artifact manifest of image spec v1.1-rc1. FSLayers is a field of
-		// Docker's schema 1.
+		// Blobs is a field of the artifact manifest of image spec v1.1-rc1. FSLayers is a field
+		// of Docker's manifest schema 1.
 		Manifests, Layers, Config, Blobs, FSLayers json.RawMessage
 	}
 	var fields struct {
@@ -62,13 +62,13 @@ func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	mediaType := cmp.Or(fields.MediaType, d.MediaType)
 	switch {
 	case has.FSLayers != nil:
-		return nil, fmt.Errorf("its manifest %s has Docker's schema 1, which is not supported", d.Digest)
+		return nil, fmt.Errorf("manifest %s has Docker's schema 1, which is not supported", d.Digest)
 	case index && image:
-		return nil, fmt.Errorf("its manifest %s is an image and an index at once", d.Digest)
+		return nil, fmt.Errorf("manifest %s is an image and an index at once", d.Digest)
 	case index == image, index && mediaType != "" && !mediaType.IsIndex(), image && mediaType.IsIndex():
-		return nil, fmt.Errorf("its manifest %s is neither an image nor an index, but %q", d.Digest, mediaType)
+		return nil, fmt.Errorf("manifest %s is neither an image nor an index, but %q", d.Digest, mediaType)
 	case index && d.MediaType.IsImage(), image && d.MediaType.IsIndex():
-		return nil, fmt.Errorf("its manifest %s is not of the media type %q that its descriptor names", d.Digest, d.MediaType)
+		return nil, fmt.Errorf("manifest %s is not of the media type %q that its descriptor names", d.Digest, d.MediaType)
 	}
 	return &Manifest{
 		Digest: d.Digest, MediaType: mediaType, Raw: raw, IsIndex: index, Manifests: fields.Manifests,
@@ -76,8 +76,8 @@ func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	}, nil
 }
 
-// IsImage reports whether m is the manifest of an image, by the same rule as the function
-// IsImage.
+// IsImage reports whether m is the manifest of an image and not of another artifact. The
+// rule is that of the function IsImage.
 func (m *Manifest) IsImage() bool {
 	return m.Config != nil && IsImage(&v1.Manifest{Config: *m.Config})
 }
@@ -123,10 +123,10 @@ func (m *Manifest) diffIDs(config []byte) ([]v1.Hash, error) {
 func ParseConfig(raw []byte, layers int) (*v1.ConfigFile, error) {
 	c, err := v1.ParseConfigFile(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("its config is not valid: %v", err) // io.EOF, the error for an empty config, must not be wrapped.
+		return nil, fmt.Errorf("the config is not valid: %v", err) // io.EOF, the error for an empty config, must not be wrapped.
 	}
 	if n := len(c.RootFS.DiffIDs); n != layers {
-		return nil, IncompleteError(fmt.Sprintf("its config is of %d layers, and its manifest of %d", n, layers))
+		return nil, IncompleteError(fmt.Sprintf("the config lists %d layers, but the manifest lists %d", n, layers))
 	}
 	return c, nil
 }

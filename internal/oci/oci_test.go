@@ -48,7 +48,7 @@ func randomImage(t *testing.T) (v1.Image, []v1.Layer) {
 	return img, layers
 }
 
-// An image that is assembled from another's parts has the same digest.
+// An image that is assembled from the parts of another image has the same digest.
 func TestImage(t *testing.T) {
 	want, layers := randomImage(t)
 	got, err := oci.Image(raw(t, want.RawManifest), raw(t, want.RawConfigFile), layers...)
@@ -86,7 +86,7 @@ func TestImageRefuses(t *testing.T) {
 		want             string
 	}{
 		"NoManifest":   {"the manifest must be JSON", []byte("no"), config, layers, "reading an image manifest"},
-		"OtherConfig":  {"a config other than the one in the manifest is an error", manifest, []byte("{}"), layers, "its manifest says"},
+		"OtherConfig":  {"a config other than the one in the manifest is an error", manifest, []byte("{}"), layers, "but the manifest says"},
 		"MissingLayer": {"a missing layer is an error", manifest, config, layers[:2], "is missing"},
 	}
 	for name, tc := range cases {
@@ -270,8 +270,8 @@ func TestCompressor(t *testing.T) {
 	if id, err := partial.UncompressedSize(l); err != nil || id != int64(len(data)) {
 		t.Errorf("size: got %d, %v", id, err)
 	}
-	// The header that the crossplane CLI writes: no name, no time, fastest,
-	// unknown system.
+	// The gzip header must equal that of the crossplane CLI: no name, no time, the fastest
+	// level, an unknown operating system.
 	if head := want[:10]; !bytes.Equal(head, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}) {
 		t.Errorf("header: got %x", head)
 	}
@@ -286,7 +286,8 @@ func compress(t *testing.T, data []byte) ([]byte, oci.Blob) {
 	t.Helper()
 	var b bytes.Buffer
 	zw := oci.NewCompressor(&b)
-	// Writes of different sizes: the blocks must not depend on them.
+	// The writes have different sizes, because the compressed blocks must not depend on the
+	// writes.
 	for rest := data; len(rest) > 0; {
 		n := min(len(rest), 1+len(rest)%70000)
 		if _, err := zw.Write(rest[:n]); err != nil {
@@ -356,7 +357,7 @@ func TestCompressorFullDisk(t *testing.T) {
 	}
 }
 
-// Untrusted bytes of a layer are read completely, or are an error.
+// Reading a layer with untrusted bytes returns all bytes, or an error.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte("abc"), int64(3), true)
 	f.Add([]byte("abc"), int64(2), true)

@@ -21,7 +21,7 @@ const maxWindow = 64 << 20
 const MaxUnpacked = 64 << 30
 
 // ErrTooLarge is the error of a layer that unpacks to more bytes than allowed.
-var ErrTooLarge = errors.New("it unpacks to more bytes than may be read")
+var ErrTooLarge = errors.New("the layer unpacks to more bytes than are allowed")
 
 // Plain returns the uncompressed tar of an untrusted layer. It detects the compression from
 // the first bytes, because media types are often wrong. After ctx is done, reading fails
@@ -108,8 +108,9 @@ func (p *Tar) Finish() error {
 // Close closes the layer.
 func (p *Tar) Close() error { return errors.Join(p.tar.Close(), p.stored.Close()) }
 
-// CheckDiffID returns an error if the layer's tar does not have the layer's diff ID, which
-// container engines verify too. It limits what it reads by left, as Plain does.
+// CheckDiffID returns an error if the digest of the layer's tar is not the layer's diff ID.
+// Container engines verify this too. Like Plain, CheckDiffID reads at most *left bytes and
+// decrements *left.
 func CheckDiffID(ctx context.Context, l v1.Layer, left *int64) (err error) {
 	want, err := l.DiffID()
 	if err != nil {
@@ -117,15 +118,15 @@ func CheckDiffID(ctx context.Context, l v1.Layer, left *int64) (err error) {
 	}
 	in, err := Plain(ctx, l, left)
 	if err != nil {
-		return fmt.Errorf("its layer %s: %w", want, err)
+		return fmt.Errorf("layer %s: %w", want, err)
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	got, _, err := v1.SHA256(in)
 	if err != nil {
-		return fmt.Errorf("its layer %s: %w", want, err)
+		return fmt.Errorf("layer %s: %w", want, err)
 	}
 	if got != want {
-		return fmt.Errorf("its layer %s is %s in its config", got, want)
+		return fmt.Errorf("the diff ID of a layer is %s, but the config says %s", got, want)
 	}
 	return nil
 }

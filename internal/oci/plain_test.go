@@ -102,8 +102,8 @@ func TestCheckDiffID(t *testing.T) {
 	}{
 		"Right":    {"the diff ID is the digest of the decompressed tar", zipped, digest(data), int64(len(data)) + 1, ""},
 		"Plain":    {"a layer may be uncompressed", data, digest(data), int64(len(data)) + 1, ""},
-		"Stored":   {"the digest of the compressed layer is not the diff ID", zipped, digest(zipped), int64(len(data)) + 1, "is " + digest(zipped).String() + " in its config"},
-		"TooLarge": {"the decompressed size is limited", zipped, digest(data), 100, "more bytes than may be read"},
+		"Stored":   {"the digest of the compressed layer is not the diff ID", zipped, digest(zipped), int64(len(data)) + 1, "but the config says " + digest(zipped).String()},
+		"TooLarge": {"the decompressed size is limited", zipped, digest(data), 100, "more bytes than are allowed"},
 		"Broken":   {"a layer that cannot be decompressed is an error", zipped[:20], digest(data), 1 << 20, "unexpected EOF"},
 	}
 	for name, tc := range cases {

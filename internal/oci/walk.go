@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// MaxDepth limits how deep indexes may be nested in an index.
+	// MaxDepth limits the number of levels of manifests below an index.
 	MaxDepth = 4
 	// MaxManifest limits the bytes of a manifest. The OCI distribution spec ("Pushing
 	// Manifests") asks registries to accept at least this size, and few accept more.
 	MaxManifest = 4 << 20
-	// MaxMetadata limits the bytes of all manifests and configs of an artifact together. An
-	// .xpkg file may have 64 MiB of them, including its index.json.
+	// MaxMetadata limits the total bytes of all manifests and configs of an artifact. The
+	// limit of an .xpkg file is 64 MiB, because that includes index.json.
 	MaxMetadata = 63 << 20
 	// maxParts limits the number of manifests, configs and layers of an artifact.
 	maxParts = 10_000
-	// maxLayers limits the size of one blob, and of all layers of an image together, in bytes.
+	// maxLayers limits the bytes of one blob, and the total bytes of all layers of an image.
 	maxLayers = 16 << 30
 )
 
@@ -33,8 +33,8 @@ type Budget struct {
 // NewBudget returns a Budget of MaxMetadata bytes and maxParts parts.
 func NewBudget() *Budget { return &Budget{bytes: MaxMetadata, parts: maxParts} }
 
-// spend subtracts one manifest or config of this size from the budget, and counts the blobs
-// that it lists. It returns an error if the budget is exceeded.
+// spend subtracts one manifest or config of size bytes from the budget, and the number of
+// blobs that it lists. It returns an error if the budget is exceeded.
 func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
 	if b == nil {
 		return nil
@@ -44,16 +44,16 @@ func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
 	}
 	for _, d := range blobs {
 		if d.Size < 0 || d.Size > maxLayers {
-			return fmt.Errorf("its blob %s has an impossible size of %d bytes", d.Digest, d.Size)
+			return fmt.Errorf("blob %s has an impossible size of %d bytes", d.Digest, d.Size)
 		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.bytes -= size; b.bytes < 0 {
-		return fmt.Errorf("its manifests and configs are larger than %d MiB", MaxMetadata>>20)
+		return fmt.Errorf("the manifests and configs are larger than %d MiB", MaxMetadata>>20)
 	}
 	if b.parts -= 1 + int64(len(blobs)); b.parts < 0 {
-		return fmt.Errorf("it has more than %d manifests, configs and layers", maxParts)
+		return fmt.Errorf("the artifact has more than %d manifests, configs and layers", maxParts)
 	}
 	return nil
 }
@@ -66,8 +66,8 @@ type Walk struct {
 	Budget *Budget
 	// Descend reports whether to visit the entry d of an index. Nil visits every entry.
 	Descend func(v1.Descriptor) (bool, error)
-	// Before is called with each manifest before those that it lists are visited, and After
-	// when all of them were visited. Both may be nil.
+	// Before is called with each manifest before the manifests that it lists are visited.
+	// After is called when all of them were visited. Both may be nil.
 	Before, After func(*Manifest) error
 }
 
@@ -82,7 +82,7 @@ func (w Walk) visit(ctx context.Context, d v1.Descriptor, depth int, seen map[v1
 	}
 	seen[d.Digest] = true
 	if depth > MaxDepth {
-		return fmt.Errorf("its indexes are nested more than %d deep", MaxDepth)
+		return fmt.Errorf("indexes are nested more than %d deep", MaxDepth)
 	}
 	m, err := w.Manifest(ctx, d)
 	if err == nil && w.Before != nil {
@@ -112,7 +112,7 @@ func (w Walk) visit(ctx context.Context, d v1.Descriptor, depth int, seen map[v1
 // Manifest reads one manifest.
 func (w Walk) Manifest(ctx context.Context, d v1.Descriptor) (*Manifest, error) {
 	if w.Budget != nil && d.Size > MaxManifest {
-		return nil, fmt.Errorf("its manifest %s has %d bytes, more than the limit of %d", d.Digest, d.Size, MaxManifest)
+		return nil, fmt.Errorf("manifest %s has %d bytes, more than the limit of %d", d.Digest, d.Size, MaxManifest)
 	}
 	raw, err := w.read(ctx, d)
 	if err != nil {
@@ -129,12 +129,12 @@ func (w Walk) Manifest(ctx context.Context, d v1.Descriptor) (*Manifest, error) 
 // format.
 func (w Walk) Config(ctx context.Context, m *Manifest) ([]byte, error) {
 	if m.Config == nil || m.MediaType != "" && !m.MediaType.IsImage() {
-		return nil, fmt.Errorf("its manifest %s is neither an image nor an index, but %q", m.Digest, m.MediaType)
+		return nil, fmt.Errorf("manifest %s is neither an image nor an index, but %q", m.Digest, m.MediaType)
 	}
 	var sum int64
 	for _, d := range m.Layers {
 		if sum += d.Size; w.Budget != nil && sum > maxLayers {
-			return nil, fmt.Errorf("its layers are larger than %d GiB", maxLayers>>30)
+			return nil, fmt.Errorf("the layers are larger than %d GiB", maxLayers>>30)
 		}
 	}
 	return w.read(ctx, *m.Config)
@@ -149,7 +149,7 @@ func (w Walk) read(ctx context.Context, d v1.Descriptor) ([]byte, error) {
 	}
 	raw, err := w.Read(ctx, d)
 	if err == nil && int64(len(raw)) != d.Size {
-		err = fmt.Errorf("its manifest or config %s has %d bytes, and should have %d", d.Digest, len(raw), d.Size)
+		err = fmt.Errorf("manifest or config %s has %d bytes, and should have %d", d.Digest, len(raw), d.Size)
 	}
 	return raw, err
 }
@@ -160,7 +160,7 @@ func (w Walk) Load(ctx context.Context, top v1.Descriptor, layer LayerFunc) (Art
 	all := map[v1.Hash]Artifact{}
 	w.Descend = func(d v1.Descriptor) (bool, error) {
 		if !d.MediaType.IsImage() && !d.MediaType.IsIndex() && !IsEmbedded(d) {
-			return false, fmt.Errorf("its %s has media type %q, which is neither an image nor an index", d.Digest, d.MediaType)
+			return false, fmt.Errorf("%s has media type %q, which is neither an image nor an index", d.Digest, d.MediaType)
 		}
 		return true, nil
 	}

@@ -82,7 +82,7 @@ func TestLocked(t *testing.T) {
 	must(t, resp.Body.Close())
 	before := files(t, dir)
 	_, err = registry.Open(dir)
-	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "another registry uses it") || hint.Of(err) == "" {
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "another registry uses the directory") || hint.Of(err) == "" {
 		t.Errorf("got %v (hint: %s), want a refusal", err, hint.Of(err))
 	}
 	if diff := cmp.Diff(before, files(t, dir)); diff != "" {

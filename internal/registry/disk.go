@@ -22,8 +22,8 @@ import (
 // newline: the change was not confirmed to a client, and is discarded.
 type journal struct {
 	path string
-	// broken is set if the end of the file is unknown after a failed write. Nothing can be
-	// added then.
+	// broken is set if the end of the file is unknown after a failed write. In that case add
+	// returns broken and writes nothing.
 	broken error
 }
 
@@ -51,7 +51,7 @@ func (j *journal) add(c change) error {
 		return nil
 	}
 	if cut := os.Truncate(j.path, at); cut != nil {
-		// A line after a partly written one could not be read.
+		// A line after a partly written line could not be read, so no more changes may be added.
 		j.broken = fmt.Errorf("the registry accepts no changes until it is restarted, because its journal cannot be repaired: %w", cut)
 	}
 	return errors.Join(err, j.broken)
@@ -80,7 +80,7 @@ func (j *journal) read(do func(change) error) (err error) {
 		var c change
 		if err = json.Unmarshal(line, &c); err == nil {
 			if err = do(c); err != nil {
-				err = fmt.Errorf("%s of %s in %s: %w", c.Method, c.Reference, c.Repository, err)
+				err = fmt.Errorf("applying %s of %q in repository %q: %w", c.Method, c.Reference, c.Repository, err)
 			}
 		}
 		if err != nil {
@@ -110,7 +110,7 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	marked := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == lockFile || e.Name() == journalFile })
 	if len(entries) > 0 && !marked {
-		return nil, hint.Wrap(errors.New("it is not empty, and does not belong to a registry"), "name an empty directory, or one that does not exist")
+		return nil, hint.Wrap(errors.New("the directory is not empty, and does not belong to a registry"), "name an empty directory, or one that does not exist")
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -118,7 +118,7 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	ok, err := fsx.TryLock(f, fsx.ExclusiveLock)
 	if err == nil && !ok {
-		err = hint.Wrap(errors.New("another registry uses it"), "stop that registry, or name another directory")
+		err = hint.Wrap(errors.New("another registry uses the directory"), "stop that registry, or name another directory")
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

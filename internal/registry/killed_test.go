@@ -20,9 +20,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// TestKilledAnywhere: a registry that is killed at any moment of a push has
-// only complete blobs, and the old or the new image at the tag. The next start
-// removes the rest.
+// TestKilledAnywhere: a registry that is killed at any moment of a push has only complete
+// blobs, and the old or the new image at the tag. The next start removes unfinished
+// uploads.
 func TestKilledAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
@@ -42,7 +42,7 @@ func TestKilledAnywhere(t *testing.T) {
 		for n := range 3 {
 			fuses = append(fuses, &fuse{atFile: "uploads/*", more: n + 1}, &fuse{atFile: "blobs/sha256/*", more: n + 1})
 		}
-		for n := range 4 { // the three blobs of the image and its manifest
+		for n := range 4 { // one line of the journal for each of three blobs and the manifest
 			fuses = append(fuses, &fuse{atFile: journal, more: n + 1})
 		}
 	}
@@ -95,8 +95,8 @@ func sound(t *testing.T, dir, host string) string {
 	return digest(t, img)
 }
 
-// A fuse kills the registry after a number of requests or bytes, or when it has
-// a number of new files or of new lines in its journal.
+// A fuse kills the registry after a number of requests or bytes, or after a number of new
+// files or new lines in the journal.
 type fuse struct {
 	afterRequests, afterBytes int64
 	atFile                    string

@@ -74,9 +74,10 @@ func (reg *Registry) putManifest(w http.ResponseWriter, r *http.Request, reposit
 	return nil
 }
 
-// missing returns a failure for each blob or manifest that a manifest refers to and that its
-// repository does not have. The subject may be missing (OCI distribution spec, "Pushing
-// Manifests with Subject"), and so may nondistributable layers.
+// missing returns a failure for each blob or manifest that a manifest refers to and that
+// its repository does not have. The subject may be missing (OCI distribution spec, "Pushing
+// Manifests with Subject"). Layers that are nondistributable or have URLs may be missing
+// too.
 func (s *store) missing(repository string, d *document) (out []failure) {
 	add := func(h v1.Hash, what string) {
 		out = append(out, failure{
@@ -137,7 +138,7 @@ func (reg *Registry) listRepositories(w http.ResponseWriter, r *http.Request, _,
 	return writePage(w, r, map[string]any{}, "repositories", all)
 }
 
-// writePage sorts all and responds with one page of it: at most "n" names after "last", two
+// writePage sorts all and responds with one page: at most "n" names after "last", two
 // parameters of the request. field is the name of the list in the body. If there are more
 // names, the response links to the next page. The order ignores case, as the spec requires,
 // unless names differ only in case.

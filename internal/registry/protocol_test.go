@@ -25,8 +25,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRulesOfDistribution checks the rules against Docker's registry, to test
-// the tests.
+// TestRulesOfDistribution checks the rules against Docker's registry, to find wrong rules.
 func TestRulesOfDistribution(t *testing.T) {
 	host := remotetest.Registry(t)
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
@@ -54,7 +53,8 @@ func (v *visit) fill(in string) string {
 	return strings.NewReplacer("{repo}", v.repository, "{id}", path.Base(v.location), "{location}", v.location).Replace(in)
 }
 
-// url joins a query that begins with ? to a location that may have one.
+// url returns the URL of a step's path. If the location of the upload has a query already,
+// url joins the query of the path with "&".
 func (v *visit) url(in string) string {
 	in = strings.TrimPrefix(v.fill(in), "http://"+v.host)
 	if i := strings.Index(in, "?"); i >= 0 {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// A rule is one of the OCI distribution spec v1.1, or a choice of this registry
-// where the spec allows several.
+// A rule is a requirement of the OCI distribution spec v1.1, or a choice of this registry where
+// the spec allows several.
 type rule struct {
 	section, rule string
 	steps         []step
-	// distribution is the reason why Docker's registry 2.8, which
-	// implements v1.0, does not follow the rule. If empty, the rule is
-	// checked there, too.
+	// distribution is the reason why Docker's registry 2.8, which implements v1.0 of the spec,
+	// does not follow the rule. If it is empty, the rule is checked against Docker's registry
+	// too.
 	distribution string
 }
 
@@ -87,7 +87,8 @@ func manifestOf(change object) string {
 var (
 	plain  = manifestOf(nil)
 	second = manifestOf(object{"annotations": object{"n": "2"}})
-	// unborn is the subject of artifact, which may be pushed before it.
+	// unborn is the subject of artifact. The spec allows pushing artifact before unborn
+	// exists.
 	unborn   = manifestOf(object{"annotations": object{"n": "unborn"}})
 	artifact = manifestOf(object{"artifactType": "test/signature", "subject": descriptor(imageType, unborn), "annotations": object{"by": "me"}})
 	legacy   = manifestOf(object{"subject": descriptor(imageType, unborn), "annotations": object{"by": "old"}})
@@ -107,7 +108,7 @@ func put(reference, mediaType, content string) step {
 	return step{method: "PUT", path: "/v2/{repo}/manifests/" + reference, header: fields{"Content-Type": mediaType}, body: content, status: 201}
 }
 
-// parts are the blobs of the images in these tests.
+// parts are the steps that push the blobs of the images in these tests.
 var parts = slices.Concat(blob("{}"), blob("layer"))
 
 // with returns steps that run after the blobs of images are uploaded.
@@ -118,7 +119,7 @@ func after(steps ...step) []step { return slices.Concat(blob(digits), steps) }
 
 const digits = "0123456789"
 
-// tagged returns steps that push the image plain with these tags.
+// tagged returns steps that push the image plain with each of tags.
 func tagged(tags ...string) []step {
 	all := parts
 	for _, t := range tags {
@@ -127,7 +128,8 @@ func tagged(tags ...string) []step {
 	return all
 }
 
-// refused returns steps in which the manifest is refused.
+// refused returns steps that push a manifest, which the registry refuses with an error
+// code.
 func refused(reference, mediaType, content, code string) []step {
 	s := put(reference, mediaType, content)
 	s.status, s.code = 400, code
@@ -157,11 +159,11 @@ func listed(entries ...string) string {
 const absent = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
 var rules = map[string]rule{
-	// Determining support.
+	// Rules for determining support.
 	"Version":       {"Determining Support", "GET /v2/ returns 200 without authentication", []step{get("/v2/", 200, "", fields{"Docker-Distribution-API-Version": "registry/2.0"})}, ""},
 	"VersionMethod": {"Determining Support", "other methods on /v2/ are refused", []step{{method: "POST", path: "/v2/", status: 405, code: "UNSUPPORTED", want: fields{"Allow": "GET, HEAD"}}}, "its response has no error body"},
 
-	// Pull: manifests.
+	// Rules for pulling manifests.
 	"ManifestByTag": {
 		"Pulling manifests", "a manifest pulled by tag is unchanged, with its media type and digest",
 		with(put("v1", imageType, plain), get("/v2/{repo}/manifests/v1", 200, "", fields{"body": is(plain), "Content-Type": is(imageType), "Docker-Content-Digest": sum(plain), "Content-Length": fmt.Sprint(len(plain))})), "",
@@ -193,7 +195,7 @@ var rules = map[string]rule{
 	},
 	"ManifestHeadUnknown": {"Checking if content exists", "HEAD of an unknown manifest is 404", slices.Concat(tagged("v1"), []step{head("/v2/{repo}/manifests/v2", 404, nil), head("/v2/{repo}/manifests/"+absent, 404, nil), head("/v2/{repo}/x/manifests/v1", 404, nil)}), ""},
 
-	// Pull: blobs.
+	// Rules for pulling blobs.
 	"Blob":             {"Pulling blobs", "a blob can be pulled by its digest", after(get("/v2/{repo}/blobs/"+sum(digits), 200, "", fields{"body": digits, "Content-Length": "10", "Docker-Content-Digest": sum(digits), "Content-Type": "application/octet-stream"})), ""},
 	"BlobElsewhere":    {"Pulling blobs", "a blob exists only in the repository to which it was pushed", after(get("/v2/{repo}/x/blobs/"+sum(digits), 404, "BLOB_UNKNOWN", nil), head("/v2/{repo}/x/blobs/"+sum(digits), 404, nil)), ""},
 	"BlobHead":         {"Checking if content exists", "HEAD returns size and digest of a blob, without a body", after(head("/v2/{repo}/blobs/"+sum(digits), 200, fields{"body": "", "Content-Length": "10", "Docker-Content-Digest": sum(digits)})), ""},
@@ -209,7 +211,7 @@ var rules = map[string]rule{
 	"BlobRangeOutside": {"Pulling blobs", "a range after the end is 416", after(step{method: "GET", path: "/v2/{repo}/blobs/" + sum(digits), header: fields{"Range": "bytes=10-"}, status: 416, want: fields{"Content-Range": `bytes \*/10`}}), "it closes the connection early"},
 	"BlobCached":       {"Pulling blobs", "If-None-Match of a known blob returns 304", after(step{method: "GET", path: "/v2/{repo}/blobs/" + sum(digits), header: fields{"If-None-Match": `"` + sum(digits) + `"`}, status: 304}), ""},
 
-	// Push: a blob at once.
+	// Rules for pushing a blob without chunks.
 	"PostThenPut": {"Pushing a blob monolithically", "POST, then PUT of the whole blob", []step{
 		begin,
 		{method: "PUT", path: "{location}?digest=" + sum("whole"), body: "whole", status: 201, want: fields{"Location": at("/v2/{repo}/blobs/" + sum("whole")), "Docker-Content-Digest": sum("whole")}},
@@ -251,7 +253,7 @@ var rules = map[string]rule{
 	"UploadMethod":      {"API", "an upload supports GET, PATCH, PUT and DELETE", []step{begin, {method: "BREW", path: "{location}", status: 405, code: "UNSUPPORTED"}}, "its response has no error body"},
 	"UploadsMethod":     {"API", "uploads start with POST", []step{{method: "PATCH", path: "/v2/{repo}/blobs/uploads/", status: 405, code: "UNSUPPORTED", want: fields{"Allow": "POST"}}}, "its response has no error body"},
 
-	// Push: a blob in chunks.
+	// Rules for pushing a blob in chunks.
 	"Chunks": {"Pushing a blob in chunks", "chunks in order, then PUT without a body", []step{
 		begin,
 		chunk("0-3", "0123", 202, "0-3"), chunk("4-6", "456", 202, "0-6"), chunk("7-9", "789", 202, "0-9"),
@@ -284,7 +286,7 @@ var rules = map[string]rule{
 		{method: "DELETE", path: "{location}", status: 404, code: "BLOB_UPLOAD_UNKNOWN"},
 	}, ""},
 
-	// Push: mounts.
+	// Rules for mounting a blob.
 	"Mount":          {"Mounting a blob from another repository", "a blob of another repository is mounted", after(step{method: "POST", path: "/v2/{repo}/x/blobs/uploads/?mount=" + sum(digits) + "&from={repo}", status: 201, want: fields{"Location": at("/v2/{repo}/x/blobs/" + sum(digits)), "Docker-Content-Digest": sum(digits)}}, get("{location}", 200, "", fields{"body": digits})), ""},
 	"MountFromAny":   {"Mounting a blob from another repository", "a mount without from searches all repositories", after(step{method: "POST", path: "/v2/{repo}/x/blobs/uploads/?mount=" + sum(digits), status: 201, want: fields{"Location": at("/v2/{repo}/x/blobs/" + sum(digits))}}), newer},
 	"MountFromOther": {"Mounting a blob from another repository", "a mount from a repository without the blob starts an upload", after(step{method: "POST", path: "/v2/{repo}/x/blobs/uploads/?mount=" + sum(digits) + "&from={repo}/y", status: 202}), ""},
@@ -292,7 +294,7 @@ var rules = map[string]rule{
 	"MountBad":       {"Mounting a blob from another repository", "a mount of an invalid digest starts an upload", []step{{method: "POST", path: "/v2/{repo}/x/blobs/uploads/?mount=x&from={repo}", status: 202, want: fields{"Location": at(`/v2/{repo}/x/blobs/uploads/[^/]+`)}}}, ""},
 	"MountManifest":  {"Mounting a blob from another repository", "a manifest can refer to a mounted blob", slices.Concat(parts, []step{{method: "POST", path: "/v2/{repo}/x/blobs/uploads/?mount=" + sum("{}") + "&from={repo}", status: 201}, {method: "POST", path: "/v2/{repo}/x/blobs/uploads/?mount=" + sum("layer") + "&from={repo}", status: 201}, {method: "PUT", path: "/v2/{repo}/x/manifests/v1", header: fields{"Content-Type": imageType}, body: plain, status: 201}}), ""},
 
-	// Push: manifests.
+	// Rules for pushing manifests.
 	"PutManifest": {
 		"Pushing manifests", "201 has the location of the manifest and its digest",
 		with(step{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": imageType}, body: plain, status: 201, want: fields{"Location": at("/v2/{repo}/manifests/(?:v1|" + sum(plain) + ")"), "Docker-Content-Digest": sum(plain), "OCI-Subject": ""}}, get("{location}", 200, "", fields{"body": is(plain)})), "",
@@ -327,13 +329,13 @@ var rules = map[string]rule{
 	"PutTooLarge":            {"Pushing manifests", "a larger one is 413", []step{{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": imageType}, body: padded(4<<20 + 1), status: 413, code: "SIZE_INVALID"}}, "it returns 400"},
 	"ManifestMethod":         {"API", "a manifest supports GET, HEAD, PUT and DELETE", []step{{method: "POST", path: "/v2/{repo}/manifests/v1", body: plain, status: 405, code: "UNSUPPORTED"}}, "its response has no error body"},
 
-	// Push: manifests with a subject.
+	// Rules for pushing manifests with a subject.
 	"Subject":        {"Pushing manifests with subject", "OCI-Subject is returned by a registry with the referrers API", with(put("v1", imageType, unborn), step{method: "PUT", path: "/v2/{repo}/manifests/" + sum(artifact), header: fields{"Content-Type": imageType}, body: artifact, status: 201, want: fields{"OCI-Subject": sum(unborn)}}), newer},
 	"SubjectMissing": {"Pushing manifests with subject", "the subject may be missing", with(put(sum(artifact), imageType, artifact)), ""},
 	"SubjectIndex":   {"Pushing manifests with subject", "an index can have a subject", []step{{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": indexType}, body: referringIndex, status: 201, want: fields{"OCI-Subject": sum(unborn)}}, get("/v2/{repo}/referrers/"+sum(unborn), 200, "", fields{"body": listed(`"mediaType":"`+is(indexType)+`"`, sum(referringIndex), `"artifactType":"test/list"`)})}, newer},
 	"SubjectBad":     {"Pushing manifests with subject", "a subject without a digest is refused", refused("v1", imageType, manifestOf(object{"subject": object{"mediaType": imageType, "size": 2, "digest": "x"}}), "MANIFEST_INVALID"), newer},
 
-	// Content discovery: tags.
+	// Rules for listing tags.
 	"Tags":          {"Listing Tags", "all tags of a repository are listed, in an order that ignores case", slices.Concat(tagged("b", "a", "B", "a1"), []step{get("/v2/{repo}/tags/list", 200, "", fields{"body": `\{"name":"{repo}","tags":\["a","a1","B","b"\]\}\s*`, "Content-Type": "application/json.*", "Link": ""})}), "its tags have no order"},
 	"TagsUnknown":   {"Listing Tags", "tags of an unknown repository are 404", []step{get("/v2/{repo}/tags/list", 404, "NAME_UNKNOWN", nil)}, ""},
 	"TagsNone":      {"Listing Tags", "a repository without tags has an empty list", with(put(sum(plain), imageType, plain), get("/v2/{repo}/tags/list", 200, "", fields{"body": `\{"name":"{repo}","tags":\[\]\}\s*`})), "it returns 404"},
@@ -346,7 +348,7 @@ var rules = map[string]rule{
 	"TagsBadCount":  {"Listing Tags", "an invalid n is refused", slices.Concat(tagged("a"), []step{get("/v2/{repo}/tags/list?n=-1", 400, "UNSUPPORTED", nil), get("/v2/{repo}/tags/list?n=x", 400, "UNSUPPORTED", nil), get("/v2/{repo}/tags/list?n=99999999999999999999", 400, "UNSUPPORTED", nil)}), "it does not paginate tags"},
 	"TagsMethod":    {"API", "a list of tags supports only GET and HEAD", []step{{method: "PUT", path: "/v2/{repo}/tags/list", status: 405, code: "UNSUPPORTED"}}, "its response has no error body"},
 
-	// Content discovery: referrers.
+	// Rules for listing referrers.
 	"Referrers": {"Listing Referrers", "referrers are listed with media type, size, artifact type and annotations", with(put("v1", imageType, unborn), put(sum(artifact), imageType, artifact),
 		get("/v2/{repo}/referrers/"+sum(unborn), 200, "", fields{"Content-Type": is(indexType), "OCI-Filters-Applied": "", "body": listed(`"mediaType":"` + is(imageType) + `","size":` + fmt.Sprint(len(artifact)) + `,"digest":"` + sum(artifact) + `","annotations":\{"by":"me"\},"artifactType":"test/signature"`)})), newer},
 	"ReferrersBefore":   {"Listing Referrers", "referrers are listed before their subject exists", with(put(sum(artifact), imageType, artifact), get("/v2/{repo}/referrers/"+sum(unborn), 200, "", fields{"body": listed(sum(artifact))})), newer},
@@ -360,7 +362,7 @@ var rules = map[string]rule{
 	"ReferrersMethod":   {"API", "a list of referrers supports only GET and HEAD", []step{{method: "PUT", path: "/v2/{repo}/referrers/" + absent, status: 405, code: "UNSUPPORTED"}}, newer},
 	"ReferrersFallback": {"Unavailable Referrers API", "the fallback tag of older clients is an ordinary tag", with(put(sum(plain), imageType, plain), put(sum(second), imageType, second), put(strings.Replace(sum(unborn), ":", "-", 1), indexType, both), get("/v2/{repo}/manifests/"+strings.Replace(sum(unborn), ":", "-", 1), 200, "", fields{"body": is(both)})), ""},
 
-	// Content management.
+	// Rules for deleting content.
 	"DeleteTag":           {"Deleting tags", "deleting a tag keeps its manifest and other tags", slices.Concat(tagged("v1", "v2"), []step{{method: "DELETE", path: "/v2/{repo}/manifests/v1", status: 202}, get("/v2/{repo}/manifests/v1", 404, "MANIFEST_UNKNOWN", nil), get("/v2/{repo}/tags/list", 200, "", fields{"body": `.*\["v2"\]\}\s*`}), get("/v2/{repo}/manifests/"+sum(plain), 200, "", fields{"body": is(plain)})}), noDelete},
 	"DeleteTagUnknown":    {"Deleting tags", "an unknown tag is 404", slices.Concat(tagged("v1"), []step{{method: "DELETE", path: "/v2/{repo}/manifests/v2", status: 404, code: "MANIFEST_UNKNOWN"}}), noDelete},
 	"DeleteManifest":      {"Deleting Manifests", "deleting a manifest deletes its tags", slices.Concat(tagged("v1", "v2"), []step{put("v3", imageType, second), {method: "DELETE", path: "/v2/{repo}/manifests/" + sum(plain), status: 202}, get("/v2/{repo}/manifests/"+sum(plain), 404, "MANIFEST_UNKNOWN", nil), get("/v2/{repo}/manifests/v1", 404, "MANIFEST_UNKNOWN", nil), get("/v2/{repo}/tags/list", 200, "", fields{"body": `.*\["v3"\]\}\s*`})}), noDelete},
@@ -369,7 +371,7 @@ var rules = map[string]rule{
 	"DeletePushedAgain":   {"Deleting Manifests", "a deleted manifest can be pushed again", slices.Concat(tagged("v1"), []step{{method: "DELETE", path: "/v2/{repo}/manifests/" + sum(plain), status: 202}, put("v1", imageType, plain), get("/v2/{repo}/manifests/v1", 200, "", fields{"body": is(plain)})}), noDelete},
 	"DeleteBlob":          {"Deleting Blobs", "a registry without deletion of blobs returns 405 and keeps the blob", after(step{method: "DELETE", path: "/v2/{repo}/blobs/" + sum(digits), status: 405, code: "UNSUPPORTED"}, head("/v2/{repo}/blobs/"+sum(digits), 200, nil)), ""},
 
-	// Errors.
+	// Rules for errors, and for paths outside of the spec.
 	"ErrorBody": {"Error Codes", "an error is JSON, with a code and a message", []step{get("/v2/{repo}/manifests/v1", 404, "NAME_UNKNOWN|MANIFEST_UNKNOWN", fields{"Content-Type": "application/json.*", "body": `\{"errors":\[\{"code":"[A-Z_]+","message":"[^"]+".*\}\]\}\s*`})}, ""},
 	"NoPage":    {"API", "an unknown path is 404", []step{get("/v2/{repo}", 404, "UNSUPPORTED", nil), get("/v2/{repo}/tags/all", 404, "UNSUPPORTED", nil), get("/", 404, "UNSUPPORTED", nil)}, "its response has no error body"},
 	"Catalog":   {"API", "_catalog lists repositories in pages, as Docker's registry does", slices.Concat(tagged("v1"), []step{{method: "PUT", path: "/v2/{repo}/x/manifests/v1", header: fields{"Content-Type": "x/y"}, body: "{}", status: 201}, get("/v2/_catalog?n=1", 200, "", fields{"body": `\{"repositories":\["{repo}"\]\}\s*`, "Link": `</v2/_catalog\?.*>; rel="next"`}), get("/v2/_catalog?n=1&last={repo}", 200, "", fields{"body": `\{"repositories":\["{repo}/x"\]\}\s*`, "Link": ""})}), "it has repositories of other tests"},

@@ -88,8 +88,8 @@ func ReadUsers(path string) (*Users, error) {
 	return u, nil
 }
 
-// Only returns a handler that calls h for requests of these users. It requires HTTP basic
-// authentication.
+// Only returns a handler that requires HTTP basic authentication, and calls h only for the
+// users in u.
 func (u *Users) Only(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, ok := r.BasicAuth()

@@ -86,7 +86,7 @@ func TestServeStops(t *testing.T) {
 // TestServeCutsOff: a request that does not end is cut off, and leaves no
 // files.
 func TestServeCutsOff(t *testing.T) {
-	t.Parallel() // Serve waits for the whole drain time.
+	t.Parallel() // Serve waits for the whole drain time, so this test is slow.
 	dir := t.TempDir()
 	reg := open(t, dir)
 	ctx, stop := context.WithCancel(t.Context())
@@ -113,8 +113,8 @@ func TestServeFails(t *testing.T) {
 	}
 }
 
-// TestKilled: a registry that is killed during an upload has everything that it
-// confirmed, and nothing else.
+// TestKilled: a registry that is killed during an upload has all changes that it confirmed
+// to clients, and no others.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	host, kill := child(t, dir)

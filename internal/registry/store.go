@@ -33,7 +33,7 @@ type store struct {
 	// changing is locked while a change is written and applied, so that changes are in the same
 	// order in the journal and in memory.
 	changing sync.Mutex
-	// mu guards the fields below. It is not held while the journal is written.
+	// mu guards repositories and blobs. It is not locked while the journal is written.
 	mu           sync.RWMutex
 	repositories map[string]*repository
 	// blobs has the blobs of each repository. Its key "" has the blobs of all repositories.
@@ -47,7 +47,7 @@ type repository struct {
 	manifests map[v1.Hash]manifest
 }
 
-// A manifest is a manifest with exactly the bytes that were pushed.
+// A manifest has exactly the bytes that a client pushed.
 type manifest struct {
 	v1.Descriptor
 	content []byte
@@ -116,8 +116,8 @@ func (s *store) holds(repository string, h v1.Hash) bool {
 	return s.blobs[repository][h]
 }
 
-// commit writes c to the journal, then applies it. In the other order, clients could see a
-// change that a restart loses. The caller must have locked changing.
+// commit writes c to the journal, then applies it. If it applied c first, clients could see
+// a change that a restart loses. The caller must have locked changing.
 func (s *store) commit(c change) error {
 	if err := s.journal.add(c); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *store) apply(c change) error {
 	case http.MethodDelete:
 		return s.remove(c)
 	default:
-		return fmt.Errorf("unknown method %s", c.Method)
+		return fmt.Errorf("unknown method %q in the journal", c.Method)
 	}
 }
 

@@ -53,7 +53,7 @@ func (all *uploads) begin(repository string) (*upload, error) {
 		all.mu.Unlock()
 		return nil, refuse(http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many uploads are open")
 	}
-	id := uuid.NewString() // a UUID, as recommended by the OCI distribution spec, "POST then PUT"
+	id := uuid.NewString() // a UUID, as the OCI distribution spec recommends in "POST then PUT"
 	u := &upload{repository: repository, id: id, path: filepath.Join(all.dir, id)}
 	u.mu.Lock()
 	all.open[id] = u
@@ -77,8 +77,8 @@ func (all *uploads) expire(now time.Time) {
 	}
 }
 
-// hold returns the open upload with this id, locked. It returns an error if the repository
-// has no such upload.
+// hold returns the open upload with the given id, locked. It returns an error if the
+// repository has no such upload.
 func (all *uploads) hold(repository, id string) (*upload, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -135,7 +135,8 @@ func (reg *Registry) beginUpload(w http.ResponseWriter, r *http.Request, reposit
 		return err
 	}
 	if query.Has("digest") {
-		// No other request knows this upload: it ends with this request.
+		// The client does not get the location of this upload, so the upload ends with this
+		// request.
 		defer func() { _ = reg.uploads.end(u) }()
 		return reg.finishUpload(w, r, u)
 	}
@@ -215,7 +216,7 @@ func (reg *Registry) receive(w http.ResponseWriter, r *http.Request, u *upload) 
 	body := &source{from: http.MaxBytesReader(w, r.Body, max(maxBlob-u.size, 0))}
 	n, err := appendTo(u.path, body)
 	if err == nil && length >= 0 && n != length {
-		// The length differs from Content-Range: discard the chunk.
+		// The length of the body differs from Content-Range: discard the chunk.
 		if err = os.Truncate(u.path, u.size); err == nil {
 			u.setStatus(w)
 			return errRange
@@ -233,8 +234,9 @@ func (reg *Registry) receive(w http.ResponseWriter, r *http.Request, u *upload) 
 	return errors.Join(err, reg.uploads.end(u))
 }
 
-// errRange is the error of a chunk that does not continue the upload where it ended.
-var errRange = errors.New("the chunk is not the next one")
+// errRange is the error of a chunk whose Content-Range does not continue the upload, or
+// does not match the length of the body.
+var errRange = errors.New("the chunk does not continue the upload")
 
 // chunk returns the length of the chunk in a Content-Range header, "FIRST-LAST". The chunk
 // must begin where the upload ended (OCI distribution spec, "Pushing a blob in chunks").
@@ -276,8 +278,8 @@ func appendTo(path string, body io.Reader) (n int64, err error) {
 	return io.Copy(f, body)
 }
 
-// blobPath returns the path of the file of a blob. All repositories share it. It is never
-// deleted, because another repository may use the blob.
+// blobPath returns the path of the file of a blob. All repositories share the file. It is
+// never deleted, because another repository may use the blob.
 func (reg *Registry) blobPath(h v1.Hash) string {
 	return filepath.Join(reg.dir, "blobs", h.Algorithm, h.Hex)
 }

@@ -128,7 +128,7 @@ func TestPlatforms(t *testing.T) {
 		"Highest": {"arm without a variant is v7", []v1.Image{v6, v7}, []v1.Platform{arm("")}, []v1.Image{v7}, ""},
 		"Lower":   {"an image for v6 runs on v7", []v1.Image{v6}, []v1.Platform{arm("v7")}, []v1.Image{v6}, ""},
 		"Both":    {"one image can fit two platforms", []v1.Image{v6}, []v1.Platform{arm("v6"), arm("v7")}, []v1.Image{v6}, ""},
-		"None":    {"a missing platform is an error that lists the others", []v1.Image{a, b}, []v1.Platform{s390x}, nil, "it has no image for linux/s390x, only for linux/amd64, linux/arm64"},
+		"None":    {"a missing platform is an error that lists the others", []v1.Image{a, b}, []v1.Platform{s390x}, nil, "there is no image for linux/s390x, only for linux/amd64, linux/arm64"},
 		"Two":     {"two images for one platform are an error", []v1.Image{a, image(t, "amd64")}, []v1.Platform{amd64}, nil, "two images for linux/amd64"},
 	}
 	for name, tc := range cases {

@@ -345,7 +345,7 @@ func TestFromSourceOnBaseRefuses(t *testing.T) {
 	base := baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t)}, amd64)
 	opts := options(t)
 	_, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
-	if want := "it has no image for linux/arm64, only for linux/amd64"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "there is no image for linux/arm64, only for linux/amd64"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}
 	assertEmpty(t, opts.TempDir)
@@ -363,7 +363,7 @@ func TestFromSourceOnBaseWithoutConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
-	if want := "its config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}
 	assertEmpty(t, opts.TempDir)

@@ -120,7 +120,7 @@ func TestFromTarballRefuses(t *testing.T) {
 		want   string
 	}{
 		"Text":      {"a text file is an error", bytes.Repeat([]byte("hello\n"), 1000), "not a tar file"},
-		"Truncated": {"a truncated file is an error", one[:len(one)/2], "cut off"},
+		"Truncated": {"a truncated file is an error", one[:len(one)/2], "is truncated"},
 		"Several":   {"a file with several images is an error", two, "lists 2 images"},
 		"NoImage":   {"a tar without an image is an error", make([]byte, 10240), "neither oci-layout nor manifest.json"},
 	}
@@ -254,7 +254,7 @@ func TestFromTarballWrongDiffID(t *testing.T) {
 		want string
 	}{
 		"the layers are in the config's order":                    {img, ""},
-		"layers in another order than in the config are an error": {lying, "in its config"},
+		"layers in another order than in the config are an error": {lying, "but the config says"},
 	} {
 		path := filepath.Join(t.TempDir(), "rt.tar")
 		if err := tarball.WriteToFile(path, name.MustParseReference("rt"), tc.img); err != nil {

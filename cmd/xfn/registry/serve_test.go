@@ -58,7 +58,7 @@ func TestDirTaken(t *testing.T) {
 	defer func() { _ = first.Close() }()
 	var out strings.Builder
 	c := registry.ServeCmd{Dir: dir, Address: "127.0.0.1:0"}
-	if err := c.Run(t.Context(), &terminal.Terminal{Stdout: &out}); err == nil || !strings.Contains(err.Error(), "another registry uses it") {
+	if err := c.Run(t.Context(), &terminal.Terminal{Stdout: &out}); err == nil || !strings.Contains(err.Error(), "another registry uses the directory") {
 		t.Errorf("got %v, want an error about the other registry", err)
 	}
 	if out.Len() > 0 {

@@ -49,7 +49,8 @@ var errCut = errors.New("the connection broke")
 // A source sends data, and records the requested offsets.
 type source struct {
 	data []byte
-	// cuts are the numbers of bytes after which the first streams break.
+	// Stream number n of the source breaks after cuts[n] bytes. Streams without a cut do not
+	// break.
 	cuts  []int
 	asked []int64
 }
@@ -75,11 +76,11 @@ func TestFetch(t *testing.T) {
 	flipped[5] ^= 1
 	cases := map[string]struct {
 		reason string
-		before []byte // an earlier, unfinished download
+		before []byte // the content of the partial file before Fetch
 		source source
 		asked  []int64
 		err    string
-		left   int // unfinished files
+		left   int // the number of partial files after Fetch
 	}{
 		"Whole":       {reason: "a blob is fetched", source: source{data: content}, asked: []int64{0}},
 		"Resumed":     {reason: "a partial file is resumed", before: content[:1000], source: source{data: content}, asked: []int64{1000}},

@@ -26,8 +26,8 @@ const (
 	folderMode  = 0o700
 )
 
-// A Dir is a directory of blobs: blobs/sha256 has complete blobs, partial has
-// blobs that are being fetched, and uses has locks.
+// A Dir is a directory of blobs. Its folder blobs/sha256 has complete blobs, partial has
+// incomplete blobs, and uses has the lock files of Hold.
 type Dir struct {
 	path  string
 	blobs fs.FS
@@ -45,8 +45,9 @@ func Open(path string) (*Dir, error) {
 
 func (d *Dir) file(h v1.Hash) string { return filepath.Join(d.path, blobsFolder, sumFolder, h.Hex) }
 
-// Has reports whether a blob of that digest and size exists. It does not read the blob: its
-// digest was verified before it got its name, and is verified again when it is read.
+// Has reports whether a blob of that digest and size exists. It does not read the blob. The
+// digest was verified before the blob was stored, and is verified again when the blob is
+// read.
 func (d *Dir) Has(h v1.Hash, size int64) bool {
 	there, err := d.Size(h)
 	return err == nil && there == size
@@ -127,13 +128,13 @@ type mender struct {
 func (m *mender) Read(p []byte) (int, error) {
 	n, err := m.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && m.dir.mend(m.hash) {
-		err = hint.Wrap(fmt.Errorf("the cache was damaged: %w", err), "run it again: the damaged blob is fetched again")
+		err = hint.Wrap(fmt.Errorf("the cache was damaged: %w", err), "run the command again: it fetches the damaged blob again")
 	}
 	return n, err
 }
 
-// mend removes a blob whose content does not have its digest. It reports whether it removed
-// the blob.
+// mend removes the blob with the digest h if its content has another digest. It reports
+// whether it removed the blob.
 func (d *Dir) mend(h v1.Hash) bool {
 	f, err := os.Open(d.file(h))
 	if err != nil {

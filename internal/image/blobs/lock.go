@@ -19,25 +19,26 @@ import (
 // while they read the directory, never while they wait for a network.
 const poll = 10 * time.Millisecond
 
-// Share takes a shared lock on the directory, until the lock is closed or the process ends.
-// Seize waits for all shared locks.
+// Share locks the directory with a shared lock, until the returned value is closed or the
+// process ends. Several processes can have shared locks. Seize waits for all of them.
 func (d *Dir) Share(ctx context.Context) (io.Closer, error) {
 	return d.lock(ctx, lockFile, fsx.SharedLock)
 }
 
-// Seize takes an exclusive lock on the directory, which excludes Share and Seize.
+// Seize locks the directory with an exclusive lock, until the returned value is closed or
+// the process ends. While the lock is held, other calls of Share and Seize wait.
 func (d *Dir) Seize(ctx context.Context) (io.Closer, error) {
 	return d.lock(ctx, lockFile, fsx.ExclusiveLock)
 }
 
-// Hold marks a name as used by this process, until the returned value is closed. Several
-// processes may hold one name.
+// Hold marks a name, such as a manifest's digest, as used by this process until the
+// returned value is closed. Several processes may hold one name.
 func (d *Dir) Hold(ctx context.Context, name string) (io.Closer, error) {
 	return d.lock(ctx, filepath.Join(usesFolder, name), fsx.SharedLock)
 }
 
-// Held returns the names that processes hold, and removes the names that no process holds
-// any more. The caller must have called Seize.
+// Held returns the names that processes hold, and removes the lock files of all other
+// names. The caller must have called Seize.
 func (d *Dir) Held() (map[string]bool, error) {
 	entries, err := os.ReadDir(filepath.Join(d.path, usesFolder))
 	if err != nil {
@@ -59,7 +60,7 @@ func (d *Dir) Held() (map[string]bool, error) {
 func (d *Dir) lock(ctx context.Context, name string, mode fsx.LockMode) (io.Closer, error) {
 	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_RDWR|os.O_CREATE, 0o600)
 	if mode == fsx.SharedLock && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
-		return io.NopCloser(nil), nil // No process can lock a read-only directory to sweep it.
+		return io.NopCloser(nil), nil // A read-only directory can be used, without a lock.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("locking %q: %w", d.path, fsx.Cause(err))
@@ -78,8 +79,8 @@ func (d *Dir) lock(ctx context.Context, name string, mode fsx.LockMode) (io.Clos
 	}
 }
 
-// removeUnlocked removes a file if no process has locked it, and reports whether it did.
-// With dry set, it does not remove the file, and reports whether it would.
+// removeUnlocked removes a file if no process has locked it, and reports whether the file
+// was unlocked or missing. With dry set, it does not remove the file.
 func removeUnlocked(path string, dry bool) (free bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,13 +16,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// An Opener returns the bytes of a blob from offset from to the size in its descriptor. Its
+// An Opener returns a reader of a blob's bytes from the offset from to the blob's end. The
 // reader reconnects after broken connections.
 type Opener func(ctx context.Context, from int64) io.ReadCloser
 
-// Fetch adds the blob that desc describes. It continues an earlier Fetch that was
-// interrupted. It does not wait for another process that fetches the same blob. It calls
-// moved with each change of the number of stored bytes.
+// Fetch adds the blob that desc describes. It resumes the partial file of an interrupted
+// Fetch. It does not wait for another process that fetches the same blob. When the number
+// of stored bytes changes, Fetch calls moved with the difference.
 func (d *Dir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, moved func(bytes int64)) (err error) {
 	if desc.Digest.Algorithm != sumFolder {
 		return fmt.Errorf("digest %q is not a SHA-256 sum", desc.Digest)
@@ -71,7 +71,7 @@ func (d *Dir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
 	for {
 		f, err := os.CreateTemp(filepath.Join(d.path, partsFolder), desc.Digest.Hex+".*")
 		if err != nil {
-			return nil, fmt.Errorf("making a file in cache %q: %w", d.path, fsx.Cause(err))
+			return nil, fmt.Errorf("creating a file in cache %q: %w", d.path, fsx.Cause(err))
 		}
 		p, err := newPartial(ctx, f, desc)
 		if err != nil || p != nil {
@@ -80,8 +80,8 @@ func (d *Dir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
 	}
 }
 
-// newPartial locks f and hashes its content. It returns nil if another process has locked
-// the file, or has renamed or removed it.
+// newPartial locks f and hashes its content. It returns nil if another process has locked,
+// renamed or removed the file.
 func newPartial(ctx context.Context, f *os.File, desc v1.Descriptor) (*partial, error) {
 	mine, err := fsx.TryLock(f, fsx.ExclusiveLock)
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *partial) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// reset empties the file.
+// reset empties the partial file.
 func (p *partial) reset() error {
 	p.moved(-p.size)
 	p.sum.Reset()
@@ -124,20 +124,20 @@ func (p *partial) reset() error {
 	return fsx.Cause(p.file.Truncate(0))
 }
 
-// abandon keeps the file for the next Fetch, or removes it if it is empty.
+// abandon keeps the partial file for the next Fetch, or removes the file if it is empty.
 func (p *partial) abandon() error {
 	if p.file == nil {
 		return nil
 	}
 	if p.size == 0 {
-		// Windows cannot remove an open file. An empty file does no harm.
+		// Removing an open file fails on Windows. The empty file that remains does no harm.
 		_ = os.Remove(p.file.Name())
 	}
 	return p.file.Close()
 }
 
-// fill fetches the missing bytes and verifies the digest. If the digest differs, it empties
-// the file.
+// fill fetches the missing bytes of the blob and verifies its digest. If the digest
+// differs, fill empties the partial file.
 func (p *partial) fill(ctx context.Context, open Opener) error {
 	if p.size < p.desc.Size || p.size == 0 {
 		if err := p.receive(ctx, open); err != nil {

@@ -89,7 +89,7 @@ func (d *Dir) each(match func(path string) (bool, error)) (u Usage, err error) {
 	return u, nil
 }
 
-// isLeftover reports whether a name is that of an incomplete file.
+// isLeftover reports whether the file name in folder is an incomplete file.
 func isLeftover(folder, name string) bool {
 	if folder == partsFolder {
 		sum, _, _ := strings.Cut(name, ".")

@@ -18,8 +18,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/blobs"
 )
 
-// With this variable the test binary is a child that holds "a", and fetches a
-// blob whose stream stalls in the middle, until it is killed.
+// If this environment variable is set, the test binary is a child process. The child holds
+// the name "a", and fetches a blob whose stream stalls in the middle, until the child is
+// killed.
 const childEnv = "BLOBS_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -56,7 +57,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// stall prints a line when it is read, and then blocks.
+// stall is a reader that prints a line at its first Read, and then blocks.
 type stall struct{}
 
 func (stall) Read([]byte) (int, error) {
@@ -81,7 +82,7 @@ func half(t *testing.T, dir string) (kill func()) {
 	must(t, err)
 	return func() {
 		must(t, cmd.Process.Kill())
-		_ = e2e.Await(t, cmd.Wait) // It was killed, so this is an error.
+		_ = e2e.Await(t, cmd.Wait) // The process was killed, so Wait returns an error.
 	}
 }
 

@@ -27,16 +27,17 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Follow selects the packages whose dependencies are collected too.
+// Follow selects the packages whose dependencies Collect reads.
 type Follow string
 
 const (
-	// FollowNone collects the CRDs of no dependencies.
+	// FollowNone reads no dependencies.
 	FollowNone Follow = "none"
-	// FollowConfigurations collects the CRDs of the dependencies of Configurations, at any
-	// depth, and of package metadata in files. It is the default.
+	// FollowConfigurations reads the dependencies of Configurations, at any depth, and of
+	// package metadata in YAML files. It is the default.
 	FollowConfigurations Follow = "configurations"
-	// FollowAll also collects the CRDs of the dependencies of Providers and Functions.
+	// FollowAll reads the dependencies of all packages: Configurations, Providers and
+	// Functions.
 	FollowAll Follow = "all"
 )
 
@@ -44,8 +45,7 @@ const (
 type Options struct {
 	// Files reads files and standard input.
 	Files manifest.Reader
-	// Remote is the client of registries. Registry is the registry of references that name
-	// none.
+	// Remote is the client of registries. Registry is the default registry of references.
 	Remote   *remote.Client
 	Registry string
 	Follow   Follow
@@ -92,10 +92,10 @@ func (d Definition) Storage() string {
 }
 
 // Collect returns the CRDs of sources, in order. A source is a package file, a file or
-// folder of YAML, "-" for standard input, or a package in a registry. From YAML it reads
-// CRDs, XRDs and MRDs, the packages that Providers, Functions and Configurations name, and
-// the dependencies that package metadata names. If several CRDs have one name, the first is
-// used.
+// folder of YAML, "-" for standard input, or a package in a registry. From YAML, Collect
+// reads CRDs, XRDs and MRDs. It also reads the packages that Providers, Functions and
+// Configurations name, and the dependencies that package metadata names. If several CRDs
+// have one name, the first is used.
 func Collect(ctx context.Context, sources []string, o Options) ([]Definition, error) {
 	c := &collector{Options: o, packages: map[string]bool{}, known: map[string]Definition{}}
 	for _, s := range sources {
@@ -126,7 +126,7 @@ func FromDocuments(docs []manifest.Document) ([]Definition, error) {
 	return c.found, nil
 }
 
-// Validator returns a Validator that validates objects against these definitions.
+// Validator returns a Validator that validates objects against the definitions in all.
 func Validator(all []Definition, o validate.Options) *validate.Validator {
 	definitions := make([]validate.Definition, len(all))
 	for i, d := range all {
@@ -139,7 +139,8 @@ type collector struct {
 	Options
 	found []Definition
 	known map[string]Definition
-	// queue are the packages still to read. packages are all packages that were ever queued.
+	// queue are the packages that are not read yet. packages are all packages that were ever
+	// queued.
 	queue    []requirement
 	packages map[string]bool
 }
@@ -247,7 +248,7 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	return nil
 }
 
-// add adds the CRDs of a CRD, XRD or MRD.
+// add adds the CRDs that obj defines. obj is a CRD, XRD or MRD.
 func (c *collector) add(obj map[string]any, at manifest.Document) error {
 	all, err := crd.All(obj)
 	if err != nil {
@@ -308,7 +309,8 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 	return err
 }
 
-// artifact adds the CRDs of a package, and queues its dependencies if Follow says so.
+// artifact adds the CRDs of a package, and queues its dependencies if Follow selects the
+// package.
 func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string) error {
 	d, err := inspect.Artifact(ctx, a, inspect.Options{Search: true})
 	if err != nil {

@@ -76,7 +76,7 @@ func TestCollect(t *testing.T) {
 		"All":           {"the dependencies of Providers are followed", crds.FollowAll, "{apiVersion: pkg.crossplane.io/v1, kind: Configuration, spec: {package: acme/conf:v1.0.0}}", []string{"families.example.org", "news.example.org"}, ""},
 		"None":          {"only named packages are read", crds.FollowNone, "{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: acme/provider:v1.1.0}}\n---\n" + meta("Function", `{provider: acme/family, version: v1.0.0}`), []string{"news.example.org"}, ""},
 		"Others":        {"other objects are ignored", "", "{apiVersion: v1, kind: Secret}", nil, ""},
-		"NoVersion":     {"a constraint without a matching tag is an error", "", meta("Function", `{provider: acme/provider, version: ">=v9"}`), nil, "none of its 4 tags is >=v9"},
+		"NoVersion":     {"a constraint without a matching tag is an error", "", meta("Function", `{provider: acme/provider, version: ">=v9"}`), nil, `none of the 4 tags matches ">=v9"`},
 		"NoConstraint":  {"an invalid version is an error", "", meta("Function", `{provider: acme/provider, version: newest}`), nil, `reading the version "newest"`},
 		"NotThere":      {"a missing package is an error", "", meta("Function", `{provider: acme/none, version: v1.0.0}`), nil, "acme/none"},
 		"NoDefinition":  {"a CRD without a group is an error", "", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", nil, "file.yaml:1: the group is missing"},
@@ -143,7 +143,7 @@ func TestCollectStdin(t *testing.T) {
 	}
 }
 
-// Offline no registry is asked, and a source in a registry is an error.
+// With Offline set, no registry is asked, and a source in a registry is an error.
 func TestCollectOffline(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("a.yaml", []byte(crd("as")+"\n---\n{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: registry.example.org/a/b:v1}}"), 0o600); err != nil {
@@ -158,7 +158,7 @@ func TestCollectOffline(t *testing.T) {
 	}
 }
 
-// Errors are passed to Faulty, and the rest is collected.
+// Collect passes errors to Faulty, and returns the CRDs of all valid documents.
 func TestCollectFaulty(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crd("as") + "\n---\na: b: c\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n---\n" + crd("bs"))}
 	var told []string

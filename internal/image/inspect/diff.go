@@ -37,7 +37,7 @@ type Diff struct {
 	Images []ImageDiff `json:"images,omitempty"`
 }
 
-// A Side is one of the compared packages.
+// A Side is one of the two packages that Compare compares.
 type Side struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"`
@@ -146,8 +146,8 @@ func objects(from, to []Object) []ObjectDiff {
 	return all
 }
 
-// byIdentity returns objects by their identity. If several have the same identity, it
-// returns the last.
+// byIdentity returns objects by their identity. If several objects have the same identity,
+// it returns the last of them.
 func byIdentity(objects []Object) map[identity]Object {
 	all := make(map[identity]Object, len(objects))
 	for _, o := range objects {
@@ -190,8 +190,9 @@ func images(from, to []Image) []ImageDiff {
 	return all
 }
 
-// forPlatform returns the image for a platform. If both packages have only one image (alone
-// says so of the other package), the images match even if one has no platform.
+// forPlatform returns the image for a platform. alone is true if the other package has only
+// one image. If both packages have only one image, the images match even if one has no
+// platform.
 func forPlatform(images []Image, platform string, alone bool) (Image, bool) {
 	for _, img := range images {
 		if img.Platform == platform || alone && len(images) == 1 && (img.Platform == "" || platform == "") {
@@ -252,7 +253,8 @@ type Field struct {
 	// is written with its name, or else with its index.
 	Path   string `json:"path"`
 	Change string `json:"change"`
-	// From and To are the old and the new value. They are nil for a schema.
+	// From and To are the old and the new value. Both are nil if the field is the schema of a
+	// CRD.
 	From     any  `json:"from,omitempty"`
 	To       any  `json:"to,omitempty"`
 	Breaking bool `json:"breaking,omitempty"`
@@ -261,7 +263,8 @@ type Field struct {
 // maxFields limits the differences that Fields returns one by one.
 const maxFields = 1000
 
-// schemaField is the field of a CRD with the schema. crd.Compare compares its content.
+// schemaField is the key of the schema in a version of a CRD. Fields reports only that the
+// schema differs; crd.Compare reports its changes.
 const schemaField = "openAPIV3Schema"
 
 // Fields returns the fields that differ between two objects, sorted by name. A field that
@@ -283,8 +286,8 @@ func Fields(from, to map[string]any) []Field {
 	return all
 }
 
-// nameOf returns the name that identifies an element of a list in a path, or "" if it has
-// none. It is the element's name, its step, or the package of a dependency.
+// nameOf returns the text that identifies a list element in a path, or "" if there is none.
+// It is the element's field "name" or "step", or the package of a dependency.
 func nameOf(element any) string {
 	name := ""
 	for _, key := range []string{"name", "step", "package", "provider", "function", "configuration"} {

@@ -28,14 +28,14 @@ func WriteLayer(ctx context.Context, w io.Writer, img v1.Image, name string) (er
 	left := int64(maxLayer)
 	rc, err := oci.Plain(ctx, l, &left)
 	if err != nil {
-		return fmt.Errorf("reading its layer: %w", err)
+		return fmt.Errorf("reading the layer: %w", err)
 	}
 	defer func() { err = errors.Join(err, rc.Close()) }()
 	if _, err := io.Copy(w, rc); err != nil {
-		return fmt.Errorf("copying its layer: %w", err)
+		return fmt.Errorf("copying the layer: %w", err)
 	}
 	if err := rc.Finish(); err != nil {
-		return fmt.Errorf("reading its layer: %w", err)
+		return fmt.Errorf("reading the layer: %w", err)
 	}
 	return nil
 }
@@ -57,10 +57,10 @@ func find(img v1.Image, name string) (v1.Layer, error) {
 	fit = slices.Compact(fit)
 	switch len(fit) {
 	case 0:
-		return nil, fmt.Errorf("it has no layer %q", name)
+		return nil, fmt.Errorf("the image has no layer %q", name)
 	case 1:
 	default:
-		return nil, fmt.Errorf("%q names several of its layers: %s", name, strings.Join(fit, ", "))
+		return nil, fmt.Errorf("%q matches several layers: %s", name, strings.Join(fit, ", "))
 	}
 	h, err := v1.NewHash(fit[0])
 	if err != nil {
@@ -68,7 +68,7 @@ func find(img v1.Image, name string) (v1.Layer, error) {
 	}
 	l, err := img.LayerByDigest(h)
 	if err != nil {
-		return nil, fmt.Errorf("finding its layer %s: %w", h, err)
+		return nil, fmt.Errorf("finding layer %s: %w", h, err)
 	}
 	return l, nil
 }

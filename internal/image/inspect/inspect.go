@@ -18,7 +18,8 @@ import (
 // A Description describes a package or a plain image. Its JSON is the output of
 // `xfn xpkg inspect --format json`: fields may be added, but not renamed.
 type Description struct {
-	// Digest and MediaType are those of the index, or of the image if there is no index.
+	// Digest and MediaType are the digest and media type of the index, or of the image if
+	// there is no index.
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
 	// Size is the number of bytes that the package uses in a registry: its manifests, configs
@@ -65,9 +66,9 @@ type Layer struct {
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
 	Size      int64  `json:"size"`
-	// Mark says what a layer contains that Crossplane's tools have added: "base" for
-	// package.yaml, "upbound" for examples. Other layers have none. Mark is the layer's
-	// annotation "io.crossplane.xpkg", or else the label of the config for the layer.
+	// Mark says what Crossplane's tools have added in the layer: "base" for package.yaml,
+	// "upbound" for examples. It is "" for other layers. Mark is the layer's annotation
+	// "io.crossplane.xpkg", or else the config's label for the layer.
 	Mark        string            `json:"mark,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
@@ -80,7 +81,7 @@ type Options struct {
 }
 
 // controlPlane is the platform whose image the control plane reads from an index. It does
-// not depend on the platform of the control plane.
+// not depend on the platform that the control plane runs on.
 const controlPlane = "linux/amd64"
 
 // Artifact describes a package or a plain image. It reads no layers except those marked
@@ -91,7 +92,7 @@ func Artifact(ctx context.Context, a xpkg.Artifact, o Options) (Description, err
 		return Description{}, err
 	}
 	if len(images) == 0 {
-		return Description{}, errors.New("it contains no image")
+		return Description{}, errors.New("the artifact contains no image")
 	}
 	d, err := head(a)
 	if err != nil {
@@ -129,7 +130,7 @@ func head(a xpkg.Artifact) (d Description, err error) {
 	}
 	m, err := idx.IndexManifest()
 	if err != nil {
-		return d, fmt.Errorf("reading its index: %w", err)
+		return d, fmt.Errorf("reading the index: %w", err)
 	}
 	d.Annotations, d.Size = m.Annotations, desc.Size
 	return d, nil
@@ -156,8 +157,8 @@ type reader struct {
 	Options
 	// seen has the digest of package.yaml for the digest of the layer that contains it.
 	seen map[string]string
-	// yaml is the package.yaml that the control plane reads: the one in the image for
-	// controlPlane, or else the first. sum is its digest.
+	// yaml is the package.yaml that the control plane reads: from the image for the platform
+	// controlPlane, or else from the first image that has one. sum is the digest of yaml.
 	yaml []byte
 	sum  string
 }
@@ -219,11 +220,11 @@ func labelled(layers []Layer) bool {
 func describe(from xpkg.PlatformImage) (Image, error) {
 	m, err := from.Image.Manifest()
 	if err != nil {
-		return Image{}, fmt.Errorf("reading its manifest: %w", err)
+		return Image{}, fmt.Errorf("reading the image's manifest: %w", err)
 	}
 	c, err := from.Image.ConfigFile()
 	if err != nil {
-		return Image{}, fmt.Errorf("reading its config: %w", err)
+		return Image{}, fmt.Errorf("reading the image's config: %w", err)
 	}
 	own, err := oci.Describe(from.Image)
 	if err != nil {

@@ -98,7 +98,8 @@ func tarOf(t *testing.T, name, text string) []byte {
 	return b.Bytes()
 }
 
-// layered returns an image of layers with package.yaml and these marks.
+// layered returns an image with one layer for each of marks. Each layer contains
+// package.yaml.
 func layered(t *testing.T, yaml string, marks ...string) v1.Image {
 	t.Helper()
 	img := empty.Image
@@ -142,7 +143,7 @@ func TestArtifact(t *testing.T) {
 	if len(d.Images) != 2 || len(d.Notes) != 0 || d.Images[0].PackageDigest != d.Package.Digest {
 		t.Errorf("got %d images, notes %q", len(d.Images), d.Notes)
 	}
-	// The size is that in a registry, which stores the package's own layers
+	// d.Size is the size in a registry. A registry stores the layers that both images share
 	// once.
 	shared := d.Images[0].Layers[1].Size + d.Images[0].Layers[2].Size
 	index, _ := a.Size()
@@ -224,7 +225,7 @@ func TestArtifactNotes(t *testing.T) {
 		reason string
 		a      xpkg.Artifact
 		search bool
-		name   string // of the package, or "" for none
+		name   string // the package's name, or "" if there is no package
 		note   string
 	}{
 		"TwoBases":      {"the first of several base layers is used", layered(t, metadata, "base", "base"), false, "fn", "has 2 base layers"},
@@ -401,7 +402,8 @@ func TestCompareImages(t *testing.T) {
 	}
 }
 
-// Any package.yaml is described or an error, and does not differ from itself.
+// Artifact describes any package.yaml or returns an error. Compare finds no difference
+// between a description and itself.
 func FuzzPackageYAML(f *testing.F) {
 	f.Add([]byte(metadata))
 	f.Add([]byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: 3\nmetadata: []\nspec: {dependsOn: [1, {provider: {}}], capabilities: {}}\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [1]}}\n"))

@@ -31,7 +31,7 @@ type Package struct {
 	meta map[string]any
 }
 
-// A Dependency is a package that another one needs.
+// A Dependency is a package that another package needs.
 type Dependency struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	// Kind is Function, Configuration or Provider.
@@ -80,12 +80,12 @@ func parse(data []byte) (*Package, error) {
 			continue
 		}
 		if p.meta != nil {
-			return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("it contains more than one metadata object")}
+			return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("there is more than one metadata object")}
 		}
 		p.describe(o)
 	}
 	if p.meta == nil {
-		return nil, fmt.Errorf("its %s has no object of %s", metadataFile, strings.TrimSuffix(metaGroup, "/"))
+		return nil, fmt.Errorf("%s has no object of %s", metadataFile, strings.TrimSuffix(metaGroup, "/"))
 	}
 	return p, nil
 }

@@ -44,7 +44,7 @@ func (s Sources) Collect(ctx context.Context, files ...string) ([]Want, error) {
 	for _, path := range files {
 		wants, err := s.file(ctx, path)
 		if err != nil {
-			return nil, fmt.Errorf("reading what to lock: %w", err)
+			return nil, fmt.Errorf("reading the references to lock: %w", err)
 		}
 		all = append(all, wants...)
 	}
@@ -84,7 +84,7 @@ func (s Sources) file(ctx context.Context, path string) ([]Want, error) {
 		}
 	}
 	if !found {
-		return nil, &manifest.Error{Path: path, Err: errors.New("it contains no Function and no package metadata")}
+		return nil, &manifest.Error{Path: path, Err: errors.New("expected a Function or package metadata, found neither")}
 	}
 	return all, nil
 }
@@ -106,7 +106,7 @@ func (s Sources) dependencies(doc manifest.Document, obj map[string]any) ([]Depe
 		at := Dependency{Path: doc.Path, Line: doc.Lines().Of(name)}
 		pkg, there, err := unstructured.NestedString(obj, field...)
 		if err != nil || there && pkg == "" {
-			return nil, true, at.At(fmt.Errorf("%s has to be the reference or path of a package", name))
+			return nil, true, at.At(fmt.Errorf("%s must be the reference or path of a package", name))
 		}
 		if at.Package = pkg; there && !IsPath(pkg) {
 			deps = append(deps, at)

@@ -83,8 +83,9 @@ func (d Dependency) At(err error) error {
 // repository is not valid.
 func (d Dependency) ObjectName() string { return xpkg.Label(d.repositoryPath()) }
 
-// repositoryPath returns the path of the repository, without the host. It parses the package
-// with another default registry than Docker Hub, which would add "library/" to short paths.
+// repositoryPath returns the path of the repository, without the host. It parses the
+// package with "localhost" as the default registry: Docker Hub would add "library/" to
+// short paths.
 func (d Dependency) repositoryPath() string {
 	ref, err := name.ParseReference(d.Package, name.WithDefaultRegistry("localhost"))
 	if err != nil {
@@ -93,9 +94,9 @@ func (d Dependency) repositoryPath() string {
 	return ref.Context().RepositoryStr()
 }
 
-// Named returns the dependency that the functionRef of a pipeline step names: the one with
-// that ObjectName, or else the one whose repository has that last path element. It returns
-// false if no dependency matches, or more than one.
+// Named returns the dependency that the functionRef of a pipeline step names. It is the
+// dependency whose ObjectName is name, or else the one whose repository path has name as
+// its last element. It returns false if no dependency matches, or more than one.
 func Named(all []Dependency, name string) (Dependency, bool) {
 	if name == "" {
 		return Dependency{}, false
@@ -107,7 +108,8 @@ func Named(all []Dependency, name string) (Dependency, bool) {
 	return d, n == 1
 }
 
-// only returns the last dependency for which fits returns true, and their number.
+// only returns the last dependency for which fits returns true. n is the number of
+// dependencies for which fits returns true.
 func only(all []Dependency, fits func(Dependency) bool) (found Dependency, n int) {
 	for _, d := range all {
 		if fits(d) {

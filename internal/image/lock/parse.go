@@ -39,7 +39,7 @@ func ReadText(path string) (_ *Lock, data []byte, err error) {
 		err = errors.Join(err, f.Close())
 	}
 	if err == nil && len(data) > maxSize {
-		err = fmt.Errorf("it is larger than %d MiB", maxSize>>20)
+		err = fmt.Errorf("the file is larger than %d MiB", maxSize>>20)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading lock file %q: %w", path, fsx.Cause(err))
@@ -60,8 +60,8 @@ func Parse(path string, data []byte) (*Lock, error) {
 
 func parse(path string, data []byte) (*Lock, error) {
 	if line := conflict(data); line > 0 {
-		err := &manifest.Error{Path: path, Line: line, Err: errors.New("it contains an unresolved merge conflict of git")}
-		return nil, hint.Wrap(err, "resolve it with either side, then run xfn lock")
+		err := &manifest.Error{Path: path, Line: line, Err: errors.New("unresolved git merge conflict")}
+		return nil, hint.Wrap(err, "resolve the conflict with either side, then run xfn lock")
 	}
 	docs, err := manifest.Split(path, data)
 	switch {

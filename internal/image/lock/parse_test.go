@@ -17,7 +17,7 @@ import (
 
 const (
 	head = "apiVersion: xfn.dev/v1alpha1\nkind: Lock\n"
-	// Digests without content.
+	// Two valid digests. No image has them.
 	one = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 	two = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
 )
@@ -57,7 +57,7 @@ func TestParse(t *testing.T) {
 		"Duplicate":        {"a repeated reference is an error", head + "functions:\n" + good + good, "l:5: " + ref + " is locked twice"},
 		"DuplicateRange":   {"a repeated constraint is an error", head + "functions:\n" + entry(ref, one, ", constraint: '>=v1'") + entry("registry.example.org/acme/f:v1.3.0", one, ", constraint: '>=v1'"), "l:5: registry.example.org/acme/f >=v1 is locked twice"},
 		"TwoDigests":       {"two digests of one reference are an error", head + "functions:\n" + good + "baseImages:\n" + entry(ref, two), "l:6: " + ref + " is locked with two digests"},
-		"Conflict":         {"a merge conflict is an error with a hint", head + "functions:\n<<<<<<< HEAD\n" + good + "=======\n>>>>>>> a\n", "l:4: it contains an unresolved merge conflict of git"},
+		"Conflict":         {"a merge conflict is an error with a hint", head + "functions:\n<<<<<<< HEAD\n" + good + "=======\n>>>>>>> a\n", "l:4: unresolved git merge conflict"},
 		"Files":            {"a file name must be a string", head + "files: [1]\n", "l:3: files[0]: expected a string, got a number"},
 	}
 	for name, tc := range cases {
@@ -119,7 +119,7 @@ func TestRead(t *testing.T) {
 	if err := os.WriteFile(large, bytes.Repeat([]byte("# large\n"), 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lock.Read(large); err == nil || !strings.Contains(err.Error(), "it is larger than 4 MiB") {
+	if _, err := lock.Read(large); err == nil || !strings.Contains(err.Error(), "the file is larger than 4 MiB") {
 		t.Errorf("got %v", err)
 	}
 }

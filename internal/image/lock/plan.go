@@ -19,8 +19,8 @@ type Plan struct {
 	Missing []Want
 }
 
-// Plan compares l with wants. It sends no requests. If again is not nil, images for which it
-// returns true are resolved again.
+// Plan compares the entries of l with wants. It sends no requests. If again is not nil, the
+// entries for which it returns true must be resolved again.
 func (l *Lock) Plan(wants []Want, again func(Image) bool) Plan {
 	p := Plan{Kept: Lock{Path: l.Path, Files: l.Files}}
 	type listed struct {
@@ -69,9 +69,9 @@ type Resolver struct {
 // parallel is the number of wants that are resolved concurrently.
 const parallel = 4
 
-// Resolve resolves the missing wants of a plan and returns the complete lock. A reference
-// that was resolved gets its new digest in all entries, including kept ones. Resolve returns
-// the first error, with the position of its want.
+// Resolve resolves the missing wants of a plan and returns the complete lock. All entries
+// with a reference that was resolved get the new digest, including kept entries. Resolve
+// returns the first error, with the position of its want.
 func (r Resolver) Resolve(ctx context.Context, p Plan) (*Lock, error) {
 	images, errs := make([]Image, len(p.Missing)), make([]error, len(p.Missing))
 	var g errgroup.Group
@@ -82,7 +82,7 @@ func (r Resolver) Resolve(ctx context.Context, p Plan) (*Lock, error) {
 			return nil
 		})
 	}
-	_ = g.Wait() // All errors are in errs.
+	_ = g.Wait() // The goroutines return nil and store their errors in errs.
 	l := p.Kept
 	for i, w := range p.Missing {
 		if errs[i] != nil {

@@ -198,7 +198,7 @@ func TestLockFails(t *testing.T) {
 	w.push(t, "acme/f:v1.0.0")
 	for name, tc := range map[string]struct{ reason, text, want string }{
 		"Vanished": {"a missing tag is an error", "# a comment\n" + function("acme/f:v2.0.0"), `/acme/f:v2.0.0": file.yaml:6: pulling "`},
-		"NoFit":    {"a constraint without a matching tag is an error", metadata("acme/f", ">=v2"), `/acme/f >=v2": file.yaml:6: finding a version of "acme/f": none of its 1 tags is >=v2`},
+		"NoFit":    {"a constraint without a matching tag is an error", metadata("acme/f", ">=v2"), `/acme/f >=v2": file.yaml:6: finding a version of "acme/f": none of the 1 tags matches ">=v2"`},
 		"NoSuch":   {"a missing repository is an error", metadata("acme/z", ">=v2"), `/acme/z >=v2": file.yaml:6: listing the tags of "`},
 		"NoRange":  {"an invalid version is an error", metadata("acme/f", "newest"), `file.yaml:6: reading the version "newest"`},
 	} {
@@ -230,10 +230,10 @@ func TestCollect(t *testing.T) {
 		"Folder":     {"a folder means its YAML files", "functions", "acme/a:v1, acme/b:v1", ""},
 		"Root":       {"a package root means its metadata", "root", "acme/d >=v1", ""},
 		"Annotation": {"the image of the annotation is locked for a file", "annotated.yaml", "acme/x:v1", ""},
-		"Nothing":    {"a file with nothing to lock is an error", "nothing.yaml", "", "nothing.yaml: it contains no Function and no package metadata"},
-		"Provider":   {"Providers are not locked", "provider.yaml", "", "it contains no Function"},
-		"Odd":        {"a package must be a string", "odd.yaml", "", "odd.yaml:5: spec.package has to be the reference or path of a package"},
-		"Empty":      {"a package must not be empty", "empty.yaml", "", "empty.yaml:5: spec.package has to be"},
+		"Nothing":    {"a file with nothing to lock is an error", "nothing.yaml", "", "nothing.yaml: expected a Function or package metadata, found neither"},
+		"Provider":   {"Providers are not locked", "provider.yaml", "", "expected a Function or package metadata"},
+		"Odd":        {"a package must be a string", "odd.yaml", "", "odd.yaml:5: spec.package must be the reference or path of a package"},
+		"Empty":      {"a package must not be empty", "empty.yaml", "", "empty.yaml:5: spec.package must be"},
 		"NoTag":      {"a repository without a tag is an error", "bad.yaml", "", "bad.yaml:5: parsing reference \"acme/a\": it has no tag"},
 		"Broken":     {"an error has its line", "broken.yaml", "", "broken.yaml:1"},
 		"NoPackage":  {"a dependency must name a package", "wrong.yaml", "", "wrong.yaml:6: spec.dependsOn[0] names no package"},

@@ -21,10 +21,10 @@ type Tags interface {
 	List(ctx context.Context, repo name.Repository) ([]string, error)
 }
 
-// Resolve returns the reference of a dependency: with its digest, with its version if that
-// is a tag, or with the highest tag that its constraint allows, as Crossplane's package
-// manager does. Tags that are not semantic versions are ignored. Prereleases are ignored
-// unless the constraint names one.
+// Resolve returns the reference of a dependency, as Crossplane's package manager does. If
+// Version is a digest or an existing tag, the reference contains it. Otherwise the
+// reference contains the highest tag that the version constraint allows. Tags that are not
+// semantic versions are ignored. Prereleases are ignored unless the constraint names one.
 func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (name.Reference, error)) (name.Reference, error) {
 	switch {
 	case d.Version == "":
@@ -52,7 +52,7 @@ func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (
 	}
 	tag, ok := highest(all, constraint)
 	if !ok {
-		err := fmt.Errorf("finding a version of %q: none of its %d tags is %s", d.Package, len(all), d.Version)
+		err := fmt.Errorf("finding a version of %q: none of the %d tags matches %q", d.Package, len(all), d.Version)
 		return nil, hint.Wrap(err, "change the version in dependsOn")
 	}
 	return repo.Tag(tag), nil
@@ -91,9 +91,10 @@ func Allows(constraint, tag string) bool {
 	return err == nil && c.Check(v)
 }
 
-// highest returns the tag with the highest version that a constraint allows. If several tags
-// have that version, such as v1 and v1.0.0, it returns the longest, and of those the last in
-// byte order. It returns false if the constraint allows none.
+// highest returns the tag with the highest version that a constraint allows. If several
+// tags have that version, such as v1 and v1.0.0, it returns the longest tag. Of equally
+// long tags, it returns the last in byte order. It returns false if the constraint allows
+// no tag.
 func highest(tags []string, constraint *semver.Constraints) (string, bool) {
 	var best *semver.Version
 	for _, tag := range tags {

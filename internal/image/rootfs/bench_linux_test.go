@@ -18,10 +18,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// BenchmarkUnpack compares unpacking an image with decompressing its layer to
-// io.Discard, and with finding it unpacked. One image is like a Go function's,
-// a program and a few files. The other is like a distribution's, 8000 files of
-// 1 to 50 kB.
+// BenchmarkUnpack measures the time to unpack an image, to decompress its layer to
+// io.Discard, and to find the image in the store. The image Program has one file of 50 MB.
+// The image Distribution has 8000 files of 1 to 50 kB.
 func BenchmarkUnpack(b *testing.B) {
 	program := programs(b)
 	var many []tar.Header
@@ -60,8 +59,8 @@ func compare(b *testing.B, img v1.Image) {
 	var cold, warm, plain []time.Duration
 	for b.Loop() {
 		plain = append(plain, timed(b, func() error { return toNowhere(b, img) }))
-		// Remove it after all measurements: ext4 without a journal
-		// creates files slowly for minutes after many were removed.
+		// Each measurement has its own directory, which is removed after all measurements: ext4
+		// without a journal creates files slowly for minutes after many were removed.
 		dir := b.TempDir()
 		unpack := func() error {
 			root, err := rootfs.Unpack(b.Context(), img, rootfs.Options{Dir: dir})

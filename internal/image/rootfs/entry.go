@@ -39,7 +39,7 @@ func (t *tree) apply(h *tar.Header, content io.Reader) error {
 func inside(name string) (string, error) {
 	clean := path.Clean(strings.TrimLeft(name, "/"))
 	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", errors.New("it is outside of the root")
+		return "", errors.New("the path is outside of the root file system")
 	}
 	return clean, nil
 }
@@ -70,7 +70,7 @@ func (t *tree) put(name string, h *tar.Header, content io.Reader) error {
 	case tar.TypeSymlink:
 		return t.putLink(base, h)
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return fsx.RemoveAll(t.current(), base) // It only removes the file with its name.
+		return fsx.RemoveAll(t.current(), base) // The device or pipe is not created, but the file with its name is removed.
 	default:
 		return fmt.Errorf("unknown entry type %q", h.Typeflag)
 	}
@@ -78,7 +78,7 @@ func (t *tree) put(name string, h *tar.Header, content io.Reader) error {
 
 // A description is the metadata of a file or directory.
 type description struct {
-	uid, gid int // ids in the image
+	uid, gid int // the owner in the tar header
 	mode     fs.FileMode
 	mtime    time.Time
 }
@@ -86,8 +86,9 @@ type description struct {
 // undescribed is the metadata of a directory that has no entry in a layer.
 var undescribed = description{mode: 0o755, mtime: time.Unix(0, 0)}
 
-// latest limits modification times, in seconds since 1970: a time from it on is replaced by
-// 1970. The latest time that file systems support is between the years 2106 and 2486.
+// latest limits modification times, in seconds since 1970. A time of latest or later is
+// replaced by 1970. The latest time that file systems support is between the years 2106 and
+// 2486.
 const latest = 1 << 32
 
 func describe(h *tar.Header) description {
@@ -119,8 +120,7 @@ func (t *tree) own(name string, d description) error {
 	return t.current().Lchown(name, uid, gid)
 }
 
-// describeRoot records the metadata of the root directory. It is applied when the tree is
-// finished.
+// describeRoot records the metadata of the root directory. finish applies the metadata.
 func (t *tree) describeRoot(d description) error {
 	if err := t.leaveTo(1); err != nil {
 		return err
@@ -130,8 +130,8 @@ func (t *tree) describeRoot(d description) error {
 	return t.own(".", d)
 }
 
-// putDir creates a directory with this metadata. If the directory exists, its content is
-// kept.
+// putDir creates the directory name with the metadata d. If the directory exists, putDir
+// keeps its content.
 func (t *tree) putDir(name string, d description) error {
 	info, err := t.current().Lstat(name)
 	if err != nil || !info.IsDir() {
@@ -231,9 +231,10 @@ func (t *tree) fill(f *os.File, size int64, content io.Reader) error {
 	return nil
 }
 
-// An entry whose name is hide and a name removes that name from the layers below (OCI image
-// spec, "Whiteouts"). The entry opaque removes all files of the layers below from its
-// directory. Other names that begin with hide twice are internal to AUFS.
+// hide is the prefix of a whiteout: the entry ".wh.NAME" removes NAME of the layers below
+// (OCI image spec, "Whiteouts"). The entry opaque removes all files of the layers below
+// from its directory. Other names that begin with ".wh..wh." are internal to AUFS, and are
+// ignored.
 const (
 	hide   = ".wh."
 	opaque = hide + hide + ".opq"
@@ -255,8 +256,7 @@ func (t *tree) whiteout(dir, name string) error {
 		}
 		return err
 	}
-	// A repeated whiteout has no effect. It is skipped, because each would read the whole
-	// directory.
+	// A repeated whiteout is skipped: it has no effect, but would read the whole directory.
 	at := t.path(name)
 	keep := t.made.at(at[:len(at)-1])
 	if _, done := keep[name]; done {

@@ -77,7 +77,7 @@ func TestHostilePathTraversal(t *testing.T) {
 	for _, name := range []string{"../evil", up + "evil", "a/../../evil", "/../" + up + "evil", ".."} {
 		for _, kind := range []byte{tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeChar} {
 			h := tar.Header{Typeflag: kind, Name: name, Mode: 0o755}
-			assertRefused(t, imageOf(t, []tar.Header{h}), "it is outside of the root", rootfs.Limits{})
+			assertRefused(t, imageOf(t, []tar.Header{h}), "the path is outside of the root file system", rootfs.Limits{})
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestHostileWhiteout(t *testing.T) {
 	for _, name := range []string{".wh...", ".wh..", ".wh.", "a/.wh..."} {
 		assertRefused(t, imageOf(t, []tar.Header{dir("a/"), whiteout(name)}), "the whiteout names no file", rootfs.Limits{})
 	}
-	assertRefused(t, imageOf(t, []tar.Header{link("p", up+"outside"), whiteout("p/.wh..wh..opq")}), "it is outside of the root", rootfs.Limits{})
+	assertRefused(t, imageOf(t, []tar.Header{link("p", up+"outside"), whiteout("p/.wh..wh..opq")}), "the path is outside of the root file system", rootfs.Limits{})
 	o := newOutside(t)
 	img := imageOf(t, []tar.Header{link("p", o.target)}, []tar.Header{whiteout("p/.wh.secret"), whiteout("p/.wh..wh..opq")})
 	if _, err := unpack(t, img, rootfs.Options{Dir: o.store}); err != nil {
@@ -160,11 +160,11 @@ func TestHostileWhiteout(t *testing.T) {
 func TestHostileHardLinkToOutside(t *testing.T) {
 	o := newOutside(t)
 	for target, want := range map[string]string{
-		up + "outside/secret": "it is outside of the root",
-		o.target + "/secret":  "the image has no such file", // inside of its root
-		"..":                  "it is outside of the root",
+		up + "outside/secret": "the path is outside of the root file system",
+		o.target + "/secret":  "the image has no such file", // an absolute target is relative to the root
+		"..":                  "the path is outside of the root file system",
 		".":                   "the image has no such file",
-		"a":                   "the image has no such file", // a directory
+		"a":                   "the image has no such file", // a hard link to a directory
 	} {
 		img := imageOf(t, []tar.Header{dir("a/"), dir(o.target + "/"), hardLink("evil", target)})
 		assertRefused(t, img, want, rootfs.Limits{})
@@ -213,8 +213,7 @@ func TestHostileSparseStaysSparse(t *testing.T) {
 	}
 }
 
-// TestHostileSparseTogether checks that the limit applies to all files
-// together.
+// TestHostileSparseTogether checks that the limit of bytes applies to the sum of all files.
 func TestHostileSparseTogether(t *testing.T) {
 	img := imageOfLayers(t, sparse(t, 600_000_000), sparse(t, 600_000_000))
 	assertRefused(t, img, "layer 2: unpacking \"big\": the files of this layer and the layers below it have more than 1000000000 bytes",
@@ -248,7 +247,8 @@ func sameMillion(t testing.TB) v1.Image {
 	}})
 }
 
-// TestHostileImpliedDirectories checks that directories without an entry count.
+// TestHostileImpliedDirectories checks that the limit of entries includes directories that
+// have no entry in a layer.
 func TestHostileImpliedDirectories(t *testing.T) {
 	var all []tar.Header
 	for i := range 10 {
@@ -291,9 +291,9 @@ func TestHostileManyLinks(t *testing.T) {
 	for i := range 200 {
 		all = append(all, link(fmt.Sprint(i+1), fmt.Sprint("./", i)))
 	}
-	assertRefused(t, imageOf(t, append(all, file("200/f", ""))), "too many symbolic links in its path", rootfs.Limits{})
+	assertRefused(t, imageOf(t, append(all, file("200/f", ""))), "too many symbolic links in the path", rootfs.Limits{})
 	zigzag := []tar.Header{dir("d/"), link("l", strings.Repeat("d/../", 200)), file("l/f", "")}
-	assertRefused(t, imageOf(t, zigzag), "too many symbolic links in its path", rootfs.Limits{})
+	assertRefused(t, imageOf(t, zigzag), "too many symbolic links in the path", rootfs.Limits{})
 }
 
 func TestHostileRoot(t *testing.T) {
@@ -319,10 +319,10 @@ func TestHostileBadDigest(t *testing.T) {
 	assertRefused(t, img, "has other content than its digest says", rootfs.Limits{})
 
 	img = imageOfLayers(t, layerOf(t, good, zip(t, bad)))
-	assertRefused(t, img, "its content does not match the image's config: got sha256:"+digestOf(t, bad).Hex, rootfs.Limits{})
+	assertRefused(t, img, "the content of the layer does not match the image's config: got sha256:"+digestOf(t, bad).Hex, rootfs.Limits{})
 
 	img = imageOfLayers(t, layerOf(t, good, append(slices.Clone(good), make([]byte, 512)...)))
-	assertRefused(t, img, "its content does not match the image's config", rootfs.Limits{}) // after all entries
+	assertRefused(t, img, "the content of the layer does not match the image's config", rootfs.Limits{}) // bytes after the last entry of the tar
 }
 
 func TestHostileConfig(t *testing.T) {
@@ -337,7 +337,7 @@ func TestHostileConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assertRefused(t, img, "it has 1 layers, but its config lists 0", rootfs.Limits{})
+	assertRefused(t, img, "the image has 1 layers, but the config lists 0", rootfs.Limits{})
 }
 
 func TestHostileTruncatedLayer(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// Entries of layers. Linkname contains the content of a regular file.
+// The functions file, dir, link, hardLink and whiteout return entries of a layer. Linkname
+// has the content of a regular file.
 
 func file(name, content string) tar.Header {
 	return tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Linkname: content}
@@ -83,7 +84,8 @@ func digestOf(t testing.TB, data []byte) v1.Hash {
 	return digest
 }
 
-// layerOf returns a layer with this content, stored as given.
+// layerOf returns a layer that is stored as the bytes stored, and claims the diff ID of
+// plain.
 func layerOf(t testing.TB, plain, stored []byte) v1.Layer {
 	t.Helper()
 	l, err := oci.Layer(bytes.NewReader(stored), oci.Blob{
@@ -95,7 +97,7 @@ func layerOf(t testing.TB, plain, stored []byte) v1.Layer {
 	return honest{l, digestOf(t, plain)}
 }
 
-// honest returns its DiffID without reading the layer.
+// An honest is a layer that returns diffID as its DiffID, without reading the content.
 type honest struct {
 	v1.Layer
 	diffID v1.Hash
@@ -123,8 +125,8 @@ func imageOf(t testing.TB, all ...[]tar.Header) v1.Image {
 	return imageOfLayers(t, made...)
 }
 
-// sparse returns a layer with one file of this size: a hole, and one byte at
-// its end (GNU's sparse format 1.0).
+// sparse returns a layer with one sparse file of size bytes: a hole, and one byte at the
+// end (GNU's sparse format 1.0).
 func sparse(t testing.TB, size int64) v1.Layer {
 	t.Helper()
 	content := fmt.Appendf(nil, "1\n%d\n1\n", size-1)
@@ -134,7 +136,8 @@ func sparse(t testing.TB, size int64) v1.Layer {
 		Typeflag: tar.TypeReg, Name: "GNUSparseFile.0/big", Mode: 0o644, Linkname: string(content), Format: tar.FormatPAX,
 		PAXRecords: map[string]string{"XNU.sparse.major": "1", "XNU.sparse.minor": "0", "XNU.sparse.name": "big", "XNU.sparse.realsize": fmt.Sprint(size)},
 	})
-	// The tar writer rejects these names.
+	// archive/tar refuses to write records named GNU.sparse, so they are renamed after
+	// writing.
 	plain = bytes.ReplaceAll(plain, []byte("XNU.sparse"), []byte("GNU.sparse"))
 	return layerOf(t, plain, plain)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// layer applies a layer to the tree. It subtracts the bytes of the uncompressed layer from
-// left.
+// layer applies the layer l to the tree. It subtracts the number of bytes of the
+// uncompressed layer from *left.
 func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int64) (err error) {
 	plain, err := oci.Plain(ctx, l, left)
 	if err != nil {
@@ -39,7 +39,7 @@ func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int6
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); diffID.Algorithm != "sha256" || diffID.Hex != got {
-		return fmt.Errorf("its content does not match the image's config: got sha256:%s, want %s", got, diffID)
+		return fmt.Errorf("the content of the layer does not match the image's config: got sha256:%s, want %s", got, diffID)
 	}
 	return nil
 }

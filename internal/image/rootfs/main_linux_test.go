@@ -19,9 +19,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 )
 
-// isStuck is the argument for the role that unpacks an image into the directory
-// that follows. It prints a line in the middle of the unpacking, and then
-// blocks.
+// isStuck is the first argument of a child process that unpacks an image into the directory
+// in its second argument. The child prints a line in the middle, and then blocks.
 const isStuck = "rootfs-test-stuck"
 
 func TestMain(m *testing.M) {

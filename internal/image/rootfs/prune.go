@@ -41,7 +41,8 @@ func Prune(ctx context.Context, dir string, before time.Time, dry bool) (Usage, 
 }
 
 // prune removes the entry if no process uses it, and if it is incomplete or was last used
-// before a time. It reports whether it removed the entry, or would with dry set.
+// before a time. It reports whether it removed the entry. With dry set, it removes nothing,
+// and reports whether it would remove the entry.
 func (e entry) prune(before time.Time, dry bool) (removed bool, err error) {
 	lock, err := e.lock(fsx.ExclusiveLock)
 	if errors.Is(err, errLocked) {

@@ -26,7 +26,8 @@ type Options struct {
 	Progress progress.Func
 }
 
-// The number of ids of an Owner, and the id that replaces ids of the image beyond them.
+// idRange is the number of ids that an Owner maps. nobody replaces all other ids of an
+// image.
 const (
 	idRange = 1 << 16
 	nobody  = idRange - 2
@@ -49,8 +50,8 @@ func (o Owner) of(uid, gid int) (int, int) {
 
 // Limits restrict what an image may use. Zero means the default.
 type Limits struct {
-	// Bytes limits the total size of the files, and also that of the uncompressed layers. The
-	// default is 8 GiB.
+	// Bytes limits both the total size of the files and the total size of the uncompressed
+	// layers. The default is 8 GiB.
 	Bytes int64
 	// Entries limits the number of entries in all layers, plus directories without an entry.
 	// The default is 262144.
@@ -65,8 +66,8 @@ func (l Limits) orDefaults() Limits {
 	return Limits{cmp.Or(l.Bytes, 8<<30), cmp.Or(l.Entries, 1<<18), cmp.Or(l.PathBytes, 4096), cmp.Or(l.Depth, 64)}
 }
 
-// A Root is an unpacked root file system. Other processes may use it too, so callers must
-// not write to it.
+// A Root is an unpacked root file system. Callers must not write to it, because other
+// processes may use it.
 type Root struct {
 	// Path is the directory of the root. Its parent directory is accessible only to its owner,
 	// because files of the image may be writable by everyone.
@@ -102,7 +103,7 @@ func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	e := entryOf(o.Dir, config.RootFS.DiffIDs, o.Owner)
 	lease, err := e.get(ctx, func(dir *os.Root) error { return unpack(ctx, img, config.RootFS.DiffIDs, dir, o) })
 	if err == nil && mayNotRun(lease) {
-		err = errors.Join(hint.Wrap(fmt.Errorf("programs cannot run from %q: its file system is mounted noexec", o.Dir), "name another cache by XFN_CACHE_DIR"), lease.Close())
+		err = errors.Join(hint.Wrap(fmt.Errorf("programs cannot run from %q: its file system is mounted noexec", o.Dir), "set XFN_CACHE_DIR to a directory of another file system"), lease.Close())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("unpacking the image: %w", err)
@@ -113,10 +114,10 @@ func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 func unpack(ctx context.Context, img v1.Image, diffIDs []v1.Hash, dir *os.Root, o Options) error {
 	layers, err := img.Layers()
 	if err != nil {
-		return fmt.Errorf("reading its layers: %w", err)
+		return fmt.Errorf("reading the image's layers: %w", err)
 	}
 	if len(layers) != len(diffIDs) {
-		return fmt.Errorf("it has %d layers, but its config lists %d", len(layers), len(diffIDs))
+		return fmt.Errorf("the image has %d layers, but the config lists %d", len(layers), len(diffIDs))
 	}
 	count := &progress.Counter{Text: "unpacking", Report: o.Progress}
 	for _, l := range layers {

@@ -35,7 +35,7 @@ type entry struct {
 	owner *Owner
 }
 
-// entryOf returns the entry for the root with these layers and this owner.
+// entryOf returns the entry for the root with the layers diffIDs and the owner.
 func entryOf(store string, diffIDs []v1.Hash, owner *Owner) entry {
 	sum := sha256.New()
 	fmt.Fprintln(sum, format)
@@ -72,7 +72,7 @@ func (e entry) get(ctx context.Context, fill func(*os.Root) error) (*os.File, er
 		case err != nil || lease != nil:
 			return lease, err
 		default:
-			continue // The root exists now, unless another process has pruned it already.
+			continue // The root exists now, unless another process has pruned it: call use again.
 		}
 		if err := proc.Sleep(ctx, poll); err != nil {
 			return nil, err
@@ -94,7 +94,7 @@ func (e entry) use() (*os.File, error) {
 		return nil, errors.Join(err, lease.Close())
 	}
 	now := time.Now()
-	_ = os.Chtimes(e.dir, now, now) // The time is for Prune. The store may be read-only.
+	_ = os.Chtimes(e.dir, now, now) // Prune reads the time of the directory. An error is ignored: the store may be read-only.
 	return lease, nil
 }
 
@@ -125,7 +125,7 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 		return fsx.Cause(err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	err = fsx.RemoveAll(dir, partialName) // a killed process may have left it
+	err = fsx.RemoveAll(dir, partialName) // A killed process may have left a partial root.
 	if err == nil {
 		err = dir.Mkdir(partialName, 0o700)
 	}
@@ -139,7 +139,8 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 	if err := errors.Join(fill(root), root.Close()); err != nil {
 		return err
 	}
-	// Otherwise a power failure could leave a complete root's name without the content.
+	// Without syncFiles, a power failure could leave the name of a complete root without its
+	// content.
 	if err := syncFiles(e.dir); err != nil {
 		return fsx.Cause(err)
 	}
@@ -165,7 +166,7 @@ func (e entry) discard() error {
 	return nil
 }
 
-var errLocked = errors.New("another process uses it")
+var errLocked = errors.New("another process uses the directory")
 
 // lock creates the entry's directory if it does not exist, and locks it until
 // the returned file is closed. It does not wait.
@@ -190,7 +191,7 @@ func (e entry) lock(mode fsx.LockMode) (*os.File, error) {
 		if fsx.IsAt(f, e.dir) {
 			return f, nil
 		}
-		// Another process removed the directory before it was locked: try again.
+		// Another process removed the directory before this process locked it: try again.
 		if err := f.Close(); err != nil {
 			return nil, err
 		}

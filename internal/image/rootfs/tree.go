@@ -18,10 +18,10 @@ import (
 // their targets.
 const maxLinks = 256
 
-// A tree is a root file system that is being unpacked. It has a current directory, and keeps
-// all directories from the root to the current one open, as a trail. It looks up each name
-// only in the current directory, one path element at a time, so that no link is followed
-// except by enter.
+// A tree is a root file system that is being unpacked. It has a current directory. The
+// trail has all open directories, from the root to the current directory. A tree looks up
+// each name only in the current directory, one path element at a time, so that only enter
+// follows links.
 type tree struct {
 	trail  []step
 	owner  *Owner
@@ -38,8 +38,8 @@ type tree struct {
 type step struct {
 	name string
 	dir  *os.Root
-	// mode and mtime are applied when the directory is left: writing to it may need another
-	// mode, and changes its time.
+	// mode and mtime are applied when the directory is left. Until then, creating files in the
+	// directory may need another mode, and changes the time.
 	mode   fs.FileMode
 	mtime  time.Time
 	opened bool
@@ -71,8 +71,8 @@ func (t *tree) path(base string) []string {
 
 // enter makes dir, a clean path relative to the root, the current directory. It follows
 // symbolic links as a process with this root would, but only to directories that exist. If
-// create is set, enter creates other directories that do not exist; otherwise the error is
-// fs.ErrNotExist.
+// create is set, enter creates missing directories, except those that a link names.
+// Otherwise the error for a missing directory is fs.ErrNotExist.
 func (t *tree) enter(dir string, create bool) error {
 	todo, open := split(dir), 1
 	for len(todo) > 0 && open < len(t.trail) && t.trail[open].name == todo[0] {
@@ -81,7 +81,7 @@ func (t *tree) enter(dir string, create bool) error {
 	if err := t.leaveTo(open); err != nil {
 		return err
 	}
-	links, linked := 0, 0 // linked is the number of elements of todo that come from links
+	links, linked := 0, 0 // The first linked elements of todo come from the targets of links.
 	for len(todo) > 0 {
 		target, err := t.step(todo[0], create && linked == 0)
 		if err != nil && linked > 0 {
@@ -96,20 +96,20 @@ func (t *tree) enter(dir string, create bool) error {
 		}
 		parts := split(target)
 		if links += 1 + len(parts); links > maxLinks {
-			return errors.New("too many symbolic links in its path")
+			return errors.New("too many symbolic links in the path")
 		}
 		todo, linked = append(parts, todo...), linked+len(parts)
 	}
 	return nil
 }
 
-// step makes the directory name of the current directory the current one. If name is a
-// symbolic link, step returns the link's target. If the target is absolute, step first makes
-// the root the current directory.
+// step makes the directory name, in the current directory, the current directory. If name
+// is a symbolic link, step returns the link's target instead. If the target is absolute,
+// step makes the root the current directory.
 func (t *tree) step(name string, create bool) (target string, err error) {
 	if name == ".." {
 		if len(t.trail) == 1 {
-			return "", errors.New("it is outside of the root")
+			return "", errors.New("the path is outside of the root file system")
 		}
 		return "", t.leave()
 	}
@@ -123,7 +123,7 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 		}
 		return target, err
 	case err == nil && !create:
-		return "", syscall.ENOENT // The name is that of a file.
+		return "", syscall.ENOENT // name is a file and not a directory.
 	case err == nil || create && errors.Is(err, fs.ErrNotExist):
 		return "", t.pushNew(name)
 	default:
@@ -131,7 +131,8 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 	}
 }
 
-// pushNew creates a directory that has no entry in a layer, and makes it the current one.
+// pushNew creates a directory that has no entry in a layer, and makes it the current
+// directory.
 func (t *tree) pushNew(name string) error {
 	if err := t.count(1, 0); err != nil {
 		return err
@@ -169,7 +170,7 @@ func (t *tree) leave() error {
 	return errors.Join(last.settle(), last.dir.Close())
 }
 
-// leaveTo leaves directories until only this number of the trail is open.
+// leaveTo leaves directories until the trail has the length open.
 func (t *tree) leaveTo(open int) error {
 	var err error
 	for len(t.trail) > open {

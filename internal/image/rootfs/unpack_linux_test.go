@@ -156,8 +156,8 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// unlockAfter compares modes, and makes directories readable for the rest of
-// the walk.
+// unlockAfter returns a function that compares the mode of each file with want, and then
+// makes directories readable, so that the walk can continue.
 func unlockAfter(t *testing.T, want map[string]fs.FileMode) fs.WalkDirFunc {
 	return func(path string, d fs.DirEntry, err error) error {
 		if d == nil || err != nil && !errors.Is(err, fs.ErrPermission) {
@@ -199,7 +199,7 @@ func TestOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][2]uint32{
-		"..":       {0, 0}, // the ids below have no mapping
+		"..":       {0, 0}, // the directory that contains the root, whose owner is not mapped
 		".":        {100_007, 300_008},
 		"made":     {100_000, 300_000},
 		"tmp/f":    {101_000, 365_535},

@@ -147,7 +147,8 @@ func assertValid(t *testing.T, a oci.Artifact) {
 	}
 }
 
-// The same file opens with readers of Docker archives and of OCI layouts.
+// A written file is valid both as a Docker archive and as an OCI image layout, as
+// go-containerregistry reads them.
 func TestOthersRead(t *testing.T) {
 	amd64, arm64 := image(t, "linux", "amd64"), image(t, "linux", "arm64")
 	cases := map[string]struct {
@@ -241,8 +242,8 @@ func untar(t *testing.T, path string) string {
 	return dir
 }
 
-// Metadata is last, each blob occurs once, and headers do not depend on this
-// machine.
+// In a written file, the layers are first, each blob occurs once, and the headers do not
+// depend on this machine.
 func TestLayoutOfFile(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	m, err := img.Manifest()

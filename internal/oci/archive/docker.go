@@ -30,7 +30,7 @@ type dockerImage struct {
 // error.
 func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	if _, ok := t.find(manifestFile); !ok {
-		return nil, fmt.Errorf("it is not an image: it has neither %s nor %s", layoutFile, manifestFile)
+		return nil, fmt.Errorf("the archive is not an image: it has neither %s nor %s", layoutFile, manifestFile)
 	}
 	raw, err := t.metadata(manifestFile)
 	if err != nil {
@@ -38,10 +38,10 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	}
 	var images []dockerImage
 	if err := json.Unmarshal(raw, &images); err != nil {
-		return nil, fmt.Errorf("its %s is not valid JSON", manifestFile)
+		return nil, fmt.Errorf("%s is not valid JSON", manifestFile)
 	}
 	if n := len(images); n != 1 {
-		return nil, fmt.Errorf("its %s lists %d images, and must list one", manifestFile, n)
+		return nil, fmt.Errorf("%s lists %d images, expected one", manifestFile, n)
 	}
 	config, err := t.metadata(images[0].Config)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	for i, name := range images[0].Layers {
 		stored, err := t.unhashedLayer(ctx, name, c.RootFS.DiffIDs[i])
 		if err != nil {
-			return nil, fmt.Errorf("its layer %d (%s): %w", i+1, name, err)
+			return nil, fmt.Errorf("layer %d (%s): %w", i+1, name, err)
 		}
 		l, err := partial.CompressedToLayer(stored)
 		if err != nil {
@@ -74,7 +74,7 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 type unhashed struct {
 	config []byte
 	layers []v1.Layer
-	hashed func() (v1.Image, error) // calls assemble once
+	hashed func() (v1.Image, error) // returns the result of assemble, which runs once
 }
 
 func (u *unhashed) assemble() (v1.Image, error) {
@@ -117,14 +117,14 @@ func (i unhashedImage) Layers() ([]v1.Layer, error) { return i.layers, nil }
 
 // An unhashedLayer computes its digest when Digest is first called.
 type unhashedLayer struct {
-	ctx       context.Context // of Open
-	name      string          // for errors
+	ctx       context.Context // the context of Open or Read
+	name      string          // the layer's file, for error messages
 	stored    content
 	diffID    v1.Hash
 	mediaType types.MediaType
 
 	mu     sync.Mutex
-	hashed v1.Layer // set when the digest is known
+	hashed v1.Layer // the layer with its digest, or nil until the digest is known
 }
 
 func (t *tarball) unhashedLayer(ctx context.Context, name string, diffID v1.Hash) (*unhashedLayer, error) {
@@ -159,11 +159,11 @@ func layerType(c content) (_ types.MediaType, err error) {
 	compression := oci.Compression(magic)
 	plain, err := oci.Decompress(r)
 	if err != nil {
-		return "", fmt.Errorf("it is not valid %s", compression)
+		return "", fmt.Errorf("the layer is not valid %s", compression)
 	}
 	defer plain.Close()
 	if _, err := tar.NewReader(plain).Next(); err != nil && !errors.Is(err, io.EOF) {
-		return "", errors.New("it is not a tar file, compressed or not")
+		return "", errors.New("the layer is not a tar file, compressed or not")
 	}
 	switch compression {
 	case oci.Gzip:
@@ -177,7 +177,7 @@ func layerType(c content) (_ types.MediaType, err error) {
 
 func (l *unhashedLayer) setDigest(digest v1.Hash) (err error) {
 	if l.mediaType == types.OCIUncompressedLayer && digest != l.diffID {
-		return fmt.Errorf("its digest is %s, and the config says %s", digest, l.diffID)
+		return fmt.Errorf("the digest is %s, but the config says %s", digest, l.diffID)
 	}
 	l.hashed, err = oci.Stored(l.stored.open, oci.Blob{Digest: digest, Size: l.stored.size, DiffID: l.diffID, MediaType: l.mediaType})
 	return err
@@ -192,7 +192,7 @@ func (l *unhashedLayer) Digest() (v1.Hash, error) {
 	defer l.mu.Unlock()
 	if l.hashed == nil {
 		if err := l.hash(); err != nil {
-			return v1.Hash{}, fmt.Errorf("its layer %s: %w", l.name, err)
+			return v1.Hash{}, fmt.Errorf("layer %s: %w", l.name, err)
 		}
 	}
 	return l.hashed.Digest()

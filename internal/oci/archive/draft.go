@@ -39,11 +39,12 @@ type Draft struct {
 	// names are the files in the draft, in order.
 	names []string
 	// loose is true if the header of a file is larger than the block that was reserved for it.
-	// Finish returns false then.
+	// In that case Finish returns false.
 	loose  bool
-	stored map[v1.Hash]*io.SectionReader // by digest
-	zipped map[v1.Hash]Layer             // by diff ID
-	// zip is reused for the next layer. It is nil before the first.
+	stored map[v1.Hash]*io.SectionReader // blobs by digest
+	zipped map[v1.Hash]Layer             // layers that Compress created, by diff ID
+	// zip is the Compressor of the last layer, for the next layer. It is nil if it cannot be
+	// reused.
 	zip *oci.Compressor
 }
 
@@ -85,7 +86,7 @@ func (d *Draft) compress(w io.Writer, fill func(io.Writer) error) (oci.Blob, err
 		zip.Reset(w)
 	}
 	err := fill(zip)
-	if ended := zip.Close(); err == nil { // If err is set, Close may return it again.
+	if ended := zip.Close(); err == nil { // After an error, Close may return the same error.
 		err = ended
 	}
 	if err != nil {
@@ -95,8 +96,8 @@ func (d *Draft) compress(w io.Writer, fill func(io.Writer) error) (oci.Blob, err
 	return zip.Blob(), nil
 }
 
-// Compressed returns the layer that Compress created from a tar with this digest. It returns
-// false if there is none.
+// Compressed returns the layer that Compress created from a tar with the digest diffID. It
+// returns false if there is no such layer.
 func (d *Draft) Compressed(diffID v1.Hash) (Layer, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -122,8 +123,8 @@ func (d *Draft) Copy(ctx context.Context, r io.Reader, blob oci.Blob) (Layer, er
 	return Layer{l, blob}, err
 }
 
-// copyFrom adds the content of r and returns its digest. It computes the digest if the given
-// one is the zero value.
+// copyFrom adds the content of r and returns its digest. If digest is not the zero value,
+// copyFrom returns it without computing it.
 func (d *Draft) copyFrom(ctx context.Context, r io.Reader, digest v1.Hash) (*io.SectionReader, v1.Hash, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,7 +163,7 @@ func (d *Draft) add(write func(io.Writer) (v1.Hash, error)) (*io.SectionReader, 
 	} else if _, err := d.file.WriteAt(head.Bytes(), d.end); err != nil {
 		return nil, err
 	}
-	d.end += blockSize + (size+blockSize-1)/blockSize*blockSize // The padding is zeros.
+	d.end += blockSize + (size+blockSize-1)/blockSize*blockSize // Nothing is written to the padding, so it is zeros.
 	d.stored[digest] = at
 	d.names = append(d.names, blobPath(digest))
 	return at, nil
@@ -175,8 +176,8 @@ func written(w *io.OffsetWriter) int64 {
 }
 
 // Finish completes the draft to the archive that Write would write for a, and returns true.
-// The draft's layers must be the first files of that archive, in order. Otherwise Finish
-// writes nothing and returns false; the layers remain readable.
+// The draft's layers must be the first files of that archive, in the same order. If they
+// are not, Finish writes nothing and returns false, and the layers remain readable.
 func (d *Draft) Finish(ctx context.Context, a oci.Artifact, text string, report progress.Func) (bool, error) {
 	files, err := filesOf(ctx, a)
 	if err != nil || d.loose || len(files) < len(d.names) {

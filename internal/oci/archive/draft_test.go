@@ -28,7 +28,7 @@ func draft(t testing.TB) (*archive.Draft, *os.File) {
 	return archive.NewDraft(f), f
 }
 
-// compressed adds a layer with a file of this size.
+// compressed adds a layer with a file of size bytes to the draft.
 func compressed(t testing.TB, d *archive.Draft, name string, size int) v1.Layer {
 	t.Helper()
 	data := tarOf(t, member{name: name, text: string(make([]byte, size))})
@@ -42,7 +42,8 @@ func compressed(t testing.TB, d *archive.Draft, name string, size int) v1.Layer 
 	return l
 }
 
-// imageOf returns an image whose last layer is a package's own.
+// imageOf returns an image of layers and own. The layer own is the last one, and is
+// annotated as a base layer.
 func imageOf(t testing.TB, arch string, own v1.Layer, layers ...v1.Layer) v1.Image {
 	t.Helper()
 	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)

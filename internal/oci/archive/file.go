@@ -26,8 +26,8 @@ type Target struct {
 	Artifact oci.Artifact
 }
 
-// WriteFiles writes an archive to the path of each target, as Write does. It first writes
-// all of them to temporary files, then renames these. An error before the first rename, such
+// WriteFiles writes an archive to the path of each target, as Write does. It writes all
+// archives to temporary files before it renames the first one. An error before that, such
 // as a full disk, therefore leaves no file. Devices and pipes are written directly. Except
 // on Windows, a target may replace the open file that its layers are read from. WriteFiles
 // also removes temporary files of killed processes.
@@ -80,9 +80,9 @@ type FileDraft struct {
 
 	file *fsx.AtomicFile
 	dir  string
-	path string // empty if unknown
-	// written is true after the draft was renamed or partially finished. It cannot be used for
-	// another file then.
+	path string // the path of the finished file, or "" if unknown
+	// written is true after the draft was renamed or partially finished. Such a draft cannot
+	// be used for another file.
 	written bool
 }
 
@@ -101,7 +101,7 @@ func CreateDraft(dir string) (*FileDraft, error) {
 func ResumeDraft(path string, digest v1.Hash) (*FileDraft, error) {
 	dir, ok := fsx.TemporaryDir(path)
 	if !ok {
-		return nil, explainWrite(path, errors.New("it is not a regular file"))
+		return nil, explainWrite(path, errors.New("the path is not a regular file"))
 	}
 	f, err := fsx.Resume(dir, digest.String())
 	if err != nil {
@@ -111,9 +111,9 @@ func ResumeDraft(path string, digest v1.Hash) (*FileDraft, error) {
 }
 
 // WriteFile writes a to path, with the same bytes as WriteFiles. The first call renames the
-// draft to path, without copying the layers, if the draft's layers are the first files of
-// the archive and path is in the draft's directory. Otherwise WriteFile writes a new file.
-// Except on Windows, the draft's layers can be read until Close.
+// draft to path, without copying the layers. This needs a path in the draft's directory,
+// and an archive whose first files are the draft's layers. Otherwise WriteFile writes a new
+// file. Except on Windows, the draft's layers can be read until Close.
 func (d *FileDraft) WriteFile(ctx context.Context, path string, a oci.Artifact, report progress.Func) error {
 	if dir, ok := fsx.TemporaryDir(path); !d.written && ok && isSameDir(dir, d.dir) {
 		done, err := d.Finish(ctx, a, progressText(path), report)
@@ -161,9 +161,9 @@ func (d *FileDraft) Drop(h v1.Hash) error {
 	return err
 }
 
-// Keep keeps the draft for the next ResumeDraft, and returns its size. It keeps nothing and
-// returns 0 if the draft has fewer than atLeast bytes. Keep may be called once. Close must
-// still be called.
+// Keep keeps the draft for the next ResumeDraft, and returns the draft's size. It keeps
+// nothing and returns 0 if the draft has fewer than atLeast bytes. Keep may be called once.
+// Close must still be called.
 func (d *FileDraft) Keep(atLeast int64) (int64, error) {
 	size, err := d.file.Size()
 	if err != nil || size < atLeast {

@@ -66,7 +66,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 }
 
-// Several images, as buildx writes them, are an index.
+// A folder with several images, as buildx writes it, is read as an index.
 func TestOpenFolderOfSeveral(t *testing.T) {
 	images := []v1.Image{image(t, "linux", "amd64"), image(t, "linux", "arm64")}
 	a, err := openFolder(t, imagetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context())
@@ -104,7 +104,7 @@ func TestOpenFolderRefuses(t *testing.T) {
 		want   string
 	}{
 		"NoMarker":  {"a folder without oci-layout is an error", func(dir string) error { return os.Remove(filepath.Join(dir, "oci-layout")) }, "it has no oci-layout"},
-		"NoIndex":   {"a layout without an index is an error", func(dir string) error { return os.Remove(filepath.Join(dir, "index.json")) }, "it has no index.json"},
+		"NoIndex":   {"a layout without an index is an error", func(dir string) error { return os.Remove(filepath.Join(dir, "index.json")) }, "index.json is missing"},
 		"HugeIndex": {"the size of an index is limited", func(dir string) error { return os.Truncate(filepath.Join(dir, "index.json"), 1<<40) }, "larger than"},
 		"NoBlob":    {"a missing blob is named", func(dir string) error { return os.Remove(filepath.Join(dir, layer)) }, m.Layers[0].Digest.String() + " is missing"},
 		"Short":     {"a truncated blob is an error", func(dir string) error { return os.Truncate(filepath.Join(dir, layer), 10) }, "has 10 bytes, and should have"},
@@ -194,7 +194,7 @@ func TestOpenFolderReadsLate(t *testing.T) {
 
 func TestOpenFolderOfFile(t *testing.T) {
 	path := file(t, []byte("hello"))
-	if _, err := archive.OpenFolder(path); err == nil || !strings.Contains(err.Error(), "is a file") {
+	if _, err := archive.OpenFolder(path); err == nil || !strings.Contains(err.Error(), "expected a directory, got a file") {
 		t.Errorf("got %v", err)
 	}
 	gone := filepath.Join(t.TempDir(), "gone")

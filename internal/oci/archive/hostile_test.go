@@ -87,8 +87,8 @@ func TestOpenRefuses(t *testing.T) {
 		members []member
 		want    string
 	}{
-		"Nothing":        {"a tar without an image is an error", []member{{name: "a", text: "b"}}, "it is not an image"},
-		"NoIndex":        {"a layout must have an index", []member{marker}, "it has no index.json"},
+		"Nothing":        {"a tar without an image is an error", []member{{name: "a", text: "b"}}, "the archive is not an image"},
+		"NoIndex":        {"a layout must have an index", []member{marker}, "index.json is missing"},
 		"BadIndex":       {"the index must be JSON", []member{marker, {name: "index.json", text: "{"}}, "index.json is not valid"},
 		"NoImages":       {"an empty index is an error", layoutOf(""), "lists no image"},
 		"Several":        {"several images are an error", layoutOf(good + "," + lie), "lists 2 images"},
@@ -98,17 +98,17 @@ func TestOpenRefuses(t *testing.T) {
 		"OtherAlgorithm": {"only SHA-256 is supported", layoutOf(strings.Replace(good, "sha256:"+sha(noLayers), "sha512:"+strings.Repeat("0", 128), 1)), "is not a SHA-256 sum"},
 		"OtherType":      {"a manifest must be of an image or an index", layoutOf(desc("text/plain", "x"), blob("x")), `"text/plain", which is neither`},
 		"BadManifest":    {"a manifest must be JSON", layoutOf(desc(manifestType, "x"), blob("x")), "is not valid"},
-		"LayerCount":     {"the config must list the layers", layoutOf(desc(manifestType, oneLayer), blob(config), blob(oneLayer)), "config is of 0 layers, and its manifest of 1"},
+		"LayerCount":     {"the config must list the layers", layoutOf(desc(manifestType, oneLayer), blob(config), blob(oneLayer)), "config lists 0 layers, but the manifest lists 1"},
 		"Nesting":        {"the nesting of indexes is limited", layoutOf(nested, nestedBlobs...), "nested more than"},
 		"DockerJSON":     {"the manifest must be JSON", docker("{"), "not valid JSON"},
 		"DockerNone":     {"manifest.json must list an image", docker("[]"), "lists 0 images"},
-		"DockerConfig":   {"a missing config is an error", docker(`[{"Config":"c"}]`), "it has no c"},
+		"DockerConfig":   {"a missing config is an error", docker(`[{"Config":"c"}]`), "c is missing"},
 		"DockerLayer":    {"a missing layer is an error", docker(`[{"Config":"c","Layers":["l"]}]`, configOf(sha(layer))), "layer 1 (l): the file is missing"},
 		"DockerNotTar":   {"a layer must be a tar", docker(`[{"Config":"c","Layers":["l"]}]`, configOf(sha("x")), member{name: "l", text: strings.Repeat("x", 600)}), "not a tar"},
 		"DockerBadGzip":  {"a compressed layer must be valid", docker(`[{"Config":"c","Layers":["l"]}]`, configOf(sha("x")), member{name: "l", text: "\x1f\x8bnot gzip at all"}), "not valid gzip"},
-		"DockerLinkLoop": {"a loop of links is an error", docker(`[{"Config":"c"}]`, member{name: "c", link: "c", kind: tar.TypeSymlink}), "it has no c"},
-		"DockerOutside":  {"a link out of the archive is an error", docker(`[{"Config":"c"}]`, member{name: "c", link: "../../etc/passwd", kind: tar.TypeSymlink}), "it has no c"},
-		"DockerDevice":   {"a device is not a file", docker(`[{"Config":"c"}]`, member{name: "c", kind: tar.TypeFifo}), "it has no c"},
+		"DockerLinkLoop": {"a loop of links is an error", docker(`[{"Config":"c"}]`, member{name: "c", link: "c", kind: tar.TypeSymlink}), "c is missing"},
+		"DockerOutside":  {"a link out of the archive is an error", docker(`[{"Config":"c"}]`, member{name: "c", link: "../../etc/passwd", kind: tar.TypeSymlink}), "c is missing"},
+		"DockerDevice":   {"a device is not a file", docker(`[{"Config":"c"}]`, member{name: "c", kind: tar.TypeFifo}), "c is missing"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		defer file.Close()
-		// Either an archive that opens can be written, or its layers
+		// The artifact of an archive can be written twice, with the same bytes, unless its layers
 		// are invalid.
 		var once, twice bytes.Buffer
 		if archive.Write(t.Context(), &once, file.Artifact, "", nil) != nil {

@@ -47,15 +47,15 @@ type layout struct {
 	budget *int64
 }
 
-// one returns the only artifact of a layout. The index.json may list it several times, with
-// different names.
+// one returns the only artifact of a layout. index.json may list the artifact several
+// times, with different names.
 func (l layout) one(ctx context.Context) (oci.Artifact, error) {
 	artifacts, err := l.index()
 	switch {
 	case err != nil:
 		return nil, err
 	case len(artifacts) > 1:
-		return nil, fmt.Errorf("its %s lists %d images, and must list one", indexFile, len(artifacts))
+		return nil, fmt.Errorf("%s lists %d images, expected one", indexFile, len(artifacts))
 	default:
 		return l.load(ctx, artifacts[0])
 	}
@@ -69,7 +69,7 @@ func (l layout) index() (artifacts []v1.Descriptor, err error) {
 	}
 	idx, err := v1.ParseIndexManifest(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("its %s is not valid: %w", indexFile, err)
+		return nil, fmt.Errorf("%s is not valid: %w", indexFile, err)
 	}
 	for _, d := range idx.Manifests {
 		if !slices.ContainsFunc(artifacts, func(a v1.Descriptor) bool { return a.Digest == d.Digest }) {
@@ -77,7 +77,7 @@ func (l layout) index() (artifacts []v1.Descriptor, err error) {
 		}
 	}
 	if len(artifacts) == 0 {
-		return nil, oci.IncompleteError("its " + indexFile + " lists no image")
+		return nil, oci.IncompleteError(indexFile + " lists no image")
 	}
 	return artifacts, nil
 }
@@ -89,20 +89,20 @@ func (l layout) load(ctx context.Context, top v1.Descriptor) (oci.Artifact, erro
 	return l.Walk().Load(ctx, top, l.Layer)
 }
 
-// lookup returns the content of a blob. A missing blob is an error, as is one whose size
-// differs from its descriptor.
+// lookup returns the content of a blob. It returns an error if the blob is missing, or if
+// its size differs from the size in desc.
 func (l layout) lookup(desc v1.Descriptor) (content, error) {
 	if desc.Digest.Algorithm != "sha256" {
-		return content{}, fmt.Errorf("its digest %s is not a SHA-256 sum", desc.Digest)
+		return content{}, fmt.Errorf("digest %s is not a SHA-256 sum", desc.Digest)
 	}
 	c, err := l.files.look(blobPath(desc.Digest))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return content{}, oci.IncompleteError(fmt.Sprintf("its blob %s is missing", desc.Digest))
+		return content{}, oci.IncompleteError(fmt.Sprintf("blob %s is missing", desc.Digest))
 	case err != nil:
-		return content{}, fmt.Errorf("its blob %s: %w", desc.Digest, err)
+		return content{}, fmt.Errorf("blob %s: %w", desc.Digest, err)
 	case c.size != desc.Size:
-		return content{}, fmt.Errorf("its blob %s has %d bytes, and should have %d", desc.Digest, c.size, desc.Size)
+		return content{}, fmt.Errorf("blob %s has %d bytes, and should have %d", desc.Digest, c.size, desc.Size)
 	}
 	return c, nil
 }
@@ -117,7 +117,7 @@ func (l layout) blob(_ context.Context, desc v1.Descriptor) ([]byte, error) {
 		return nil, err
 	}
 	if got, _, err := v1.SHA256(bytes.NewReader(data)); err != nil || got != desc.Digest {
-		return nil, fmt.Errorf("its blob %s has the digest %s", desc.Digest, got)
+		return nil, fmt.Errorf("blob %s has the digest %s", desc.Digest, got)
 	}
 	return data, nil
 }
@@ -127,9 +127,9 @@ func (l layout) metadata(name string) (_ []byte, err error) {
 	c, err := l.files.look(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("it has no %s", name)
+		return nil, fmt.Errorf("%s is missing", name)
 	case err != nil:
-		return nil, fmt.Errorf("its %s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if !c.held {
 		if err := spend(l.budget, c.size); err != nil {
@@ -138,12 +138,12 @@ func (l layout) metadata(name string) (_ []byte, err error) {
 	}
 	rc, err := c.open()
 	if err != nil {
-		return nil, fmt.Errorf("reading its %s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	defer func() { err = errors.Join(err, rc.Close()) }()
 	data := make([]byte, c.size)
 	if _, err := io.ReadFull(rc, data); err != nil {
-		return nil, fmt.Errorf("reading its %s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	return data, nil
 }
@@ -151,7 +151,7 @@ func (l layout) metadata(name string) (_ []byte, err error) {
 // spend subtracts a size from a budget. It returns an error if the budget is exceeded.
 func spend(budget *int64, size int64) error {
 	if *budget -= size; *budget < 0 {
-		return fmt.Errorf("its manifests and configs are larger than %d MiB", maxMetadata>>20)
+		return fmt.Errorf("the manifests and configs are larger than %d MiB", maxMetadata>>20)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (l layout) Layer(desc v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
 		return nil, err
 	}
 	if c.digest != (v1.Hash{}) && c.digest != desc.Digest {
-		return nil, fmt.Errorf("its blob %s has the digest %s", desc.Digest, c.digest)
+		return nil, fmt.Errorf("blob %s has the digest %s", desc.Digest, c.digest)
 	}
 	return oci.Stored(c.open, oci.Blob{Digest: desc.Digest, Size: desc.Size, DiffID: diffID, MediaType: desc.MediaType})
 }
@@ -193,7 +193,7 @@ func OpenFolder(dir string) (*Folder, error) {
 	budget := int64(maxMetadata)
 	f := &Folder{layout: layout{folder{root}, &budget}, root: root}
 	if _, err = f.files.look(layoutFile); errors.Is(err, fs.ErrNotExist) {
-		err = hint.Wrap(fmt.Errorf("it is not an OCI image layout: it has no %s", layoutFile), layoutHint)
+		err = hint.Wrap(fmt.Errorf("the directory is not an OCI image layout: it has no %s", layoutFile), layoutHint)
 	} else {
 		f.Listed, err = f.index()
 	}
@@ -227,7 +227,7 @@ const layoutHint = "name the directory that contains oci-layout, index.json and 
 // notFolder returns err, or a clearer error if path is a file and not a directory.
 func notFolder(path string, err error) error {
 	if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
-		return hint.Wrap(errors.New("it is a file and not a directory"), layoutHint)
+		return hint.Wrap(errors.New("expected a directory, got a file"), layoutHint)
 	}
 	return err
 }
@@ -241,7 +241,7 @@ func (f folder) look(name string) (content, error) {
 		return content{}, fsx.Cause(err)
 	}
 	if !info.Mode().IsRegular() {
-		return content{}, errors.New("it is not a regular file")
+		return content{}, errors.New("the path is not a regular file")
 	}
 	return content{size: info.Size(), open: func() (io.ReadCloser, error) {
 		file, err := f.root.Open(name)

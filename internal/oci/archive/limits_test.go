@@ -38,7 +38,7 @@ func TestOpenBounds(t *testing.T) {
 	}{
 		"Entries":  {"the number of entries is limited", tarOf(t, many...), "more than 20000 entries"},
 		"Metadata": {"the size of manifests and configs is limited", tarOf(t, layoutOf(desc(indexType, idx), append(blobs, blob(idx))...)...), "larger than 64 MiB"},
-		"Sparse":   {"a sparse file is an error", sparse(t), "is sparse"},
+		"Sparse":   {"a sparse file is an error", sparse(t), "is a sparse file"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func checksum(data []byte) []byte {
 	return data
 }
 
-// Layers of a Docker archive stay as they are stored.
+// Layers of a Docker archive keep their compression and their digest.
 func TestOpenDockerLayerTypes(t *testing.T) {
 	layer := tarOf(t, member{name: "a", text: "b"})
 	var zipped bytes.Buffer
@@ -126,7 +126,7 @@ func oneDescriptor(layers []v1.Layer) (*v1.Descriptor, error) {
 	return partial.Descriptor(layers[0])
 }
 
-// The last of several files with one name is used, as by tar.
+// If several files in a tar have one name, the last file is used, as tar does.
 func TestOpenUsesTheLast(t *testing.T) {
 	docker := func(text string) member { return member{name: "manifest.json", text: text} }
 	config := member{name: "c", text: `{"rootfs":{"type":"layers","diff_ids":[]}}`}

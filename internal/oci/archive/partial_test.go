@@ -23,7 +23,7 @@ func TestReadPartial(t *testing.T) {
 	}
 	data := whole.Bytes()
 	all := archive.ReadPartial(bytes.NewReader(data), int64(len(data)))
-	if len(all) != 5 { // layers, config, manifest
+	if len(all) != 5 { // three layers, the config and the manifest
 		t.Errorf("the archive has %d blobs, want 5", len(all))
 	}
 	for h, b := range all {
@@ -50,7 +50,7 @@ func extent(b *io.SectionReader) (at, size int64) {
 	return at, size
 }
 
-// No blob is outside of the file.
+// ReadPartial returns no blob that is outside of the file.
 func FuzzReadPartial(f *testing.F) {
 	img, err := random.Image(1000, 1)
 	if err != nil {

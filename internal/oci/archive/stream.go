@@ -22,13 +22,13 @@ const (
 	freeSize = 1 << 30
 )
 
-// Read reads an archive from a stream, such as the output of docker save, which may be
-// compressed with gzip or zstd. It stores the layers in d, and compresses those that
-// are plain tars. Other files are kept in memory, up to 64 MiB. The artifact's layers
-// are read from d.
+// Read reads an archive from a stream, such as the output of docker save. The stream may be
+// compressed with gzip or zstd. Read stores the layers in d, and compresses layers that are
+// plain tars. Other files are kept in memory, up to 64 MiB. The artifact's layers are read
+// from d.
 //
-// Read returns the cause of ctx when ctx is done. An archive that unpacks to more than
-// 1 GiB and to more than 200 times its size is an error.
+// Read returns the cause of ctx when ctx is done. An archive that unpacks to more than 1
+// GiB and to more than 200 times its size is an error.
 func Read(ctx context.Context, r io.Reader, d *Draft) (*File, error) {
 	s := &stream{stored: r, draft: d, ctx: ctx, tarball: tarball{entries: map[string]entry{}, budget: maxMetadata}}
 	if err := s.read(); err != nil {
@@ -58,7 +58,7 @@ func (s *stream) read() (err error) {
 		return explain(err, 0)
 	}
 	defer func() {
-		if ended := plain.Close(); err == nil { // If err is set, Close returns it again.
+		if ended := plain.Close(); err == nil { // After an error, Close returns the same error.
 			err = ended
 		}
 	}()
@@ -70,8 +70,8 @@ func (s *stream) read() (err error) {
 	if s.out == 0 {
 		return errors.New("the file is empty")
 	}
-	// The tar reader stops at the end marker. Only reading on detects that the compressed
-	// stream is truncated.
+	// The tar reader stops at the end marker. The bytes after the marker must be read, to
+	// detect that the compressed stream is truncated.
 	_, err = io.Copy(io.Discard, bounded)
 	return explain(err, 1)
 }
@@ -91,7 +91,7 @@ func (s *stream) readStored(p []byte) (int, error) {
 
 func (s *stream) count(n int, err error) (int, error) {
 	if s.out += int64(n); s.out > freeSize && s.out/maxRatio > s.in {
-		return n, fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
+		return n, fmt.Errorf("the archive unpacks to more than %d times its size", maxRatio)
 	}
 	return n, err
 }

@@ -139,21 +139,21 @@ func TestReadRefuses(t *testing.T) {
 		want   string
 	}{
 		"Empty":        {"an empty stream is an error", nil, "the file is empty"},
-		"Text":         {"a text is not a tar", bytes.Repeat([]byte("hello\n"), 1000), "it is not a tar file"},
-		"NoImage":      {"a tar without an image is an error", tarOf(t, member{name: "a", text: "b"}), "it is not an image"},
-		"CutPlain":     {"a truncated stream is an error", half(whole), "the tar file is cut off"},
-		"CutGzip":      {"a truncated gzip stream is an error", half(zipped), "the tar file is cut off"},
-		"CutZstd":      {"a truncated zstd stream is an error", append(zstandard(t, half(whole)), half(zstandard(t, whole))...), "the tar file is cut off"},
+		"Text":         {"a text is not a tar", bytes.Repeat([]byte("hello\n"), 1000), "the file is not a tar file"},
+		"NoImage":      {"a tar without an image is an error", tarOf(t, member{name: "a", text: "b"}), "the archive is not an image"},
+		"CutPlain":     {"a truncated stream is an error", half(whole), "the tar file is truncated"},
+		"CutGzip":      {"a truncated gzip stream is an error", half(zipped), "the tar file is truncated"},
+		"CutZstd":      {"a truncated zstd stream is an error", append(zstandard(t, half(whole)), half(zstandard(t, whole))...), "the tar file is truncated"},
 		"Checksum":     {"a corrupted stream is an error", broken, "checksum"},
-		"GzipOfText":   {"compressed data must be a tar", gzipped(t, []byte("hello")), "it is not a tar file"},
+		"GzipOfText":   {"compressed data must be a tar", gzipped(t, []byte("hello")), "the file is not a tar file"},
 		"MissingLayer": {"a missing layer is an error", tarOf(t, docker, config(sha(layer))), "layer 1 (l): the file is missing"},
 		"MissingBlob":  {"a missing layer of a layout is an error", tarOf(t, layoutOf(desc(manifestType, manifest), blob(manifest), blob(config(sha(layer)).text))...), "is missing"},
-		"DockerLie":    {"a wrong digest of a layer is an error", tarOf(t, docker, config(sha("other")), member{name: "l", text: layer}), "and the config says"},
+		"DockerLie":    {"a wrong digest of a layer is an error", tarOf(t, docker, config(sha("other")), member{name: "l", text: layer}), "but the config says"},
 		"LayoutLie":    {"a wrong digest in a layout is an error", inLayout(member{name: blob(layer).name, text: changed}), "has the digest"},
 		"ZippedLie":    {"a wrong digest of a compressed layer is an error", tarOf(t, layoutOf(desc(manifestType, strings.Replace(manifest, sha(layer), sha("z"), 1)), blob(strings.Replace(manifest, sha(layer), sha("z"), 1)), blob(config(sha(layer)).text), member{name: "blobs/sha256/" + sha("z"), text: (string(gzipped(t, []byte(layer))) + strings.Repeat("x", 5000))[:len(layer)]})...), "has the digest"},
 		"NotALayer":    {"a layer must be a tar", tarOf(t, docker, config(sha("x")), member{name: "l", text: strings.Repeat("x", 600)}), "not a tar"},
 		"TarManifest":  {"a layer in place of a manifest is an error", tarOf(t, member{name: "manifest.json", text: layer}), "not valid JSON"},
-		"Sparse":       {"a sparse file is an error", sparse(t), "is sparse"},
+		"Sparse":       {"a sparse file is an error", sparse(t), "is a sparse file"},
 		"Metadata":     {"the memory for metadata is limited", tarOf(t, member{name: "a", text: strings.Repeat(" ", 40<<20)}, member{name: "b", text: strings.Repeat(" ", 40<<20)}), "larger than 64 MiB"},
 	}
 	for name, tc := range cases {
@@ -184,7 +184,7 @@ func TestReadBomb(t *testing.T) {
 	}
 	d, f := draft(t)
 	_, err := archive.Read(t.Context(), io.MultiReader(in...), d)
-	if err == nil || !strings.Contains(err.Error(), "it unpacks to more than 200 times its size") {
+	if err == nil || !strings.Contains(err.Error(), "the archive unpacks to more than 200 times its size") {
 		t.Errorf("got %v", err)
 	}
 	if n := sizeOf(t, f); n != 0 {
@@ -215,8 +215,8 @@ func TestReadReturnsReaderError(t *testing.T) {
 	}
 }
 
-// A stream is an error, or its artifact can be written, twice to the same
-// bytes.
+// Read returns an error for a stream, or an artifact that can be written twice, with the
+// same bytes.
 func FuzzRead(f *testing.F) {
 	for _, data := range archives(f) {
 		f.Add(data)

@@ -17,12 +17,13 @@ import (
 )
 
 const (
-	// maxEntries limits the files of an archive. docker save writes three per layer.
+	// maxEntries limits the files of an archive. docker save writes three files for each
+	// layer.
 	maxEntries = 20_000
-	// maxMetadata limits the bytes of all manifests and configs together. Registries
-	// accept 4 MiB for one.
+	// maxMetadata limits the total bytes of all manifests and configs. Registries accept 4 MiB
+	// for one manifest.
 	maxMetadata = 64 << 20
-	// maxLinks limits the links in a chain.
+	// maxLinks limits the length of a chain of links in an archive.
 	maxLinks = 8
 )
 
@@ -36,7 +37,7 @@ type File struct {
 	// reads all layers.
 	Docker bool
 
-	file *os.File // nil for Read
+	file *os.File // nil for a File that Read returned
 }
 
 // Close closes the file. The artifact's layers cannot be read afterwards.
@@ -47,8 +48,8 @@ func (f *File) Close() error {
 	return f.file.Close()
 }
 
-// Open opens an archive of one image or index and reads its metadata. Until ctx is done, the
-// manifest of a Docker archive can be created. Errors name the file.
+// Open opens an archive of one image or index and reads its metadata. The manifest of a
+// Docker archive is created later, but not after ctx is done. Errors name the file.
 func Open(ctx context.Context, path string) (_ *File, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -64,7 +65,7 @@ func Open(ctx context.Context, path string) (_ *File, err error) {
 		return nil, fsx.Cause(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
+		return nil, errors.New("the path is not a regular file")
 	}
 	t, err := readTar(ctx, f)
 	if err != nil {
@@ -77,10 +78,10 @@ func Open(ctx context.Context, path string) (_ *File, err error) {
 	return &File{Artifact: a, Docker: docker, file: f}, nil
 }
 
-// artifactOf returns the artifact of the OCI layout. If the layout is missing or incomplete,
-// it returns that of the Docker archive, and true. Docker's layouts lack the index for an
-// image that was saved by its ID, the layers up to version 25, and the platforms that Docker
-// has not pulled.
+// artifactOf returns the artifact of the OCI layout. If the layout is missing or
+// incomplete, it returns the image of the Docker archive, and true. Docker's layouts may
+// lack an image that was saved by its ID, layers (up to version 25), and platforms that
+// Docker has not pulled.
 func (t *tarball) artifactOf(ctx context.Context) (a oci.Artifact, docker bool, err error) {
 	if _, ok := t.find(layoutFile); ok {
 		a, err = t.layout().one(ctx)
@@ -129,7 +130,7 @@ func (t *tarball) readAll(ctx context.Context, tr *tar.Reader, file func(*tar.He
 			return explain(err, n)
 		}
 		if n == maxEntries {
-			return fmt.Errorf("it has more than %d entries", maxEntries)
+			return fmt.Errorf("the archive has more than %d entries", maxEntries)
 		}
 		if err := t.add(h, file); err != nil {
 			return err
@@ -137,16 +138,16 @@ func (t *tarball) readAll(ctx context.Context, tr *tar.Reader, file func(*tar.He
 	}
 }
 
-// explain returns a clearer error than err for a file that cannot be read as a tar. n is the
-// number of entries that were read before.
+// explain returns a clearer error than err for a file that cannot be read as a tar. n is
+// the number of entries that were read before the error.
 func explain(err error, n int) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, io.ErrUnexpectedEOF) && n > 0:
-		return errors.New("the tar file is cut off")
+		return errors.New("the tar file is truncated")
 	case errors.Is(err, tar.ErrHeader), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("it is not a tar file")
+		return errors.New("the file is not a tar file")
 	default:
 		return fsx.Cause(err)
 	}
@@ -164,7 +165,7 @@ func sniff(f *os.File) error {
 		return errors.New("the file is empty")
 	case compression != "":
 		next := map[string]hint.Hint{oci.Gzip: "gunzip", oci.Zstd: "zstd -d"}[compression]
-		return hint.Wrap(fmt.Errorf("it is compressed with %s", compression), "decompress it first: "+next+" keeps the tar that is inside")
+		return hint.Wrap(fmt.Errorf("the file is compressed with %s", compression), "decompress the file first, with "+next)
 	default:
 		return nil
 	}
@@ -176,7 +177,7 @@ func (t *tarball) add(h *tar.Header, file func(*tar.Header) (entry, error)) erro
 	case tar.TypeReg:
 		for key := range h.PAXRecords {
 			if strings.HasPrefix(key, "GNU.sparse") {
-				return fmt.Errorf("its entry %q is sparse", h.Name)
+				return fmt.Errorf("entry %q is a sparse file, which is not supported", h.Name)
 			}
 		}
 		e, err := file(h)

@@ -14,7 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-// saved returns a Docker archive of one layer, with this diff ID in its config.
+// saved returns the path of a Docker archive of one layer, whose config has the diff ID
+// diffID.
 func saved(t *testing.T, layer, diffID string) string {
 	t.Helper()
 	config := fmt.Sprintf(`{"os":"linux","architecture":"amd64","rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}`, diffID)
@@ -48,9 +49,9 @@ func overwrite(t *testing.T, path, text string) {
 	}
 }
 
-// The config and layers of an image are available without reading the layers,
-// so that the start time of an unpacked function does not depend on its size.
-// The digest is computed from the layers.
+// The config and layers of a Docker archive's image are available without reading the
+// layers. The start time of an unpacked function therefore does not depend on its size. The
+// digest is computed from the layers.
 func TestUnhashed(t *testing.T) {
 	layer := string(tarOf(t, member{name: "a", text: "content"}))
 	img := imageIn(t, saved(t, layer, sha("another layer")))
@@ -62,14 +63,14 @@ func TestUnhashed(t *testing.T) {
 		t.Errorf("ConfigName(): %v", err)
 	}
 	assertLayers(t, img, layer)
-	const want = "its layer l: its digest is sha256:"
+	const want = "layer l: the digest is sha256:"
 	for name, ask := range map[string]func() error{
 		"Digest":      func() error { _, err := img.Digest(); return err },
 		"Manifest":    func() error { _, err := img.Manifest(); return err },
 		"LayerDigest": func() error { layers, _ := img.Layers(); _, err := layers[0].Digest(); return err },
 		"ByDigest":    func() error { _, err := img.LayerByDigest(v1.Hash{}); return err },
 	} {
-		if err := ask(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "and the config says") {
+		if err := ask(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "but the config says") {
 			t.Errorf("%s: got error %v, want %q in it", name, err, want)
 		}
 	}

@@ -151,8 +151,8 @@ func (p *plan) head(desc v1.Descriptor) ([]source, error) {
 	return append(files, memory(manifestFile, docker)), nil
 }
 
-// dockerManifestFile returns the manifest.json that docker load reads. It lists one of the
-// images.
+// dockerManifestFile returns the manifest.json that docker load reads. It lists the first
+// image for linux/amd64, or else the first of images.
 func dockerManifestFile(images []v1.Image) ([]byte, error) {
 	img := images[0]
 	for _, i := range images {

@@ -160,7 +160,7 @@ func TestContainersFail(t *testing.T) {
 		"NoTime":  {"a timeout is positive", alpha.ContainerRequest{Timeout: -1}, []string{"echo"}, ": the timeout must be positive, got -1ns"},
 		"CPU":     {"a limit is positive", alpha.ContainerRequest{CPU: "0"}, []string{"echo"}, `: CPU limit: must be positive, got "0"`},
 		"Network": {"the network policy is one of two", alpha.ContainerRequest{Network: "Host"}, []string{"echo"}, `: unknown network "Host": expected Isolated or Runner`},
-		"Policy":  {"the pull policy is one of three", alpha.ContainerRequest{PullPolicy: "Maybe"}, []string{"echo"}, `: unknown pull policy "Maybe": it is one of IfNotPresent, Always and Never`},
+		"Policy":  {"the pull policy is one of three", alpha.ContainerRequest{PullPolicy: "Maybe"}, []string{"echo"}, `: unknown pull policy "Maybe": expected IfNotPresent, Always or Never`},
 		"NoTag":   {"an image needs a tag", alpha.ContainerRequest{Image: "registry.example.org/fn"}, nil, `: parsing reference "registry.example.org/fn": it has no tag`},
 		"NoHost":  {"an image needs a registry", alpha.ContainerRequest{Image: "acme/fn:v1"}, nil, `: parsing reference "acme/fn:v1": it names no registry`},
 		"Path":    {"a path is not an image unless Files is set", alpha.ContainerRequest{Image: "/etc/passwd"}, nil, `: parsing reference "/etc/passwd": it names no registry`},
