@@ -12,8 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// A file that is neither regular, a directory nor a link is an error. Reading
-// it could block forever.
+// FromDir returns an error for a file that is neither regular, a directory nor a symbolic
+// link. To read such a file could block forever.
 func TestFromDirSpecialFiles(t *testing.T) {
 	cases := map[string]func(path string) error{
 		"pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -40,7 +40,7 @@ func TestFromDirSpecialFiles(t *testing.T) {
 	}
 }
 
-// An unreadable file is an error, not omitted.
+// FromDir returns an error for an unreadable file. It does not omit the file.
 func TestFromDirUnreadable(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root can read all files")
