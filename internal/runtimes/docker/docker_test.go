@@ -45,8 +45,8 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
-// TestPackageFile checks that a package file is loaded into the engine once.
-// After that its digest identifies it there.
+// TestPackageFile checks that a package file is loaded into the engine once. Later starts
+// find the image there by its digest.
 func TestPackageFile(t *testing.T) {
 	p := open(t)
 	path := t.TempDir() + "/fn.xpkg"
@@ -121,7 +121,7 @@ func TestCancelledStart(t *testing.T) {
 			}
 		})
 	}
-	// A cancellation at any moment leaves no containers.
+	// A start that is canceled at any moment leaves no containers.
 	for n := range 6 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*40*time.Millisecond)
 		instance, err := p.render().Start(ctx, fn(image))

@@ -16,14 +16,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// An address is where a function listens. dial is nil if no special connection
-// is needed.
+// An address is the address at which this machine reaches a function. dial is nil if the
+// address needs no special connection, such as over ssh.
 type address struct {
 	address string
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// address returns where the function listens, once the engine has published it.
+// address returns the address of the function. It waits until the engine has published
+// the function's port.
 func (c *container) address(ctx context.Context) (address, error) {
 	if c.settings.network != "" {
 		host := c.settings.target
@@ -47,14 +48,14 @@ func (c *container) address(ctx context.Context) (address, error) {
 	return to, nil
 }
 
-// Pauses between requests for the published port.
+// The first and the longest pause between two requests for the published port.
 const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
 )
 
-// published waits until the engine returns the published port. An engine may
-// return a running container before its port.
+// published returns the published port of the container. It waits, because an engine may
+// report that a container runs before it reports the port.
 func (c *container) published(ctx context.Context) (network.PortBinding, error) {
 	limit := cmp.Or(c.docker.StartTimeout, local.DefaultStartTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the engine did not publish its port within %s", limit))
@@ -84,13 +85,14 @@ func (c *container) published(ctx context.Context) (network.PortBinding, error) 
 	}
 }
 
-// publishes reports whether a container is configured to publish the port.
+// publishes reports whether the configuration of a container publishes port 9443.
 func publishes(it api.InspectResponse) bool {
 	_, exposed := it.Config.ExposedPorts[port]
 	return it.HostConfig.PublishAllPorts && exposed || len(it.HostConfig.PortBindings[port]) > 0
 }
 
-// bindingOf returns where the port is published. It prefers the address wanted.
+// bindingOf returns the binding of the published port. It prefers a binding of the
+// address wanted.
 func bindingOf(it api.InspectResponse, wanted netip.Addr) (b network.PortBinding, ok bool) {
 	if it.NetworkSettings == nil {
 		return b, false
@@ -106,7 +108,7 @@ func bindingOf(it api.InspectResponse, wanted netip.Addr) (b network.PortBinding
 	return b, ok
 }
 
-// publishedHost returns the host of a published port, as this machine reaches it.
+// publishedHost returns the host at which this machine reaches a published port.
 func (c *container) publishedHost(b network.PortBinding) (string, error) {
 	machine := c.engine.Machine()
 	switch {
@@ -134,7 +136,8 @@ func (c *container) advise(err error) error {
 	return hint.Wrap(err, "if this runs in a container itself, name a network that both can join by the annotation "+AnnotationNetwork)
 }
 
-// explainPlatform adds that the image is for another platform, if that explains err.
+// explainPlatform adds to err that the image and the engine have different platforms, if
+// they do.
 func (c *container) explainPlatform(ctx context.Context, err error) error {
 	if !c.created || ctx.Err() != nil {
 		return err
