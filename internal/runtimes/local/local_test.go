@@ -48,8 +48,7 @@ func TestPrivateDir(t *testing.T) {
 	}
 }
 
-// TestFunctionEnds checks that waiting for a function that ended, and calling
-// it, return how it ended.
+// TestFunctionEnds checks that Await and RunFunction return how the function ended.
 func TestFunctionEnds(t *testing.T) {
 	client, err := grpc.Dial("unix://"+filepath.Join(t.TempDir(), "nobody"), grpc.Options{})
 	if err != nil {

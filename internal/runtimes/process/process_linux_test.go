@@ -128,8 +128,8 @@ func TestGoodAndBadAtOnce(t *testing.T) {
 	}
 }
 
-// TestNoise checks that the output of a function that writes without end is
-// bounded, and that the function can be stopped.
+// TestNoise checks a function that writes without end: its output in errors is bounded,
+// and it can be stopped.
 func TestNoise(t *testing.T) {
 	var lines atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
