@@ -94,8 +94,8 @@ func TestUser(t *testing.T) {
 	}
 }
 
-// TestUserLinks checks that links of the root cannot lead to account files
-// outside of it.
+// TestUserLinks checks that a symbolic link in the root cannot lead to an account file
+// outside of the root.
 func TestUserLinks(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
 	write(t, outside, "passwd", "me:x:1:1::/:\n")
@@ -133,8 +133,8 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// TestSpecManyVariables checks that an image may have many variables, up to the
-// size limit of a program's arguments and environment.
+// TestSpecManyVariables checks that an image may have many environment variables, up to
+// the size limit of a program's arguments and environment.
 func TestSpecManyVariables(t *testing.T) {
 	many := make([]string, 40_000)
 	for i := range many {
@@ -142,7 +142,7 @@ func TestSpecManyVariables(t *testing.T) {
 	}
 	root := &rootfs.Root{Path: t.TempDir(), Config: v1.Config{Entrypoint: []string{"/fn"}, Env: many}}
 	got, err := specOf(root, settings{})
-	if err != nil || len(got.Env) != 20_001 { // PATH is added
+	if err != nil || len(got.Env) != 20_001 { // 20,000 variables, and PATH
 		t.Errorf("got %d variables, %v", len(got.Env), err)
 	}
 	root.Config.Cmd = []string{strings.Repeat("x", 1<<20)}
