@@ -45,7 +45,7 @@ func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image,
 			RootFS:  v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{l.Blob.DiffID}},
 		})
 		if err != nil {
-			return nil, fmt.Errorf("encoding a config: %w", err)
+			return nil, fmt.Errorf("encoding the config of an image: %w", err)
 		}
 		if images[i], err = oci.Assemble(raw, []v1.Descriptor{descriptor(l.Blob)}, l); err != nil {
 			return nil, err

@@ -130,11 +130,11 @@ func (s *scan) folders() (folders, error) {
 		case ours && theirs:
 			both[name] = folder{h.Mode & 0o7777, h.Uid, h.Gid}
 		case ours && h.Typeflag == tar.TypeSymlink:
-			return nil, fmt.Errorf("the base image has a link to %q where it has the directory %q", h.Linkname, "/"+name)
+			return nil, fmt.Errorf("the base image has a symbolic link to %q, where the function has the directory %q", h.Linkname, "/"+name)
 		case ours:
-			return nil, fmt.Errorf("the base image has a file where it has the directory %q", "/"+name)
+			return nil, fmt.Errorf("the base image has a file, where the function has the directory %q", "/"+name)
 		case theirs:
-			return nil, fmt.Errorf("the base image has the directory %q, where it has a file or link", "/"+name)
+			return nil, fmt.Errorf("the base image has the directory %q, where the function has a file or a symbolic link", "/"+name)
 		}
 	}
 	return both, nil

@@ -70,7 +70,7 @@ func (s *spool) fromDir(ctx context.Context, d Dir, opts Options) (*Images, erro
 		d.Workdir = DefaultWorkdir
 	}
 	if path.Clean(d.Workdir) != d.Workdir || !path.IsAbs(d.Workdir) {
-		return nil, fmt.Errorf("its place %q in the image is not a clean, absolute path", d.Workdir)
+		return nil, fmt.Errorf("expected a clean, absolute path in the image as the working directory, got %q", d.Workdir)
 	}
 	if err := d.Base.onLinux(); err != nil {
 		return nil, fmt.Errorf("choosing a base image: %w", err)
@@ -144,7 +144,7 @@ func (t *tree) fits(p v1.Platform) error {
 	}
 	for _, arch := range sortedKeys(t.programs) {
 		return hint.Wrap(
-			fmt.Errorf("its %q is for linux/%s, and the base image for %s", t.programs[arch], arch, p),
+			fmt.Errorf("program %q is for linux/%s, but the base image is for %s", t.programs[arch], arch, p),
 			"build for that platform only, with "+hint.Platform+" linux/"+hint.Hint(arch),
 		)
 	}

@@ -284,9 +284,9 @@ func TestFromDirBeneath(t *testing.T) {
 		"Parent":       {"parent directories keep their modes", "/tmp/a/b", map[string]string{"c": ""}, map[string]int64{"tmp": 0o1777, "tmp/a": 0o755, "tmp/a/b": 0o755}, ""},
 		"Deleted":      {"directories that the base deleted do not exist", "/", map[string]string{"lib/x": "", "srv/a/x": ""}, map[string]int64{"lib": 0o755, "srv": 0o755, "srv/a": 0o755}, ""},
 		"Opaque":       {"deleted content of a recreated directory does not exist", "/", map[string]string{"var/a/x": ""}, map[string]int64{"var": 0o711, "var/a": 0o755}, ""},
-		"Link":         {"a directory in place of a link is an error", "/", map[string]string{"bin/x": ""}, nil, `a link to "usr/bin" where it has the directory "/bin"`},
+		"Link":         {"a directory in place of a link is an error", "/", map[string]string{"bin/x": ""}, nil, `a symbolic link to "usr/bin", where the function has the directory "/bin"`},
 		"LinkOnTheWay": {"a parent directory in place of a link is an error", "/bin/fn", map[string]string{"x": ""}, nil, `the directory "/bin"`},
-		"File":         {"a directory in place of a file is an error", "/", map[string]string{"file/x": ""}, nil, `a file where it has the directory "/file"`},
+		"File":         {"a directory in place of a file is an error", "/", map[string]string{"file/x": ""}, nil, `a file, where the function has the directory "/file"`},
 		"Directory":    {"a file in place of a directory is an error", "/", map[string]string{"etc": ""}, nil, `the directory "/etc"`},
 		"Top":          {"a top-level working directory needs no read of the base", "/fn", map[string]string{"etc": ""}, map[string]int64{"fn": 0o755}, ""},
 	}
@@ -361,9 +361,9 @@ func TestFromDirRefuses(t *testing.T) {
 		want   string
 	}{
 		"Absent":    {"the directory must exist", runtimeimage.Dir{Path: filepath.Join(t.TempDir(), "gone"), Entrypoint: python}, "no such file"},
-		"File":      {"a file is not a directory", runtimeimage.Dir{Path: filepath.Join(some, "a"), Entrypoint: python}, "it is a file"},
-		"Empty":     {"an empty directory has no function", runtimeimage.Dir{Path: files(t, nil), Entrypoint: python}, "it is empty"},
-		"Whiteout":  {"a file with the prefix of whiteouts is an error", runtimeimage.Dir{Path: files(t, map[string]string{"a/.wh.b": ""}), Entrypoint: python}, `"a/.wh.b" would mark`},
+		"File":      {"a file is not a directory", runtimeimage.Dir{Path: filepath.Join(some, "a"), Entrypoint: python}, "expected a directory, got a file"},
+		"Empty":     {"an empty directory has no function", runtimeimage.Dir{Path: files(t, nil), Entrypoint: python}, "the directory is empty"},
+		"Whiteout":  {"a file with the prefix of whiteouts is an error", runtimeimage.Dir{Path: files(t, map[string]string{"a/.wh.b": ""}), Entrypoint: python}, `"a/.wh.b" would mark another file as deleted`},
 		"Package":   {"a package in the directory is an error", runtimeimage.Dir{Path: files(t, map[string]string{"package/fn.xpkg": ""}), Entrypoint: python}, `"package/fn.xpkg" is a package`},
 		"Huge":      {"the size is limited", runtimeimage.Dir{Path: huge, Entrypoint: python}, "larger than 8 GiB"},
 		"NoEntry":   {"an entry point is required", runtimeimage.Dir{Path: some}, "no entry point"},
@@ -397,8 +397,8 @@ func TestFromDirPrograms(t *testing.T) {
 		"Several": {"one of several programs for the platform is enough", map[string]string{"a.so": x86, "b.so": arm}, []v1.Platform{amd64, arm64}, ""},
 		"Object":  {"object files are ignored", map[string]string{"a.o": object}, []v1.Platform{arm64}, ""},
 		"Text":    {"other files are ignored", map[string]string{"a.so": "\x7fELF"}, []v1.Platform{arm64}, ""},
-		"Other":   {"a program for another platform is an error", map[string]string{"d/a.so": x86}, []v1.Platform{arm64}, `"d/a.so" is for linux/amd64, and the base image for linux/arm64`},
-		"OneOf":   {"a program for one of two platforms is an error", map[string]string{"a.so": arm}, []v1.Platform{amd64, arm64}, `"a.so" is for linux/arm64, and the base image for linux/amd64`},
+		"Other":   {"a program for another platform is an error", map[string]string{"d/a.so": x86}, []v1.Platform{arm64}, `"d/a.so" is for linux/amd64, but the base image is for linux/arm64`},
+		"OneOf":   {"a program for one of two platforms is an error", map[string]string{"a.so": arm}, []v1.Platform{amd64, arm64}, `"a.so" is for linux/arm64, but the base image is for linux/amd64`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

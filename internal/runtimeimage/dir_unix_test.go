@@ -35,7 +35,7 @@ func TestFromDirSpecialFiles(t *testing.T) {
 			if err := make(filepath.Join(dir, "s")); err != nil {
 				t.Fatal(err)
 			}
-			assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "a special file is an error", `its "s" is a `+kind)
+			assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "a special file is an error", `file "s" is a `+kind)
 		})
 	}
 }
@@ -49,5 +49,5 @@ func TestFromDirUnreadable(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "secret"), 0); err != nil {
 		t.Fatal(err)
 	}
-	assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "an unreadable file is an error", `its "secret": permission denied`)
+	assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "an unreadable file is an error", `reading "secret": permission denied`)
 }

@@ -39,7 +39,7 @@ func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (
 	rootfs := child(config, "rootfs")
 	diffIDs, _ := rootfs["diff_ids"].([]any)
 	if len(diffIDs) != len(p.Layers) {
-		return nil, fmt.Errorf("the base image's config is of %d layers, and its manifest of %d", len(diffIDs), len(p.Layers))
+		return nil, fmt.Errorf("the base image's config lists %d layers, but its manifest lists %d", len(diffIDs), len(p.Layers))
 	}
 	rootfs["diff_ids"] = append(diffIDs, layer.Blob.DiffID.String())
 	history, _ := config["history"].([]any)
@@ -48,7 +48,7 @@ func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (
 	s.apply(child(config, "config"))
 	raw, err := json.Marshal(config)
 	if err != nil {
-		return nil, fmt.Errorf("encoding a config: %w", err)
+		return nil, fmt.Errorf("encoding the config of an image: %w", err)
 	}
 	descs := append(slices.Clone(p.Descriptors), descriptor(layer.Blob))
 	return oci.Assemble(raw, descs, append(slices.Clone(p.Layers), layer.Layer)...)

@@ -58,7 +58,7 @@ func index(available []v1.Platform, want v1.Platform) (int, error) {
 	}
 	for other, p := range available {
 		if other != n && p.Equals(available[n]) {
-			return 0, hint.Wrap(fmt.Errorf("available are two images for %s", p), "name a source that contains only one of them")
+			return 0, hint.Wrap(fmt.Errorf("there are two images for %s", p), "use a source that contains only one of them")
 		}
 	}
 	return n, nil
@@ -99,6 +99,6 @@ func (i *Images) onLinux() error {
 	case len(available) > 0 && available[0].OS != "":
 		return &image.PlatformError{Want: v1.Platform{OS: "linux"}, Available: available}
 	default:
-		return errors.New("its config says no os and architecture")
+		return errors.New("the config of the image has no os and architecture")
 	}
 }

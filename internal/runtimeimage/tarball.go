@@ -108,10 +108,10 @@ func (s *spool) imagesIn(ctx context.Context, f *archive.File) (*Images, error) 
 // uncompressed layers.
 func unhashedParts(img v1.Image) (p oci.Parts, err error) {
 	if p.Config, err = img.RawConfigFile(); err != nil {
-		return p, fmt.Errorf("reading its config: %w", err)
+		return p, fmt.Errorf("reading the config of the image: %w", err)
 	}
 	if p.Layers, err = img.Layers(); err != nil {
-		return p, fmt.Errorf("reading its layers: %w", err)
+		return p, fmt.Errorf("reading the layers of the image: %w", err)
 	}
 	p.Descriptors = make([]v1.Descriptor, len(p.Layers))
 	for i, l := range p.Layers {
@@ -153,7 +153,7 @@ func (s *spool) imagesOf(ctx context.Context, a xpkg.Artifact) (*Images, error) 
 // manifests, and returns the images.
 func (s *spool) copyLayers(ctx context.Context, images ...oci.Parts) (*Images, error) {
 	if len(images) == 0 {
-		return nil, errors.New("it contains no image")
+		return nil, errors.New("the source contains no image")
 	}
 	c := &copier{spool: s, count: &progress.Counter{Text: "reading the runtime image", Report: s.report}}
 	for _, p := range images {
@@ -218,7 +218,7 @@ func (c *copier) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (
 	case desc.Digest != (v1.Hash{}) && got != desc.Digest:
 		return done, &oci.MismatchError{Digest: desc.Digest, Sum: got.Hex}
 	case got != want:
-		return done, fmt.Errorf("its layer %s is %s in its config", got, want)
+		return done, fmt.Errorf("layer %s of the image has the digest %s in its config", got, want)
 	default:
 		return done, nil
 	}

@@ -59,7 +59,7 @@ func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 		return nil, fsx.Cause(err)
 	}
 	if !info.IsDir() {
-		return nil, hint.Wrap(errors.New("it is a file and not a directory"), "name the directory of the function")
+		return nil, hint.Wrap(errors.New("expected a directory, got a file"), "give the directory of the function")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -81,18 +81,18 @@ func (t *tree) list(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("reading its %q: %w", name, fsx.Cause(err))
+			return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 		case name == ".", fsx.IsTemporary(d.Name()):
 			return nil // skip temporary files: one may be the package that is being built
 		case len(t.nodes) == maxFiles:
-			return fmt.Errorf("it has more than %d files", maxFiles)
+			return fmt.Errorf("the directory has more than %d files", maxFiles)
 		}
 		n, bytes, err := t.node(name, d)
 		if err != nil {
 			return err
 		}
 		if size += bytes; size > maxBytes {
-			return fmt.Errorf("its files are larger than %d GiB", maxBytes>>30)
+			return fmt.Errorf("the files of the directory are larger than %d GiB", maxBytes>>30)
 		}
 		t.nodes = append(t.nodes, n)
 		return nil
@@ -101,7 +101,7 @@ func (t *tree) list(ctx context.Context) error {
 		return err
 	}
 	if len(t.nodes) == 0 {
-		return hint.Wrap(errors.New("it is empty"), "put the function there first")
+		return hint.Wrap(errors.New("the directory is empty"), "put the function into the directory first")
 	}
 	return nil
 }
@@ -110,9 +110,9 @@ func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) 
 	n = node{name: name, kind: d.Type()}
 	switch {
 	case strings.HasPrefix(path.Base(name), deleted):
-		return n, 0, fmt.Errorf("its %q would mark a file as deleted in an image", name)
+		return n, 0, fmt.Errorf("the name of file %q would mark another file as deleted in an image", name)
 	case path.Ext(name) == ".xpkg" && n.kind == 0:
-		return n, 0, hint.Wrap(fmt.Errorf("its %q is a package, which each new package would contain", name), "write packages to another directory, by -o")
+		return n, 0, hint.Wrap(fmt.Errorf("file %q is a package, which each new package would contain", name), "write packages to another directory, by -o")
 	}
 	switch n.kind {
 	case fs.ModeDir:
@@ -120,18 +120,18 @@ func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) 
 	case fs.ModeSymlink:
 		link, err := t.root.Readlink(filepath.FromSlash(name))
 		if err != nil {
-			return n, 0, fmt.Errorf("reading its %q: %w", name, fsx.Cause(err))
+			return n, 0, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 		}
 		n.link = filepath.ToSlash(link)
 		return n, 0, nil
 	case 0:
 		info, err := d.Info()
 		if err != nil {
-			return n, 0, fmt.Errorf("reading its %q: %w", name, fsx.Cause(err))
+			return n, 0, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 		}
 		return n, info.Size(), nil
 	default:
-		return n, 0, hint.Wrap(fmt.Errorf("its %q is a %s, which an image cannot contain", name, kindOf(n.kind)), "leave it out of the directory")
+		return n, 0, hint.Wrap(fmt.Errorf("file %q is a %s, which an image cannot contain", name, kindOf(n.kind)), "remove it from the directory")
 	}
 }
 
@@ -170,7 +170,7 @@ func (t *tree) write(ctx context.Context, w io.Writer, have folders) error {
 	}
 	for _, n := range t.nodes {
 		if err := t.add(ctx, tw, n, have); err != nil {
-			return fmt.Errorf("adding its %q: %w", n.name, fsx.Cause(err))
+			return fmt.Errorf("adding %q: %w", n.name, fsx.Cause(err))
 		}
 	}
 	return tw.Close()
@@ -201,7 +201,7 @@ func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("it was changed while it was read")
+		return errors.New("the file was replaced while it was read")
 	}
 	mode := int64(0o644)
 	if info.Mode()&0o100 != 0 {
@@ -214,7 +214,7 @@ func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (
 		t.programs[arch] = file
 	}
 	if _, err := io.CopyN(tw, oci.Reader(ctx, f), info.Size()); errors.Is(err, io.EOF) {
-		return errors.New("it became shorter while it was read")
+		return errors.New("the file became shorter while it was read")
 	} else if err != nil {
 		return err
 	}
