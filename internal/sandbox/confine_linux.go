@@ -331,15 +331,15 @@ func standsAlone(name, file string) error {
 		return fmt.Errorf("reading the program: %w", err)
 	}
 	if strings.HasPrefix(string(magic), "#!") {
-		return &ProgramError{fmt.Sprintf("its entrypoint %q is a script, and the interpreter is in the image", name)}
+		return &ProgramError{fmt.Sprintf("the entrypoint %q is a script, and its interpreter is only in the image", name)}
 	}
 	program, err := elf.NewFile(f)
 	if err != nil {
-		return &ProgramError{fmt.Sprintf("its entrypoint %q is not a Linux program", name)}
+		return &ProgramError{fmt.Sprintf("the entrypoint %q is not a Linux program", name)}
 	}
 	for _, part := range program.Progs {
 		if part.Type == elf.PT_INTERP {
-			return &ProgramError{fmt.Sprintf("its entrypoint %q is dynamically linked, and the libraries are in the image", name)}
+			return &ProgramError{fmt.Sprintf("the entrypoint %q is dynamically linked, and its libraries are only in the image", name)}
 		}
 	}
 	return nil

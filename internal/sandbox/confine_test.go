@@ -330,9 +330,9 @@ func TestConfinedProgramOfItsRoot(t *testing.T) {
 		program      []string
 		said, reason string // said is the output with an own root, reason the error without one
 	}{
-		{[]string{"/script"}, "hello", `its entrypoint "/script" is a script, and the interpreter is in the image`},
-		{[]string{"/bin/sh", "-c", "echo hello"}, "hello", `its entrypoint "/bin/sh" is dynamically linked, and the libraries are in the image`},
-		{[]string{"/text"}, "", `its entrypoint "/text" is not a Linux program`},
+		{[]string{"/script"}, "hello", `the entrypoint "/script" is a script, and its interpreter is only in the image`},
+		{[]string{"/bin/sh", "-c", "echo hello"}, "hello", `the entrypoint "/bin/sh" is dynamically linked, and its libraries are only in the image`},
+		{[]string{"/text"}, "", `the entrypoint "/text" is not a Linux program`},
 	} {
 		spec := confining(t, root)
 		spec.Args = tc.program
@@ -538,7 +538,7 @@ func TestConfinedTmpIsNoLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := sandbox.Confine(t.Context(), confining(t, root, "hello"))
-	if err == nil || !strings.Contains(err.Error(), "the root's /tmp is not a directory") {
+	if err == nil || !strings.Contains(err.Error(), "/tmp in the root of the image is not a directory") {
 		t.Errorf("got error %v", err)
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {

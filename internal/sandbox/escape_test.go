@@ -279,9 +279,9 @@ func TestEscapeByMountpoint(t *testing.T) {
 		target string
 		want   string // part of the error; empty if the sandbox starts and does not follow the link
 	}{
-		{"an absolute link would lead to the host's directory", "proc", "/etc", "the root's /proc is not a directory"},
-		{"a relative link could lead out", "dev", "../../../../../etc", "the root's /dev is not a directory"},
-		{"a link within the root is refused too", "tmp", "hostile", "the root's /tmp is not a directory"},
+		{"an absolute link would lead to the host's directory", "proc", "/etc", "/proc in the root of the image is not a directory"},
+		{"a relative link could lead out", "dev", "../../../../../etc", "/dev in the root of the image is not a directory"},
+		{"a link within the root is refused too", "tmp", "hostile", "/tmp in the root of the image is not a directory"},
 		{"a file is mounted only on a file", "etc/resolv.conf", "/etc/hostname", ""},
 		{"a file is mounted only in a directory", "etc", "/etc", ""},
 	} {

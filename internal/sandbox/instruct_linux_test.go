@@ -18,7 +18,7 @@ func TestInstruct(t *testing.T) {
 	}{
 		{"the supervisor reports its limits, and closes", `{}{"Landlock":1}`, ""},
 		{"the supervisor reports why the function cannot run", `{}{}{"Error":"no program"}`, "no program"},
-		{"a second reply is an error", `{}{}{}`, "unexpected second reply"},
+		{"a third reply without an error is an error", `{}{}{}`, "unexpected third reply"},
 		{"invalid JSON is an error", `{}{}x`, "invalid character"},
 		{"an end before the reply is an error", `{}`, "EOF"},
 		{"a truncated reply is an error", `{}{"Landlock":`, "unexpected EOF"},

@@ -64,7 +64,7 @@ func privateParent(spec Spec, chroot bool) (dir *os.Root, seen string, err error
 		return nil, "", err
 	}
 	if info, err := root.Lstat(tmpName); err != nil || !info.IsDir() {
-		return nil, "", errors.Join(fmt.Errorf("the root's /%s is not a directory", tmpName), err)
+		return nil, "", errors.Join(fmt.Errorf("/%s in the root of the image is not a directory", tmpName), err)
 	}
 	dir, err = root.OpenRoot(tmpName)
 	return dir, "/" + tmpName, err

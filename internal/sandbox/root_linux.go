@@ -35,7 +35,7 @@ func isolate(o request, root int) (done reply, err error) {
 	}
 	if o.Network == Isolated {
 		if err := raiseLoopback(); err != nil {
-			return reply{}, fmt.Errorf("bringing up the loopback: %w", err)
+			return reply{}, fmt.Errorf("bringing up the loopback interface: %w", err)
 		}
 	}
 	done.Proc, err = mountAll(o, root)
@@ -138,7 +138,7 @@ func lacking(dir string, o request) (missing bool, err error) {
 		case err != nil:
 			return false, err
 		case name != resolvConf && !info.IsDir():
-			return false, fmt.Errorf("the root's /%s is not a directory", name)
+			return false, fmt.Errorf("/%s in the root of the image is not a directory", name)
 		}
 	}
 	return missing, nil

@@ -190,7 +190,7 @@ func (p *Process) instruct(o request, control *os.File) error {
 	case errors.Is(err, io.EOF):
 		return nil // the supervisor closes the socket when the function runs
 	case err == nil:
-		return errors.New("unexpected second reply")
+		return errors.New("unexpected third reply")
 	}
 	return err
 }
@@ -221,7 +221,7 @@ func (p *Process) explain(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 		_ = p.proc.Kill()
 		<-p.done
-		return fmt.Errorf("it ended before the function started (%s)", p.state)
+		return fmt.Errorf("the process ended before the function started (%s)", p.state)
 	}
 	return err
 }

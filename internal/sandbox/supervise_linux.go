@@ -61,8 +61,8 @@ func supervise(ended chan<- int) {
 	ended <- reap(pid)
 }
 
-// errForbidden says that the supervisor has no capabilities in its own namespaces.
-var errForbidden = errors.New("the namespace grants no capabilities")
+// errForbidden means that the supervisor has no capabilities in its own namespaces.
+var errForbidden = errors.New("the user namespace grants no capabilities")
 
 // prepare reads the request, sets up the sandbox, and starts the function. It returns the
 // function's process id, and carry, which forwards connections to the function.
@@ -174,13 +174,13 @@ func dieWithCaller(in *json.Decoder, out *json.Encoder) error {
 		return fmt.Errorf("protecting the memory of the process: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("setting the signal for the caller's end: %w", err)
+		return fmt.Errorf("setting the signal for the end of the parent process: %w", err)
 	}
 	if err := out.Encode(reply{}); err != nil {
 		return err
 	}
 	if err := in.Decode(new(bool)); err != nil {
-		return fmt.Errorf("waiting for the caller: %w", err)
+		return fmt.Errorf("waiting for the parent process: %w", err)
 	}
 	return nil
 }
