@@ -54,7 +54,7 @@ var flags = []string{
 // maxLines limits the number of lines of the compiler's output in an error.
 const maxLines = 40
 
-const nameMainPackage = "name the directory of the main package, the one with func main"
+const nameMainPackage = "give the directory of the main package, which contains func main"
 
 // Build compiles the main package in opts.Dir: static (no cgo), stripped, and
 // without paths, VCS stamps or anything else that differs between machines. If go
@@ -77,7 +77,7 @@ func build(ctx context.Context, opts Options) (err error) {
 	case err != nil:
 		return fsx.Cause(err)
 	case !info.IsDir():
-		return hint.Wrap(errors.New("it is not a directory"), nameMainPackage)
+		return hint.Wrap(errors.New("expected a directory, got a file"), nameMainPackage)
 	}
 	out, err := filepath.Abs(opts.Output)
 	if err != nil {
@@ -138,16 +138,16 @@ func explain(ctx context.Context, opts Options, err error, output string) error 
 func checkProgram(out string) error {
 	f, err := os.Open(out)
 	if err != nil {
-		return errors.New("go build left no program")
+		return errors.New("go build wrote no program")
 	}
 	defer f.Close()
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(f, magic); err != nil {
-		return errors.New("go build left no program")
+		return errors.New("go build wrote no program")
 	}
 	if string(magic) != "!<arch>\n" {
 		return nil
 	}
-	err = errors.New("the Go package there is a library, not package main")
+	err = errors.New("the Go package is a library, expected package main")
 	return errors.Join(hint.Wrap(err, nameMainPackage), os.Remove(out))
 }

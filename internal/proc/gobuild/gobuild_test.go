@@ -166,7 +166,7 @@ func TestBuildRefuses(t *testing.T) {
 		"MainsBelow":     {"main packages in sub-directories are not searched", map[string]string{"cmd/a/main.go": program, "cmd/b/main.go": program}, nil, []string{"no Go files in"}, true},
 		"TwoPackages":    {"a directory has one package", map[string]string{"a.go": program, "b.go": "package lib\n"}, nil, []string{"a.go", "b.go"}, false},
 		"NoModule":       {"a missing module is reported in go's words", map[string]string{"main.go": program, "go.mod": ""}, []string{"GO111MODULE=on", "GOFLAGS=-mod=mod"}, []string{"go.mod"}, false},
-		"DryRun":         {"flags that build nothing are detected", map[string]string{"main.go": program}, []string{"GOFLAGS=-n"}, []string{"left no program"}, false},
+		"DryRun":         {"flags that build nothing are detected", map[string]string{"main.go": program}, []string{"GOFLAGS=-n"}, []string{"wrote no program"}, false},
 		"NoGo":           {"go is searched in the PATH of the options", map[string]string{"main.go": program}, []string{"PATH=" + t.TempDir()}, []string{"no go on PATH"}, true},
 	}
 	for name, tc := range cases {
