@@ -53,7 +53,7 @@ func (env Environment) contextEndpoint(name, from string) (Endpoint, error) {
 	}
 	err := readJSON(path, &meta)
 	if errors.Is(err, os.ErrNotExist) {
-		return Endpoint{}, hint.Wrap(fmt.Errorf("%s selects Docker context %q, which does not exist", from, name), "see docker context ls")
+		return Endpoint{}, hint.Wrap(fmt.Errorf("%s selects Docker context %q, which does not exist", from, name), "list the contexts with docker context ls")
 	}
 	if err != nil {
 		return Endpoint{}, err

@@ -87,8 +87,8 @@ func TestOpenFails(t *testing.T) {
 	_ = l.Close()
 	missing := filepath.Join(t.TempDir(), "docker.sock")
 	cases := map[string]struct{ reason, host, want, hint string }{
-		"Missing": {"the socket does not exist", "unix://" + missing, "connecting to the container engine at unix://" + missing + " (DOCKER_HOST): the socket does not exist", "start it, or set DOCKER_HOST"},
-		"Nobody":  {"no server listens at the address", "tcp://" + nobody, "connecting to the container engine at tcp://" + nobody + " (DOCKER_HOST): connection refused", "start it, or"},
+		"Missing": {"the socket does not exist", "unix://" + missing, "connecting to the container engine at unix://" + missing + " (DOCKER_HOST): the socket does not exist", "start the engine, or set DOCKER_HOST"},
+		"Nobody":  {"no server listens at the address", "tcp://" + nobody, "connecting to the container engine at tcp://" + nobody + " (DOCKER_HOST): connection refused", "start the engine, or"},
 		"Web":     {"the server is not an engine", serve(t, http.NotFound), "404 page not found", ""},
 		"SSH":     {"an address must not contain a password", "ssh://ada:secret@x", "plain-text password is not supported", ""},
 	}
@@ -137,7 +137,7 @@ func TestPermission(t *testing.T) {
 		cmd.Env = []string{beOtherUser + "=" + socket}
 		cmd.SysProcAttr = asNobody()
 		out, err := cmd.CombinedOutput()
-		want := fmt.Sprintf("connecting to the container engine at unix://%s (DOCKER_HOST): permission denied; the group of its socket is %q\nhint: add yourself to the group (sudo usermod -aG %s $USER)", socket, group, group)
+		want := fmt.Sprintf("connecting to the container engine at unix://%s (DOCKER_HOST): permission denied; the group of the socket is %q\nhint: add yourself to the group (sudo usermod -aG %s $USER)", socket, group, group)
 		if err != nil || !strings.HasPrefix(string(out), want) {
 			t.Errorf("group %d: got %v:\n%s\nwant:\n%s", gid, err, out, want)
 		}

@@ -77,11 +77,11 @@ func explainDial(at Endpoint, err error) error {
 	because := func(text string) error {
 		return &ConnectionError{at, fmt.Sprintf("connecting to %s: %s", at, text), err}
 	}
-	elsewhere := "start it, or set DOCKER_HOST or DOCKER_CONTEXT"
+	elsewhere := "start the engine, or set DOCKER_HOST or DOCKER_CONTEXT"
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		group := groupOf(strings.TrimPrefix(at.Host, "unix://"))
-		return hint.Wrap(because(fmt.Sprintf("permission denied; the group of its socket is %q", group)),
+		return hint.Wrap(because(fmt.Sprintf("permission denied; the group of the socket is %q", group)),
 			fmt.Sprintf("add yourself to the group (sudo usermod -aG %s $USER) and log in again, or use an engine that runs without root", group))
 	case errors.Is(err, fs.ErrNotExist):
 		return hint.Wrap(because("the socket does not exist"), elsewhere)

@@ -50,7 +50,7 @@ func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
 func (e *Engine) Save(ctx context.Context, name string, w io.Writer, p progress.Func) error {
 	found, err := e.ImageInspect(ctx, name)
 	if errdefs.IsNotFound(err) {
-		return hint.Wrap(fmt.Errorf("the engine does not have image %q", name), "build or pull it there: docker pull "+name)
+		return hint.Wrap(fmt.Errorf("the engine does not have image %q", name), "build the image in the engine, or pull it with docker pull "+name)
 	}
 	if err != nil {
 		return fmt.Errorf("inspecting image %q: %w", name, e.Explain(ctx, err))
