@@ -85,5 +85,5 @@ func explain(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return hint.Wrap(err, "start the function first, without TLS unless there is "+CertificatesAnnotation+", or say where it listens in the annotation "+TargetAnnotation)
+	return hint.Wrap(err, "start the function first, without TLS unless the annotation "+CertificatesAnnotation+" is set, or set the address of the function with the annotation "+TargetAnnotation)
 }

@@ -84,7 +84,7 @@ func (d *Docker) resolve(ctx context.Context, engine *dockerengine.Engine, from 
 		if d.Offline {
 			return engineImage{}, hint.Wrap(err, "run it once without "+hint.Offline)
 		}
-		return engineImage{}, hint.Wrap(err, "load the image, or change the annotation "+AnnotationPullPolicy)
+		return engineImage{}, hint.Wrap(err, "load the image into the engine, or change the annotation "+AnnotationPullPolicy)
 	}
 	if err := d.pull(ctx, engine, names[0]); err != nil {
 		return engineImage{}, err
@@ -199,7 +199,7 @@ func isDenied(err error) bool {
 func (d *Docker) load(ctx context.Context, engine *dockerengine.Engine, path string) (_ engineImage, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "oci-layout")); err != nil {
-			return engineImage{}, hint.Wrap(fmt.Errorf("%q is a folder without an OCI image layout", path), "build a package of it, or use the runtime Process")
+			return engineImage{}, hint.Wrap(fmt.Errorf("%q is a folder without an OCI image layout", path), "build a package from the folder, or use the runtime Process")
 		}
 	}
 	platform, err := engine.Platform(ctx)

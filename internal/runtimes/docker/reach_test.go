@@ -68,7 +68,7 @@ func TestNetwork(t *testing.T) {
 	config := p.config()
 	config.StartTimeout = time.Second
 	_, err := docker.New(config).Start(t.Context(), fn(image, "network", network, "name", "xfn-test-member"))
-	if err == nil || !strings.Contains(err.Error(), "xfn-test-member") || !strings.Contains(string(hint.Of(err)), `run in a container of network "xfn-test-network"`) {
+	if err == nil || !strings.Contains(err.Error(), "xfn-test-member") || !strings.Contains(string(hint.Of(err)), `run xfn in a container of network "xfn-test-network"`) {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 	// This machine is not a member of the network: it reaches the container by its IP
@@ -251,7 +251,7 @@ func TestRemoteLoopback(t *testing.T) {
 	config := p.config()
 	config.Environment = dockerengine.Environment{Host: "tcp://" + net.JoinHostPort(name, at)}
 	_, err = docker.New(config).Start(t.Context(), fn(image))
-	if err == nil || !strings.Contains(err.Error(), "its port is published on 127.0.0.1 of "+name) || !strings.Contains(string(hint.Of(err)), prefix+"publish-address: 0.0.0.0") {
+	if err == nil || !strings.Contains(err.Error(), "the port of the function is published on 127.0.0.1 of "+name) || !strings.Contains(string(hint.Of(err)), prefix+"publish-address: 0.0.0.0") {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 }

@@ -56,7 +56,7 @@ func (c *container) wait(ctx context.Context) error {
 	end := c.engine.ContainerWait(ctx, c.id, client.ContainerWaitOptions{Condition: api.WaitConditionNotRunning})
 	select {
 	case result := <-end.Result:
-		return fmt.Errorf("it ended unexpectedly (exit code %d)", result.StatusCode)
+		return fmt.Errorf("the function ended unexpectedly (exit code %d)", result.StatusCode)
 	case err := <-end.Error:
 		return c.engine.Explain(ctx, err)
 	}

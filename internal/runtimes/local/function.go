@@ -74,7 +74,7 @@ func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
 	go func() {
 		select {
 		case <-f.Done:
-			cancel(errors.New("it ended"))
+			cancel(errors.New("the function ended"))
 		case <-ctx.Done():
 		}
 	}()

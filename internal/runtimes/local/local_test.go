@@ -71,7 +71,7 @@ func TestFunctionEnds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	close(done)
-	if err := f.Await(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "it ended") {
+	if err := f.Await(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "the function ended") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != `calling function "f": exit status 7` {

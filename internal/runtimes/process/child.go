@@ -109,7 +109,7 @@ type endedError struct {
 }
 
 func (e endedError) Error() string {
-	return fmt.Sprintf("it ended unexpectedly (%s)%s", e.state, e.out.Quote())
+	return fmt.Sprintf("the function ended unexpectedly (%s)%s", e.state, e.out.Quote())
 }
 
 // ended returns how the process ended. It may be called only after done is closed.

@@ -168,8 +168,8 @@ func TestPackageOfItsRoot(t *testing.T) {
 		layer  v1.Layer
 		want   string
 	}{
-		"Script":  {"an interpreter of the image needs its root", []string{"/script"}, layerOf(t, map[string][]byte{"script": []byte("#!/function serves\n")}), `its entrypoint "/script" is a script, and the interpreter is in the image`},
-		"Dynamic": {"libraries of the image need its root", []string{"/bin/sh", "-c", `exec /function serves "$@"`, "sh"}, layerOf(t, shell), `its entrypoint "/bin/sh" is dynamically linked, and the libraries are in the image`},
+		"Script":  {"an interpreter of the image needs its root", []string{"/script"}, layerOf(t, map[string][]byte{"script": []byte("#!/function serves\n")}), `the entrypoint "/script" is a script, and its interpreter is only in the image`},
+		"Dynamic": {"libraries of the image need its root", []string{"/bin/sh", "-c", `exec /function serves "$@"`, "sh"}, layerOf(t, shell), `the entrypoint "/bin/sh" is dynamically linked, and its libraries are only in the image`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -201,9 +201,9 @@ func TestBadPackages(t *testing.T) {
 		"NoTar":        {"a file that is not a package is an error", noPackage, `opening "` + noPackage + `"`, ""},
 		"Missing":      {"a missing file is an error", "none.xpkg", `opening "none.xpkg": no such file or directory`, ""},
 		"Platforms":    {"the error lists the platforms of the index", write(t, index), "linux/s390x", ""},
-		"NoEntrypoint": {"an image needs an entrypoint or a command", write(t, imageOf(t, host, v1.Config{}, functionLayer(t))), "its image has no entrypoint", "{embed-runtime-source}"},
+		"NoEntrypoint": {"an image needs an entrypoint or a command", write(t, imageOf(t, host, v1.Config{}, functionLayer(t))), "the image has no entrypoint", "{embed-runtime-source}"},
 		"NoProgram":    {"the entrypoint must exist", write(t, imageOf(t, host, v1.Config{Entrypoint: []string{"/none"}}, functionLayer(t))), `"/none"`, ""},
-		"Crashes":      {"the error quotes the last output", write(t, behaving(t, functiontest.Crashes)), "it ended unexpectedly (exit code 3); its last output:\n  line 12\n", ""},
+		"Crashes":      {"the error quotes the last output", write(t, behaving(t, functiontest.Crashes)), "the function ended unexpectedly (exit code 3); its last output:\n  line 12\n", ""},
 		"Babbles":      {"an answer that is not gRPC is an error", write(t, behaving(t, functiontest.Babbles)), "where gRPC was expected", ""},
 	}
 	for name, tc := range cases {

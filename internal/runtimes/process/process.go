@@ -94,7 +94,7 @@ func noPackages(pkg string) error {
 		err = fmt.Errorf("finding package %q: %w", pkg, fsx.Cause(err))
 		return hint.Wrap(err, "give the runtime Process the path of a folder with a Go main package, with "+hint.Package+" NAME=PATH")
 	}
-	err := fmt.Errorf("%q: a package contains a program for Linux, and this system is %s", pkg, runtime.GOOS)
+	err := fmt.Errorf("package %q contains a program for Linux, but this system is %s", pkg, runtime.GOOS)
 	return hint.Wrap(err, "give the folder of the function's Go source instead, or start the function yourself and use the runtime Development")
 }
 
@@ -166,7 +166,7 @@ func (p Process) launch(ctx context.Context, name, program, target string, args 
 		return cmd
 	}, p.NewOutput(name))
 	if err != nil {
-		err = fmt.Errorf("running it: %w", fsx.Cause(err))
+		err = fmt.Errorf("running the compiled program: %w", fsx.Cause(err))
 		return nil, nil, errors.Join(err, client.Close())
 	}
 	f := &local.Function{Client: client, Done: c.done, Ended: c.ended}

@@ -23,7 +23,7 @@ func TestDiesInCall(t *testing.T) {
 	fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.DiesInCall, line))
 	for _, moment := range []string{"the function ends during a call", "the function ends after a call"} {
 		_, err := fn.RunFunction(t.Context(), "f", request(t, `{}`))
-		want := `calling function "f": it ended unexpectedly (signal: killed); its last output:` + "\n  a simulated crash in a call"
+		want := `calling function "f": the function ended unexpectedly (signal: killed); its last output:` + "\n  a simulated crash in a call"
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", moment, err, want)
 		}
@@ -156,7 +156,7 @@ func TestStopAfterDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	one.awaitDeath(t)
-	if _, err := fn.RunFunction(t.Context(), "f", request(t, `{}`)); err == nil || !strings.Contains(err.Error(), `calling function "f": it ended unexpectedly (exit status 0)`) {
+	if _, err := fn.RunFunction(t.Context(), "f", request(t, `{}`)); err == nil || !strings.Contains(err.Error(), `calling function "f": the function ended unexpectedly (exit status 0)`) {
 		t.Errorf("got %v, want the end of the process", err)
 	}
 	stop(t, fn)

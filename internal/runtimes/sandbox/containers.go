@@ -112,7 +112,7 @@ func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.Co
 	case code == 0:
 		return b.output, nil
 	}
-	err = fmt.Errorf("it ended with exit code %d%s", code, b.stderr.Quote())
+	err = fmt.Errorf("the program ended with exit code %d%s", code, b.stderr.Quote())
 	return nil, hintMemory(err, code, &b.stderr, *report)
 }
 
@@ -121,7 +121,7 @@ func hintMemory(err error, code int, out *proc.Output, report sandbox.Report) er
 	if report.Memory.By == sandbox.Nothing || !outOfMemory(code, out) {
 		return err
 	}
-	return hint.Wrap(err, fmt.Sprintf("it may need more memory than its limit of %d MiB", report.Memory.Value>>20))
+	return hint.Wrap(err, fmt.Sprintf("the program may need more memory than its limit of %d MiB", report.Memory.Value>>20))
 }
 
 // outOfMemory reports whether a program seems to have ended because it ran out of memory.
@@ -250,9 +250,9 @@ func (b *batch) collect(stdout *os.File, stop context.CancelCauseFunc) {
 	b.output, err = io.ReadAll(io.LimitReader(stdout, maxOutput+1))
 	switch {
 	case err != nil:
-		stop(fmt.Errorf("reading its output: %w", err))
+		stop(fmt.Errorf("reading the output of the program: %w", err))
 	case len(b.output) > maxOutput:
-		stop(fmt.Errorf("it wrote more than %d bytes to its standard output", maxOutput))
+		stop(fmt.Errorf("the program wrote more than %d bytes to its standard output", maxOutput))
 	}
 }
 

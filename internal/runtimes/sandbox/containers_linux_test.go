@@ -116,7 +116,7 @@ func TestContainersImage(t *testing.T) {
 		t.Errorf("got:\n%s%v\nwant:\n%s", got, err, want)
 	}
 	_, err := w.run(t, alpha.ContainerRequest{Image: w.push(t, imageOf(t, v1.Config{}), "nothing")})
-	if err == nil || !strings.HasSuffix(err.Error(), ": its image has no entrypoint") {
+	if err == nil || !strings.HasSuffix(err.Error(), ": the image has no entrypoint") {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -153,9 +153,9 @@ func TestContainersFail(t *testing.T) {
 		act    []string
 		want   string // part of the error
 	}{
-		"Exit":    {"the error quotes the last lines, and the output is discarded", alpha.ContainerRequest{}, []string{"fail", "3"}, ": it ended with exit code 3; its last lines on stderr:" + complaints.String()},
-		"Flood":   {"an endless output is stopped", alpha.ContainerRequest{}, []string{"flood"}, ": it wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
-		"Above":   {"one byte above the limit is an error", alpha.ContainerRequest{}, []string{"write", "104857601"}, ": it wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
+		"Exit":    {"the error quotes the last lines, and the output is discarded", alpha.ContainerRequest{}, []string{"fail", "3"}, ": the program ended with exit code 3; its last lines on stderr:" + complaints.String()},
+		"Flood":   {"an endless output is stopped", alpha.ContainerRequest{}, []string{"flood"}, ": the program wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
+		"Above":   {"one byte above the limit is an error", alpha.ContainerRequest{}, []string{"write", "104857601"}, ": the program wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
 		"Timeout": {"a process that keeps the streams open does not delay the timeout", alpha.ContainerRequest{Timeout: 2 * time.Second}, []string{"family", "timeout"}, ": timed out after 2s"},
 		"Memory":  {"a limit is a quantity", alpha.ContainerRequest{Memory: "much"}, []string{"echo"}, `: memory limit: expected a quantity such as 128Mi or 500m, got "much"`},
 		"NoTime":  {"a timeout is positive", alpha.ContainerRequest{Timeout: -1}, []string{"echo"}, ": the timeout must be positive, got -1ns"},
@@ -200,7 +200,7 @@ func TestContainersMemory(t *testing.T) {
 	if err == nil {
 		t.Fatalf("above its limit: got %q", got)
 	}
-	if hint.Of(err) != "it may need more memory than its limit of 200 MiB" {
+	if hint.Of(err) != "the program may need more memory than its limit of 200 MiB" {
 		t.Errorf("above its limit: got error %v, hint %q", err, hint.Of(err))
 	}
 }

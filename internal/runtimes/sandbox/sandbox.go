@@ -90,9 +90,9 @@ func advise(err error) error {
 	var forbidden *sandbox.NamespaceError
 	switch {
 	case errors.As(err, &forbidden):
-		return hint.Wrap(err, allowNamespaces(forbidden)+", or use "+hint.Runtime+" Docker, or "+hint.Runtime+" Process with a confinement that needs none")
+		return hint.Wrap(err, allowNamespaces(forbidden)+", or use "+hint.Runtime+" Docker, or "+hint.Runtime+" Process, which needs no user namespaces")
 	case errors.As(err, new(*sandbox.ProgramError)):
-		return hint.Wrap(err, "run xfn as root, or with CAP_SYS_CHROOT, so that it may give the function its image's root; or link it statically (for Go: CGO_ENABLED=0); or start it yourself and use the runtime Development")
+		return hint.Wrap(err, "run xfn as root, or with CAP_SYS_CHROOT, so that the function can run in the root of its image; or link the function statically (for Go: CGO_ENABLED=0); or start the function yourself and use the runtime Development")
 	case errors.Is(err, errNoProgram):
 		return hint.Wrap(err, "build the package with a runtime: xpkg build "+hint.EmbedRuntimeSource+" or "+hint.EmbedRuntimeTarball)
 	default:

@@ -74,9 +74,9 @@ func TestUser(t *testing.T) {
 		"Name":        {"a name is looked up", "nonroot", 65532, 65531, ""},
 		"Group":       {"a named group replaces the group of the account", "nonroot:staff", 65532, 50, ""},
 		"GroupNumber": {"a numeric group replaces the group of the account", "65532:7", 65532, 7, ""},
-		"Unknown":     {"a user name must exist", "somebody", 0, 0, `etc/passwd has no "somebody"`},
-		"NoGroup":     {"a group name must exist", "nonroot:somebodies", 0, 0, `etc/group has no "somebodies"`},
-		"Odd":         {"the id of an account is a number", "odd", 0, 0, `etc/passwd has no "odd"`},
+		"Unknown":     {"a user name must exist", "somebody", 0, 0, `the image's etc/passwd has no entry for "somebody"`},
+		"NoGroup":     {"a group name must exist", "nonroot:somebodies", 0, 0, `the image's etc/group has no entry for "somebodies"`},
+		"Odd":         {"the id of an account is a number", "odd", 0, 0, `the image's etc/passwd has no entry for "odd"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestSpec(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := specOf(&rootfs.Root{Path: t.TempDir()}, settings{}); err == nil || err.Error() != "its image has no entrypoint" {
+	if _, err := specOf(&rootfs.Root{Path: t.TempDir()}, settings{}); err == nil || err.Error() != "the image has no entrypoint" {
 		t.Errorf("got %v", err)
 	}
 }

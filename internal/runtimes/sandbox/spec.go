@@ -20,7 +20,7 @@ import (
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // errNoProgram says that an image has neither an entrypoint nor a command.
-var errNoProgram = errors.New("its image has no entrypoint")
+var errNoProgram = errors.New("the image has no entrypoint")
 
 // specOf returns the Spec that runs the program of an unpacked image, as its config says
 // (OCI image spec, config.md).
@@ -32,7 +32,7 @@ func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
 	}
 	env := lastValues(slices.Concat([]string{defaultPath}, config.Env, s.env))
 	if n := sizeOf(args) + sizeOf(env); n > maxStrings {
-		return sandbox.Spec{}, fmt.Errorf("its image's command line and environment have %d bytes, more than the limit of %d", n, maxStrings)
+		return sandbox.Spec{}, fmt.Errorf("the image's command line and environment have %d bytes, more than the limit of %d", n, maxStrings)
 	}
 	uid, gid, err := lookupUser(root.Path, config.User)
 	if err != nil {
@@ -119,7 +119,7 @@ func lookup(root, file, name string, field int) (id, other int, err error) {
 	if isNumber {
 		return number, 0, nil
 	}
-	return 0, 0, fmt.Errorf("%s has no %q", file, name)
+	return 0, 0, fmt.Errorf("the image's %s has no entry for %q", file, name)
 }
 
 // linesOf returns the lines of a file of the root. It does not follow symbolic links that
@@ -132,14 +132,14 @@ func linesOf(root, file string) ([]string, error) {
 	defer dir.Close()
 	info, err := dir.Stat(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, fsx.Cause(err))
+		return nil, fmt.Errorf("reading the image's %s: %w", file, fsx.Cause(err))
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxAccounts {
-		return nil, fmt.Errorf("%s is not a regular file, or is larger than 1 MiB", file)
+		return nil, fmt.Errorf("the image's %s is not a regular file, or is larger than 1 MiB", file)
 	}
 	f, err := dir.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, fsx.Cause(err))
+		return nil, fmt.Errorf("reading the image's %s: %w", file, fsx.Cause(err))
 	}
 	defer f.Close()
 	var lines []string
