@@ -14,15 +14,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// defaultContext is the name of the Docker context for the default socket. It
-// has no files in the configuration.
+// defaultContext is the name of the Docker context for the default sockets. The Docker
+// configuration has no files for it.
 const defaultContext = "default"
 
-// maxConfig limits the size of a configuration file in bytes.
+// maxConfig limits the size of a Docker configuration file in bytes.
 const maxConfig = 4 << 20
 
-// context returns the name of the selected context, and the variable or file
-// that selects it.
+// context returns the name of the selected Docker context, and the environment variable
+// or file that selects it.
 func (env Environment) context() (name, from string, err error) {
 	if env.Context != "" {
 		return env.Context, "DOCKER_CONTEXT", nil
@@ -38,8 +38,9 @@ func (env Environment) context() (name, from string, err error) {
 	return config.CurrentContext, path, nil
 }
 
-// contextEndpoint returns the endpoint of a context. Its files are in folders
-// whose names are the digest of the context's name.
+// contextEndpoint returns the endpoint of the Docker context with this name. Docker
+// stores the files of a context in folders that are named by the SHA-256 digest of the
+// context's name.
 func (env Environment) contextEndpoint(name, from string) (Endpoint, error) {
 	digest := sha256.Sum256([]byte(name))
 	folder := hex.EncodeToString(digest[:])
@@ -52,7 +53,7 @@ func (env Environment) contextEndpoint(name, from string) (Endpoint, error) {
 	}
 	err := readJSON(path, &meta)
 	if errors.Is(err, os.ErrNotExist) {
-		return Endpoint{}, hint.Wrap(fmt.Errorf("%s selects Docker context %q, which does not exist", from, name), "see docker context ls")
+		return Endpoint{}, hint.Wrap(fmt.Errorf("%s selects Docker context %q, which does not exist", from, name), "list the contexts with docker context ls")
 	}
 	if err != nil {
 		return Endpoint{}, err

@@ -15,20 +15,21 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// dialTimeout limits the time to connect.
+// dialTimeout limits the time to connect to an engine.
 const dialTimeout = 30 * time.Second
 
-// sshFlags limit the time to connect, and keep ssh from opening a terminal.
+// sshFlags are options of the ssh command. They limit the time to connect, and keep ssh
+// from opening a terminal.
 var sshFlags = []string{"-o", "ConnectTimeout=30", "-T"}
 
-// A dialer opens connections to an engine, and stores the error of the latest
-// attempt, which the client library's errors do not contain.
+// A dialer opens connections to an engine, and stores the error of the latest attempt.
+// The errors of the client library do not contain that error.
 type dialer struct {
-	// host is the address for the client library.
+	// host is the engine's address, as the client library gets it.
 	host string
-	// dial is nil if the library must dial itself, as for Windows' named pipes.
+	// dial is nil if the client library must dial itself, as for named pipes on Windows.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// ssh is nil for an engine without ssh.
+	// ssh is nil if the engine's address is not an ssh:// address.
 	ssh *ssh.Spec
 
 	mu     sync.Mutex
@@ -51,8 +52,8 @@ func newDialer(at Endpoint) (*dialer, error) {
 	return d, nil
 }
 
-// throughSSH connects as the docker command does, by running docker system
-// dial-stdio on the other machine.
+// throughSSH makes d connect over ssh as the docker command does: it runs docker system
+// dial-stdio on the engine's machine.
 func (d *dialer) throughSSH() error {
 	u, err := url.Parse(d.host)
 	if err == nil {
@@ -65,7 +66,8 @@ func (d *dialer) throughSSH() error {
 	if err != nil {
 		return fmt.Errorf("reading the engine's address: %w", err)
 	}
-	// The host name is not used. A unix address also bypasses proxies.
+	// helper.Dialer ignores the host name. With a unix:// address, the client library
+	// uses no HTTP proxy.
 	d.host, d.dial = "unix://ssh", helper.Dialer
 	return nil
 }
@@ -84,17 +86,18 @@ func (d *dialer) option() client.Opt {
 	})
 }
 
-// failure returns the error of the latest attempt to connect, or nil.
+// failure returns the error of the latest attempt to connect, or nil if that succeeded.
 func (d *dialer) failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.latest
 }
 
-// Forwards reports whether connections to the engine's machine need Forward.
+// Forwards reports whether connections to ports of the engine's machine need
+// [Engine.Forward].
 func (e *Engine) Forwards() bool { return e.dialer.ssh != nil }
 
-// Forward connects over ssh to an address as the engine's machine sees it.
+// Forward connects over ssh to an address that the engine's machine can reach.
 func (e *Engine) Forward(ctx context.Context, address string) (net.Conn, error) {
 	args := append(append([]string{}, sshFlags...), "-W", address)
 	conn, err := commandconn.New(ctx, "ssh", append(args, e.dialer.ssh.Args()...)...)

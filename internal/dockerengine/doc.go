@@ -1,3 +1,3 @@
-// Package dockerengine connects to Docker, podman or another engine with Docker's API.
-// It finds the engine, connects to it, and explains why a connection fails.
+// Package dockerengine connects to Docker, podman or another container engine with
+// Docker's API. It finds the engine, connects to it, and explains why a connection fails.
 package dockerengine

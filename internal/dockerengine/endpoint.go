@@ -15,9 +15,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// An Endpoint is the address of an engine, and how to authenticate it.
+// An Endpoint is the address of a container engine, and how to authenticate the engine.
 type Endpoint struct {
-	// Host is the address, as in Environment.
+	// Host is the address of the engine, such as "unix:///var/run/docker.sock".
 	Host string
 	// From is the source of the address, for example "DOCKER_HOST".
 	From string
@@ -25,15 +25,16 @@ type Endpoint struct {
 	TLS *TLS
 }
 
-// TLS has the files for a TLS connection. Empty paths are not used.
+// TLS has the paths of the files for a TLS connection. Empty paths are not used.
 type TLS struct {
 	CA, Cert, Key string
-	// SkipVerify accepts every server.
+	// SkipVerify disables the verification of the server's certificate.
 	SkipVerify bool
 }
 
-// Find returns the endpoint that the docker command would use. If that finds
-// none, Find returns podman's. It does not connect, except to test sockets.
+// Find returns the endpoint that the docker command would use or, if there is none, the
+// endpoint of podman. It tests whether the default sockets accept connections. It does
+// not connect to any other address.
 func Find(env Environment) (Endpoint, error) {
 	if env.Host != "" {
 		return env.named(env.Host, "DOCKER_HOST")
@@ -48,7 +49,8 @@ func Find(env Environment) (Endpoint, error) {
 	return env.socket()
 }
 
-// named returns the endpoint of an address, with the TLS settings of the environment.
+// named returns the endpoint with the address host and the TLS settings of the
+// environment. from is the source of the address.
 func (env Environment) named(host, from string) (Endpoint, error) {
 	if !strings.Contains(host, "://") {
 		host = "tcp://" + host
@@ -76,7 +78,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-// tlsIn returns the TLS files that exist in a folder.
+// tlsIn returns the TLS files that exist in the folder dir.
 func tlsIn(dir string, skipVerify bool) *TLS {
 	file := func(name string) string {
 		path := filepath.Join(dir, name)
@@ -88,9 +90,9 @@ func tlsIn(dir string, skipVerify bool) *TLS {
 	return &TLS{CA: file("ca.pem"), Cert: file("cert.pem"), Key: file("key.pem"), SkipVerify: skipVerify}
 }
 
-// socket returns the endpoint of the first socket that accepts connections. If
-// none does, it returns the first socket that exists, so that connecting to it
-// returns the reason.
+// socket returns the endpoint of the first default socket that accepts connections. If
+// none does, it returns the first socket that exists: to connect to it then fails with
+// the reason.
 func (env Environment) socket() (Endpoint, error) {
 	if runtime.GOOS == "windows" {
 		return Endpoint{Host: client.DefaultDockerHost, From: "the default"}, nil
@@ -119,8 +121,8 @@ func firstSocket(paths []string) (Endpoint, error) {
 	return Endpoint{Host: "unix://" + there, From: "the default"}, nil
 }
 
-// sockets returns the default sockets of engines: Docker's, rootless Docker's,
-// Docker Desktop's, then podman's.
+// sockets returns the paths of the default sockets, in the order in which Find tries
+// them: Docker, rootless Docker, Docker Desktop, podman.
 func (env Environment) sockets() []string {
 	paths := []string{strings.TrimPrefix(client.DefaultDockerHost, "unix://")}
 	if env.RuntimeDir != "" {
@@ -135,29 +137,31 @@ func (env Environment) sockets() []string {
 	return append(paths, "/run/podman/podman.sock")
 }
 
-// An Environment has the settings of a user's environment for engines. In the
-// zero value nothing is set.
+// An Environment has the environment variables and folders of a user that select an
+// engine. In the zero value nothing is set.
 type Environment struct {
 	// Host is DOCKER_HOST: unix:///PATH, tcp://HOST:PORT, ssh://USER@HOST or
 	// npipe:////./pipe/NAME.
 	Host string
-	// Context is DOCKER_CONTEXT: the name of a context in Config. Host
-	// takes precedence.
+	// Context is DOCKER_CONTEXT: the name of a Docker context in Config. Host takes
+	// precedence over Context.
 	Context string
-	// APIVersion is DOCKER_API_VERSION. If it is empty, the version is negotiated.
+	// APIVersion is DOCKER_API_VERSION. If it is empty, client and engine negotiate the
+	// version.
 	APIVersion string
 	// CertPath is DOCKER_CERT_PATH, a folder with ca.pem, cert.pem and key.pem.
 	CertPath string
 	// TLS and Verify report whether DOCKER_TLS and DOCKER_TLS_VERIFY are set.
 	TLS, Verify bool
-	// Config is the folder of the Docker configuration.
+	// Config is the folder of the Docker configuration: DOCKER_CONFIG or $HOME/.docker.
 	Config string
-	// Home and RuntimeDir are the user's home and XDG_RUNTIME_DIR. They
-	// contain the sockets of rootless engines.
+	// Home is the user's home directory, and RuntimeDir is XDG_RUNTIME_DIR. They contain
+	// the sockets of rootless engines.
 	Home, RuntimeDir string
 }
 
-// FromEnviron returns the settings of environment variables, each as "name=value".
+// FromEnviron returns the Environment of a list of environment variables, each as
+// "name=value".
 func FromEnviron(environ []string) Environment {
 	vars := map[string]string{}
 	for _, kv := range environ {
@@ -168,7 +172,7 @@ func FromEnviron(environ []string) Environment {
 		Host: vars["DOCKER_HOST"], Context: vars["DOCKER_CONTEXT"], APIVersion: vars["DOCKER_API_VERSION"],
 		CertPath: vars["DOCKER_CERT_PATH"], TLS: vars["DOCKER_TLS"] != "", Verify: vars["DOCKER_TLS_VERIFY"] != "",
 		Config: vars["DOCKER_CONFIG"], RuntimeDir: vars["XDG_RUNTIME_DIR"],
-		Home: cmp.Or(vars["HOME"], vars["USERPROFILE"]), // the latter on Windows
+		Home: cmp.Or(vars["HOME"], vars["USERPROFILE"]), // Windows sets USERPROFILE instead of HOME
 	}
 	if e.Config == "" && e.Home != "" {
 		e.Config = filepath.Join(e.Home, ".docker")

@@ -103,7 +103,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// listen creates a socket. If dead is set, the socket has no listener.
+// listen creates a unix socket. If dead is set, no process listens on it.
 func listen(t *testing.T, path string, dead bool) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -120,9 +120,9 @@ func listen(t *testing.T, path string, dead bool) {
 	t.Cleanup(func() { _ = l.Close() })
 }
 
-// TestFindSocket checks the order of the default sockets: root's before the
-// user's, Docker's before podman's, and a socket with a listener before all
-// others.
+// TestFindSocket checks the order of the default sockets: root's before the user's,
+// Docker's before podman's. A socket with a listener comes before all sockets without
+// one.
 func TestFindSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "s")
 	if err != nil {
@@ -138,7 +138,7 @@ func TestFindSocket(t *testing.T) {
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Sockets that an engine on this machine may use are left out.
+	// Omit the first and the last socket: an engine may listen on them on this machine.
 	private := all[1 : len(all)-1]
 	find := func() string {
 		at, err := dockerengine.FirstSocket(private)

@@ -17,14 +17,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// greetTimeout limits the first request to an engine. ssh may use 30 seconds of
-// it to connect.
+// greetTimeout limits the first request to an engine, including up to 30 seconds in which
+// ssh connects.
 const greetTimeout = 40 * time.Second
 
-// idleConnections is the number of connections that stay open for later requests.
+// idleConnections is the number of idle connections to an engine that stay open for later
+// requests.
 const idleConnections = 16
 
-// An Engine is a connection to an engine. It is safe for concurrent use.
+// An Engine is a connection to a container engine. It is safe for concurrent use.
 type Engine struct {
 	*client.Client
 	endpoint Endpoint
@@ -40,8 +41,8 @@ func Connect(ctx context.Context, env Environment, userAgent string) (*Engine, e
 	return Open(ctx, at, env.APIVersion, userAgent)
 }
 
-// Open connects to the engine of an endpoint and negotiates the API version. It
-// supports engines since 20.10. userAgent is the HTTP user agent.
+// Open connects to the engine of an endpoint and negotiates the API version. It supports
+// Docker Engine 20.10 and later. userAgent is the HTTP user agent of all requests.
 func Open(ctx context.Context, at Endpoint, apiVersion, userAgent string) (*Engine, error) {
 	d, err := newDialer(at)
 	if err != nil {
@@ -58,7 +59,7 @@ func Open(ctx context.Context, at Endpoint, apiVersion, userAgent string) (*Engi
 	api, err := client.New(
 		client.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}),
 		client.WithHost(d.host),
-		client.WithScheme(scheme), // otherwise the library would use TLS with this transport
+		client.WithScheme(scheme), // without WithScheme, the library would use https with this transport
 		d.option(),
 		client.WithUserAgent(userAgent),
 		client.WithAPIVersion(apiVersion),
@@ -75,7 +76,8 @@ func Open(ctx context.Context, at Endpoint, apiVersion, userAgent string) (*Engi
 	return e, nil
 }
 
-// String describes the endpoint for users.
+// String describes the endpoint for users: its address and, if known, where the address
+// is set.
 func (e Endpoint) String() string {
 	if e.From == "" {
 		return fmt.Sprintf("the container engine at %s", e.bare())
@@ -83,7 +85,7 @@ func (e Endpoint) String() string {
 	return fmt.Sprintf("the container engine at %s (%s)", e.bare(), e.From)
 }
 
-// bare returns the address without a password.
+// bare returns the address of the engine without a password.
 func (e Endpoint) bare() string {
 	if u, err := url.Parse(e.Host); err == nil {
 		return u.Redacted()
@@ -94,8 +96,8 @@ func (e Endpoint) bare() string {
 // Endpoint returns the endpoint of the engine.
 func (e *Engine) Endpoint() Endpoint { return e.endpoint }
 
-// Machine returns the name of the machine that publishes the engine's ports. It is
-// "" if that is this machine, or if [Engine.Forward] must be used for its ports.
+// Machine returns the host name of the machine on which the engine publishes ports. It
+// returns "" if that is this machine, or if its ports need [Engine.Forward].
 func (e *Engine) Machine() string {
 	u, err := url.Parse(e.endpoint.Host)
 	if err != nil || u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback() {
@@ -108,7 +110,7 @@ func (e *Engine) Machine() string {
 	return u.Hostname()
 }
 
-// Platform returns the platform of the engine's machine.
+// Platform returns the OS and the architecture of the engine's machine.
 func (e *Engine) Platform(ctx context.Context) (v1.Platform, error) {
 	version, err := e.ServerVersion(ctx, client.ServerVersionOptions{})
 	if err != nil {
@@ -117,7 +119,7 @@ func (e *Engine) Platform(ctx context.Context) (v1.Platform, error) {
 	return v1.Platform{OS: version.Os, Architecture: version.Arch}, nil
 }
 
-// config returns the configuration for a TLS client, or nil without TLS.
+// config returns the configuration of a TLS client, or nil if t is nil.
 func (t *TLS) config() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil

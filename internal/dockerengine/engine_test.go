@@ -25,8 +25,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// beOtherUser is an environment variable with the path of a socket. It makes
-// this test binary open the socket.
+// beOtherUser is an environment variable with the path of a socket. If it is set, this
+// test binary connects to the socket and prints the error.
 const beOtherUser = "XFN_ENGINE_TEST_SOCKET"
 
 func TestMain(m *testing.M) {
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestNegotiation checks the oldest supported API version, and the negotiation
-// with the real engine.
+// TestNegotiation checks the oldest supported API version with simulated engines, and
+// negotiates the version with the real engine.
 func TestNegotiation(t *testing.T) {
 	e := dockerenginetest.Open(t)
 	version, err := e.ServerVersion(t.Context(), client.ServerVersionOptions{})
@@ -61,7 +61,7 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// serve starts an engine with this handler, and returns its address.
+// serve starts a simulated engine with this handler, and returns its address.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(handler)
@@ -87,8 +87,8 @@ func TestOpenFails(t *testing.T) {
 	_ = l.Close()
 	missing := filepath.Join(t.TempDir(), "docker.sock")
 	cases := map[string]struct{ reason, host, want, hint string }{
-		"Missing": {"the socket does not exist", "unix://" + missing, "connecting to the container engine at unix://" + missing + " (DOCKER_HOST): the socket does not exist", "start it, or set DOCKER_HOST"},
-		"Nobody":  {"no server listens at the address", "tcp://" + nobody, "connecting to the container engine at tcp://" + nobody + " (DOCKER_HOST): connection refused", "start it, or"},
+		"Missing": {"the socket does not exist", "unix://" + missing, "connecting to the container engine at unix://" + missing + " (DOCKER_HOST): the socket does not exist", "start the engine, or set DOCKER_HOST"},
+		"Nobody":  {"no server listens at the address", "tcp://" + nobody, "connecting to the container engine at tcp://" + nobody + " (DOCKER_HOST): connection refused", "start the engine, or"},
 		"Web":     {"the server is not an engine", serve(t, http.NotFound), "404 page not found", ""},
 		"SSH":     {"an address must not contain a password", "ssh://ada:secret@x", "plain-text password is not supported", ""},
 	}
@@ -137,14 +137,14 @@ func TestPermission(t *testing.T) {
 		cmd.Env = []string{beOtherUser + "=" + socket}
 		cmd.SysProcAttr = asNobody()
 		out, err := cmd.CombinedOutput()
-		want := fmt.Sprintf("connecting to the container engine at unix://%s (DOCKER_HOST): permission denied; the group of its socket is %q\nhint: add yourself to the group (sudo usermod -aG %s $USER)", socket, group, group)
+		want := fmt.Sprintf("connecting to the container engine at unix://%s (DOCKER_HOST): permission denied; the group of the socket is %q\nhint: add yourself to the group (sudo usermod -aG %s $USER)", socket, group, group)
 		if err != nil || !strings.HasPrefix(string(out), want) {
 			t.Errorf("group %d: got %v:\n%s\nwant:\n%s", gid, err, out, want)
 		}
 	}
 }
 
-// copyFile copies this program to a directory where other users can run it.
+// copyFile copies this test program to the path to, where other users can execute it.
 func copyFile(t *testing.T, to string) {
 	t.Helper()
 	self, err := os.ReadFile("/proc/self/exe")
@@ -156,8 +156,8 @@ func copyFile(t *testing.T, to string) {
 	}
 }
 
-// TestExplain checks that errors keep the engine's own words, and that a broken
-// connection is named as such.
+// TestExplain checks that Explain does not change the message of an engine, and that the
+// error of a broken connection says so.
 func TestExplain(t *testing.T) {
 	e, err := open(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -201,8 +201,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestPullProgress checks that progress is the sum of all layers, and ends with
-// the total.
+// TestPullProgress checks that the progress of a pull is the sum of all layers, and ends
+// with the total.
 func TestPullProgress(t *testing.T) {
 	e, err := open(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		for _, line := range []string{
@@ -229,7 +229,7 @@ func TestPullProgress(t *testing.T) {
 	}
 }
 
-// TestTagFor checks that the tag of an image is the digest of its config.
+// TestTagFor checks that the tag for an image contains the digest of the image's config.
 func TestTagFor(t *testing.T) {
 	img := dockerenginetest.Image(t, []byte("program"), func(*v1.ConfigFile) {})
 	tag, err := dockerengine.TagFor(img)

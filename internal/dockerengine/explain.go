@@ -16,7 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A ConnectionError says that an engine is unreachable, or that its connection broke.
+// A ConnectionError says that an engine is unreachable, or that the connection to it
+// broke.
 type ConnectionError struct {
 	Endpoint Endpoint
 	text     string
@@ -26,9 +27,9 @@ type ConnectionError struct {
 func (e *ConnectionError) Error() string { return e.text }
 func (e *ConnectionError) Unwrap() error { return e.err }
 
-// Explain converts the error of a request with ctx to one sentence, with a hint
-// if the next action is known. Messages of the engine are not changed. If ctx
-// is done, Explain returns its cause. Explain(ctx, nil) is nil.
+// Explain converts the error of a request with ctx to one sentence, with a hint if the
+// user's next action is known. It does not change messages of the engine. If ctx is done,
+// Explain returns the cause of ctx. Explain(ctx, nil) is nil.
 func (e *Engine) Explain(ctx context.Context, err error) error {
 	switch failure := e.dialer.failure(); {
 	case err == nil:
@@ -44,14 +45,13 @@ func (e *Engine) Explain(ctx context.Context, err error) error {
 	}
 }
 
-// isBroken reports whether an error is about the connection, and not an answer
-// of the engine.
+// isBroken reports whether err is about the connection, and not an answer of the engine.
 func isBroken(err error) bool {
 	var op net.Error
 	return client.IsErrConnectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op)
 }
 
-// innermost returns the last error of a chain.
+// innermost returns the last error in the chain of wrapped errors.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)
@@ -62,7 +62,8 @@ func innermost(err error) error {
 	}
 }
 
-// An engineError is an engine's error without the prefix of the client library.
+// An engineError is an error that the engine returned. Its text omits the prefix that the
+// client library adds.
 type engineError struct{ error }
 
 func (s engineError) Error() string {
@@ -70,16 +71,17 @@ func (s engineError) Error() string {
 }
 func (s engineError) Unwrap() error { return s.error }
 
-// explainDial explains why a connection failed.
+// explainDial returns a ConnectionError that says why a dial to the engine failed with
+// err, with a hint if the user's next action is known.
 func explainDial(at Endpoint, err error) error {
 	because := func(text string) error {
 		return &ConnectionError{at, fmt.Sprintf("connecting to %s: %s", at, text), err}
 	}
-	elsewhere := "start it, or set DOCKER_HOST or DOCKER_CONTEXT"
+	elsewhere := "start the engine, or set DOCKER_HOST or DOCKER_CONTEXT"
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		group := groupOf(strings.TrimPrefix(at.Host, "unix://"))
-		return hint.Wrap(because(fmt.Sprintf("permission denied; the group of its socket is %q", group)),
+		return hint.Wrap(because(fmt.Sprintf("permission denied; the group of the socket is %q", group)),
 			fmt.Sprintf("add yourself to the group (sudo usermod -aG %s $USER) and log in again, or use an engine that runs without root", group))
 	case errors.Is(err, fs.ErrNotExist):
 		return hint.Wrap(because("the socket does not exist"), elsewhere)

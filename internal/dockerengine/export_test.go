@@ -1,8 +1,9 @@
 package dockerengine
 
-// FirstSocket exposes firstSocket to tests, because an engine may run on the
-// machine.
+// FirstSocket lets tests pass paths of their own. A test cannot use the default sockets,
+// because an engine may listen on them.
 var FirstSocket = firstSocket
 
-// Sockets returns the default sockets of an environment, in order.
+// Sockets returns the paths of the default sockets of an environment, in the order in
+// which Find tries them.
 func Sockets(env Environment) []string { return env.sockets() }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// groupOf returns the name of a socket's group. If the group is root's or has
-// no name, it returns the group that engines usually create.
+// groupOf returns the name of the group that owns a socket. If that is root's group or
+// has no name, groupOf returns "docker", the group that engines usually create.
 func groupOf(socket string) string {
 	const usual = "docker"
 	info, err := os.Stat(socket)

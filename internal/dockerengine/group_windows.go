@@ -1,4 +1,4 @@
 package dockerengine
 
-// groupOf returns the name of the group whose members may use an engine.
+// groupOf returns the name of the Windows group whose members may use Docker.
 func groupOf(string) string { return "docker-users" }

@@ -20,12 +20,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// loadedAs is the repository of images that are loaded by digest. Its host name
-// does not exist (RFC 6761, "invalid").
+// loadedAs is the repository name in the tags of TagFor. Its host cannot exist: RFC 6761
+// reserves the domain "invalid".
 const loadedAs = "xfn.invalid/package"
 
-// TagFor returns the tag under which an image is loaded by content: the digest
-// of its config, which lists its layers.
+// TagFor returns a tag that identifies an image by its content: it contains the digest of
+// the image's config, which lists the layers.
 func TagFor(img v1.Image) (name.Tag, error) {
 	config, err := img.ConfigName()
 	if err != nil {
@@ -34,9 +34,9 @@ func TagFor(img v1.Image) (name.Tag, error) {
 	return name.NewTag(loadedAs + ":" + config.Algorithm + "-" + config.Hex)
 }
 
-// Load loads an image into the engine under a name. It streams the layers.
+// Load loads an image into the engine under the tag as. It streams the layers.
 func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
-	// The library uses images as map keys: use a pointer, which is
+	// Package tarball uses images as map keys. Pass a pointer, because img may not be
 	// comparable.
 	one := &struct{ v1.Image }{img}
 	read, write := io.Pipe()
@@ -45,11 +45,12 @@ func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
 	return e.LoadArchive(ctx, read)
 }
 
-// Save streams an image to w in the format of docker save, and reports its bytes to p.
+// Save streams an image of the engine to w, in the format of docker save. It reports the
+// number of bytes to p.
 func (e *Engine) Save(ctx context.Context, name string, w io.Writer, p progress.Func) error {
 	found, err := e.ImageInspect(ctx, name)
 	if errdefs.IsNotFound(err) {
-		return hint.Wrap(fmt.Errorf("the engine does not have image %q", name), "build or pull it there: docker pull "+name)
+		return hint.Wrap(fmt.Errorf("the engine does not have image %q", name), "build the image in the engine, or pull it with docker pull "+name)
 	}
 	if err != nil {
 		return fmt.Errorf("inspecting image %q: %w", name, e.Explain(ctx, err))
@@ -67,7 +68,8 @@ func (e *Engine) Save(ctx context.Context, name string, w io.Writer, p progress.
 	return context.Cause(ctx)
 }
 
-// LoadArchive loads the images of an archive in the format of docker save.
+// LoadArchive loads the images of an archive, in the format of docker save, into the
+// engine.
 func (e *Engine) LoadArchive(ctx context.Context, archive io.Reader) error {
 	answer, err := e.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
 	if err != nil {
@@ -77,8 +79,7 @@ func (e *Engine) LoadArchive(ctx context.Context, archive io.Reader) error {
 	return e.Explain(ctx, failureIn(answer))
 }
 
-// failureIn reads an engine's progress messages, and returns the error that
-// they report.
+// failureIn reads an engine's progress messages, and returns the first error among them.
 func failureIn(account io.Reader) error {
 	for decoder := json.NewDecoder(account); ; {
 		var message jsonstream.Message
@@ -94,8 +95,8 @@ func failureIn(account io.Reader) error {
 	}
 }
 
-// Pull makes the engine pull an image by its name in the docker command, and
-// reports the bytes to p. Zero credentials mean an anonymous pull.
+// Pull makes the engine pull the image with this name, as docker pull does. It reports
+// the number of downloaded bytes to p. Zero credentials mean an anonymous pull.
 func (e *Engine) Pull(ctx context.Context, name string, as registry.AuthConfig, p progress.Func) error {
 	var options client.ImagePullOptions
 	if as != (registry.AuthConfig{}) {
@@ -121,18 +122,18 @@ func (e *Engine) Pull(ctx context.Context, name string, as registry.AuthConfig, 
 			continue
 		}
 		layers[message.ID] = layer{message.Progress.Current, message.Progress.Total}
-		if all := sum(layers); all.done < all.total { // the last event is sent after the loop
+		if all := sum(layers); all.done < all.total { // the event for all bytes is sent after the loop
 			p.Send(progress.Event{Kind: progress.Bytes, Text: text, Done: all.done, Total: all.total})
 		}
 	}
 	if all := sum(layers); all.total > 0 {
 		p.Send(progress.Event{Kind: progress.Bytes, Text: text, Done: all.total, Total: all.total})
 	}
-	// The stream ends without an error if ctx is done.
+	// JSONMessages ends without an error if ctx is done.
 	return context.Cause(ctx)
 }
 
-// A layer is the progress of a layer in bytes.
+// A layer is the download progress of an image's layer, in bytes.
 type layer struct{ done, total int64 }
 
 func sum(layers map[string]layer) (all layer) {

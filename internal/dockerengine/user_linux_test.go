@@ -2,7 +2,7 @@ package dockerengine_test
 
 import "syscall"
 
-// asNobody returns the attributes of a process without privileges.
+// asNobody returns the attributes that start a process as a user without privileges.
 func asNobody() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 }

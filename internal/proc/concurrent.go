@@ -10,20 +10,21 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ahead is how many results per worker may wait for an earlier one: enough that
-// a slow item does not block others, few enough to bound memory.
+// ahead limits, per worker, the results that wait for the result of an earlier item. It
+// is large enough that a slow item does not stop the workers, and small enough to bound
+// memory.
 const ahead = 8
 
-// ForEachOrdered calls work for each item, at most limit at a time, and calls
-// each with the results in the order of the items, one at a time. It returns
-// the first error of each, or the cause of ctx. Then it starts no more work,
-// and cancels and waits for work in progress.
+// ForEachOrdered calls work for each item, with at most limit calls at a time. It passes
+// the results to the function each, one at a time, in the order of the items. If each
+// fails or ctx ends, ForEachOrdered starts no more work, cancels and waits for the work
+// in progress, and returns the error of each or the cause of ctx.
 func ForEachOrdered[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, int, T) R, each func(R) error) error {
 	return StreamOrdered(ctx, limit, slices.Values(items), work, each)
 }
 
-// StreamOrdered is like ForEachOrdered for an iterator, which it advances only
-// as needed. The number of items is not limited.
+// StreamOrdered is like ForEachOrdered for an iterator with any number of items. It
+// advances the iterator only as needed.
 func StreamOrdered[T, R any](ctx context.Context, limit int, items iter.Seq[T], work func(context.Context, int, T) R, each func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -64,19 +65,19 @@ func StreamOrdered[T, R any](ctx context.Context, limit int, items iter.Seq[T], 
 	return err
 }
 
-// maxMemo limits the values of a Memo.
+// maxMemo limits the number of keys of a Memo.
 const maxMemo = 1000
 
-// A Memo computes values once for each key, and keeps the values of at most 1000
-// keys. Callers share the values, so they must not change them. The zero value is
-// ready to use, by several goroutines at once.
+// A Memo computes one value for each key, and keeps the values of at most 1000 keys.
+// Callers share the values, so they must not change them. The zero value is ready to use,
+// and safe for concurrent use.
 type Memo[K comparable, V any] struct {
 	mu   sync.Mutex
 	kept map[K]func() (V, error)
 }
 
-// Do returns the result of compute for the key. Concurrent callers with the same
-// key wait for one result, an error included.
+// Do returns the result of compute for the key, which an earlier call may have computed.
+// Concurrent callers with the same key share one call of compute. Do also keeps errors.
 func (m *Memo[K, V]) Do(key K, compute func() (V, error)) (V, error) {
 	m.mu.Lock()
 	once, ok := m.kept[key]
@@ -91,7 +92,7 @@ func (m *Memo[K, V]) Do(key K, compute func() (V, error)) (V, error) {
 	return once()
 }
 
-// Sleep waits for d or until ctx is done. It returns the cause of ctx.
+// Sleep waits for d or until ctx is done. If ctx is done, it returns the cause of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,4 +1,4 @@
-// Package proc has helpers for programs and concurrent work: process groups,
-// their last output, lookups in an environment that the caller passes, sleeping with a context,
-// and parallel work whose results keep the order of the inputs.
+// Package proc has helpers for child processes and concurrent work: process groups, the
+// last lines of a program's output, lookups in an environment that the caller passes,
+// sleeping with a context, and parallel work whose results keep the order of the inputs.
 package proc

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Getenv returns the value of key in env, a list of KEY=VALUE, or "". The last
-// value applies, as in os/exec.
+// Getenv returns the value of key in env, a list of KEY=VALUE, or "". If env has several
+// values for key, the last applies, as in os/exec.
 func Getenv(env []string, key string) string {
 	value := ""
 	for _, kv := range env {
@@ -20,8 +20,8 @@ func Getenv(env []string, key string) string {
 	return value
 }
 
-// FoldKey returns the name of a variable in the case in which the system
-// compares names.
+// FoldKey returns the name of an environment variable in the form in which names are
+// compared: in upper case on Windows, and unchanged on other systems.
 func FoldKey(key string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToUpper(key)
@@ -29,8 +29,8 @@ func FoldKey(key string) string {
 	return key
 }
 
-// LookPath finds a program by PATH in env. It ignores relative folders, since
-// the working directory may have untrusted content.
+// LookPath returns the path of the program name in the folders of PATH in env. It ignores
+// relative folders, because the working directory may have untrusted content.
 func LookPath(name string, env []string) (string, error) {
 	for _, dir := range filepath.SplitList(Getenv(env, "PATH")) {
 		if !filepath.IsAbs(dir) {

@@ -19,8 +19,8 @@ func numbers(n int) []int {
 	return all
 }
 
-// TestOrderAndBound checks that results have the order of the items although
-// work ends in a random order, and that the limit is respected.
+// TestOrderAndBound checks that ForEachOrdered returns results in the order of the items
+// although they are finished in a random order, and that it respects the limit.
 func TestOrderAndBound(t *testing.T) {
 	for _, limit := range []int{1, 3} {
 		var running, most atomic.Int64
@@ -42,8 +42,8 @@ func TestOrderAndBound(t *testing.T) {
 	}
 }
 
-// TestEnds checks that an error of each and the end of the context end the
-// work.
+// TestEnds checks that ForEachOrdered stops early if the function each returns an error,
+// or if the context ends.
 func TestEnds(t *testing.T) {
 	full := errors.New("the disk is full")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,7 +70,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestStream checks that only a bounded number of items is read ahead.
+// TestStream checks that StreamOrdered reads only a bounded number of items ahead.
 func TestStream(t *testing.T) {
 	const limit, last = 2, 1000
 	var taken atomic.Int64

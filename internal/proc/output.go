@@ -12,26 +12,27 @@ import (
 )
 
 const (
-	keptLines   = 100 // number of lines that Contains searches
+	keptLines   = 100 // number of lines that are kept, and that Contains searches
 	quotedLines = 20
 	maxLine     = 2 << 10 // in bytes; a longer line is split
 )
 
-// An Output keeps the last lines that a program wrote, in bounded memory. It
+// An Output keeps the last 100 lines that a program wrote. Write adds to them. An Output
 // is safe for concurrent use.
 type Output struct {
-	// Name is what Quote calls the lines. Empty means "output".
+	// Name is the noun for the lines in the text of Quote, such as "lines on stderr".
+	// Empty means "output".
 	Name string
 	// Each receives every line, without control characters. It may be nil.
 	Each func(line string)
 
 	mu      sync.Mutex
-	rest    []byte // start of a line that has not ended
+	rest    []byte // start of the current line, which has not ended
 	lines   []string
 	dropped bool // whether earlier lines were dropped
 }
 
-// Write adds output of the program.
+// Write adds bytes that the program wrote. It never fails.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,7 +50,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Flush ends a last line that has no newline.
+// Flush ends the last line if the program did not end it by a newline.
 func (o *Output) Flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -93,7 +94,7 @@ func (o *Output) Contains(text string) bool {
 	return false
 }
 
-// Last returns the last n lines, after "…" if there were more.
+// Last returns the last n lines. If there were more, a line "…" precedes them.
 func (o *Output) Last(n int) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -105,7 +106,8 @@ func (o *Output) Last(n int) string {
 	return last
 }
 
-// Quote returns the last lines as a suffix for an error.
+// Quote returns a suffix for an error: the last 20 lines, or that the program wrote
+// nothing.
 func (o *Output) Quote() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,8 +119,9 @@ func (o *Output) Quote() string {
 	return "; its last " + name + ":\n  " + strings.Join(last, "\n  ")
 }
 
-// Explain returns why a running function did not answer. If ctx is done, its
-// cause replaces err. The last lines are appended, unless the user canceled.
+// Explain returns err, the reason why a function did not answer, followed by the last
+// lines that the function wrote. If ctx is done, the cause of ctx replaces err. If the
+// user canceled, Explain returns only that cause.
 func (o *Output) Explain(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return context.Cause(ctx)

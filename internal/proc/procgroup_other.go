@@ -4,5 +4,6 @@ package proc
 
 import "os/exec"
 
-// KillGroup does nothing: when the context of cmd ends, only its process is killed.
+// KillGroup does nothing on this system: when the context of cmd ends, only the process
+// of cmd is killed.
 func KillGroup(*exec.Cmd) {}

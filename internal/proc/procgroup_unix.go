@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// KillGroup makes cmd, which must not be started yet, the leader of a process
-// group, and kills the group when cmd's context ends. On other systems than
-// Unix only the process itself is killed.
+// KillGroup makes cmd, which must not be started yet, the leader of a process group, and
+// kills the group when the context of cmd ends. On systems other than Unix, only the
+// process of cmd is killed.
 func KillGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {

@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// roleEnv selects the role of the test binary, which runs itself as child and
-// grandchild.
+// roleEnv is an environment variable that selects the role of the test binary: the test
+// starts it as a child, which starts it as a grandchild.
 const roleEnv = "PROCGROUP_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestKillWhole cancels a child's context, and reads the pipe that its
-// grandchild has open: the read ends when both have ended.
+// TestKillWhole checks that KillGroup kills a child and its grandchild. Both have the
+// write end of a pipe open: a read ends when both have ended.
 func TestKillWhole(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -29,8 +29,8 @@ const (
 	certificates = "etc/ssl/certs/ca-certificates.crt"
 )
 
-// minimal returns an image with the files that a static program needs, for each
-// platform.
+// minimal returns one base image for each platform. It contains only the files that a
+// static program needs.
 func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image, error) {
 	l, err := s.draft.Compress(func(w io.Writer) error { return writeTar(w, baseFiles()) })
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image,
 			RootFS:  v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{l.Blob.DiffID}},
 		})
 		if err != nil {
-			return nil, fmt.Errorf("encoding a config: %w", err)
+			return nil, fmt.Errorf("encoding the config of an image: %w", err)
 		}
 		if images[i], err = oci.Assemble(raw, []v1.Descriptor{descriptor(l.Blob)}, l); err != nil {
 			return nil, err
@@ -54,7 +54,7 @@ func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image,
 	return images, nil
 }
 
-// A file is an entry of a layer. If its name ends in "/", it is a directory.
+// A file is a file in a layer or, if its name ends in "/", a directory.
 type file struct {
 	name string
 	mode int64
@@ -73,8 +73,9 @@ func baseFiles() []file {
 	}
 }
 
-// roots returns the root certificates of Mozilla's trust store in PEM. They come from a Go
-// module. Certificates with constraints are omitted, because PEM cannot express these.
+// roots returns the root certificates of Mozilla's trust store in PEM, from the Go module
+// golang.org/x/crypto/x509roots. Certificates with constraints are omitted, because PEM
+// cannot express constraints.
 func roots() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
@@ -85,7 +86,8 @@ func roots() []byte {
 	return all.Bytes()
 }
 
-// writeTar writes a tar of files that root owns, with the zero modification time.
+// writeTar writes a tar with these files. Root owns all of them, and their modification
+// time is zero.
 func writeTar(w io.Writer, files []file) error {
 	tw := tar.NewWriter(w)
 	for _, f := range files {
@@ -99,8 +101,8 @@ func writeTar(w io.Writer, files []file) error {
 	return tw.Close()
 }
 
-// header returns the tar header of a file: in USTAR format, or in PAX format if size is 8
-// GiB or more.
+// header returns the tar header of a file, or of a directory if name ends in "/". The
+// format is USTAR, or PAX if size is 8 GiB or more.
 func header(name string, mode, size int64) *tar.Header {
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: size}
 	if name[len(name)-1] == '/' {

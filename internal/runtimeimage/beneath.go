@@ -15,18 +15,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// folders has the attributes of directories in an image, by path. A directory without an
-// entry belongs to root and is readable by all.
+// folders maps the paths of directories in an image to their attributes. A directory that
+// is not in the map belongs to root and is readable by all.
 type folders map[string]folder
 
-// A folder has the attributes of a directory in an image.
+// A folder has the attributes of one directory in an image: its mode and its owner.
 type folder struct {
 	mode     int64
 	uid, gid int
 }
 
-// header returns the tar header of a directory, with the attributes that it has in the
-// image.
+// header returns the tar header of the directory with this name, with the attributes in f
+// or, if f does not have it, the default attributes.
 func (f folders) header(name string) *tar.Header {
 	h := header(name+"/", 0o755, 0)
 	if have, ok := f[name]; ok {
@@ -35,9 +35,9 @@ func (f folders) header(name string) *tar.Header {
 	return h
 }
 
-// beneath returns the directories of the tree that the base image already has. If the tree
-// is at a top-level directory, such as DefaultWorkdir, it does not read the layers of the
-// image, because base images do not have such a directory.
+// beneath returns those directories of the tree that the base image already has. If the
+// tree becomes a top-level directory of the image, such as DefaultWorkdir, beneath does
+// not read the image's layers, because base images do not have such a directory.
 func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
 	if t.at != "" && !strings.Contains(t.at, "/") {
 		return nil, nil
@@ -55,7 +55,7 @@ func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
 	return s.folders()
 }
 
-// kinds returns the file type of each file in the tree, by its path in the image.
+// kinds returns the file type of each file in the tree. The keys are paths in the image.
 func (t *tree) kinds() map[string]fs.FileMode {
 	all := map[string]fs.FileMode{}
 	for _, dir := range t.parents() {
@@ -67,14 +67,14 @@ func (t *tree) kinds() map[string]fs.FileMode {
 	return all
 }
 
-// A scan finds out which paths of a tree exist in an image.
+// A scan reads the layers of an image to find which paths of a tree exist in it.
 type scan struct {
 	ours   map[string]fs.FileMode
 	theirs map[string]*tar.Header
 	left   int64
 }
 
-// layer applies the additions and deletions of a layer to the files that were found.
+// layer updates s.theirs with the files that a layer adds and deletes.
 func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
 	in, err := oci.Plain(ctx, l, &s.left)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
 	}
 }
 
-// forget removes the files below a directory from those that were found.
+// forget removes the files below the directory dir from s.theirs.
 func (s *scan) forget(dir string) {
 	for name := range s.theirs {
 		if strings.HasPrefix(name, dir) {
@@ -118,8 +118,9 @@ func (s *scan) forget(dir string) {
 	}
 }
 
-// folders returns the directories that both the tree and the image have. If a path is a
-// directory in only one of them, it returns an error: files of the image would be hidden.
+// folders returns the directories that both the tree and the image have. It returns an
+// error if a path exists in both but is a directory in only one of them, because the tree
+// would then hide files of the image.
 func (s *scan) folders() (folders, error) {
 	both := folders{}
 	for _, name := range sortedKeys(s.theirs) {
@@ -129,11 +130,11 @@ func (s *scan) folders() (folders, error) {
 		case ours && theirs:
 			both[name] = folder{h.Mode & 0o7777, h.Uid, h.Gid}
 		case ours && h.Typeflag == tar.TypeSymlink:
-			return nil, fmt.Errorf("the base image has a link to %q where it has the directory %q", h.Linkname, "/"+name)
+			return nil, fmt.Errorf("the base image has a symbolic link to %q, where the function has the directory %q", h.Linkname, "/"+name)
 		case ours:
-			return nil, fmt.Errorf("the base image has a file where it has the directory %q", "/"+name)
+			return nil, fmt.Errorf("the base image has a file, where the function has the directory %q", "/"+name)
 		case theirs:
-			return nil, fmt.Errorf("the base image has the directory %q, where it has a file or link", "/"+name)
+			return nil, fmt.Errorf("the base image has the directory %q, where the function has a file or a symbolic link", "/"+name)
 		}
 	}
 	return both, nil

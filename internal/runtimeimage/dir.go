@@ -14,40 +14,41 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-// DefaultWorkdir is the default path of a function's directory in an image. Common base
-// images do not have this path.
+// DefaultWorkdir is the default of Dir.Workdir. Common base images do not have this path.
 const DefaultWorkdir = "/function"
 
-// A Dir is a directory with a function that needs no compilation, and the
-// settings of its images.
+// A Dir describes images that FromDir creates from a directory, which contains a function
+// that needs no compilation.
 type Dir struct {
 	Path string
-	// Base are the base images. Images for systems other than Linux are ignored. FromDir takes
-	// ownership: either FromDir or the returned Images closes them.
+	// Base are the base images. Images for systems other than Linux are ignored. FromDir
+	// takes ownership of Base: FromDir closes it on an error, and otherwise the returned
+	// Images do.
 	Base *Images
-	// Workdir is the absolute path of the directory's content in the image,
-	// and the working directory of the function. Empty means
-	// DefaultWorkdir.
+	// Workdir is the absolute path of the directory's content in the image, and the
+	// working directory of the function. Empty means DefaultWorkdir.
 	Workdir string
-	// Entrypoint is the program and its arguments. The program is searched in PATH, or relative
-	// to Workdir if it contains a slash.
+	// Entrypoint is the program and its arguments. A program without a slash is searched
+	// in PATH. A relative path starts at Workdir.
 	Entrypoint []string
 	// Env are environment variables, as "KEY=value". They are added to the variables of the
 	// base image, or replace them.
 	Env []string
-	// Labels are added to the images' configs.
+	// Labels are added to the config of each image.
 	Labels map[string]string
 }
 
-// FromDir adds a directory as one layer to each base image. Its files belong to root and
-// have the zero modification time. They are readable by all, and executable by all if their
-// owner may execute them. Symbolic links are kept. A directory that the base image already
-// has keeps its attributes and content. FromDir returns an error if the base image has a
-// link or file in its place, or if all programs in the directory are for other processors.
+// FromDir adds a directory as one layer to each base image. The files in the layer belong
+// to root and have the zero modification time. They are readable by all, and executable
+// by all if their owner may execute them. FromDir keeps symbolic links. A directory that
+// the base image already has keeps its attributes and content there. FromDir returns an
+// error if a path is a directory in the base image and another kind of file in d, or the
+// reverse. It also returns an error if all programs in the directory are for other
+// processors than the base image.
 //
-// The function listens on port 9443 and does not run as root. The images depend only on the
-// base images, the content of the directory and opts.Created. The caller must close them.
-// Errors name the directory.
+// The function in the images listens on port 9443 and does not run as root. The images
+// depend only on the base images, the content of the directory and opts.Created. The
+// caller must close them. Errors name the directory.
 func FromDir(ctx context.Context, d Dir, opts Options) (*Images, error) {
 	return create(d.Base, opts, func(s *spool) (*Images, error) {
 		all, err := s.fromDir(ctx, d, opts)
@@ -69,7 +70,7 @@ func (s *spool) fromDir(ctx context.Context, d Dir, opts Options) (*Images, erro
 		d.Workdir = DefaultWorkdir
 	}
 	if path.Clean(d.Workdir) != d.Workdir || !path.IsAbs(d.Workdir) {
-		return nil, fmt.Errorf("its place %q in the image is not a clean, absolute path", d.Workdir)
+		return nil, fmt.Errorf("expected a clean, absolute path in the image as the working directory, got %q", d.Workdir)
 	}
 	if err := d.Base.onLinux(); err != nil {
 		return nil, fmt.Errorf("choosing a base image: %w", err)
@@ -97,8 +98,8 @@ type mounter struct {
 	tree  *tree
 	spool *spool
 	opts  Options
-	// layers are the layers that were created, by the directories that the tree and the base
-	// image share.
+	// layers has the created layers, by the text of the directories that the tree and the
+	// base image share.
 	layers map[string]archive.Layer
 }
 
@@ -124,7 +125,7 @@ func (m *mounter) image(ctx context.Context, base v1.Image) (v1.Image, error) {
 }
 
 func (m *mounter) layer(ctx context.Context, beneath folders) (archive.Layer, error) {
-	key := fmt.Sprint(beneath) // in lexical order
+	key := fmt.Sprint(beneath) // fmt prints a map in the order of its keys
 	if l, ok := m.layers[key]; ok {
 		return l, nil
 	}
@@ -135,20 +136,20 @@ func (m *mounter) layer(ctx context.Context, beneath folders) (archive.Layer, er
 	return l, err
 }
 
-// fits returns an error if the tree contains programs, but none for the processor of p. It
-// must be called after write.
+// fits returns an error if the tree contains programs, but none for the processor of p.
+// Call it after write, which finds the programs.
 func (t *tree) fits(p v1.Platform) error {
 	if len(t.programs) == 0 || t.programs[p.Architecture] != "" || t.programs[older[p.Architecture]] != "" {
 		return nil
 	}
 	for _, arch := range sortedKeys(t.programs) {
 		return hint.Wrap(
-			fmt.Errorf("its %q is for linux/%s, and the base image for %s", t.programs[arch], arch, p),
+			fmt.Errorf("program %q is for linux/%s, but the base image is for %s", t.programs[arch], arch, p),
 			"build for that platform only, with "+hint.Platform+" linux/"+hint.Hint(arch),
 		)
 	}
 	return nil
 }
 
-// older has, for a processor, the older one whose programs it also runs.
+// older maps a processor to an older processor whose programs it can execute, too.
 var older = map[string]string{"amd64": "386", "arm64": "arm"}

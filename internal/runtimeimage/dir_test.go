@@ -23,7 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// A member is an entry of a base image's layer.
+// A member is a file or directory in a layer of a base image.
 type member struct {
 	name, link string
 	kind       byte
@@ -45,7 +45,8 @@ func tarLayer(t *testing.T, members ...member) v1.Layer {
 	return static.NewLayer([]byte(b.String()), types.OCIUncompressedLayer)
 }
 
-// baseOf returns base images with these layers, opened as a command opens them.
+// baseOf returns base images with these layers, one for each platform, read from a tar
+// archive.
 func baseOf(t *testing.T, config v1.Config, layers []v1.Layer, platforms ...v1.Platform) *runtimeimage.Images {
 	t.Helper()
 	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
@@ -69,8 +70,9 @@ func scratch(t *testing.T, platforms ...v1.Platform) *runtimeimage.Images {
 	return baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t, member{name: "usr/", kind: tar.TypeDir, mode: 0o755})}, platforms...)
 }
 
-// files writes a directory from texts by path. A path that ends in "/" is a
-// directory, and one that ends in "*" is an executable file.
+// files creates a directory and returns its path. texts maps file names to contents. A
+// name that ends in "/" is a directory, and a name that ends in "*" is an executable
+// file.
 func files(t *testing.T, texts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -114,8 +116,8 @@ func fromDir(t *testing.T, d runtimeimage.Dir) []v1.Image {
 
 var python = []string{"python3", "main.py"}
 
-// The image contains the directory with normalized owners, times and modes, and
-// keeps the config of the base except for the start of the function.
+// FromDir normalizes the owners, times and modes of the files. It keeps the config of the
+// base image except for the fields that start the function.
 func TestFromDir(t *testing.T) {
 	dir := files(t, map[string]string{"main.py": "print()", "bin/run*": "#!", "lib/a/b.py": "", "empty/": ""})
 	if err := os.Symlink("/usr/bin/python3", filepath.Join(dir, "bin", "python")); err != nil {
@@ -173,7 +175,7 @@ func TestFromDir(t *testing.T) {
 	assertOneLayer(t, images)
 }
 
-// assertOneLayer fails the test unless all images share the added layer.
+// assertOneLayer fails the test unless all images share the layer that FromDir added.
 func assertOneLayer(t *testing.T, images []v1.Image) {
 	t.Helper()
 	a, err := images[0].Manifest()
@@ -189,7 +191,8 @@ func assertOneLayer(t *testing.T, images []v1.Image) {
 	}
 }
 
-// The image does not depend on the path of the directory or on file times.
+// The image of FromDir does not depend on the path of the directory or on the times of
+// its files.
 func TestFromDirIsRepeatable(t *testing.T) {
 	texts := map[string]string{"main.py": "x", "run*": "y", "d/": ""}
 	first, second := files(t, texts), files(t, texts)
@@ -216,8 +219,8 @@ func TestFromDirIsRepeatable(t *testing.T) {
 	}
 }
 
-// A package may be written into the directory that it contains. Its temporary
-// file has a random name and is not included.
+// A package may be written into the directory that the package contains. The package's
+// temporary file, which has a random name, is not part of the image.
 func TestFromDirBesideThePackage(t *testing.T) {
 	dir := files(t, map[string]string{"main.py": "x"})
 	opts := options(t)
@@ -237,7 +240,7 @@ func TestFromDirBesideThePackage(t *testing.T) {
 	}
 }
 
-// The user is replaced only if the base runs as root.
+// FromDir replaces the user of a base image only if that user is root.
 func TestFromDirUser(t *testing.T) {
 	for user, want := range map[string]string{
 		"": "65532", "0": "65532", "root": "65532", "0:0": "65532", "root:root": "65532", ":5": "65532",
@@ -254,7 +257,7 @@ func TestFromDirUser(t *testing.T) {
 	}
 }
 
-// Directories of the base keep the attributes of their topmost layer.
+// A directory of the base image keeps the attributes that its topmost layer gives it.
 func TestFromDirBeneath(t *testing.T) {
 	base := []v1.Layer{
 		tarLayer(
@@ -274,16 +277,16 @@ func TestFromDirBeneath(t *testing.T) {
 		reason  string
 		workdir string
 		files   map[string]string
-		want    map[string]int64 // modes of directories
+		want    map[string]int64 // modes of the directories in the new layer
 		err     string
 	}{
 		"Kept":         {"engines use the mode of the last layer", "/", map[string]string{"tmp/a": "", "opt/b/": ""}, map[string]int64{"tmp": 0o1777, "opt": 0o750, "opt/b": 0o755}, ""},
 		"Parent":       {"parent directories keep their modes", "/tmp/a/b", map[string]string{"c": ""}, map[string]int64{"tmp": 0o1777, "tmp/a": 0o755, "tmp/a/b": 0o755}, ""},
 		"Deleted":      {"directories that the base deleted do not exist", "/", map[string]string{"lib/x": "", "srv/a/x": ""}, map[string]int64{"lib": 0o755, "srv": 0o755, "srv/a": 0o755}, ""},
 		"Opaque":       {"deleted content of a recreated directory does not exist", "/", map[string]string{"var/a/x": ""}, map[string]int64{"var": 0o711, "var/a": 0o755}, ""},
-		"Link":         {"a directory in place of a link is an error", "/", map[string]string{"bin/x": ""}, nil, `a link to "usr/bin" where it has the directory "/bin"`},
+		"Link":         {"a directory in place of a link is an error", "/", map[string]string{"bin/x": ""}, nil, `a symbolic link to "usr/bin", where the function has the directory "/bin"`},
 		"LinkOnTheWay": {"a parent directory in place of a link is an error", "/bin/fn", map[string]string{"x": ""}, nil, `the directory "/bin"`},
-		"File":         {"a directory in place of a file is an error", "/", map[string]string{"file/x": ""}, nil, `a file where it has the directory "/file"`},
+		"File":         {"a directory in place of a file is an error", "/", map[string]string{"file/x": ""}, nil, `a file, where the function has the directory "/file"`},
 		"Directory":    {"a file in place of a directory is an error", "/", map[string]string{"etc": ""}, nil, `the directory "/etc"`},
 		"Top":          {"a top-level working directory needs no read of the base", "/fn", map[string]string{"etc": ""}, map[string]int64{"fn": 0o755}, ""},
 	}
@@ -307,7 +310,7 @@ func TestFromDirBeneath(t *testing.T) {
 	}
 }
 
-// directories returns the modes of the directories in a layer.
+// directories returns the modes of the directories in a layer, by name.
 func directories(t *testing.T, l v1.Layer) map[string]int64 {
 	t.Helper()
 	rc, err := l.Uncompressed()
@@ -358,9 +361,9 @@ func TestFromDirRefuses(t *testing.T) {
 		want   string
 	}{
 		"Absent":    {"the directory must exist", runtimeimage.Dir{Path: filepath.Join(t.TempDir(), "gone"), Entrypoint: python}, "no such file"},
-		"File":      {"a file is not a directory", runtimeimage.Dir{Path: filepath.Join(some, "a"), Entrypoint: python}, "it is a file"},
-		"Empty":     {"an empty directory has no function", runtimeimage.Dir{Path: files(t, nil), Entrypoint: python}, "it is empty"},
-		"Whiteout":  {"a file with the prefix of whiteouts is an error", runtimeimage.Dir{Path: files(t, map[string]string{"a/.wh.b": ""}), Entrypoint: python}, `"a/.wh.b" would mark`},
+		"File":      {"a file is not a directory", runtimeimage.Dir{Path: filepath.Join(some, "a"), Entrypoint: python}, "expected a directory, got a file"},
+		"Empty":     {"an empty directory has no function", runtimeimage.Dir{Path: files(t, nil), Entrypoint: python}, "the directory is empty"},
+		"Whiteout":  {"a file with the prefix of whiteouts is an error", runtimeimage.Dir{Path: files(t, map[string]string{"a/.wh.b": ""}), Entrypoint: python}, `"a/.wh.b" would mark another file as deleted`},
 		"Package":   {"a package in the directory is an error", runtimeimage.Dir{Path: files(t, map[string]string{"package/fn.xpkg": ""}), Entrypoint: python}, `"package/fn.xpkg" is a package`},
 		"Huge":      {"the size is limited", runtimeimage.Dir{Path: huge, Entrypoint: python}, "larger than 8 GiB"},
 		"NoEntry":   {"an entry point is required", runtimeimage.Dir{Path: some}, "no entry point"},
@@ -379,8 +382,8 @@ func TestFromDirRefuses(t *testing.T) {
 	}
 }
 
-// Packages of Python and Node.js contain machine code, for one or several
-// platforms.
+// Python and Node.js packages can contain machine code, for one or several platforms.
+// FromDir compares it with the platform of the base image.
 func TestFromDirPrograms(t *testing.T) {
 	const header = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 	x86, arm, object := header+"\x03\x00\x3e\x00", header+"\x03\x00\xb7\x00", header+"\x01\x00\x3e\x00"
@@ -394,8 +397,8 @@ func TestFromDirPrograms(t *testing.T) {
 		"Several": {"one of several programs for the platform is enough", map[string]string{"a.so": x86, "b.so": arm}, []v1.Platform{amd64, arm64}, ""},
 		"Object":  {"object files are ignored", map[string]string{"a.o": object}, []v1.Platform{arm64}, ""},
 		"Text":    {"other files are ignored", map[string]string{"a.so": "\x7fELF"}, []v1.Platform{arm64}, ""},
-		"Other":   {"a program for another platform is an error", map[string]string{"d/a.so": x86}, []v1.Platform{arm64}, `"d/a.so" is for linux/amd64, and the base image for linux/arm64`},
-		"OneOf":   {"a program for one of two platforms is an error", map[string]string{"a.so": arm}, []v1.Platform{amd64, arm64}, `"a.so" is for linux/arm64, and the base image for linux/amd64`},
+		"Other":   {"a program for another platform is an error", map[string]string{"d/a.so": x86}, []v1.Platform{arm64}, `"d/a.so" is for linux/amd64, but the base image is for linux/arm64`},
+		"OneOf":   {"a program for one of two platforms is an error", map[string]string{"a.so": arm}, []v1.Platform{amd64, arm64}, `"a.so" is for linux/arm64, but the base image is for linux/amd64`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// A file that is neither regular, a directory nor a link is an error. Reading
-// it could block forever.
+// FromDir returns an error for a file that is neither regular, a directory nor a symbolic
+// link. To read such a file could block forever.
 func TestFromDirSpecialFiles(t *testing.T) {
 	cases := map[string]func(path string) error{
 		"pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -35,12 +35,12 @@ func TestFromDirSpecialFiles(t *testing.T) {
 			if err := make(filepath.Join(dir, "s")); err != nil {
 				t.Fatal(err)
 			}
-			assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "a special file is an error", `its "s" is a `+kind)
+			assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "a special file is an error", `file "s" is a `+kind)
 		})
 	}
 }
 
-// An unreadable file is an error, not omitted.
+// FromDir returns an error for an unreadable file. It does not omit the file.
 func TestFromDirUnreadable(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root can read all files")
@@ -49,5 +49,5 @@ func TestFromDirUnreadable(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "secret"), 0); err != nil {
 		t.Fatal(err)
 	}
-	assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "an unreadable file is an error", `its "secret": permission denied`)
+	assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "an unreadable file is an error", `reading "secret": permission denied`)
 }

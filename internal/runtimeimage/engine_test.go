@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// An image from an engine equals the loaded one, by name and by id.
+// FromEngine finds an image by name and by id, and returns the image that was loaded.
 func TestFromEngine(t *testing.T) {
 	engine := dockerenginetest.Open(t)
 	given := dockerenginetest.Image(t, []byte(strings.Repeat("program", 1<<20)), func(f *v1.ConfigFile) { f.Config.User = "65532" })

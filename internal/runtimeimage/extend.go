@@ -16,16 +16,17 @@ import (
 // port is the port of a function's gRPC server, to which Crossplane connects.
 const port = "9443/tcp"
 
-// settings are the changes to the config of a base image.
+// settings are the changes that extend makes to the config of a base image.
 type settings struct {
 	entrypoint []string
-	workdir    string // empty keeps the base image's
+	workdir    string // empty keeps the working directory of the base image
 	env        []string
 	labels     map[string]string
 }
 
-// extend adds a layer to a base image and applies s to its config. All other fields of the
-// config are kept, including unknown ones. The user root is replaced by another user.
+// extend adds a layer to a base image and applies s to its config. It keeps all other
+// fields of the config, including unknown ones. If the user of the base image is root,
+// extend replaces it by the user 65532.
 func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (v1.Image, error) {
 	p, err := oci.PartsOf(base)
 	if err != nil {
@@ -38,7 +39,7 @@ func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (
 	rootfs := child(config, "rootfs")
 	diffIDs, _ := rootfs["diff_ids"].([]any)
 	if len(diffIDs) != len(p.Layers) {
-		return nil, fmt.Errorf("the base image's config is of %d layers, and its manifest of %d", len(diffIDs), len(p.Layers))
+		return nil, fmt.Errorf("the base image's config lists %d layers, but its manifest lists %d", len(diffIDs), len(p.Layers))
 	}
 	rootfs["diff_ids"] = append(diffIDs, layer.Blob.DiffID.String())
 	history, _ := config["history"].([]any)
@@ -47,14 +48,14 @@ func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (
 	s.apply(child(config, "config"))
 	raw, err := json.Marshal(config)
 	if err != nil {
-		return nil, fmt.Errorf("encoding a config: %w", err)
+		return nil, fmt.Errorf("encoding the config of an image: %w", err)
 	}
 	descs := append(slices.Clone(p.Descriptors), descriptor(layer.Blob))
 	return oci.Assemble(raw, descs, append(slices.Clone(p.Layers), layer.Layer)...)
 }
 
-// apply changes the "config" object of an image's config (OCI image spec, "Image
-// Configuration").
+// apply applies the settings to the "config" object of an image's config (OCI image spec,
+// "Image Configuration").
 func (s settings) apply(config map[string]any) {
 	config["Entrypoint"] = s.entrypoint
 	delete(config, "Cmd")
@@ -84,14 +85,15 @@ func child(m map[string]any, key string) map[string]any {
 	return o
 }
 
-// isRoot reports whether a config's user, with or without a group, is root.
+// isRoot reports whether the user of an image's config, with or without a group, is root.
+// An empty user is root.
 func isRoot(user string) bool {
 	name, _, _ := strings.Cut(user, ":")
 	return name == "" || name == "root" || strings.Trim(name, "0") == ""
 }
 
-// override returns the environment variables of old that more does not set, followed by
-// more.
+// override returns the environment variables in old whose names are not in more, followed
+// by more.
 func override(old []any, more []string) []any {
 	var env []any
 	for _, v := range old {

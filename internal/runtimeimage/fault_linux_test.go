@@ -24,8 +24,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// With these variables the test binary builds the package in the directory of
-// the first, and blocks after the number of progress events in the second.
+// buildVar is an environment variable: the test binary then builds the package in that
+// directory. The build blocks at the progress event whose number is in stopVar.
 const (
 	buildVar = "RUNTIMEIMAGE_TEST_BUILD"
 	stopVar  = "RUNTIMEIMAGE_TEST_STOP"
@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stopper prints a line at the given event, and then blocks.
+// stopper returns a progress.Func that prints a line at the event with the number at, and
+// then blocks.
 func stopper(at int) progress.Func {
 	var n atomic.Int64
 	return func(progress.Event) {
@@ -52,7 +53,7 @@ func stopper(at int) progress.Func {
 	}
 }
 
-// buildIn builds out.xpkg in a directory of project.
+// buildIn builds out/out.xpkg in a directory that project returned.
 func buildIn(ctx context.Context, dir string, report progress.Func) (err error) {
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), filepath.Join(dir, "package"), xpkg.ReadOptions{})
 	if err != nil {
@@ -119,8 +120,8 @@ func names(t *testing.T, dir string) []string {
 	return all
 }
 
-// A killed build keeps the old file, and the next build removes the temporary
-// files.
+// A build that is killed keeps the old package file, and the next build removes the
+// temporary files.
 func TestKilledBuild(t *testing.T) {
 	const moments = 10
 	dir := project(t)
@@ -133,7 +134,7 @@ func TestKilledBuild(t *testing.T) {
 		t.Fatalf("a build reports only %d events", events.Load())
 	}
 	for i := range int64(moments) {
-		at := 1 + i*(events.Load()-1)/(moments-1) // from the first to the last
+		at := 1 + i*(events.Load()-1)/(moments-1) // at runs from the first to the last event
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			old := fmt.Sprint("old file ", at)
 			if err := os.WriteFile(filepath.Join(dir, "out", "out.xpkg"), []byte(old), 0o600); err != nil {
@@ -159,7 +160,8 @@ func TestKilledBuild(t *testing.T) {
 	}
 }
 
-// killAt starts a build in another process, and kills it at an event.
+// killAt starts a build in another process, and kills the process at the progress event
+// with the number at.
 func killAt(t *testing.T, dir string, at int64) {
 	t.Helper()
 	child, line := functiontest.Start(t, buildVar+"="+dir, fmt.Sprint(stopVar, "=", at))
@@ -169,7 +171,7 @@ func killAt(t *testing.T, dir string, at int64) {
 	child.Kill(t)
 }
 
-// A full disk keeps the old file and leaves no temporary files.
+// A build on a full disk keeps the old package file and leaves no temporary files.
 func TestFullDisk(t *testing.T) {
 	dir := project(t)
 	out := filepath.Join(dir, "out")
@@ -200,7 +202,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A canceled build keeps the old file and leaves no temporary files.
+// A build that is canceled keeps the old package file and leaves no temporary files.
 func TestStoppedBuild(t *testing.T) {
 	dir := project(t)
 	for at := int64(1); ; at += 7 {
@@ -213,13 +215,13 @@ func TestStoppedBuild(t *testing.T) {
 		})
 		cancel()
 		if n.Load() < at {
-			return // The file was complete before the cancellation.
+			return // The build sent fewer than at events: nothing was canceled.
 		}
 		if left := slices.Concat(names(t, filepath.Join(dir, "out")), names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
 			t.Errorf("at %d: left behind: %v", at, left)
 		}
 		if err == nil {
-			continue // The last event reports the complete file.
+			continue // The last event is sent when the file is complete.
 		}
 		if !errors.Is(err, context.Canceled) || contentOf(t, filepath.Join(dir, "out", "out.xpkg")) != "old" {
 			t.Errorf("at %d: got %v", at, err)

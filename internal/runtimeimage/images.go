@@ -21,33 +21,35 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Options are options for creating or reading runtime images. FromSource requires Env. All
-// other fields are optional.
+// Options are options of the functions that create or read runtime images. FromSource
+// requires Env. All other fields are optional.
 type Options struct {
 	// Created is the creation time of new images. The zero value is the
 	// Unix epoch.
 	Created time.Time
 	// Platforms selects one image for each platform, in order, if the source has several
-	// images. Empty selects all. Layers of other images are not read if they are stored
-	// separately. FromSource and FromDir ignore it.
+	// images. Empty selects all. The layers of other images are not read, unless the
+	// source must be read in order, such as a pipe or an engine. FromSource and FromDir
+	// ignore Platforms.
 	Platforms []v1.Platform
 	// Env is the environment of the Go compiler, as "KEY=value".
 	Env []string
-	// TempDir is the directory for compiled programs. Empty is the system's
-	// directory.
+	// TempDir is the directory for compiled programs. Empty means os.TempDir().
 	TempDir string
-	// Beside is the directory of the file that Images.WriteFile will write. WriteFile then need
-	// not copy layers that were read in the order of the manifests. Empty means TempDir.
+	// Beside is the directory of the file that Images.WriteFile will write. With it,
+	// WriteFile need not copy layers that were read in the order of the manifests. Empty
+	// means TempDir.
 	Beside string
-	// Pin is image.Options.Pin, for images of registries.
+	// Pin is the same as image.Options.Pin: it returns a reference with the locked
+	// digest, which is then pulled.
 	Pin func(name.Reference) (name.Reference, error)
-	// Progress receives the steps and the number of bytes read.
+	// Progress receives an event for each step, and the number of bytes that were read.
 	Progress progress.Func
 }
 
-// Images are runtime images, one per platform, and their temporary files.
+// Images are runtime images, one for each platform, and their temporary files.
 type Images struct {
-	// All are the images, in the order of their source.
+	// All are the images, in the order in which the source has them.
 	All []v1.Image
 
 	spool *spool
@@ -61,8 +63,8 @@ func (i *Images) Close() error {
 	return i.spool.Close()
 }
 
-// WriteFile writes a package as xpkg.WriteFile does. The first call copies no layers, if the
-// package embeds the images. WriteFile may be called several times.
+// WriteFile writes the package a to a file, as xpkg.WriteFile does. If the package embeds
+// these images, the first call copies no layers. WriteFile may be called several times.
 func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, report progress.Func) error {
 	if i.spool == nil {
 		return archive.WriteFiles(ctx, report, archive.Target{Path: path, Artifact: a})
@@ -82,7 +84,8 @@ type spool struct {
 	open []io.Closer
 }
 
-// newSpool creates a spool. It also removes temporary files that killed processes left.
+// newSpool creates a spool. It also removes the temporary files of processes that were
+// killed.
 func newSpool(opts Options) (*spool, error) {
 	parent := cmp.Or(opts.TempDir, os.TempDir())
 	root, err := os.OpenRoot(parent)
@@ -102,8 +105,8 @@ func newSpool(opts Options) (*spool, error) {
 	return s, nil
 }
 
-// read returns the images that fill reads from a source. name names the source in progress
-// messages.
+// read creates a spool and returns the images that fill reads from a source. name is the
+// name of the source in progress messages.
 func read(name string, opts Options, fill func(*spool) (*Images, error)) (*Images, error) {
 	return create(nil, opts, func(s *spool) (*Images, error) {
 		opts.Progress.Step("reading " + name)
@@ -111,7 +114,7 @@ func read(name string, opts Options, fill func(*spool) (*Images, error)) (*Image
 	})
 }
 
-// create returns the images that fill creates in a new spool. It takes
+// create creates a spool and returns the images that fill creates with it. create takes
 // ownership of base, which may be nil.
 func create(base *Images, opts Options, fill func(*spool) (*Images, error)) (*Images, error) {
 	s, err := newSpool(opts)
@@ -126,7 +129,7 @@ func create(base *Images, opts Options, fill func(*spool) (*Images, error)) (*Im
 	return all, nil
 }
 
-// keep closes c when the spool is closed.
+// keep registers c, so that s.Close closes it.
 func (s *spool) keep(c io.Closer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,8 @@ func indexOf(images ...v1.Image) v1.ImageIndex {
 	return idx
 }
 
-// All images of a layout are read with their layers, whatever its structure.
+// FromLayout reads all images of an OCI layout with their layers, whether the layout has
+// images, indexes or nested indexes.
 func TestFromLayout(t *testing.T) {
 	a, b := image(t, "amd64"), image(t, "arm64")
 	cases := map[string]struct {

@@ -14,8 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// FromLayout returns the images of an OCI image layout in a directory, including the images
-// of its indexes. It stores layers as FromTarball does. Errors name the directory.
+// FromLayout returns the images of an OCI image layout in a directory, including the
+// images of its indexes. It stores the layers in a temporary file, and compresses
+// uncompressed layers. Errors name the directory.
 func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err error) {
 	f, err := archive.OpenFolder(dir)
 	if err != nil {
@@ -33,8 +34,9 @@ func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err e
 	return all, nil
 }
 
-// FromRemote returns the image at a reference, or all images if it refers to an index. It
-// stores layers as FromTarball does. Errors name the reference.
+// FromRemote returns the image at a reference, or all images if the reference names an
+// index. It stores the layers in a temporary file, and compresses uncompressed layers.
+// Errors name the reference.
 func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, opts Options) (*Images, error) {
 	all, err := read(ref.Name(), opts, func(s *spool) (*Images, error) {
 		a, err := image.Artifact(ctx, ref, image.Options{Remote: client, Pin: opts.Pin})
@@ -53,9 +55,9 @@ func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, 
 	return all, nil
 }
 
-// FromEngine returns the image with this name or ID in a Docker engine. It reads the same
-// archive as docker save writes, and compresses layers while it receives them. Errors name
-// the image.
+// FromEngine returns the image with this name or ID in a Docker engine. The engine sends
+// the archive that docker save writes; FromEngine compresses layers while it receives
+// them. Errors name the image.
 func FromEngine(ctx context.Context, engine *dockerengine.Engine, image string, opts Options) (*Images, error) {
 	all, err := read(image, opts, func(s *spool) (*Images, error) { return s.fromEngine(ctx, engine, image) })
 	if err != nil {
@@ -64,7 +66,8 @@ func FromEngine(ctx context.Context, engine *dockerengine.Engine, image string, 
 	return all, nil
 }
 
-// errEnough stops the transfer from the engine after reading the archive has failed.
+// errEnough ends the transfer from the engine when the archive has been read, or when
+// reading has failed.
 var errEnough = errors.New("no more is needed")
 
 func (s *spool) fromEngine(ctx context.Context, engine *dockerengine.Engine, image string) (*Images, error) {

@@ -12,9 +12,9 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// only returns the images that run the wanted platforms, in order and without duplicates. If
-// no platform is wanted, it returns all. It prefers the exact variant of a processor to a
-// compatible one. It returns an error if a platform has no image, or several.
+// only returns one image for each wanted platform, in order and without duplicates. If no
+// platform is wanted, it returns all images. It prefers the exact variant of a processor
+// to a compatible variant. It returns an error if a platform has no image, or several.
 func only(all []v1.Image, wanted []v1.Platform) ([]v1.Image, error) {
 	if len(wanted) == 0 {
 		return all, nil
@@ -40,7 +40,7 @@ func only(all []v1.Image, wanted []v1.Platform) ([]v1.Image, error) {
 	return images, nil
 }
 
-// of returns the image that runs on a platform.
+// of returns the image that runs on the platform want.
 func (i *Images) of(want v1.Platform) (v1.Image, error) {
 	images, err := only(i.All, []v1.Platform{want})
 	if err != nil {
@@ -50,7 +50,7 @@ func (i *Images) of(want v1.Platform) (v1.Image, error) {
 }
 
 // index returns the index of the available platform that can run programs for want. It
-// returns an error if there is none, or if two images have that platform.
+// returns an error if no platform can, or if the platform is available twice.
 func index(available []v1.Platform, want v1.Platform) (int, error) {
 	n, err := image.Choose(available, want)
 	if err != nil {
@@ -58,14 +58,14 @@ func index(available []v1.Platform, want v1.Platform) (int, error) {
 	}
 	for other, p := range available {
 		if other != n && p.Equals(available[n]) {
-			return 0, hint.Wrap(fmt.Errorf("available are two images for %s", p), "name a source that contains only one of them")
+			return 0, hint.Wrap(fmt.Errorf("there are two images for %s", p), "use a source that contains only one of them")
 		}
 	}
 	return n, nil
 }
 
-// platforms returns the platforms of images, in order. An image without a platform has an
-// empty one.
+// platforms returns the platforms of images, in order. The platform of an image whose
+// config names none is empty.
 func platforms(images []v1.Image) ([]v1.Platform, error) {
 	all := make([]v1.Platform, len(images))
 	for i, img := range images {
@@ -99,6 +99,6 @@ func (i *Images) onLinux() error {
 	case len(available) > 0 && available[0].OS != "":
 		return &image.PlatformError{Want: v1.Platform{OS: "linux"}, Available: available}
 	default:
-		return errors.New("its config says no os and architecture")
+		return errors.New("the config of the image has no os and architecture")
 	}
 }

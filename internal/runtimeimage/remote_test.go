@@ -27,7 +27,7 @@ func client() *remote.Client {
 	return remote.New(remote.Options{Keychain: authn.NewMultiKeychain(), RetryWait: time.Millisecond})
 }
 
-// embedded returns the embedded registry.
+// embedded returns the handler of the embedded registry, with a new store.
 func embedded(t *testing.T) http.Handler {
 	t.Helper()
 	r, err := registry.Open(t.TempDir())
@@ -51,8 +51,8 @@ func reference(t *testing.T, text string) name.Reference {
 	return ref
 }
 
-// An image and an index keep their digest, by tag and by digest, in the
-// embedded and in Docker's registry.
+// FromRemote does not change the digests of an image or an index. It pulls by tag and by
+// digest, from the embedded registry and from Docker's.
 func TestFromRemote(t *testing.T) {
 	servers := map[string]func(*testing.T) string{
 		"Embedded": func(t *testing.T) string { return remotetest.Serve(t, embedded(t)) },
@@ -88,7 +88,8 @@ func TestFromRemote(t *testing.T) {
 	}
 }
 
-// Images for other platforms are not fetched.
+// FromRemote does not fetch the layers of images for other platforms than
+// Options.Platforms.
 func TestFromRemotePlatform(t *testing.T) {
 	inner, blobs := embedded(t), atomic.Int64{}
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +120,7 @@ func TestFromRemotePlatform(t *testing.T) {
 	}
 }
 
-// A pinned tag is pulled by its locked digest.
+// FromRemote pulls a pinned tag by its locked digest.
 func TestFromRemotePinned(t *testing.T) {
 	ref := reference(t, remotetest.Serve(t, embedded(t))+"/a/b:v1")
 	before, after := image(t, "amd64"), image(t, "arm64")
@@ -173,7 +174,7 @@ func TestFromRemoteRefuses(t *testing.T) {
 	}
 }
 
-// Faults of layers have the same error texts as those of manifests.
+// A faulty layer in a registry gives the same error texts as a faulty manifest.
 func TestFromRemoteLayers(t *testing.T) {
 	spoilt := map[string]func(w http.ResponseWriter, body []byte){
 		"other content than its digest says": func(w http.ResponseWriter, body []byte) {
@@ -219,7 +220,7 @@ func TestFromRemoteLayers(t *testing.T) {
 	}
 }
 
-// answer returns the response of h.
+// answer returns the body of h's response to r.
 func answer(h http.Handler, r *http.Request) []byte {
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, r)

@@ -17,23 +17,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 )
 
-// program is the path of the compiled program in the image, relative to the root.
+// program is the path of the compiled program in the image, without a leading slash.
 const program = "function"
 
-// A Source is a Go main package, and the settings of its images.
+// A Source describes images that FromSource creates from a Go main package.
 type Source struct {
 	Dir string
 	// Platforms are the Linux platforms to compile for. At least one is
 	// required.
 	Platforms []v1.Platform
-	// LDFlags and GoFlags are flags for go build, as in gobuild.Options.
+	// LDFlags and GoFlags are flags for go build: gobuild.Options.LDFlags and
+	// gobuild.Options.Flags.
 	LDFlags string
 	GoFlags []string
 	// Base are the base images, one for each platform. Nil means a minimal image: root
-	// certificates, a user other than root, and an empty /tmp. FromSource takes ownership:
-	// either FromSource or the returned Images closes them.
+	// certificates, a user other than root, and an empty /tmp. FromSource takes ownership
+	// of Base: FromSource closes it on an error, and otherwise the returned Images do.
 	Base *Images
-	// Labels are added to the images' configs.
+	// Labels are added to the config of each image.
 	Labels map[string]string
 }
 
@@ -92,8 +93,8 @@ type compiler struct {
 	spool *spool
 }
 
-// run compiles the program for each platform and gets the base images, concurrently. Both
-// results are in the order of Platforms.
+// run compiles the program for each platform and gets the base images, concurrently.
+// bases and programs are in the order of Platforms.
 func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []archive.Layer, err error) {
 	programs = make([]archive.Layer, len(c.Platforms))
 	g, ctx := errgroup.WithContext(ctx)
@@ -108,7 +109,7 @@ func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []archiv
 			return err
 		})
 	}
-	err = g.Wait() // wait before reading bases
+	err = g.Wait() // g.Wait must return before bases is read
 	return bases, programs, err
 }
 
@@ -127,8 +128,8 @@ func (c *compiler) bases() ([]v1.Image, error) {
 	return bases, nil
 }
 
-// compile compiles the program for p and returns the layer that contains it. n makes the
-// name of the temporary file unique.
+// compile compiles the program for the platform p, and returns a layer that contains it.
+// n makes the name of the temporary file unique.
 func (c *compiler) compile(ctx context.Context, p v1.Platform, n int) (archive.Layer, error) {
 	c.opts.Progress.Step("compiling " + c.Dir + " for " + p.String())
 	out := filepath.Join(c.spool.dir, fmt.Sprintf("program-%d", n))

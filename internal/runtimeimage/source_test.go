@@ -86,7 +86,7 @@ type entry struct {
 	Type       byte
 }
 
-// contents returns the files of an image's root file system.
+// contents returns the files of an image's root file system, and their contents, by name.
 func contents(t *testing.T, img v1.Image) (map[string]entry, map[string][]byte) {
 	t.Helper()
 	entries, data := map[string]entry{}, map[string][]byte{}
@@ -174,7 +174,7 @@ func assertFiles(t *testing.T, img v1.Image) {
 	}
 }
 
-// assertSharedBase fails the test unless the images share their base layer.
+// assertSharedBase fails the test unless the images share the layer of the base image.
 func assertSharedBase(t *testing.T, images []v1.Image) {
 	t.Helper()
 	var digests []v1.Hash
@@ -264,7 +264,7 @@ func TestFromSourceProgress(t *testing.T) {
 	}
 }
 
-// A package for two platforms is one file, which is read as the same package.
+// A package for two platforms can be written to one file, and read from it unchanged.
 func TestPackageOfSource(t *testing.T) {
 	images := fromSource(t, source(t, program), options(t), amd64, arm64)
 	pkg := &xpkg.Package{YAML: []byte("---\napiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\n---\n")}
@@ -299,7 +299,7 @@ func TestPackageOfSource(t *testing.T) {
 	}
 }
 
-// A program with the user's flags is added to a base image.
+// FromSource passes the user's flags to go build, and adds the program to a base image.
 func TestFromSourceOnBase(t *testing.T) {
 	dir := source(t, "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n")
 	base := baseOf(t, v1.Config{
@@ -351,7 +351,7 @@ func TestFromSourceOnBaseRefuses(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-// A config that is JSON but not an object has no platform.
+// FromSource returns an error for a base image whose config is JSON, but not an object.
 func TestFromSourceOnBaseWithoutConfig(t *testing.T) {
 	img, err := oci.Assemble([]byte("null"), nil)
 	if err != nil {

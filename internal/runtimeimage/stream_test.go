@@ -58,8 +58,8 @@ func plainImage(t *testing.T, arch string) v1.Image {
 	return imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layers...), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{})
 }
 
-// A tarball gives the same images whether it is compressed or not, and whether it
-// is a file or a pipe.
+// FromTarball returns the same images for a compressed and an uncompressed tarball, and
+// for a file and a pipe.
 func TestFromTarballCompressed(t *testing.T) {
 	var idx v1.ImageIndex = mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
 		mutate.IndexAddendum{Add: plainImage(t, "amd64")}, mutate.IndexAddendum{Add: plainImage(t, "arm64")})
@@ -126,7 +126,7 @@ func TestWriteFileIsTheSame(t *testing.T) {
 			for i, write := range []func(string) error{
 				func(path string) error { return xpkg.WriteFile(t.Context(), path, a, nil) },
 				func(path string) error { return images.WriteFile(t.Context(), path, a, nil) },
-				func(path string) error { return images.WriteFile(t.Context(), path, a, nil) }, // a second time
+				func(path string) error { return images.WriteFile(t.Context(), path, a, nil) }, // WriteFile may be called twice
 				func(path string) error {
 					f, err := xpkg.Open(t.Context(), filepath.Join(dir, "1"))
 					if err != nil {
@@ -150,7 +150,7 @@ func TestWriteFileIsTheSame(t *testing.T) {
 	}
 }
 
-// The image of an engine equals that in a file of docker save.
+// FromEngine returns the same image as FromTarball for a file of docker save.
 func TestEngineIsTarball(t *testing.T) {
 	engine := dockerenginetest.Open(t)
 	const name = "xfn.test/same:v1"

@@ -20,9 +20,10 @@ import (
 )
 
 // FromTarball returns the image in a file of docker save, or the images of an OCI image
-// layout in a tar. The file may be compressed with gzip or zstd, and may be a pipe. Layers
-// are stored in a temporary file: uncompressed layers are compressed in one pass, and other
-// layers are copied. The file is not needed afterwards. Errors name the file.
+// layout in a tar file. The file may be compressed with gzip or zstd, and may be a pipe.
+// FromTarball stores the layers in a temporary file: it compresses uncompressed layers in
+// one pass, and copies other layers. The source file is not needed afterwards. Errors
+// name it.
 func FromTarball(ctx context.Context, file string, opts Options) (*Images, error) {
 	return read(file, opts, func(s *spool) (*Images, error) { return s.fromTarball(ctx, file) })
 }
@@ -32,7 +33,7 @@ func (s *spool) fromTarball(ctx context.Context, file string) (all *Images, err 
 	if err == nil && !stream {
 		f, err := archive.Open(ctx, file)
 		if err != nil {
-			return nil, fmt.Errorf("reading a runtime image: %w", err) // The error already names the file.
+			return nil, fmt.Errorf("reading a runtime image: %w", err) // archive.Open already names the file in its error
 		}
 		all, err = s.imagesIn(ctx, f)
 		if err = errors.Join(err, f.Close()); err == nil {
@@ -49,8 +50,8 @@ func (s *spool) fromTarball(ctx context.Context, file string) (all *Images, err 
 	return all, nil
 }
 
-// isStream reports whether a file must be read in order and only once: a pipe or a
-// compressed file.
+// isStream reports whether a file must be read from the beginning to the end, once: a
+// pipe or a compressed file.
 func isStream(file string) (_ bool, err error) {
 	if info, err := os.Stat(file); err != nil || info.IsDir() || !info.Mode().IsRegular() {
 		return err == nil && !info.IsDir(), fsx.Cause(err)
@@ -62,7 +63,7 @@ func isStream(file string) (_ bool, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(f, head); err != nil {
-		return false, nil // The file is too short for an archive: archive.Open returns the error.
+		return false, nil // too short for an archive: archive.Open returns the error
 	}
 	return oci.Compression(head) != "", nil
 }
@@ -85,8 +86,8 @@ func (s *spool) fromStream(ctx context.Context, file string) (_ *Images, err err
 	return s.imagesOf(ctx, read.Artifact)
 }
 
-// imagesIn returns the images of an archive. A Docker archive has no manifest; the returned
-// image gets one of the layers as they were stored.
+// imagesIn returns the images of an archive. A Docker archive has no OCI manifest, so its
+// image gets a manifest of the layers that the spool stores.
 func (s *spool) imagesIn(ctx context.Context, f *archive.File) (*Images, error) {
 	img, ok := f.Artifact.(v1.Image)
 	if !ok || !f.Docker {
@@ -102,14 +103,15 @@ func (s *spool) imagesIn(ctx context.Context, f *archive.File) (*Images, error) 
 	return s.copyLayers(ctx, p)
 }
 
-// unhashedParts returns the parts of an image of a Docker archive. The descriptors have no
-// digests, because the digests of its stored layers are not known.
+// unhashedParts returns the parts of an image of a Docker archive. The descriptors of the
+// layers have no digests, because a Docker archive contains only the digests of the
+// uncompressed layers.
 func unhashedParts(img v1.Image) (p oci.Parts, err error) {
 	if p.Config, err = img.RawConfigFile(); err != nil {
-		return p, fmt.Errorf("reading its config: %w", err)
+		return p, fmt.Errorf("reading the config of the image: %w", err)
 	}
 	if p.Layers, err = img.Layers(); err != nil {
-		return p, fmt.Errorf("reading its layers: %w", err)
+		return p, fmt.Errorf("reading the layers of the image: %w", err)
 	}
 	p.Descriptors = make([]v1.Descriptor, len(p.Layers))
 	for i, l := range p.Layers {
@@ -124,8 +126,8 @@ func unhashedParts(img v1.Image) (p oci.Parts, err error) {
 	return p, nil
 }
 
-// imagesOf returns the images of an artifact for the wanted platforms. It copies their
-// layers into the spool.
+// imagesOf returns the images of an artifact for s.platforms. It copies their layers into
+// the spool.
 func (s *spool) imagesOf(ctx context.Context, a xpkg.Artifact) (*Images, error) {
 	found, err := xpkg.Images(a)
 	if err != nil {
@@ -147,11 +149,11 @@ func (s *spool) imagesOf(ctx context.Context, a xpkg.Artifact) (*Images, error) 
 	return s.copyLayers(ctx, parts...)
 }
 
-// copyLayers copies the layers of images into the spool, in the order of the
-// manifests.
+// copyLayers copies the layers of images into the spool, in the order of the images'
+// manifests, and returns the images.
 func (s *spool) copyLayers(ctx context.Context, images ...oci.Parts) (*Images, error) {
 	if len(images) == 0 {
-		return nil, errors.New("it contains no image")
+		return nil, errors.New("the source contains no image")
 	}
 	c := &copier{spool: s, count: &progress.Counter{Text: "reading the runtime image", Report: s.report}}
 	for _, p := range images {
@@ -199,8 +201,8 @@ func (c *copier) image(ctx context.Context, p oci.Parts) (v1.Image, error) {
 	return oci.Assemble(p.Config, descs, layers...)
 }
 
-// compress adds a layer that is an uncompressed tar. The digest of such a layer is also its
-// diff ID.
+// compress adds a layer to the spool whose content is an uncompressed tar, and compresses
+// it. The digest of an uncompressed layer is also its diff ID.
 func (c *copier) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (archive.Layer, error) {
 	want, err := l.DiffID()
 	if err != nil {
@@ -216,13 +218,13 @@ func (c *copier) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (
 	case desc.Digest != (v1.Hash{}) && got != desc.Digest:
 		return done, &oci.MismatchError{Digest: desc.Digest, Sum: got.Hex}
 	case got != want:
-		return done, fmt.Errorf("its layer %s is %s in its config", got, want)
+		return done, fmt.Errorf("layer %s of the image has the digest %s in its config", got, want)
 	default:
 		return done, nil
 	}
 }
 
-// copy adds a layer without recompressing it.
+// copy adds a layer to the spool unchanged.
 func (c *copier) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (done archive.Layer, err error) {
 	blob := oci.Blob{Digest: desc.Digest, Size: desc.Size, MediaType: desc.MediaType}
 	if blob.DiffID, err = l.DiffID(); err != nil {
@@ -235,8 +237,8 @@ func (c *copier) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (done
 	defer func() { err = errors.Join(err, rc.Close()) }()
 	g, ctx := errgroup.WithContext(ctx)
 	if desc.Digest == (v1.Hash{}) {
-		// A Docker archive names only the diff ID of a layer. To verify it, the layer must be
-		// decompressed.
+		// A Docker archive contains only the diff ID of a layer. To verify it, the layer
+		// must be decompressed.
 		left := int64(oci.MaxUnpacked)
 		g.Go(func() error { return oci.CheckDiffID(ctx, l, &left) })
 	} else if rc, err = oci.Verify(rc, desc.Digest, desc.Size); err != nil {
@@ -246,7 +248,7 @@ func (c *copier) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (done
 		done, err = c.spool.draft.Copy(ctx, io.TeeReader(rc, c), blob)
 		return err
 	})
-	err = g.Wait() // wait before reading done
+	err = g.Wait() // g.Wait must return before done is read
 	return done, err
 }
 

@@ -59,7 +59,7 @@ func image(t *testing.T, arch string) v1.Image {
 	return img
 }
 
-// All images of an index are returned with their layers.
+// FromTarball returns all images of an index with their layers.
 func TestFromTarballIndex(t *testing.T) {
 	a, b := image(t, "amd64"), image(t, "arm64")
 	idx := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: a}, mutate.IndexAddendum{Add: b})
@@ -139,8 +139,8 @@ func TestFromTarballRefuses(t *testing.T) {
 	}
 }
 
-// An uncompressed layer that two images share is compressed once, and must
-// match the diff ID in the config.
+// FromTarball compresses an uncompressed layer once, even if two images share it. The
+// layer must match the diff ID in the config.
 func TestFromTarballCompressesOnce(t *testing.T) {
 	layer, err := random.Layer(5000, types.OCIUncompressedLayer)
 	if err != nil {
@@ -234,8 +234,8 @@ func TestFromTarballStops(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-// The layers of a Docker archive are identified by their diff IDs, compressed
-// or not.
+// FromTarball compares the layers of a Docker archive, compressed or not, with the diff
+// IDs in the config.
 func TestFromTarballWrongDiffID(t *testing.T) {
 	img := image(t, "amd64")
 	config, err := img.ConfigFile()

@@ -21,44 +21,45 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// The limits of a directory are the same as those for unpacking an image (rootfs.Limits).
+// The limits of a directory that becomes a layer. rootfs.Limits has the same limits for
+// unpacking an image.
 const (
 	maxFiles = 1 << 18
 	maxBytes = 8 << 30
 )
 
-// deleted is the prefix of a file that marks another file as deleted (OCI image spec,
-// "Whiteouts").
+// deleted is a prefix of file names. A file with this prefix in a layer marks another
+// file as deleted (OCI image spec, "Whiteouts").
 const deleted = ".wh."
 
-// A tree is a directory that becomes a layer.
+// A tree is the content of a directory that becomes a layer of an image.
 type tree struct {
-	dir   string // for errors
+	dir   string // the path of the directory
 	root  *os.Root
-	at    string // its path in the image, without a leading slash
-	nodes []node // sorted by name, each directory before its content
-	// programs has the path of the first executable or library found for each processor. write
-	// sets it.
+	at    string // the path of the directory in the image, without a leading slash
+	nodes []node // sorted by name; a directory comes before its content
+	// programs maps a processor to the path of the first program or library for it in the
+	// tree. write fills programs.
 	programs map[string]string
 }
 
-// A node is a file, directory or symbolic link in a tree. Its name is the path below the
-// tree.
+// A node is a file, directory or symbolic link in a tree. Its name is its path relative
+// to the tree.
 type node struct {
 	name string
 	kind fs.FileMode
 	link string
 }
 
-// readTree lists the content of a directory, whose path in the image will be at. It does not
-// follow symbolic links, except if dir itself is one.
+// readTree lists the content of the directory dir, whose path in the image will be the
+// value of at. It does not follow symbolic links, except if dir itself is one.
 func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fsx.Cause(err)
 	}
 	if !info.IsDir() {
-		return nil, hint.Wrap(errors.New("it is a file and not a directory"), "name the directory of the function")
+		return nil, hint.Wrap(errors.New("expected a directory, got a file"), "give the directory of the function")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -80,18 +81,18 @@ func (t *tree) list(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("reading its %q: %w", name, fsx.Cause(err))
+			return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 		case name == ".", fsx.IsTemporary(d.Name()):
-			return nil // The temporary file of the package that is being built may be here.
+			return nil // skip temporary files: one may be the package that is being built
 		case len(t.nodes) == maxFiles:
-			return fmt.Errorf("it has more than %d files", maxFiles)
+			return fmt.Errorf("the directory has more than %d files", maxFiles)
 		}
 		n, bytes, err := t.node(name, d)
 		if err != nil {
 			return err
 		}
 		if size += bytes; size > maxBytes {
-			return fmt.Errorf("its files are larger than %d GiB", maxBytes>>30)
+			return fmt.Errorf("the files of the directory are larger than %d GiB", maxBytes>>30)
 		}
 		t.nodes = append(t.nodes, n)
 		return nil
@@ -100,7 +101,7 @@ func (t *tree) list(ctx context.Context) error {
 		return err
 	}
 	if len(t.nodes) == 0 {
-		return hint.Wrap(errors.New("it is empty"), "put the function there first")
+		return hint.Wrap(errors.New("the directory is empty"), "put the function into the directory first")
 	}
 	return nil
 }
@@ -109,9 +110,9 @@ func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) 
 	n = node{name: name, kind: d.Type()}
 	switch {
 	case strings.HasPrefix(path.Base(name), deleted):
-		return n, 0, fmt.Errorf("its %q would mark a file as deleted in an image", name)
+		return n, 0, fmt.Errorf("the name of file %q would mark another file as deleted in an image", name)
 	case path.Ext(name) == ".xpkg" && n.kind == 0:
-		return n, 0, hint.Wrap(fmt.Errorf("its %q is a package, which each new package would contain", name), "write packages to another directory, by -o")
+		return n, 0, hint.Wrap(fmt.Errorf("file %q is a package, which each new package would contain", name), "write packages to another directory, by -o")
 	}
 	switch n.kind {
 	case fs.ModeDir:
@@ -119,18 +120,18 @@ func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) 
 	case fs.ModeSymlink:
 		link, err := t.root.Readlink(filepath.FromSlash(name))
 		if err != nil {
-			return n, 0, fmt.Errorf("reading its %q: %w", name, fsx.Cause(err))
+			return n, 0, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 		}
 		n.link = filepath.ToSlash(link)
 		return n, 0, nil
 	case 0:
 		info, err := d.Info()
 		if err != nil {
-			return n, 0, fmt.Errorf("reading its %q: %w", name, fsx.Cause(err))
+			return n, 0, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 		}
 		return n, info.Size(), nil
 	default:
-		return n, 0, hint.Wrap(fmt.Errorf("its %q is a %s, which an image cannot contain", name, kindOf(n.kind)), "leave it out of the directory")
+		return n, 0, hint.Wrap(fmt.Errorf("file %q is a %s, which an image cannot contain", name, kindOf(n.kind)), "remove it from the directory")
 	}
 }
 
@@ -147,8 +148,8 @@ func kindOf(kind fs.FileMode) string {
 	}
 }
 
-// parents returns the path of the tree in the image and its parent directories, the topmost
-// first.
+// parents returns the path of the tree in the image and the paths of its parent
+// directories, the topmost first.
 func (t *tree) parents() []string {
 	var all []string
 	for dir := t.at; dir != "" && dir != "."; dir = path.Dir(dir) {
@@ -158,8 +159,8 @@ func (t *tree) parents() []string {
 	return all
 }
 
-// write writes the tree as the tar of a layer. have are the directories that the base image
-// already has.
+// write writes the tree as the tar of a layer. have contains the directories that the
+// base image already has.
 func (t *tree) write(ctx context.Context, w io.Writer, have folders) error {
 	tw := tar.NewWriter(w)
 	for _, dir := range t.parents() {
@@ -169,7 +170,7 @@ func (t *tree) write(ctx context.Context, w io.Writer, have folders) error {
 	}
 	for _, n := range t.nodes {
 		if err := t.add(ctx, tw, n, have); err != nil {
-			return fmt.Errorf("adding its %q: %w", n.name, fsx.Cause(err))
+			return fmt.Errorf("adding %q: %w", n.name, fsx.Cause(err))
 		}
 	}
 	return tw.Close()
@@ -187,8 +188,8 @@ func (t *tree) add(ctx context.Context, tw *tar.Writer, n node, have folders) er
 	}
 }
 
-// addFile adds a file to the tar. Other processes may write to the file meanwhile: only its
-// size at the time of opening is read.
+// addFile adds a file to the tar. It reads only the size that the file had when it was
+// opened, because another process may append to the file.
 func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (err error) {
 	f, err := t.root.Open(filepath.FromSlash(file))
 	if err != nil {
@@ -200,7 +201,7 @@ func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("it was changed while it was read")
+		return errors.New("the file was replaced while it was read")
 	}
 	mode := int64(0o644)
 	if info.Mode()&0o100 != 0 {
@@ -213,21 +214,21 @@ func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (
 		t.programs[arch] = file
 	}
 	if _, err := io.CopyN(tw, oci.Reader(ctx, f), info.Size()); errors.Is(err, io.EOF) {
-		return errors.New("it became shorter while it was read")
+		return errors.New("the file became shorter while it was read")
 	} else if err != nil {
 		return err
 	}
 	return nil
 }
 
-// processors are the processors of ELF files, by the names that Go uses (GOARCH).
+// processors maps the machine types of ELF files to Go's names of processors (GOARCH).
 var processors = map[elf.Machine]string{
 	elf.EM_386: "386", elf.EM_X86_64: "amd64", elf.EM_ARM: "arm", elf.EM_AARCH64: "arm64",
 	elf.EM_RISCV: "riscv64", elf.EM_S390: "s390x", elf.EM_LOONGARCH: "loong64",
 }
 
-// processor returns the processor of an ELF program or library, from its header. It returns
-// "" for any other file.
+// processor returns the processor (GOARCH) of an ELF program or library, which it reads
+// from the ELF header. It returns "" for any other file.
 func processor(r io.ReaderAt) string {
 	var head [20]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil || string(head[:4]) != elf.ELFMAG {

@@ -1,3 +1,3 @@
-// Package runtimes is the contract for starting functions outside of this process. A
-// function inside of this process is a function.Runner without a runtime.
+// Package runtimes defines the interface of runtimes, which start functions outside of
+// this process. A function inside of this process is a function.Runner without a runtime.
 package runtimes

@@ -7,12 +7,12 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// A Function says which function a Runtime starts.
+// A Function describes the function that a Runtime starts.
 type Function struct {
 	// Name is the Function object's metadata.name.
 	Name string
-	// Package is the Function's spec.package: a reference, the path of an
-	// .xpkg file, or the path of a folder with a Go main package.
+	// Package is the Function's spec.package: an image reference, the path of an .xpkg
+	// file, or the path of a folder with a Go main package.
 	Package string
 	// Annotations are the annotations of the Function object. Each runtime
 	// documents the keys that it reads.
@@ -26,28 +26,29 @@ type Runtime interface {
 	Start(ctx context.Context, fn Function) (*Instance, error)
 }
 
-// A Preparer is a Runtime that can fetch what functions need before any of them
-// starts, so that one error names everything that is missing.
+// A Preparer is a Runtime that can fetch the images of several functions before any of
+// them starts. One error then names all images that are missing.
 type Preparer interface {
 	Prepare(ctx context.Context, fns ...Function) error
 }
 
-// A Prober is a Runtime that can report cheaply, before any function starts,
-// why it cannot start functions on this system. Probe returns nil if it can.
+// A Prober is a Runtime that can report, before any function starts, why it cannot start
+// functions on this system. Probe takes little time, and returns nil if the Runtime can
+// start functions.
 type Prober interface {
 	Probe(ctx context.Context) error
 }
 
 // An Instance is a running function.
 type Instance struct {
-	// Runner calls the function. If the function has ended, the error says
-	// so, with the last lines of its stderr.
+	// Runner calls the function. If the function has ended, the error says how, with the
+	// last lines that the function wrote.
 	function.Runner
 	// Detail describes the running function for users: "built from ./fn".
 	Detail string
-	// Identity is equal for functions that give equal answers, for example
-	// the digest of an image. It is empty if the function may change, as
-	// for source code and functions that the user runs.
+	// Identity is the same text for functions that give equal answers, for example the
+	// digest of an image. It is empty if the function may change: source code, or a
+	// function that the user started.
 	Identity string
 	// Compiled is the duration of the compilation, or 0 if there was none.
 	Compiled time.Duration
@@ -57,8 +58,8 @@ type Instance struct {
 	// Grace is the time that Stop needs to clean up. Zero means that a function
 	// may be killed after a short time.
 	Grace time.Duration
-	// Done is closed when the function has ended, also by Stop. After that, Ended
-	// returns how. Both are nil if the runtime cannot observe the end.
+	// Done is closed when the function has ended, also by Stop. After that, Ended returns
+	// how the function ended. Both are nil if the runtime cannot observe the end.
 	Done  <-chan struct{}
 	Ended func() error
 }

@@ -22,27 +22,29 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
 )
 
-// confinedName is the command line, without arguments, of a process that Confine starts.
+// confinedName is the whole command line of a process that [Confine] starts.
 const confinedName = "xfn-confined"
 
-// Confine starts a function where sandboxes are not available: as a process in the
-// caller's namespaces that gives up all rights that it can give up without new
-// namespaces. The function and its process group are killed when ctx ends, and when the
-// caller ends for any reason. Processes that leave the process group are not killed.
+// Confine starts a function on a system that does not permit sandboxes. The function is a
+// process in the caller's namespaces that gives up every right that it can give up
+// without new namespaces. The function and its process group are killed when ctx ends,
+// and when the caller ends for any reason. Processes that leave the process group are not
+// killed.
 //
-// If the caller has the capabilities, the root of the spec becomes the function's root,
-// and the function runs as a user without rights on this machine; see [Becomes].
-// Otherwise the function keeps the caller's root and user: its program must then be
-// static, or Confine returns a [ProgramError]. Args[0] and Dir are paths inside of the
-// root in both cases.
+// If the caller may change its root (CAP_SYS_CHROOT), spec.Root becomes the function's
+// root. If [Becomes] returns true, the function also runs as a user without rights on
+// this machine. Otherwise it keeps the caller's user. A function that keeps the caller's
+// root must be a static program, or Confine returns a [ProgramError]. Args[0] and Dir are
+// always paths inside of spec.Root.
 //
-// In both cases the function has no capabilities, a seccomp filter, resource limits,
-// and no supervisor. Where the kernel has Landlock, the function reads only its root,
-// and writes only to a private directory that TMPDIR names and that is removed at the
-// end. With an isolated network it may listen on Port, and cannot connect to any
-// address. It cannot create unix sockets.
+// The function has no capabilities. A seccomp filter and resource limits apply to it;
+// there is no supervisor process. If the kernel has Landlock, the function reads only its
+// root, and writes only to a private directory, which TMPDIR names and which is removed
+// at the end. If spec.Network is [Isolated], the function may listen on spec.Port and
+// cannot connect to any address. It cannot create unix sockets.
 //
-// Confine ignores Hostname, Writable, Resolver, Listener, Limits.Tmp and Limits.CPU.
+// Confine ignores these fields of spec: Hostname, Writable, Resolver, Listener,
+// Limits.Tmp and Limits.CPU.
 func Confine(ctx context.Context, spec Spec) (*Process, error) {
 	spec, err := spec.withDefaults()
 	if err == nil {
@@ -74,12 +76,13 @@ func (p *Process) confine(ctx context.Context, spec Spec) error {
 	return p.startUp(ctx, launch, func() request { return confinedRequest(spec, p.report, private) })
 }
 
-// Becomes reports whether [Confine] gives a function its own root, and another user than the
-// caller's. The user ids begin at [Spec.HostID]. The code that unpacks the root must give
-// its files to these ids, which begin at [DefaultHostID].
+// Becomes reports whether [Confine] can give a function its own root and a user other
+// than the caller's. That user is Spec.HostID+Spec.UID, so the code that unpacks the root
+// must give its files to the user ids from Spec.HostID on. The default of HostID is
+// [DefaultHostID].
 func Becomes() bool {
-	// The capabilities to change to the user, to give it its files, to
-	// remove the files that it created, and to kill its process.
+	// With these capabilities, this process can change to the function's user, give files
+	// to that user, remove files of that user, and kill the function.
 	const need = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_CHOWN | 1<<unix.CAP_FOWNER | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_KILL
 	return mayChroot() && capable(need) && MapsIDs()
 }
@@ -93,8 +96,8 @@ func confinedReport(spec Spec) Report {
 	r.Memory = limit(spec.Limits.Memory, 0, Nothing, minData)
 	if Becomes() {
 		r.HostID = spec.HostID + spec.UID
-		// RLIMIT_NPROC counts all processes of a user. It is therefore set only for a user other
-		// than the caller's, who may have many processes.
+		// RLIMIT_NPROC counts all processes of a user. The caller may already have many
+		// processes, so the limit is set only if the function has another user.
 		r.PIDs = limit(spec.Limits.PIDs, 0, Nothing, 1)
 	}
 	return r
@@ -109,8 +112,8 @@ func confinedRequest(spec Spec, r Report, private private) request {
 	return o
 }
 
-// launchConfined starts the process that will become the function. The process then waits
-// for its request.
+// launchConfined starts the process that will become the function. The process waits for
+// its request on the socket control.
 func (p *Process) launchConfined(spec Spec, control *os.File) error {
 	defer control.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -125,22 +128,25 @@ func (p *Process) launchConfined(spec Spec, control *os.File) error {
 	})
 }
 
-// endGroup waits until the leader of a process group ends, and kills the other processes of
-// the group. It does not reap the leader, so that the group's id cannot be reused.
+// endGroup waits until the leader of a process group ends, and then kills the other
+// processes of the group. It does not reap the leader, because the kernel could then
+// reuse the group's id for another group.
 func endGroup(leader int) {
 	for errors.Is(unix.Waitid(unix.P_PID, leader, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
-	_ = unix.Kill(-leader, unix.SIGKILL) // the group may have no other processes
+	_ = unix.Kill(-leader, unix.SIGKILL) // ignore an error: the group may have no other processes
 }
 
-// confine turns this process into the function. It returns only on failure.
+// confine executes the function's program in this process. It returns an exit code, and
+// only if that fails.
 func confine() int {
-	runtime.LockOSThread() // the function inherits the rights of this thread
+	runtime.LockOSThread() // the program inherits the restrictions of this thread
 	control := os.NewFile(controlFD, "control")
 	out := json.NewEncoder(control)
 	err := becomeFunction(json.NewDecoder(control), out)
 	var unfit *ProgramError
-	_ = out.Encode(reply{Error: err.Error(), Unfit: errors.As(err, &unfit)}) // the caller may have ended
+	// Ignore an error: the process that called Confine may have ended.
+	_ = out.Encode(reply{Error: err.Error(), Unfit: errors.As(err, &unfit)})
 	return 1
 }
 
@@ -156,8 +162,8 @@ func becomeFunction(in *json.Decoder, out *json.Encoder) error {
 	if err != nil {
 		return err
 	}
-	// A process without CAP_SETPCAP has no capability that could survive
-	// execve, because of no_new_privs.
+	// lockCapabilities needs CAP_SETPCAP. Without the lock, no_new_privs still keeps
+	// execve from adding capabilities.
 	if capable(1 << unix.CAP_SETPCAP) {
 		if err := lockCapabilities(); err != nil {
 			return err
@@ -186,9 +192,9 @@ func becomeFunction(in *json.Decoder, out *json.Encoder) error {
 	return fmt.Errorf("executing %q: %w", o.Args[0], syscall.Exec(program, o.Args, o.Env))
 }
 
-// enter changes the root if the request says so. It returns a function for the paths by
-// which this process then reaches paths inside of the root. It runs before the change of the
-// user, because the path to the root may be accessible to the caller only.
+// enter changes the root of this process to o.Root if o.Chroot is set. It returns a
+// hostPath for paths inside of o.Root. Call enter before setUser, because only the
+// caller's user may have access to o.Root.
 func enter(o request) (hostPath, error) {
 	if o.Chroot {
 		err := unix.Chroot(string(o.Root))
@@ -207,19 +213,20 @@ func enter(o request) (hostPath, error) {
 	return func(name string) (string, error) { return lead(root, path.Join("/", o.Dir, name), name) }, nil
 }
 
-// maxTries is the number of attempts to resolve a path.
+// maxTries limits how often lead repeats openat2 after EAGAIN.
 const maxTries = 1000
 
-// lead returns the path of a file inside of the open directory root, with all symbolic links
-// resolved.
+// lead returns the path, on this machine, of a file inside of the open directory root. It
+// resolves symbolic links without leaving root. If name is absolute, it replaces file.
+// Errors quote name.
 func lead(root int, file, name string) (string, error) {
 	if path.IsAbs(name) {
 		file = name
 	}
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(root, file, how)
-	// For a path with "..", the kernel asks for another attempt whenever any process on
-	// the machine renames or mounts at the same time (openat2(2)).
+	// openat2 returns EAGAIN for a path with ".." if any process on the machine renames
+	// or mounts at the same time. The caller should then try again (openat2(2)).
 	for tries := 0; errors.Is(err, unix.EAGAIN) && tries < maxTries; tries++ {
 		fd, err = unix.Openat2(root, file, how)
 	}
@@ -230,8 +237,8 @@ func lead(root int, file, name string) (string, error) {
 	return os.Readlink(self(fd))
 }
 
-// giveUp drops all rights that a confined function must not have. It returns the version of
-// Landlock that is in use.
+// giveUp drops all rights that a confined function must not have. It returns the Landlock
+// ABI version in use, or 0 if the kernel has no Landlock.
 func giveUp(o request) (abi int, err error) {
 	rights, err := confinedRights(o)
 	if err != nil {
@@ -244,8 +251,8 @@ func giveUp(o request) (abi int, err error) {
 	if abi, err = restrictThread(o, rights, port); err != nil {
 		return 0, err
 	}
-	// This affects only the current thread, which becomes the function. To
-	// change the other threads would need /proc.
+	// Capset drops the capabilities of the current thread only. That is enough, because
+	// this thread executes the function. To change other threads, Go would need /proc.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&header, &none[0]); err != nil {
@@ -257,15 +264,16 @@ func giveUp(o request) (abi int, err error) {
 	return abi, seccomp.Install()
 }
 
-// confinedRights returns the Landlock rights: to read and execute the content of the
-// root, and to write to the private directory.
+// confinedRights returns the Landlock rights of a confined function, by path. The
+// function may read and execute the content of its root, and write to its private
+// directory.
 //
-// If the function has its own root, the private directory is in the root's tmp: without
-// a mount namespace there is no tmpfs. Private directories of other runs are beside it,
-// maybe with the same user. The rules therefore list every entry of the root except
-// tmp, and below tmp only the one directory. Python finds modules by listing
-// directories, including the root. Listing is therefore allowed in the whole root: the
-// names of other runs' files are visible, but the files cannot be opened.
+// If the function has its own root, the private directory is in the root's /tmp, because
+// a tmpfs would need a mount namespace. Other runs of the image have private directories
+// there, too, and may have the same user. There is therefore a rule for every entry of
+// the root except tmp, and in tmp only for o.Private. Listing directories is allowed in
+// the whole root, because Python lists directories, including the root, to find modules.
+// A function can thus see the names of other runs' files, but cannot open them.
 func confinedRights(o request) (map[string]uint64, error) {
 	root := string(o.Root)
 	if o.Chroot {
@@ -279,7 +287,7 @@ func confinedRights(o request) (map[string]uint64, error) {
 	for _, e := range entries {
 		file := filepath.Join(root, e.Name())
 		switch {
-		case e.Name() == tmpName || e.Type() == os.ModeSymlink: // no rule for a link: its target has its own rule
+		case e.Name() == tmpName || e.Type() == os.ModeSymlink: // no rule for a symbolic link: its target has its own rule
 		case e.IsDir():
 			rights[file] = readRights
 		default:
@@ -294,7 +302,8 @@ func confinedRights(o request) (map[string]uint64, error) {
 	return rights, nil
 }
 
-// goTo changes to the working directory of the request, and returns the path of the program.
+// goTo changes to the working directory o.Dir, and returns the path by which this process
+// can execute the program o.Args[0].
 func goTo(o request, toHost hostPath) (program string, err error) {
 	dir, err := toHost(o.Dir)
 	if err == nil {
@@ -322,15 +331,15 @@ func standsAlone(name, file string) error {
 		return fmt.Errorf("reading the program: %w", err)
 	}
 	if strings.HasPrefix(string(magic), "#!") {
-		return &ProgramError{fmt.Sprintf("its entrypoint %q is a script, and the interpreter is in the image", name)}
+		return &ProgramError{fmt.Sprintf("the entrypoint %q is a script, and its interpreter is only in the image", name)}
 	}
 	program, err := elf.NewFile(f)
 	if err != nil {
-		return &ProgramError{fmt.Sprintf("its entrypoint %q is not a Linux program", name)}
+		return &ProgramError{fmt.Sprintf("the entrypoint %q is not a Linux program", name)}
 	}
 	for _, part := range program.Progs {
 		if part.Type == elf.PT_INTERP {
-			return &ProgramError{fmt.Sprintf("its entrypoint %q is dynamically linked, and the libraries are in the image", name)}
+			return &ProgramError{fmt.Sprintf("the entrypoint %q is dynamically linked, and its libraries are only in the image", name)}
 		}
 	}
 	return nil

@@ -25,8 +25,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// confinedRoot returns a root unpacked for confined functions, whose user may
-// write to it.
+// confinedRoot returns a root directory for functions that Confine starts. The functions'
+// user may write to it.
 func confinedRoot(t testing.TB) string {
 	t.Helper()
 	root := newRoot(t)
@@ -38,7 +38,7 @@ func confinedRoot(t testing.TB) string {
 	return root
 }
 
-// confining returns a spec that runs one action of the hostile program.
+// confining returns a Spec for Confine. It runs one action of the test program hostile.
 func confining(t testing.TB, root string, act ...string) sandbox.Spec {
 	t.Helper()
 	spec := acting(root, act...)
@@ -56,10 +56,10 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// chroots reports whether functions get their own root.
+// chroots reports whether functions that Confine starts get their own root.
 func chroots() bool { return unix.Chroot("/") == nil }
 
-// landlockVersion returns the Landlock version of the kernel.
+// landlockVersion returns the Landlock ABI version of the kernel, or 0 without Landlock.
 func landlockVersion() int {
 	version, err := landlock.LandlockGetABIVersion()
 	if err != nil {
@@ -68,9 +68,9 @@ func landlockVersion() int {
 	return version
 }
 
-// TestConfinedEscape runs forbidden actions of a hostile function without a
-// sandbox. As root the function has its own root and user; TestAsOrdinaryUser
-// runs this test where it has neither.
+// TestConfinedEscape runs forbidden actions of a hostile function that Confine starts. If
+// root runs the test, the function has its own root and user. TestAsOrdinaryUser repeats
+// the test as another user: then the function has neither.
 func TestConfinedEscape(t *testing.T) {
 	root := confinedRoot(t)
 	outside := t.TempDir()
@@ -92,7 +92,9 @@ func TestConfinedEscape(t *testing.T) {
 		t.Fatal(err)
 	}
 	parent := "/proc/" + strconv.Itoa(os.Getpid())
-	seenRoot, host := root, "EACCES" // the location of its root, and the result of opening the host's files
+	// seenRoot is the function's root as the function sees it. host is the error of
+	// opening a file of the host.
+	seenRoot, host := root, "EACCES"
 	if chroots() {
 		seenRoot, host = "", "ENOENT"
 	}
@@ -101,8 +103,8 @@ func TestConfinedEscape(t *testing.T) {
 		name     string
 		reason   string
 		act      []string
-		want     string // a regular expression for the whole answer
-		landlock int    // the required version, if the user remains the caller's
+		want     string // a regular expression for the whole output
+		landlock int    // the Landlock version that the case needs
 	}{
 		{"HostFile", "the host's files do not exist, or are closed", []string{"cat", secret}, host, 1},
 		{"HostFileByParents", "/.. is /", []string{"cat", "/../../../../../.." + secret}, host, 1},
@@ -175,9 +177,9 @@ func TestConfinedEscape(t *testing.T) {
 	}
 }
 
-// TestConfinedLeavesAttributes checks the calls that change modes and times,
-// which no version of Landlock restricts. A function with the host's root and
-// the caller's user could use them on all files of the caller.
+// TestConfinedLeavesAttributes checks that a function cannot change the mode and times of
+// the host's files. No version of Landlock restricts these system calls: a function with
+// the host's root and the caller's user could use them on all files of the caller.
 func TestConfinedLeavesAttributes(t *testing.T) {
 	root := confinedRoot(t)
 	file := filepath.Join(t.TempDir(), "key")
@@ -293,7 +295,7 @@ func TestConfineRefuses(t *testing.T) {
 	}
 }
 
-// privateDirs returns the private directories of a spec's function.
+// privateDirs returns the private directories that exist for functions of the spec.
 func privateDirs(t *testing.T, spec sandbox.Spec) []string {
 	t.Helper()
 	var found []string
@@ -314,8 +316,8 @@ func assertNothingLeft(t *testing.T, spec sandbox.Spec) {
 	}
 }
 
-// TestConfinedProgramOfItsRoot checks that scripts and dynamic programs need
-// the files of their image.
+// TestConfinedProgramOfItsRoot checks that scripts and dynamically linked programs run
+// only if the function has its own root.
 func TestConfinedProgramOfItsRoot(t *testing.T) {
 	root := confinedRoot(t)
 	for name, text := range map[string]string{"script": "#!/hostile hello\n", "text": "hello"} {
@@ -326,11 +328,11 @@ func TestConfinedProgramOfItsRoot(t *testing.T) {
 	copyProgram(t, root, "/bin/sh")
 	for _, tc := range []struct {
 		program      []string
-		said, reason string // the output with its root, and the error without
+		said, reason string // said is the output with an own root, reason the error without one
 	}{
-		{[]string{"/script"}, "hello", `its entrypoint "/script" is a script, and the interpreter is in the image`},
-		{[]string{"/bin/sh", "-c", "echo hello"}, "hello", `its entrypoint "/bin/sh" is dynamically linked, and the libraries are in the image`},
-		{[]string{"/text"}, "", `its entrypoint "/text" is not a Linux program`},
+		{[]string{"/script"}, "hello", `the entrypoint "/script" is a script, and its interpreter is only in the image`},
+		{[]string{"/bin/sh", "-c", "echo hello"}, "hello", `the entrypoint "/bin/sh" is dynamically linked, and its libraries are only in the image`},
+		{[]string{"/text"}, "", `the entrypoint "/text" is not a Linux program`},
 	} {
 		spec := confining(t, root)
 		spec.Args = tc.program
@@ -353,8 +355,7 @@ func TestConfinedProgramOfItsRoot(t *testing.T) {
 	}
 }
 
-// copyProgram copies a program of this machine, and the libraries that it
-// loads.
+// copyProgram copies a program of this machine, and the libraries that it loads, to root.
 func copyProgram(t *testing.T, root, program string) {
 	t.Helper()
 	out, err := exec.CommandContext(e2e.Context(t), "ldd", program).Output()
@@ -375,8 +376,8 @@ func copyProgram(t *testing.T, root, program string) {
 	}
 }
 
-// TestConfinedRunsAreSeparate checks that runs of one image, which may have the
-// same user, see each other's names but not each other's content.
+// TestConfinedRunsAreSeparate checks that a function cannot open the private files of
+// another function from the same image, even if both have the same user.
 func TestConfinedRunsAreSeparate(t *testing.T) {
 	if landlockVersion() < 1 {
 		t.Skip("needs Landlock")
@@ -438,8 +439,8 @@ func TestConfinedForkBomb(t *testing.T) {
 	}
 }
 
-// TestConfinedStop checks that the process group ends with the function, and
-// that its files are removed.
+// TestConfinedStop checks that the end of a confined function ends its process group and
+// removes its private directory.
 func TestConfinedStop(t *testing.T) {
 	root := confinedRoot(t)
 	for _, end := range []struct {
@@ -477,8 +478,8 @@ func TestConfinedStop(t *testing.T) {
 	}
 }
 
-// callConfined plays a caller: it confines a function with its own stdout, and
-// waits to be killed.
+// callConfined is the main function of a process that a test kills. It starts a function
+// with Confine, which inherits stdout, and waits.
 func callConfined(root string) int {
 	spec := acting(root, "block")
 	spec.Stdout, spec.Port, spec.TempDir = os.Stdout, 9443, filepath.Dir(root)
@@ -510,14 +511,14 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	if err := caller.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = e2e.Await(t, caller.Wait) // the function was killed
+	_ = e2e.Await(t, caller.Wait) // ignore the error: the caller was killed
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
 	}
 	if !chroots() {
-		return // its directory stays in the system's temporary directory
+		return // the private directory stays in the system's temporary directory
 	}
-	// The next run removes what the killed run left in the root.
+	// The next run removes the private directory that the killed run left in the root.
 	spec := confining(t, root, "hello")
 	if left := privateDirs(t, spec); len(left) != 1 {
 		t.Errorf("after kill -9: got %q, want a private directory", left)
@@ -526,8 +527,8 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	assertNothingLeft(t, spec)
 }
 
-// TestConfinedTmpIsNoLink checks that a link in place of the image's /tmp is
-// not followed.
+// TestConfinedTmpIsNoLink checks that Confine does not follow a symbolic link that
+// replaces the root's /tmp.
 func TestConfinedTmpIsNoLink(t *testing.T) {
 	if !chroots() {
 		t.Skip("its private directory is not in its root")
@@ -537,7 +538,7 @@ func TestConfinedTmpIsNoLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := sandbox.Confine(t.Context(), confining(t, root, "hello"))
-	if err == nil || !strings.Contains(err.Error(), "the root's /tmp is not a directory") {
+	if err == nil || !strings.Contains(err.Error(), "/tmp in the root of the image is not a directory") {
 		t.Errorf("got error %v", err)
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
@@ -545,8 +546,8 @@ func TestConfinedTmpIsNoLink(t *testing.T) {
 	}
 }
 
-// keepCapability runs this program again without all capabilities but the one
-// of that number, or without any for a negative number.
+// keepCapability executes this test program again with only the capability of that
+// number, or with none if the number is negative.
 func keepCapability(number string) error {
 	keep, err := strconv.Atoi(number)
 	if err != nil {
@@ -554,7 +555,7 @@ func keepCapability(number string) error {
 	}
 	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
 		if c != keep {
-			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // the kernel may know fewer
+			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // ignore an error: the kernel may know fewer capabilities
 		}
 	}
 	if err := os.Unsetenv(capabilityVar); err != nil {
@@ -563,9 +564,9 @@ func keepCapability(number string) error {
 	return syscall.Exec("/proc/self/exe", os.Args, os.Environ())
 }
 
-// TestConfinedAsBareRoot runs the tests again as root without the right to
-// change users, as in a container with dropped capabilities. The function is
-// then root, and owns the files that it must not change.
+// TestConfinedAsBareRoot repeats the tests of Confine as root without the capabilities to
+// change users, as in a container with dropped capabilities. The function is then root,
+// and owns the files that it must not change.
 func TestConfinedAsBareRoot(t *testing.T) {
 	if os.Geteuid() != 0 || !sandbox.Becomes() {
 		t.Skip("needs a root user with capabilities")

@@ -21,7 +21,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// TestEscape runs actions of a hostile function that a sandbox must prevent.
+// TestEscape runs a hostile function in a sandbox, and checks the result of each action
+// that it tries.
 func TestEscape(t *testing.T) {
 	root := newRoot(t)
 	home := openDir(t)
@@ -38,7 +39,7 @@ func TestEscape(t *testing.T) {
 		name   string
 		reason string
 		act    []string
-		want   string // a regular expression for the whole answer
+		want   string // a regular expression for the whole output
 	}
 	attempts := []attempt{
 		{"SupervisorMemory", "access to the supervisor's memory would give access to the supervisor", []string{"open", "/proc/1/mem", "rw"}, "ENOENT|EPERM|EACCES"},
@@ -127,8 +128,8 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// openDir returns a directory that every user may enter. The test's own
-// temporary directory is not accessible to others.
+// openDir returns a directory that every user may enter. Other users cannot enter
+// t.TempDir.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "open")
@@ -142,8 +143,8 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-// leakDescriptors opens descriptors without close-on-exec until the test ends,
-// as a caller of this program may have done.
+// leakDescriptors opens descriptors without close-on-exec until the test ends. The
+// process that starts xfn may leave such descriptors open.
 func leakDescriptors(t *testing.T) {
 	t.Helper()
 	for _, open := range []func() (int, error){
@@ -178,7 +179,8 @@ func hostListeners(t *testing.T) (loopback, abstract string) {
 	return tcp.Addr().String(), abstract
 }
 
-// copyHostile returns the path of a copy of the hostile program in its root.
+// copyHostile copies the test program hostile inside of root under another name, and
+// returns the path of the copy.
 func copyHostile(t *testing.T, root, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, "hostile"))
@@ -204,9 +206,9 @@ func TestEscapeBySetuid(t *testing.T) {
 	}
 }
 
-// TestEscapeByFileCapability checks that files cannot give capabilities. A file
-// can give capabilities in the user namespace that begins with an id: see
-// capabilities(7).
+// TestEscapeByFileCapability checks that a program file with capabilities gives a
+// function no capabilities. Such a file names the host user id that is user 0 of the
+// namespace (capabilities(7), "Namespaced file capabilities").
 func TestEscapeByFileCapability(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to set file capabilities")
@@ -228,9 +230,9 @@ func TestEscapeByFileCapability(t *testing.T) {
 	}
 }
 
-// TestEscapeByInterpreter checks an image that names the supervisor's own
-// program as an interpreter, which makes that program reachable. Later
-// sandboxes must have the same program.
+// TestEscapeByInterpreter checks a script whose interpreter is /proc/self/exe, the
+// program of the supervisor. The script can open that program, but must not change the
+// program of later sandboxes.
 func TestEscapeByInterpreter(t *testing.T) {
 	root := newRoot(t)
 	begin(t, acting(root, "hello"))
@@ -250,7 +252,7 @@ func TestEscapeByInterpreter(t *testing.T) {
 
 func TestEscapeByWorkingDirectory(t *testing.T) {
 	root := newRoot(t)
-	host, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0) // inherited by exec
+	host, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0) // no O_CLOEXEC: the supervisor inherits the descriptor
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,11 +277,11 @@ func TestEscapeByMountpoint(t *testing.T) {
 		reason string
 		name   string
 		target string
-		want   string // in the error; empty: the link is not followed
+		want   string // part of the error; empty if the sandbox starts and does not follow the link
 	}{
-		{"an absolute link would lead to the host's directory", "proc", "/etc", "the root's /proc is not a directory"},
-		{"a relative link could lead out", "dev", "../../../../../etc", "the root's /dev is not a directory"},
-		{"a link within the root is refused too", "tmp", "hostile", "the root's /tmp is not a directory"},
+		{"an absolute link would lead to the host's directory", "proc", "/etc", "/proc in the root of the image is not a directory"},
+		{"a relative link could lead out", "dev", "../../../../../etc", "/dev in the root of the image is not a directory"},
+		{"a link within the root is refused too", "tmp", "hostile", "/tmp in the root of the image is not a directory"},
 		{"a file is mounted only on a file", "etc/resolv.conf", "/etc/hostname", ""},
 		{"a file is mounted only in a directory", "etc", "/etc", ""},
 	} {
@@ -307,8 +309,8 @@ func TestEscapeByMountpoint(t *testing.T) {
 	}
 }
 
-// TestEscapeByMountRace checks that a process which replaces a directory of the
-// root by a link during the mount gets an error or a normal sandbox
+// TestEscapeByMountRace replaces a directory of the root by a symbolic link again and
+// again while sandboxes mount on it. Each sandbox must fail to start, or mount as usual
 // (CVE-2021-30465).
 func TestEscapeByMountRace(t *testing.T) {
 	root := newRoot(t)
@@ -360,8 +362,8 @@ func TestEscapeByForkBomb(t *testing.T) {
 	spec.Limits.PIDs = 64
 	said, code := play(t, spec)
 	count, errno, _ := strings.Cut(said, " ")
-	// A supervisor that cannot create a thread ends, and the sandbox with
-	// it.
+	// If the supervisor cannot create a thread, it ends, and the sandbox ends without
+	// output.
 	n, err := strconv.Atoi(count)
 	if said != "" && (err != nil || n >= 64 || errno != "EAGAIN") || said == "" && code == 0 {
 		t.Errorf("a fork bomb with 64 threads: got %q and exit code %d, want less than 64 processes and EAGAIN", said, code)
@@ -376,7 +378,7 @@ func TestEscapeByMemory(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		act    []string
-		counts bool // whether a resource limit counts it
+		counts bool // whether a resource limit counts this kind of memory
 		want   string
 	}{
 		{"Own", []string{"memory", "512"}, true, "ENOMEM"},
@@ -390,7 +392,7 @@ func TestEscapeByMemory(t *testing.T) {
 			}
 			spec := spec
 			spec.Args = append([]string{"/hostile"}, tc.act...)
-			// A process that a cgroup kills writes nothing.
+			// A process that the kernel kills at a cgroup limit writes nothing.
 			if said, code := play(t, spec); said != tc.want && (said != "" || code == 0) {
 				t.Errorf("%v with 300 MiB: got %q and exit code %d", tc.act, said, code)
 			}
@@ -418,7 +420,7 @@ func TestEscapeByDisk(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := acting(root, tc.act...)
 			spec.Limits.Tmp, spec.Writable = 8<<20, tc.writable
-			spec.UID, spec.GID = 0, 0 // whether the function may write to the root
+			spec.UID, spec.GID = 0, 0 // user 0 may write to the root, if it is writable
 			if tc.writable && os.Geteuid() == 0 {
 				spec = ownedByRange(t, spec)
 			}
@@ -430,7 +432,7 @@ func TestEscapeByDisk(t *testing.T) {
 	}
 }
 
-// ownedByRange gives the root to the sandbox's user 0.
+// ownedByRange gives spec.Root to the host id that is user 0 in the sandbox.
 func ownedByRange(t *testing.T, spec sandbox.Spec) sandbox.Spec {
 	t.Helper()
 	if err := os.Chown(spec.Root, sandbox.DefaultHostID, sandbox.DefaultHostID); err != nil {
@@ -450,7 +452,7 @@ func TestEscapeRunner(t *testing.T) {
 	spec.Args = []string{"/hostile", "dial", "unix", abstract}
 	abi, want := begin(t, spec).Report().Landlock, "EPERM"
 	if abi < 6 {
-		want = "done" // only Landlock prevents this, as SECURITY.md says
+		want = "done" // only Landlock 6 prevents this connection, as SECURITY.md says
 	}
 	if said, _ := play(t, spec); said != want {
 		t.Errorf("an abstract socket of the host, with Landlock %d: got %q, want %s", abi, said, want)

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sealSelf returns a sealed copy of this program in memory, from which supervisors run. A
-// function that manages to open its supervisor's program then opens that copy, and not the
-// file that the user will run next (CVE-2019-5736).
+// sealSelf returns a sealed copy of this program in memory, which supervisors execute. If
+// a function manages to open its supervisor's program, it opens this copy, and not the
+// program file, which the user will run again (CVE-2019-5736).
 func sealSelf() (*os.File, error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -29,7 +29,7 @@ func sealSelf() (*os.File, error) {
 func seal(src io.Reader) (*os.File, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate(supervisorName, flags|unix.MFD_EXEC)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 every memfd is executable
+	if errors.Is(err, unix.EINVAL) { // Linux before 6.3 has no MFD_EXEC: every memfd is executable
 		fd, err = unix.MemfdCreate(supervisorName, flags)
 	}
 	if err != nil {
@@ -45,9 +45,9 @@ func seal(src io.Reader) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// addSeals seals a file in memory: nobody can then write to it or change its mode. This
-// matters if the caller has no other ids, because the function's user then owns the file,
-// which later sandboxes use too. Linux before 6.3 cannot seal the mode.
+// addSeals seals a memfd: no process can then write to it or change its mode. If the
+// caller has only one user id, the function's user owns the memfd, and could change the
+// program of later sandboxes. Linux before 6.3 cannot seal the mode.
 func addSeals(f *os.File) error {
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals|unix.F_SEAL_EXEC)
@@ -57,7 +57,8 @@ func addSeals(f *os.File) error {
 	return err
 }
 
-// socketPair returns the two ends of a stream socket. The first end supports deadlines.
+// socketPair returns two connected unix stream sockets. Only the first supports
+// deadlines.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -67,13 +68,13 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), err
 }
 
-// descriptors returns the files that a supervisor inherits, and a function that closes those
-// of them that the caller does not need itself.
+// descriptors returns the files that a supervisor inherits, in the order of their
+// descriptors. closeThem closes the files that the caller opened for the supervisor only.
 func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), err error) {
 	var own []*os.File
 	closeThem = func() {
 		for _, f := range own {
-			_ = f.Close() // closes a null device, or a duplicate
+			_ = f.Close() // ignore an error: f is /dev/null or a copy of the listener
 		}
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -96,8 +97,8 @@ func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), 
 	return files, closeThem, givePipes(s, files[:3])
 }
 
-// givePipes gives those of the function's files that are pipes to the function's user. The
-// function can then open them by name, as in /dev/stderr.
+// givePipes makes the function's user the owner of each pipe in files. The function can
+// then open the pipe by name, as in /dev/stderr.
 func givePipes(s Spec, files []*os.File) error {
 	if !MapsIDs() {
 		return nil

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// maxConnections is the number of connections that are forwarded at a time;
-// further clients wait to be accepted.
+// maxConnections is the number of connections that ForwardConnections forwards at a time.
+// Further clients wait until it accepts them.
 const maxConnections = 128
 
-// The pauses between attempts to reach an address where no server listens yet.
-// Each is an eighth longer than the one before, so that a client waits little
-// longer than the server needs to start.
+// The first and the longest pause between two dials while no server listens. Each pause
+// is an eighth longer than the previous one, so that a client waits little longer than
+// the server needs to start.
 const (
 	firstPause = 500 * time.Microsecond
 	lastPause  = 10 * time.Millisecond
 )
 
-// ForwardConnections accepts connections and forwards each to an address of a network. It
-// dials until a server listens there, so a client may connect before the server
-// starts. ForwardConnections returns when l fails to accept, for example because it was
-// closed, with that error; pending dials stop then.
+// ForwardConnections accepts connections from l and forwards each to an address of a
+// network. It dials until a server listens there, so a client may connect before the
+// server starts. ForwardConnections returns the error of l.Accept, for example after l is
+// closed. Pending dials stop then.
 func ForwardConnections(l net.Listener, network, address string) error {
 	closed := make(chan struct{})
 	defer close(closed)
@@ -47,9 +47,9 @@ func ForwardConnections(l net.Listener, network, address string) error {
 }
 
 // reach dials until a server accepts the connection. It returns nil when the channel is
-// closed. It also returns nil if the server accepts and immediately resets the connection,
-// which Dial reports as ECONNRESET: another dial would be a second connection for one
-// client, which the server does not expect.
+// closed. It also returns nil if Dial fails with ECONNRESET: the server has accepted the
+// connection and reset it. To dial again would give the server a second connection for
+// one client.
 func reach(closed <-chan struct{}, network, address string) net.Conn {
 	for pause := firstPause; ; pause = min(pause+pause/8, lastPause) {
 		conn, err := net.Dial(network, address)
@@ -75,12 +75,13 @@ func join(a, b net.Conn) {
 	both.Wait()
 }
 
-// relay copies from one connection to another, then closes the write side of the other.
+// relay copies everything from one connection to the other, and then closes the write
+// side of the connection that it wrote to.
 func relay(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	half, ok := to.(interface{ CloseWrite() error })
 	if err != nil || !ok || half.CloseWrite() != nil {
-		_ = to.Close() // also ends the copy in the other direction
+		_ = to.Close() // closing both connections ends both directions
 		_ = from.Close()
 	}
 }

@@ -26,7 +26,7 @@ func listen(t *testing.T, network, address string) net.Listener {
 	return l
 }
 
-// dial connects to a unix socket, and sets the limit of all reads and writes.
+// dial connects to a unix socket, and sets a deadline for all reads and writes.
 func dial(t *testing.T, socket string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("unix", socket)
@@ -39,8 +39,8 @@ func dial(t *testing.T, socket string) net.Conn {
 	return conn
 }
 
-// start forwards connections from a new unix socket, and returns the socket's
-// path.
+// start forwards connections from a new unix socket to the TCP address, and returns the
+// socket's path.
 func start(t *testing.T, to string) (socket string) {
 	t.Helper()
 	l := listen(t, "unix", filepath.Join(t.TempDir(), "s"))
@@ -74,7 +74,7 @@ func ask(t *testing.T, socket, text string) string {
 	return string(answer)
 }
 
-// echo serves until its listener is closed.
+// echo sends each client its own bytes back until l is closed.
 func echo(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -133,8 +133,8 @@ func TestForwardBreaks(t *testing.T) {
 	}
 }
 
-// breaks resets a connection at the server's side, and reports whether the
-// client's side ended too.
+// breaks resets a connection on the server's side, and reports whether the client's side
+// ended, too.
 func breaks(t *testing.T, server net.Listener, socket string) bool {
 	t.Helper()
 	conn := dial(t, socket)

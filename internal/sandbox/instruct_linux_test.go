@@ -7,17 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestInstruct checks the replies of a supervisor. It closes its end once the
-// function runs; every other end is an error.
+// TestInstruct checks how instruct handles the replies of a supervisor. A supervisor
+// closes the control socket after its second reply, when the function runs. An earlier
+// end is an error.
 func TestInstruct(t *testing.T) {
 	for _, tc := range []struct {
 		reason  string
 		replies string
-		want    string // in the error; empty: none
+		want    string // part of the error; empty for no error
 	}{
 		{"the supervisor reports its limits, and closes", `{}{"Landlock":1}`, ""},
 		{"the supervisor reports why the function cannot run", `{}{}{"Error":"no program"}`, "no program"},
-		{"a second reply is an error", `{}{}{}`, "unexpected second reply"},
+		{"a third reply without an error is an error", `{}{}{}`, "unexpected third reply"},
 		{"invalid JSON is an error", `{}{}x`, "invalid character"},
 		{"an end before the reply is an error", `{}`, "EOF"},
 		{"a truncated reply is an error", `{}{"Landlock":`, "unexpected EOF"},

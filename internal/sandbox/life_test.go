@@ -34,8 +34,9 @@ func lines(t *testing.T, r io.Reader) func() string {
 	}
 }
 
-// TestOutlivesNotItsCaller checks that no process of a sandbox outlives the
-// caller. The end of the function's stdout shows that all have ended.
+// TestOutlivesNotItsCaller checks that no process of a sandbox outlives the process that
+// called Start. The function's stdout ends only when all processes of the sandbox have
+// ended.
 func TestOutlivesNotItsCaller(t *testing.T) {
 	root := newRoot(t)
 	begin(t, acting(root, "hello"))
@@ -59,7 +60,7 @@ func TestOutlivesNotItsCaller(t *testing.T) {
 	if err := caller.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = e2e.Await(t, caller.Wait) // the function was killed
+	_ = e2e.Await(t, caller.Wait) // ignore the error: the caller was killed
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
 	}
@@ -109,7 +110,7 @@ func TestFloodsStderr(t *testing.T) {
 	if n, err := io.CopyN(io.Discard, r, 1<<20); err != nil {
 		t.Fatalf("reading stderr: %d bytes and error %v", n, err)
 	}
-	// The function is blocked now, because nothing reads its output.
+	// The function is blocked in a write now, because nothing reads its output.
 	if err := p.Stop(); err != nil {
 		t.Errorf("Stop(): %v", err)
 	}
@@ -139,8 +140,8 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestReleasesFiles checks that the supervisor keeps no file of the function
-// open: the reader of a pipe sees the end when the function closes it.
+// TestReleasesFiles checks that the supervisor keeps no file of the function open: when
+// the function closes a pipe, its reader sees the end.
 func TestReleasesFiles(t *testing.T) {
 	r, w := pipe(t)
 	spec := acting(newRoot(t), "mute")
@@ -160,7 +161,8 @@ func TestReleasesFiles(t *testing.T) {
 	}
 }
 
-// TestRemovesGroup checks that the control group is removed with the sandbox.
+// TestRemovesGroup checks that the control group of a sandbox is removed when the sandbox
+// has ended.
 func TestRemovesGroup(t *testing.T) {
 	p := begin(t, acting(newRoot(t), "block"))
 	during := groups(t)
@@ -188,7 +190,7 @@ func groups(t *testing.T) []string {
 		if err == nil && e.IsDir() && strings.HasPrefix(e.Name(), "xfn-"+itoa(os.Getpid())+"-") {
 			found = append(found, path)
 		}
-		return nil // groups of other processes appear and disappear
+		return nil // ignore errors: cgroups of other processes appear and disappear
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +198,8 @@ func groups(t *testing.T) []string {
 	return found
 }
 
-// serving starts a function that serves, and returns the path of its socket.
+// serving starts a function that accepts connections, and returns the path of the unix
+// socket that leads to it.
 func serving(t testing.TB, root string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "socket")
@@ -211,8 +214,8 @@ func serving(t testing.TB, root string) string {
 	return name
 }
 
-// TestCarriesConnections starts two functions that listen on the same port,
-// each in its own network.
+// TestCarriesConnections starts two functions that listen on the same port, each in its
+// own network, and connects to both.
 func TestCarriesConnections(t *testing.T) {
 	root := newRoot(t)
 	for _, socket := range []string{serving(t, root), serving(t, root)} {
@@ -237,7 +240,7 @@ func TestCarriesConnections(t *testing.T) {
 	}
 }
 
-// TestAsOrdinaryUser runs the tests again as a user without any rights.
+// TestAsOrdinaryUser runs all tests of this package again as a user without privileges.
 func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this user is not root")
@@ -268,7 +271,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 }
 
-// failures removes passed tests from the output of go test.
+// failures returns the output of go test without the lines of passed tests.
 func failures(out string) string {
 	var kept []string
 	for line := range strings.Lines(out) {

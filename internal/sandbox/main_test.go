@@ -19,12 +19,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// The environment variables that select the role of this program.
+// The environment variables that select the role of this test program.
 const (
-	hostileVar    = "XFN_TEST_HOSTILE"    // the hostile program is built in this directory
-	callerVar     = "XFN_TEST_CALLER"     // play a caller that is killed
-	confinerVar   = "XFN_TEST_CONFINER"   // play a caller that uses Confine
-	capabilityVar = "XFN_TEST_CAPABILITY" // play root with only this capability
+	hostileVar    = "XFN_TEST_HOSTILE"    // path of the test program hostile, if it is built already
+	callerVar     = "XFN_TEST_CALLER"     // call Start in the root with this path, and wait to be killed
+	confinerVar   = "XFN_TEST_CONFINER"   // call Confine in the root with this path, and wait to be killed
+	capabilityVar = "XFN_TEST_CAPABILITY" // run the tests as root with only the capability of this number
 )
 
 func TestMain(m *testing.M) {
@@ -45,9 +45,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// hostile builds the hostile program and the caller, both static, in a
-// directory that every user may enter, and returns the path of the hostile
-// program.
+// hostile builds the test programs hostile and caller, both statically linked, in a
+// directory that every user may enter. It returns the path of hostile.
 var hostile = sync.OnceValues(func() (string, error) {
 	if file := os.Getenv(hostileVar); file != "" {
 		return file, nil
@@ -65,8 +64,9 @@ var hostile = sync.OnceValues(func() (string, error) {
 	return file, os.Chmod(dir, 0o755)
 })
 
-// plain builds these tests beside the hostile program, static and without the
-// race detector, which needs more memory than the limits of some tests allow.
+// plain builds this test program in the directory of the program hostile, statically
+// linked and without the race detector. With the race detector, a supervisor needs more
+// memory than some tests allow.
 var plain = sync.OnceValues(func() (string, error) {
 	file, err := hostile()
 	if err != nil {
@@ -81,7 +81,7 @@ var plain = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// newRoot returns a root that contains only the hostile program.
+// newRoot returns a root directory that contains only the test program hostile.
 func newRoot(t testing.TB) string {
 	t.Helper()
 	file, err := hostile()
@@ -102,20 +102,19 @@ func newRoot(t testing.TB) string {
 	return root
 }
 
-// acting returns a spec that runs one action of the hostile program.
+// acting returns a Spec that runs one action of the test program hostile.
 func acting(root string, act ...string) sandbox.Spec {
 	return sandbox.Spec{Root: root, Args: append([]string{"/hostile"}, act...), UID: 65532, GID: 65532}
 }
 
-// begin starts a sandbox that ends with the test. It skips the test where the
-// system does not permit sandboxes, and fails if XFN_REQUIRE asks for
-// sandboxes.
+// begin starts a sandbox that is stopped at the end of the test. It skips the test if the
+// system does not permit sandboxes, or fails it if XFN_REQUIRE requires sandboxes.
 func begin(t testing.TB, spec sandbox.Spec) *sandbox.Process {
 	t.Helper()
 	return beginBy(t, sandbox.Start, spec)
 }
 
-// A door is a way to start functions: Start or Confine.
+// A door is a function that starts functions: Start or Confine.
 type door func(context.Context, sandbox.Spec) (*sandbox.Process, error)
 
 func beginBy(t testing.TB, start door, spec sandbox.Spec) *sandbox.Process {
@@ -144,8 +143,8 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// play runs a sandbox to its end, and returns what it wrote to stdout, without
-// the last newline, and its exit code.
+// play runs a sandbox until it ends. It returns what the function wrote to stdout,
+// without the last newline, and its exit code.
 func play(t testing.TB, spec sandbox.Spec) (said string, code int) {
 	t.Helper()
 	return playBy(t, sandbox.Start, spec)
@@ -168,8 +167,8 @@ func playBy(t testing.TB, start door, spec sandbox.Spec) (said string, code int)
 	return strings.TrimSuffix(string(out), "\n"), code
 }
 
-// call plays a caller: it starts a sandbox with its own stdout, listens for the
-// function at the path beside the root, and waits to be killed.
+// call is the main function of a process that a test kills. It starts a sandbox that
+// inherits stdout, forwards connections from the socket root+".sock" to it, and waits.
 func call(root string) int {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: root + ".sock", Net: "unix"})
 	if err != nil {

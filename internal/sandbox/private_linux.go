@@ -15,19 +15,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// tmpName is the name of the directory, in a function's root, that contains private
-// directories.
+// tmpName is the directory of a function's root in which private directories are created.
 const tmpName = "tmp"
 
-// A private is the directory that a confined function may write to, and that is removed at
-// the end.
+// A private is the directory that a confined function may write to. It is removed when
+// the function has ended.
 type private struct {
 	*fsx.TempDir
-	path string // the path by which the function reaches it
+	path string // the path of the directory as the function sees it
 }
 
-// newPrivate creates a private directory. If the function gets its own root, it is in the
-// root's tmp, otherwise in the spec's TempDir.
+// newPrivate creates a private directory: in the root's tmp if the function gets its own
+// root, and otherwise in spec.TempDir.
 func newPrivate(spec Spec, r Report) (private, error) {
 	parent, seen, err := privateParent(spec, r.Chroot)
 	if err != nil {
@@ -46,8 +45,8 @@ func newPrivate(spec Spec, r Report) (private, error) {
 	return private{dir, path.Join(seen, dir.Name)}, nil
 }
 
-// privateParent opens the directory that contains private directories, and
-// returns its path for the function.
+// privateParent opens the directory in which private directories are created, and returns
+// its path as the function sees it.
 func privateParent(spec Spec, chroot bool) (dir *os.Root, seen string, err error) {
 	if !chroot {
 		if seen, err = filepath.Abs(cmp.Or(spec.TempDir, os.TempDir())); err != nil {
@@ -65,16 +64,16 @@ func privateParent(spec Spec, chroot bool) (dir *os.Root, seen string, err error
 		return nil, "", err
 	}
 	if info, err := root.Lstat(tmpName); err != nil || !info.IsDir() {
-		return nil, "", errors.Join(fmt.Errorf("the root's /%s is not a directory", tmpName), err)
+		return nil, "", errors.Join(fmt.Errorf("/%s in the root of the image is not a directory", tmpName), err)
 	}
 	dir, err = root.OpenRoot(tmpName)
 	return dir, "/" + tmpName, err
 }
 
-// MapsIDs reports whether this process may give other user ids than its own to a sandbox: it
-// needs capabilities and 65536 ids from [DefaultHostID] on. In a rootless container, root
-// has the ids that the container's user received. The code that unpacks a root must give its
-// files to these ids.
+// MapsIDs reports whether this process may map the 65536 user and group ids from
+// [DefaultHostID] on into a sandbox. It needs CAP_SETUID and CAP_SETGID, and its own user
+// namespace must contain these ids. If MapsIDs returns true, the code that unpacks a root
+// must give its files to these ids.
 func MapsIDs() bool {
 	return capable(1<<unix.CAP_SETUID|1<<unix.CAP_SETGID) && has("/proc/self/uid_map", DefaultHostID) && has("/proc/self/gid_map", DefaultHostID)
 }
@@ -87,15 +86,16 @@ func capable(need uint32) bool {
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&need == need
 }
 
-// has reports whether this process's user namespace has the 65536 ids from first on. file is
-// the map of the namespace, such as /proc/self/uid_map.
+// has reports whether this process's user namespace contains the 65536 ids from first on.
+// file is the id map of the namespace, such as /proc/self/uid_map.
 func has(file string, first int) bool {
 	data, err := os.ReadFile(file)
 	return err == nil && mapped(string(data), first)
 }
 
-// mapped reports whether the text of an id map (user_namespaces(7)) has the 65536 ids from
-// first on. A line has the first id inside, the first id outside, and the number of ids.
+// mapped reports whether the text of an id map (user_namespaces(7)) contains the 65536
+// ids from first on. Each line has three numbers: the first id inside of the namespace,
+// the first id outside, and the number of ids.
 func mapped(text string, first int) bool {
 	for line := range strings.Lines(text) {
 		var inside, outside, count int

@@ -17,8 +17,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// proberVar makes this program forbid namespaces to itself, and then call
-// Probe.
+// proberVar is an environment variable. It makes this test program forbid namespaces to
+// itself, and then call Probe.
 const proberVar = "XFN_TEST_PROBER"
 
 func init() {
@@ -28,7 +28,7 @@ func init() {
 }
 
 func TestProbe(t *testing.T) {
-	begin(t, acting(newRoot(t), "hello")) // skips where sandboxes are not permitted
+	begin(t, acting(newRoot(t), "hello")) // begin skips the test if the system does not permit sandboxes
 	if err := sandbox.Probe(); err != nil {
 		t.Errorf("Probe() on a system that starts sandboxes: got %v", err)
 	}
@@ -46,7 +46,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// probe forbids namespaces to this process, and prints the result of Probe.
+// probe forbids new user namespaces to this process, and prints the result of Probe.
 func probe() int {
 	const setting = "/proc/sys/user/max_user_namespaces"
 	if err := os.WriteFile(setting, []byte("0"), 0); err != nil {

@@ -12,9 +12,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
 )
 
-// restrict drops all rights that the function must not have, and returns the version of
-// Landlock that is in use. All threads lose capabilities and system calls. Landlock and the
-// bounding set apply only to the calling thread, which starts the function.
+// restrict drops all rights that the function must not have, and returns the Landlock ABI
+// version in use. Capabilities and system calls are restricted for all threads. Landlock
+// and the capability bounding set restrict only the calling thread, which starts the
+// function.
 func restrict(o request) (abi int, err error) {
 	if abi, err = restrictThread(o, fileRights(o), allTCP); err != nil {
 		return 0, err
@@ -22,7 +23,7 @@ func restrict(o request) (abi int, err error) {
 	if err := lockCapabilities(); err != nil {
 		return 0, err
 	}
-	// Drop the capabilities of all threads.
+	// psx.Syscall3 drops the capabilities of all threads.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if _, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0); errno != 0 {
@@ -31,8 +32,9 @@ func restrict(o request) (abi int, err error) {
 	return abi, seccomp.Install()
 }
 
-// restrictThread sets resource limits and no_new_privs, and puts the calling
-// thread into a Landlock domain; see landlocked.
+// restrictThread sets resource limits and no_new_privs, and puts the calling thread into
+// a Landlock domain with these rights. port is the only TCP port on which the thread may
+// listen, or allTCP.
 func restrictThread(o request, rights map[string]uint64, port int) (abi int, err error) {
 	if err := limitResources(o); err != nil {
 		return 0, err
@@ -43,19 +45,20 @@ func restrictThread(o request, rights map[string]uint64, port int) (abi int, err
 	return landlocked(rights, port)
 }
 
-// pendingSignals limits the signals and timers that the kernel queues for the function. The
-// limit of the caller's user includes them, and may be only some thousands.
+// pendingSignals limits the signals and timers that the kernel queues for the function.
+// They also count toward the limit of the caller's user, which may be only a few
+// thousand, so a function must not use it up.
 const pendingSignals = 1024
 
-// limitResources sets the resource limits of a single process. They apply to the supervisor
-// and are inherited by the function.
+// limitResources sets the resource limits (setrlimit(2)) of this process. The function
+// inherits them. They apply to each process separately.
 //
-// The size of files is not limited: the limit would apply to each memfd alone, and not to
-// other shared memory. It would also kill a function with a signal where a full disk returns
-// an error, or if stdout is a log file that has grown.
+// RLIMIT_FSIZE is not set. It would limit the size of each memfd, but not of other shared
+// memory. It would also kill a function with a signal where a full disk returns an error,
+// and a function whose stdout is a log file that has grown.
 func limitResources(o request) error {
 	limits := map[int]int64{
-		unix.RLIMIT_CORE:       1, // 0 would let a program that handles core files on the host receive them
+		unix.RLIMIT_CORE:       1, // with 0, the kernel would pass core dumps to the host's core handler (core(5))
 		unix.RLIMIT_NOFILE:     o.Limits.Files,
 		unix.RLIMIT_MEMLOCK:    64 << 10,
 		unix.RLIMIT_MSGQUEUE:   0,
@@ -74,8 +77,8 @@ func limitResources(o request) error {
 	return nil
 }
 
-// limitMemory sets the memory limit. The supervisor itself may already be near to it, so
-// this is the last step before the function starts.
+// limitMemory sets the resource limit of memory, if there is one. Call it last before the
+// function starts, because the supervisor itself may already use almost as much memory.
 func limitMemory(o request) error {
 	if o.Memory == 0 {
 		return nil
@@ -93,8 +96,8 @@ func lower(resource int, value uint64) error {
 		return err
 	}
 	value = min(value, now.Max)
-	// The syscall package must record the limit of open files. Otherwise it
-	// restores the old one at execve.
+	// Use Setrlimit of package syscall, which records the new limit of open files.
+	// Otherwise package syscall would restore the old limit at execve.
 	return syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value})
 }
 
@@ -126,14 +129,16 @@ const (
 	deviceRights = landlock.AccessFSMakeChar | landlock.AccessFSMakeBlock
 )
 
-// allTCP in place of a port means that TCP is not restricted.
+// allTCP is a value for a port number. It means that TCP is not restricted.
 const allTCP = 0
 
-// landlocked puts the calling thread into a Landlock domain, and returns the version of
-// Landlock, or 0 if the kernel has none. rights has the rights below each path; there are
-// none elsewhere. From version 6 on, the thread also cannot connect to abstract sockets or
-// signal processes outside of the domain. From version 4 on, it may listen for TCP only on
-// port, and cannot connect.
+// landlocked puts the calling thread into a Landlock domain. It returns the Landlock ABI
+// version, or 0 if the kernel has no Landlock. rights maps paths to the access rights
+// below them; all other paths have none.
+//
+// From ABI version 4 on, the thread may listen for TCP only on port and cannot connect,
+// unless port is allTCP. From version 6 on, it also cannot connect to abstract unix
+// sockets or signal processes outside of the domain.
 func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	abi, err = landlock.LandlockGetABIVersion()
 	if err != nil {
@@ -175,9 +180,9 @@ func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	return abi, nil
 }
 
-// fileRights returns the Landlock rights of a function in a sandbox: to read and execute all
-// files, and to write to the writable mounts. The flags of the mounts restrict the same;
-// this is a second line of defense.
+// fileRights returns the Landlock rights of a function in a sandbox, by path. The
+// function may read and execute all files, and write to the writable mounts. The mount
+// flags enforce the same; Landlock is a second line of defense.
 func fileRights(o request) map[string]uint64 {
 	rights := map[string]uint64{
 		"/":     readRights,

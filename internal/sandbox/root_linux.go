@@ -12,14 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stage is the directory in which the new root is assembled. Every system has it, and every
-// user may enter it. It is covered by a tmpfs, which later becomes the function's /tmp.
+// stage is the directory in which the new root is assembled. /dev exists on every system,
+// and every user may enter it. A tmpfs is mounted over it; a directory of that tmpfs
+// becomes the function's /tmp.
 const stage = "/dev"
 
-// isolate sets up the new namespaces of this process: host name, loopback interface and
-// files. root is the open directory that becomes their root.
+// isolate sets up the new namespaces of this process: the host name, the loopback
+// interface, and the mounts with the open directory root as the new root.
 func isolate(o request, root int) (done reply, err error) {
-	// This is the first operation that needs a capability in the new namespaces.
+	// This mount is the first operation that needs a capability in the new namespaces.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 			return reply{}, fmt.Errorf("%w: %w", errForbidden, err)
@@ -34,7 +35,7 @@ func isolate(o request, root int) (done reply, err error) {
 	}
 	if o.Network == Isolated {
 		if err := raiseLoopback(); err != nil {
-			return reply{}, fmt.Errorf("bringing up the loopback: %w", err)
+			return reply{}, fmt.Errorf("bringing up the loopback interface: %w", err)
 		}
 	}
 	done.Proc, err = mountAll(o, root)
@@ -55,14 +56,15 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
-// mountAll assembles the new root and changes to it. proc is true if /proc could be mounted.
+// mountAll assembles the new root from the open directory root, and changes to it. proc
+// is true if /proc could be mounted.
 func mountAll(o request, root int) (proc bool, err error) {
 	devices, err := openDevices()
 	if err != nil {
 		return false, err
 	}
-	// One inode for every 4 KiB. The function's user owns the mount, but
-	// not all files in it.
+	// Allow one inode for every 4 KiB. The mode is 0755 because the function's user owns
+	// the mount point, but not all files in it.
 	data := fmt.Sprintf("mode=0755,size=%d,nr_inodes=%d", o.Limits.Tmp, max(o.Limits.Tmp>>12, 64))
 	if err := mount("tmpfs", stage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
 		return false, err
@@ -88,7 +90,7 @@ func mountAll(o request, root int) (proc bool, err error) {
 	return proc, err
 }
 
-// bindRoot mounts the root read-only at stage/lower.
+// bindRoot mounts the open directory root, read-only, at lower in the directory stage.
 func bindRoot(root int) error {
 	if err := mkdirs("lower", "skel", "tmp"); err != nil {
 		return err
@@ -100,8 +102,8 @@ func bindRoot(root int) error {
 	return remount(lower, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
 }
 
-// layRoot returns the directory that becomes the root: the given root, or an overlay of it
-// if the function may write or if a mount point is missing.
+// layRoot returns the directory that becomes the function's root: the read-only mount of
+// bindRoot, or an overlay of it if the function may write or if a mount point is missing.
 func layRoot(o request) (string, error) {
 	lower := path.Join(stage, "lower")
 	missing, err := lacking(lower, o)
@@ -118,7 +120,8 @@ func layRoot(o request) (string, error) {
 		options += fmt.Sprintf(",upperdir=%s,workdir=%s", path.Join(stage, "upper"), path.Join(stage, "work"))
 		flags &^= unix.MS_RDONLY
 	}
-	// userxattr, since Linux 5.11, uses extended attributes that every user may set.
+	// The option userxattr, since Linux 5.11, makes overlay use extended attributes that
+	// every user may set.
 	if mount("overlay", merged, "overlay", flags, options+",userxattr") == nil {
 		return merged, nil
 	}
@@ -135,7 +138,7 @@ func lacking(dir string, o request) (missing bool, err error) {
 		case err != nil:
 			return false, err
 		case name != resolvConf && !info.IsDir():
-			return false, fmt.Errorf("the root's /%s is not a directory", name)
+			return false, fmt.Errorf("/%s in the root of the image is not a directory", name)
 		}
 	}
 	return missing, nil
@@ -152,7 +155,8 @@ func targets(o request) []string {
 	return names
 }
 
-// skeleton creates the mount points in the lowest layer of the overlay.
+// skeleton creates the directories of the overlay. The lowest layer, skel, contains the
+// mount points that the root may lack.
 func skeleton(o request) error {
 	err := mkdirs("root", "upper", "work", "skel/dev", "skel/proc", "skel/tmp", "skel/etc")
 	if err == nil && o.Resolver != nil {
@@ -161,7 +165,8 @@ func skeleton(o request) error {
 	return err
 }
 
-// furnish mounts /proc, /dev, /tmp and the resolver configuration on the root.
+// furnish mounts /proc, /dev, /tmp and the resolver configuration in the directory dir,
+// the new root. proc is true if /proc could be mounted.
 func furnish(o request, dir string, devices map[string]int) (proc bool, err error) {
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -185,13 +190,13 @@ func furnish(o request, dir string, devices map[string]int) (proc bool, err erro
 	return mountProc(root)
 }
 
-// mountProc mounts a /proc of the new process namespace, which hides processes
-// that the reader may not trace, such as the supervisor. Inside of another
-// container with a masked /proc, the kernel refuses this mount.
+// mountProc mounts the /proc of the new process namespace. The option hidepid hides
+// processes that the reader may not trace, such as the supervisor. mountProc returns
+// false if the kernel refuses the mount, as in a container with a masked /proc.
 func mountProc(root int) (bool, error) {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	err := mountOn(root, "proc", "proc", "proc", flags, "hidepid=4")
-	if errors.Is(err, unix.EINVAL) { // before Linux 5.8
+	if errors.Is(err, unix.EINVAL) { // Linux before 5.8 has no hidepid=4
 		err = mountOn(root, "proc", "proc", "proc", flags, "hidepid=2")
 	}
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
@@ -200,8 +205,8 @@ func mountProc(root int) (bool, error) {
 	return err == nil, err
 }
 
-// mountResolver mounts the resolver configuration over the root's /etc/resolv.conf if that
-// is a regular file. A symbolic link there stays as it is.
+// mountResolver mounts o.Resolver over the root's /etc/resolv.conf if that is a regular
+// file. It does not replace a symbolic link.
 func mountResolver(root int, o request) error {
 	etc, err := unix.Openat(root, "etc", unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -240,8 +245,9 @@ func openDevices() (map[string]int, error) {
 	return devices, nil
 }
 
-// mountDevices mounts a read-only /dev with these devices and the usual links.
-// POSIX shared memory is in /tmp, and so within its size limit.
+// mountDevices mounts a read-only /dev with these devices and the usual symbolic links.
+// The link /dev/shm leads to /tmp, so that the size limit of /tmp includes POSIX shared
+// memory.
 func mountDevices(root int, devices map[string]int) error {
 	dev := path.Join(stage, "dev")
 	if err := mkdirs("dev"); err != nil {
@@ -279,7 +285,7 @@ func pivot(dir string) error {
 	if err == nil {
 		err = unix.PivotRoot(".", ".")
 	}
-	if err == nil { // The old root is mounted over the new one.
+	if err == nil { // PivotRoot(".", ".") leaves the old root mounted over the new one.
 		err = unix.Unmount(".", unix.MNT_DETACH)
 	}
 	if err == nil {
@@ -291,17 +297,17 @@ func pivot(dir string) error {
 	return nil
 }
 
-// limitWatches limits the inotify instances and watches of the sandbox. The limits of the
-// caller's user, often 128 instances and 8192 watches, include them. If the kernel refuses,
-// only the user's limits apply.
+// limitWatches limits the inotify instances and watches of the sandbox. They also count
+// toward the limits of the caller's user, often 128 instances and 8192 watches. If the
+// kernel refuses, only the user's limits apply.
 func limitWatches() {
 	for name, value := range map[string]string{"instances": "16", "watches": "1024"} {
 		_ = os.WriteFile("/proc/sys/user/max_inotify_"+name, []byte(value), 0)
 	}
 }
 
-// maskProc hides files of /proc that describe the host, and makes its settings
-// read-only. The lists are those of the OCI runtimes.
+// maskProc hides the files of /proc that describe the host, and makes the settings in
+// /proc read-only. The files are the same as in OCI runtimes.
 func maskProc() error {
 	const noExec = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	for names, mask := range map[string]func(file string) error{
@@ -325,11 +331,12 @@ func maskProc() error {
 	return nil
 }
 
-// self returns a path of an open file that stays valid when directories change.
+// self returns a path of the open file fd. The path stays valid if the file or its
+// directories are renamed.
 func self(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
-// mountOn mounts on the entry name of an open directory. The entry must not be a symbolic
-// link.
+// mountOn mounts source on the entry name of the open directory dir. The entry must be a
+// directory, and not a symbolic link.
 func mountOn(dir int, name, source, fstype string, flags uintptr, data string) error {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -346,8 +353,8 @@ func mount(source, target, fstype string, flags uintptr, data string) error {
 	return nil
 }
 
-// remount adds flags to a mount. It keeps the flags of the host's mount, which the kernel
-// requires.
+// remount adds flags to the mount at target. It keeps the flags noexec, nosuid and nodev
+// of the mount, because the kernel does not permit a user namespace to clear them.
 func remount(target string, flags uintptr) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(target, &st); err != nil {
@@ -361,7 +368,7 @@ func remount(target string, flags uintptr) error {
 	return mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|flags, "")
 }
 
-// mkdirs creates directories on the stage.
+// mkdirs creates directories in the directory stage.
 func mkdirs(names ...string) error {
 	for _, name := range names {
 		if err := os.MkdirAll(path.Join(stage, name), 0o755); err != nil {

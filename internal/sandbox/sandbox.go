@@ -27,49 +27,50 @@ const (
 // the necessary capabilities.
 const idRange = 65536
 
-// minData is the lowest value in bytes that is set as the resource limit of memory. The
-// resource limit counts the memory that a program reserves, not what it uses. A Go program,
-// such as the supervisor, begins with an arena of 64 MiB and about as much for the garbage
-// collector, and soon needs a second arena.
+// minData is the lowest resource limit of memory (RLIMIT_DATA) that is set, in bytes.
+// This limit counts reserved memory, not used memory. A Go program such as the supervisor
+// begins with an arena of 64 MiB and about as much for the garbage collector, and soon
+// reserves a second arena.
 const minData = 256 << 20
 
 // Network selects the network of a function.
 type Network int
 
 const (
-	// Isolated is a separate loopback interface, without any other network.
+	// Isolated gives the function its own loopback interface and no other network.
 	Isolated Network = iota
-	// Runner is the network of the caller. Its ports are the host's ports.
+	// Runner gives the function the network of the calling process: a port of the
+	// function is a port of the host.
 	Runner
 )
 
-// Limits bounds the resources of a function. Zero means the default, where
-// there is one, and otherwise no limit.
+// Limits are the resource limits of a function. Zero means the default or, for a limit
+// without a default, no limit.
 type Limits struct {
-	// Memory is in bytes. A cgroup counts the memory of all processes of the sandbox
-	// together, including /tmp and kernel memory. A resource limit counts each process
-	// alone, and only private writable memory: it does not count memory mapped with
-	// MAP_SHARED, memfds, or buffers of pipes and sockets. Only the numbers of
-	// processes and open files bound those. A resource limit is at least 256 MiB. The
-	// default is [DefaultMemory].
+	// Memory is in bytes. The default is [DefaultMemory]. A cgroup counts the memory of
+	// all processes of the sandbox together, including /tmp and kernel memory. Without a
+	// cgroup, a resource limit of at least 256 MiB applies to each process separately. It
+	// counts only private writable memory: not MAP_SHARED mappings, memfds, or buffers of
+	// pipes and sockets. Only the limits of processes and open files bound that memory.
 	Memory int64
 	// CPU is in thousandths of one processor. Only a cgroup can enforce it.
 	CPU int64
-	// PIDs is the number of threads in the sandbox, including about ten of
-	// the supervisor. The default is [DefaultPIDs].
+	// PIDs is the maximum number of threads in the sandbox, including about ten of the
+	// supervisor. The default is [DefaultPIDs].
 	PIDs int64
-	// Tmp is in bytes: the size of /tmp and, with [Spec.Writable], of all
-	// other written files together. The default is [DefaultTmp].
+	// Tmp is in bytes: the size of /tmp and, with [Spec.Writable], of all files that are
+	// written elsewhere, together. The default is [DefaultTmp].
 	Tmp int64
-	// Files is the number of open files of one process. The default is [DefaultFiles].
+	// Files is the maximum number of open files of each process. The default is
+	// [DefaultFiles].
 	Files int64
 }
 
-// A Spec describes what to run, and how. The function sees nothing else of the
-// caller's process. All strings except Root must be UTF-8.
+// A Spec describes the program to run, and its environment. The function gets nothing
+// else from the calling process. All strings except Root must be UTF-8.
 type Spec struct {
-	// Root is the directory that becomes the function's read-only root.
-	// Missing directories dev, proc and tmp are added by an overlay.
+	// Root is the directory that becomes the function's read-only root. If it lacks the
+	// directories dev, proc or tmp, an overlay adds them.
 	Root string
 	// Args is the program and its arguments. A program without a slash is
 	// searched in the PATH of Env.
@@ -80,32 +81,34 @@ type Spec struct {
 	Dir string
 	// UID and GID are the function's ids inside of the sandbox, below 65536.
 	UID, GID int
-	// HostID is the first of the 65536 user ids of the host that a caller with
-	// CAP_SETUID and CAP_SETGID gives to the sandbox, where they begin with 0. The
-	// default is [DefaultHostID]; it is never 0, the host's root. Any other caller
-	// gives only its own id, which becomes UID inside.
+	// HostID is the host user id that becomes user 0 of the sandbox, if [MapsIDs] returns
+	// true. The 65535 ids after it are mapped, too. Zero means [DefaultHostID], so the
+	// host's root is never mapped. If MapsIDs returns false, only the caller's own id is
+	// mapped, to UID.
 	HostID int
-	// HostGID is the same as HostID for group ids. The default is HostID.
+	// HostGID is the host group id that becomes group 0 of the sandbox. The default is
+	// the value of HostID.
 	HostGID int
 	// Hostname is the host name in the sandbox. The default is [DefaultHostname].
 	Hostname string
-	// Writable mounts a tmpfs over the root, to which the function may
-	// write as its ids permit.
+	// Writable lets the function write to its root, as file permissions allow. A tmpfs
+	// over the root stores the changes.
 	Writable bool
 	Network  Network
 	// Resolver is the content of /etc/resolv.conf, for a function in the caller's
-	// network. It is mounted over the root's own file, if there is one.
+	// network. It replaces the root's own file, unless that is a symbolic link.
 	Resolver []byte
 	Limits   Limits
-	// Stdin, Stdout and Stderr are passed to the function unchanged: the
-	// caller must drain and bound them. Nil means /dev/null.
+	// Stdin, Stdout and Stderr are passed to the function unchanged. The caller must read
+	// the output and limit its size. Nil means /dev/null.
 	Stdin, Stdout, Stderr *os.File `json:"-"`
 	// Listener is a listening socket. The supervisor forwards its connections to
-	// 127.0.0.1:Port inside, and dials until the function listens there. The caller
-	// must not accept from it, and may close it once the sandbox runs.
+	// 127.0.0.1:Port inside of the sandbox, and dials until the function listens there.
+	// The caller must not accept connections from it, and may close it once Start has
+	// returned.
 	Listener *net.UnixListener `json:"-"`
 	Port     int
-	// TempDir is where [Confine] creates the private directory of a
+	// TempDir is the directory in which [Confine] creates the private directory of a
 	// function that keeps this machine's root.
 	TempDir string
 }
@@ -121,8 +124,8 @@ const (
 	Rlimit   Enforcer = "rlimit"
 )
 
-// A Limit is a limit in force: its value, in the unit of [Limits], and what enforces it. If
-// By is [Nothing], there is no limit.
+// A Limit is a limit in force: its value, in the unit of the field of [Limits], and what
+// enforces it. If By is [Nothing], there is no limit.
 type Limit struct {
 	Value int64
 	By    Enforcer
@@ -135,30 +138,31 @@ type Report struct {
 	Tmp int64
 	// Landlock is the version of Landlock that is in use, or 0 if the kernel has none.
 	Landlock int
-	// Proc reports whether the function has a /proc. The kernel refuses the
-	// mount inside of another container with a masked /proc.
+	// Proc reports whether /proc is mounted for the function. The kernel refuses the
+	// mount in a container with a masked /proc.
 	Proc bool
-	// HostID is the first host id of the function's ids, and IDs their
-	// number: 65536, or 1.
+	// HostID is the first host user id that the function has, and IDs is the number of
+	// ids: 65536 or 1.
 	HostID, IDs int
 	Network     Network
-	// Chroot reports whether a function of [Confine] has its own root. A
-	// function of [Start] always has.
+	// Chroot reports whether [Confine] gave the function its own root. It is false for
+	// [Start], which always gives a function its own root.
 	Chroot bool
 }
 
-// A ProgramError means that a program cannot run outside of its image's root,
-// and that the caller may not change the root.
+// A ProgramError says that a program cannot run outside of its image's root, and that the
+// caller may not change the root of the process.
 type ProgramError struct{ Reason string }
 
 func (e *ProgramError) Error() string { return e.Reason }
 
-// A NamespaceError means that the system does not permit this user to create
-// the namespaces of a sandbox.
+// A NamespaceError says that the system does not permit this user to create the
+// namespaces of a sandbox.
 type NamespaceError struct {
-	// Setting is the file of the kernel setting that forbids it, if known.
+	// Setting is the path in /proc/sys of the kernel setting that forbids namespaces. It
+	// is empty if the setting is not known.
 	Setting string
-	// Value is the content of Setting.
+	// Value is the content of the file Setting.
 	Value string
 	Err   error
 }
@@ -172,8 +176,8 @@ func (e *NamespaceError) Error() string {
 
 func (e *NamespaceError) Unwrap() error { return e.Err }
 
-// withDefaults returns s with its defaults, or an error that says which field
-// is invalid.
+// withDefaults returns s with the default for each zero field that has one, or an error
+// that says which field is invalid.
 func (s Spec) withDefaults() (Spec, error) {
 	s.Dir = cmp.Or(s.Dir, "/")
 	s.HostID = cmp.Or(s.HostID, DefaultHostID)

@@ -78,7 +78,7 @@ func TestStartFindsProgram(t *testing.T) {
 		program      string
 		env          []string
 		dir          string
-		want         string // part of the error, or empty
+		want         string // part of the error; empty for no error
 	}{
 		{"Absolute", "an absolute path is not changed", "/opt/tool", nil, "", ""},
 		{"Relative", "a relative path starts at the working directory", "./tool", nil, "/opt", ""},
@@ -137,7 +137,7 @@ func TestFunctionGetsItsSpec(t *testing.T) {
 	}
 }
 
-// otherLimits returns the limits of a function for core files, message queues
+// otherLimits returns the expected limits of a function for core files, message queues
 // and pending signals, given the limits of this process.
 func otherLimits(t *testing.T) string {
 	t.Helper()
@@ -148,8 +148,8 @@ func otherLimits(t *testing.T) string {
 	return fmt.Sprintf("%d 0 1024", min(core.Max, 1))
 }
 
-// TestFunctionHasNoGroups checks that a function does not inherit supplementary
-// groups, if the caller may drop them.
+// TestFunctionHasNoGroups checks that a function does not inherit supplementary groups,
+// if the caller may drop groups.
 func TestFunctionHasNoGroups(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can set and drop groups")
@@ -195,7 +195,7 @@ func TestMounts(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name     string
-		laid     bool // with the mount points in the root
+		laid     bool // whether the root already contains the mount points
 		writable bool
 		root     string
 	}{
@@ -231,7 +231,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// layDirs creates the mount points, so that no overlay is needed.
+// layDirs creates the mount points in the root, so that the sandbox needs no overlay.
 func layDirs(t *testing.T, root string) {
 	t.Helper()
 	for _, dir := range []string{"dev", "proc", "tmp"} {
@@ -241,7 +241,7 @@ func layDirs(t *testing.T, root string) {
 	}
 }
 
-// TestRootOfAnyName checks that the host path of a root may contain any bytes.
+// TestRootOfAnyName checks that the path of a root on the host may contain any bytes.
 func TestRootOfAnyName(t *testing.T) {
 	root := newRoot(t)
 	strange := root + "\xff,a:b\\c"
@@ -253,8 +253,8 @@ func TestRootOfAnyName(t *testing.T) {
 	}
 }
 
-// TestResolverIsLaidOver checks that the resolver configuration hides the one
-// of the image, and does not change it.
+// TestResolverIsLaidOver checks that the function sees Spec.Resolver as /etc/resolv.conf,
+// and that the image's own file is not changed.
 func TestResolverIsLaidOver(t *testing.T) {
 	root := newRoot(t)
 	file := filepath.Join(root, "etc", "resolv.conf")
@@ -322,9 +322,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestSupervisorDescriptors checks from outside that the supervisor has no
-// descriptor of the host and no terminal, and that its user cannot read its
-// memory.
+// TestSupervisorDescriptors checks from outside of the sandbox that the supervisor has no
+// descriptor of the host and no terminal, and that its user cannot read its memory.
 func TestSupervisorDescriptors(t *testing.T) {
 	leakDescriptors(t)
 	serving(t, newRoot(t))
@@ -340,7 +339,7 @@ func TestSupervisorDescriptors(t *testing.T) {
 			continue
 		}
 		if stat := statOf(t, dir); stat[parentField] != itoa(os.Getpid()) {
-			continue // a supervisor of another test program
+			continue // a supervisor that another test program started
 		} else if stat[sessionField] != e.Name() {
 			t.Errorf("the supervisor %s is in the session %s", e.Name(), stat[sessionField])
 		}
@@ -353,8 +352,8 @@ func TestSupervisorDescriptors(t *testing.T) {
 	}
 }
 
-// assertClosed asserts that the supervisor's own user cannot read its memory,
-// also without Landlock. The files of such a process in /proc belong to root.
+// assertClosed asserts that the supervisor's own user cannot read its memory, even
+// without Landlock: the files in dir, its directory in /proc, do not belong to that user.
 func assertClosed(t *testing.T, dir string) {
 	t.Helper()
 	var st unix.Stat_t
@@ -377,13 +376,13 @@ func assertHoldsLittle(t *testing.T, dir string) {
 		if os.Geteuid() == 0 {
 			t.Error(err)
 		}
-		return // only root can read the descriptors
+		return // only root can list the supervisor's descriptors
 	}
 	polled := map[string]int{}
 	for _, fd := range fds {
 		to, err := os.Readlink(filepath.Join(dir, "fd", fd.Name()))
 		if strings.HasPrefix(to, "anon_inode:[event") {
-			polled[to]++ // opened by the Go runtime
+			polled[to]++ // a descriptor of the Go runtime
 		} else if err == nil && to != "/dev/null" && !strings.HasPrefix(to, "socket:") {
 			t.Errorf("the supervisor has %s open", to)
 		}
@@ -396,7 +395,7 @@ func assertHoldsLittle(t *testing.T, dir string) {
 	}
 }
 
-// Fields of /proc/PID/stat, after the name.
+// Indexes of fields of /proc/PID/stat, counted from the field after the process name.
 const (
 	parentField  = 1
 	sessionField = 3
@@ -412,8 +411,8 @@ func statOf(t *testing.T, dir string) []string {
 	return strings.Fields(after)
 }
 
-// TestForbidden checks that the error names the cause if the host lacks the id
-// range that root assigns.
+// TestForbidden checks that the error names the cause if this machine lacks the user ids
+// from Spec.HostID on.
 func TestForbidden(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can ask for ids that do not exist")

@@ -20,16 +20,16 @@ import (
 // maxReplies limits the bytes that are read from a supervisor in total.
 const maxReplies = 64 << 10
 
-// sealed returns the copy of this program in memory that all supervisors run from.
+// sealed returns the copy of this program in memory that all supervisors execute.
 var sealed = sync.OnceValues(sealSelf)
 
-// A Process is a running sandbox.
+// A Process is a running sandbox or confined function.
 type Process struct {
 	proc    *os.Process
-	release func() error // removes what this process created for the sandbox
+	release func() error // removes the control group or the private directory
 	report  Report
-	leads   bool        // it leads a process group, which is killed with it
-	cancel  func() bool // stops watching the context
+	leads   bool        // proc leads a process group, which is killed with it
+	cancel  func() bool // stops watching the context that kills the process
 	done    chan struct{}
 	state   *os.ProcessState // how the process ended; valid after done is closed
 }
@@ -52,12 +52,14 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// Probe returns the [NamespaceError] that Start would return if the system
-// forbids sandboxes. It creates the namespaces for a program that does not
-// exist, and takes about as long as starting a thread.
+// Probe returns nil if the system permits sandboxes, and otherwise the [NamespaceError]
+// that Start would return. It tries to start a program that does not exist in new
+// namespaces, which takes about as long as starting a thread.
 func Probe() error {
 	attr := attributes(Spec{HostID: DefaultHostID, HostGID: DefaultHostID, Network: Isolated})
-	attr.Unshareflags = unix.CLONE_NEWNS // mounts something; some systems forbid only that
+	// With this flag, StartProcess also mounts: some systems permit namespaces but no
+	// mounts.
+	attr.Unshareflags = unix.CLONE_NEWNS
 	_, err := os.StartProcess("/dev/null/nothing", []string{"nothing"}, &os.ProcAttr{Sys: attr})
 	if errors.Is(err, unix.ENOTDIR) {
 		return nil
@@ -74,8 +76,8 @@ func (p *Process) start(ctx context.Context, spec Spec) error {
 	})
 }
 
-// startUp calls launch to start a process, and sends it the request over a control socket.
-// launch gets the process's end of the socket.
+// startUp starts a process with launch, and sends the request of newRequest to it over a
+// control socket. launch gets the new process's end of the socket.
 func (p *Process) startUp(ctx context.Context, launch func(control *os.File) error, newRequest func() request) error {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -86,7 +88,7 @@ func (p *Process) startUp(ctx context.Context, launch func(control *os.File) err
 		return err
 	}
 	p.cancel = context.AfterFunc(ctx, func() {
-		_ = p.proc.Kill() // this fails if the process has ended
+		_ = p.proc.Kill() // ignore an error: the process may have ended
 		_ = ours.SetDeadline(time.Unix(1, 0))
 	})
 	if err := p.instruct(newRequest(), ours); err != nil {
@@ -95,7 +97,8 @@ func (p *Process) startUp(ctx context.Context, launch func(control *os.File) err
 	return nil
 }
 
-// launch starts the supervisor, which waits for its request.
+// launch starts the supervisor. The supervisor waits for its request on the socket
+// control.
 func (p *Process) launch(spec Spec, control *os.File) error {
 	defer control.Close()
 	files, closeFiles, err := descriptors(spec, control)
@@ -103,8 +106,8 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 	if err != nil {
 		return err
 	}
-	// Otherwise the Go runtime keeps cgroup files open in the supervisor, to read the CPU
-	// limit.
+	// Without this setting, the Go runtime of the supervisor keeps cgroup files open, to
+	// read the CPU limit.
 	env := []string{"GODEBUG=containermaxprocs=0"}
 	attr := &os.ProcAttr{Dir: "/", Env: env, Files: files, Sys: attributes(spec)}
 	if err := p.spawn(fmt.Sprintf("/proc/self/fd/%d", programFD), supervisorName, attr); err != nil {
@@ -113,9 +116,9 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 	return nil
 }
 
-// spawn starts this program again as the process, and returns when it has
-// started. A goroutine waits for its end on the thread that started it: the
-// kernel kills the process when that thread ends.
+// spawn starts this program again as p.proc, and returns when the new process has
+// started. One goroutine, locked to its thread, starts the process and waits for its end,
+// because the kernel kills the process when the thread that started it ends.
 func (p *Process) spawn(program, name string, attr *os.ProcAttr) error {
 	started := make(chan error)
 	go func() {
@@ -130,14 +133,14 @@ func (p *Process) spawn(program, name string, attr *os.ProcAttr) error {
 		if p.leads {
 			endGroup(p.proc.Pid)
 		}
-		p.state, _ = p.proc.Wait() // no other goroutine waits for it
+		p.state, _ = p.proc.Wait() // Wait cannot fail: no other goroutine waits for the process
 		close(p.done)
 	}()
 	return <-started
 }
 
-// attributes returns the namespaces of a supervisor, and its ids and
-// capabilities in them.
+// attributes returns the namespaces of a supervisor, and its user ids and capabilities in
+// them.
 func attributes(spec Spec) *syscall.SysProcAttr {
 	flags := unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if spec.Network == Isolated {
@@ -148,9 +151,9 @@ func attributes(spec Spec) *syscall.SysProcAttr {
 		Setsid:      true, // the supervisor has no terminal
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: spec.UID, HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: spec.GID, HostID: os.Getegid(), Size: 1}},
-		// The supervisor needs these in its own namespaces until the
-		// function starts: to change its user, to mount, to bring up a
-		// network, and to set limits that count per user.
+		// The supervisor needs these capabilities in its own namespaces until the
+		// function starts: to change its user, to mount, to bring up a network, and to
+		// set limits that count per user.
 		AmbientCaps: []uintptr{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER},
 	}
 	if MapsIDs() {
@@ -161,8 +164,9 @@ func attributes(spec Spec) *syscall.SysProcAttr {
 	return attr
 }
 
-// instruct sends the request and reads replies until the function runs. It reads nothing
-// afterwards, because the function could have taken over the supervisor.
+// instruct sends the request and reads the replies of the supervisor until the function
+// runs. It reads nothing afterwards, because the function could have taken over the
+// supervisor.
 func (p *Process) instruct(o request, control *os.File) error {
 	out, in := json.NewEncoder(control), json.NewDecoder(io.LimitReader(control, maxReplies))
 	if err := out.Encode(o); err != nil {
@@ -171,8 +175,8 @@ func (p *Process) instruct(o request, control *os.File) error {
 	if _, err := readReply(in); err != nil {
 		return err
 	}
-	// The supervisor has replied that it will die with this process. The
-	// confirmation shows that this process was still alive at that time.
+	// With its first reply, the supervisor says that the kernel will kill it when this
+	// process ends. This confirmation proves that this process was still alive then.
 	if err := out.Encode(true); err != nil {
 		return err
 	}
@@ -184,14 +188,14 @@ func (p *Process) instruct(o request, control *os.File) error {
 	_, err = readReply(in)
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil // the function runs
+		return nil // the supervisor closes the socket when the function runs
 	case err == nil:
-		return errors.New("unexpected second reply")
+		return errors.New("unexpected third reply")
 	}
 	return err
 }
 
-// readReply reads one reply, and returns the error that it contains.
+// readReply reads one reply of a supervisor, and returns the error that it contains.
 func readReply(in *json.Decoder) (reply, error) {
 	var r reply
 	if err := in.Decode(&r); err != nil {
@@ -208,8 +212,8 @@ func readReply(in *json.Decoder) (reply, error) {
 	return r, nil
 }
 
-// explain returns a better error than err if err says only that the control connection
-// ended.
+// explain returns the cause of ctx if ctx has ended. If err says only that the control
+// connection ended, explain returns how the process ended. Otherwise it returns err.
 func (p *Process) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -217,7 +221,7 @@ func (p *Process) explain(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 		_ = p.proc.Kill()
 		<-p.done
-		return fmt.Errorf("it ended before the function started (%s)", p.state)
+		return fmt.Errorf("the process ended before the function started (%s)", p.state)
 	}
 	return err
 }
@@ -228,9 +232,9 @@ func (p *Process) Report() Report { return p.report }
 // Done returns a channel that is closed when the whole sandbox has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits for the end of the sandbox and returns the function's exit code,
-// or 128 plus the number of the signal that ended it. The code comes from
-// inside the sandbox: a hostile function can choose any value.
+// Wait waits for the end of the sandbox and returns the function's exit code, or 128 plus
+// the number of the signal that ended the function. The code comes from inside of the
+// sandbox: a hostile function can choose any value.
 func (p *Process) Wait() (int, error) {
 	<-p.done
 	p.cancel()
@@ -241,8 +245,8 @@ func (p *Process) Wait() (int, error) {
 	return p.state.ExitCode(), err
 }
 
-// Stop kills the whole sandbox, or a confined function and its process group,
-// and waits for the end.
+// Stop kills the whole sandbox, or a confined function and its process group, and waits
+// until it has ended.
 func (p *Process) Stop() error {
 	if err := p.proc.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("killing a sandbox: %w", err)
@@ -252,7 +256,8 @@ func (p *Process) Stop() error {
 }
 
 // bound puts a supervisor, and every process that it starts, into a new control group. It
-// returns nil if the system does not permit this: resource limits are then used instead.
+// returns nil if the system does not permit control groups; resource limits then apply
+// instead.
 func bound(pid int, l Limits) *cgroup.Group {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	own, ownErr := os.ReadFile("/proc/self/cgroup")
@@ -266,7 +271,7 @@ func bound(pid int, l Limits) *cgroup.Group {
 	return group
 }
 
-// newReport returns the limits that are in force, without those that only the
+// newReport returns the Report of a sandbox without Landlock and Proc, which only the
 // supervisor can determine.
 func newReport(s Spec, group *cgroup.Group) Report {
 	r := Report{Tmp: s.Limits.Tmp, HostID: os.Geteuid(), IDs: 1, Network: s.Network}
@@ -283,8 +288,9 @@ func newReport(s Spec, group *cgroup.Group) Report {
 	return r
 }
 
-// limit returns the limit that is in force. kept is the limit that the control group
-// enforces. If it is 0, a resource limit of asked is used, but not less than least.
+// limit returns the limit that is in force: kept, if the control group enforces it, and
+// otherwise a resource limit of asked, but at least least. If asked is 0, there is no
+// limit.
 func limit(asked, kept int64, by Enforcer, least int64) Limit {
 	switch {
 	case kept > 0:

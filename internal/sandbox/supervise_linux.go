@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultPath lists the directories to search for programs if the environment
-// has no PATH.
+// defaultPath is the search path for programs if the environment has no PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Supervise runs the supervisor, if this process is one. It then returns when the
-// function has ended, with the code to exit with immediately. If [Confine] started this
-// process, it becomes the function, and Supervise returns only if that fails. In any
-// other process Supervise returns false and does nothing. args is the command line.
+// Supervise starts the role that the command line args selects. If [Start] started this
+// process, Supervise runs the supervisor until the function has ended; it returns true
+// and the code with which the caller must exit immediately. If [Confine] started this
+// process, the process becomes the function; Supervise returns only if that fails. In any
+// other process it returns false.
 func Supervise(args []string) (code int, is bool) {
 	if len(args) == 1 && args[0] == confinedName {
 		return confine(), true
@@ -36,10 +36,11 @@ func Supervise(args []string) (code int, is bool) {
 	return <-ended, true
 }
 
-// supervise runs on one thread: the function inherits the thread's restrictions, and the
-// kernel signals the caller's end to that thread. It must not be the first thread: the
-// kernel checks the first thread when other processes access the supervisor, so that thread
-// must stay outside of the function's Landlock domain.
+// supervise runs the supervisor on one thread: the function inherits the thread's
+// restrictions, and the kernel kills the supervisor by a signal to this thread when the
+// caller ends. It must not be the first thread of the process: the kernel checks the
+// Landlock domain of the first thread when another process accesses the supervisor, so
+// the first thread must stay outside of the function's domain.
 func supervise(ended chan<- int) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
@@ -50,7 +51,8 @@ func supervise(ended chan<- int) {
 	out := json.NewEncoder(control)
 	pid, carry, err := prepare(json.NewDecoder(control), out)
 	if err != nil {
-		_ = out.Encode(reply{Error: err.Error(), Forbidden: errors.Is(err, errForbidden)}) // the caller may have ended
+		// Ignore an error: the process that called Start may have ended.
+		_ = out.Encode(reply{Error: err.Error(), Forbidden: errors.Is(err, errForbidden)})
 		ended <- 1
 		return
 	}
@@ -59,11 +61,11 @@ func supervise(ended chan<- int) {
 	ended <- reap(pid)
 }
 
-// errForbidden says that the supervisor has no capabilities in its own namespaces.
-var errForbidden = errors.New("the namespace grants no capabilities")
+// errForbidden means that the supervisor has no capabilities in its own namespaces.
+var errForbidden = errors.New("the user namespace grants no capabilities")
 
-// prepare reads the request and does all of it, including the start of the function. It
-// returns the process id of the function, and carry, which forwards connections to it.
+// prepare reads the request, sets up the sandbox, and starts the function. It returns the
+// function's process id, and carry, which forwards connections to the function.
 func prepare(in *json.Decoder, out *json.Encoder) (pid int, carry func(), err error) {
 	var o request
 	if err := in.Decode(&o); err != nil {
@@ -72,8 +74,7 @@ func prepare(in *json.Decoder, out *json.Encoder) (pid int, carry func(), err er
 	if err := closeInherited(); err != nil {
 		return 0, nil, err
 	}
-	// Only the caller may have access to the root. This process still has
-	// the caller's user.
+	// Open the root before setUser: only the caller's user may have access to it.
 	root, err := unix.Open(string(o.Root), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, nil, fmt.Errorf("opening the root %q: %w", o.Root, err)
@@ -94,8 +95,8 @@ func prepare(in *json.Decoder, out *json.Encoder) (pid int, carry func(), err er
 	if done.Landlock, err = restrict(o); err != nil {
 		return 0, nil, err
 	}
-	// The caller trusts nothing that this process sends from here on,
-	// except that the function did not start.
+	// After this reply, the caller accepts only an error that says why the function did
+	// not start.
 	if err := out.Encode(done); err != nil {
 		return 0, nil, err
 	}
@@ -106,8 +107,8 @@ func prepare(in *json.Decoder, out *json.Encoder) (pid int, carry func(), err er
 	return pid, carry, err
 }
 
-// forwarder returns a function that forwards connections to the function, from
-// the listening descriptor if there is one.
+// forwarder returns a Go function that accepts connections from the inherited listener
+// and forwards them to the sandboxed function. Without a listener, it does nothing.
 func forwarder(o request) (func(), error) {
 	if o.Port == 0 {
 		return func() {}, nil
@@ -121,10 +122,10 @@ func forwarder(o request) (func(), error) {
 	return func() { _ = ForwardConnections(l, "tcp4", to) }, nil
 }
 
-// closeInherited closes every inherited descriptor that this process does not
-// need. The caller may have inherited some without knowing, and passed them on
-// (CVE-2024-21626). Inherited descriptors lack the close-on-exec flag; those
-// that the Go runtime opened have it.
+// closeInherited closes every inherited descriptor that this process does not need. The
+// caller may itself have inherited descriptors and passed them on without knowing
+// (CVE-2024-21626). Inherited descriptors lack the close-on-exec flag; descriptors that
+// the Go runtime opened have the flag.
 func closeInherited() error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -137,7 +138,7 @@ func closeInherited() error {
 		}
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 		if err != nil || flags&unix.FD_CLOEXEC != 0 {
-			continue // opened by ReadDir or the Go runtime
+			continue // closed already, or opened by ReadDir or the Go runtime
 		}
 		_ = unix.Close(fd)
 	}
@@ -146,10 +147,11 @@ func closeInherited() error {
 	return nil
 }
 
-// setUser gives all threads the function's user and group.
+// setUser gives all threads the function's user and group, if this process may change
+// them.
 func setUser(o request) error {
 	if !o.Range {
-		return nil // nothing to change
+		return nil // the function keeps the user of this process
 	}
 	err := syscall.Setgroups(nil)
 	if err == nil {
@@ -164,26 +166,27 @@ func setUser(o request) error {
 	return nil
 }
 
-// dieWithCaller has the kernel kill this process, and so its whole namespace,
-// when the caller ends. A later change of the user would undo that. The caller
-// answers afterwards, which proves that it was still alive.
+// dieWithCaller makes the kernel kill this process when the caller ends, and so, if this
+// is a supervisor, the whole sandbox. Call it after setUser, which would undo this. It
+// waits for a confirmation of the caller, which proves that the caller was still alive.
 func dieWithCaller(in *json.Decoder, out *json.Encoder) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("protecting the memory of the process: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("setting the signal for the caller's end: %w", err)
+		return fmt.Errorf("setting the signal for the end of the parent process: %w", err)
 	}
 	if err := out.Encode(reply{}); err != nil {
 		return err
 	}
 	if err := in.Decode(new(bool)); err != nil {
-		return fmt.Errorf("waiting for the caller: %w", err)
+		return fmt.Errorf("waiting for the parent process: %w", err)
 	}
 	return nil
 }
 
-// startFunction starts the function as this thread's child.
+// startFunction starts the function as a child of the calling thread, and returns its
+// process id.
 func startFunction(o request) (pid int, err error) {
 	program, err := lookPath(o, samePath)
 	if err != nil {
@@ -201,8 +204,8 @@ func startFunction(o request) (pid int, err error) {
 	return pid, releaseFiles()
 }
 
-// releaseFiles closes the supervisor's copies of the function's files, so that
-// readers see the end when the function closes its own.
+// releaseFiles replaces the supervisor's stdin, stdout and stderr by /dev/null. The
+// reader of the function's output then sees its end when the function closes it.
 func releaseFiles() error {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	for fd := 0; fd <= 2 && err == nil; fd++ {
@@ -214,14 +217,15 @@ func releaseFiles() error {
 	return unix.Close(null)
 }
 
-// A hostPath returns the path by which this process reaches a path inside of the function's
-// root.
+// A hostPath converts a path inside of the function's root to the path by which this
+// process reaches the same file.
 type hostPath func(name string) (string, error)
 
-// samePath is the hostPath of a process whose root is the function's root.
+// samePath is the hostPath of a process that has the function's root.
 func samePath(name string) (string, error) { return name, nil }
 
-// lookPath finds the program in the root, as a shell would.
+// lookPath finds the program o.Args[0] in the function's root, as a shell would. It
+// returns the path by which this process reaches the program.
 func lookPath(o request, toHost hostPath) (string, error) {
 	name := o.Args[0]
 	if strings.Contains(name, "/") {
@@ -249,8 +253,8 @@ func lookPath(o request, toHost hostPath) (string, error) {
 	return "", fmt.Errorf("executing %q: not found in the directories %q", name, dirs)
 }
 
-// reap waits for all child processes until the function ends, and returns the
-// exit code that a shell would.
+// reap reaps child processes until the process with the id function ends. It returns the
+// exit code of that process, or 128 plus the number of the signal that killed it.
 func reap(function int) int {
 	for {
 		var status unix.WaitStatus

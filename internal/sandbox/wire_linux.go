@@ -9,30 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervisorName is the whole command line of a supervisor.
+// supervisorName is the whole command line of a supervisor process.
 const supervisorName = "xfn-sandbox"
 
-// The descriptors of a supervisor, after the function's own three.
+// The file descriptors that a supervisor inherits, after stdin, stdout and stderr of the
+// function.
 const (
-	controlFD  = 3 // the request and the replies
-	listenerFD = 4 // the socket to forward connections from, if there is one
-	programFD  = 5 // the program of the supervisor
+	controlFD  = 3 // a socket for the request and the replies
+	listenerFD = 4 // the socket whose connections the supervisor forwards, if there is one
+	programFD  = 5 // the program that the supervisor executes
 )
 
-// A request is what the caller sends to a supervisor, or to a process that confines itself.
+// A request is what the caller sends to a supervisor, or to a process that Confine
+// started.
 type request struct {
-	Spec                // without files
+	Spec                // without the files and the listener
 	Root         []byte // replaces Spec.Root, because JSON strings must be UTF-8
-	Range        bool   // change to UID and GID
-	Memory, PIDs int64  // for resource limits; 0 for none
+	Range        bool   // whether to change to the ids UID and GID
+	Memory, PIDs int64  // resource limits to set; 0 for none
 
-	// The following fields are for a process that confines itself.
-	Chroot  bool   // Root becomes the root directory
-	Private string // the writable directory, by its path after the start
+	// The following fields are only for a process that Confine started.
+	Chroot  bool   // whether Root becomes the root directory
+	Private string // the path of the private directory as the function sees it
 }
 
-// requestFor returns the request for a spec. The limits in it are those that the report says
-// a resource limit must enforce. The port is 0 if there is no listener.
+// requestFor returns the request for a spec. It contains a resource limit for each limit
+// that, according to the report, a resource limit enforces. The port is 0 if there is no
+// listener.
 func requestFor(s Spec, r Report) request {
 	o := request{Spec: s, Root: []byte(s.Root), Range: r.IDs > 1}
 	if r.Memory.By == Rlimit {
@@ -47,19 +50,19 @@ func requestFor(s Spec, r Report) request {
 	return o
 }
 
-// reply is a message of a supervisor, or of a process that confines itself. The first reply
-// says that the process dies with the caller. The second says which restrictions are in
-// force. A third says why the function could not start.
+// reply is a message of a supervisor, or of a process that Confine started. The first
+// reply says that the process dies with the caller. The second says which restrictions
+// are in force. A third says why the function could not start.
 type reply struct {
 	Landlock  int    `json:",omitempty"`
 	Proc      bool   `json:",omitempty"`
 	Error     string `json:",omitempty"`
-	Forbidden bool   `json:",omitempty"` // the system forbids the use of its namespaces
-	Unfit     bool   `json:",omitempty"` // the program does not run outside of its root
+	Forbidden bool   `json:",omitempty"` // whether Error means that the system forbids namespaces
+	Unfit     bool   `json:",omitempty"` // whether Error is the text of a ProgramError
 }
 
-// forbidden returns err. It returns a NamespaceError that wraps err if the system, and not a
-// mistake of the caller, is the cause.
+// forbidden returns a NamespaceError that wraps err. It returns err itself if err has an
+// errno that does not mean that the system forbids namespaces.
 func forbidden(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -68,7 +71,7 @@ func forbidden(err error) error {
 		default:
 			return err
 		}
-		err = errno // the error without the path of the program in memory
+		err = errno // omit the path of the program, which means nothing to a user
 	}
 	for _, s := range []struct{ file, forbids string }{
 		{"/proc/sys/user/max_user_namespaces", "0"},

@@ -174,7 +174,7 @@ func TestRunDies(t *testing.T) {
 		}
 	}
 	_, err := r.ended()
-	const want = ": it ended unexpectedly (exit code 137); its last output:\n  greeting: of the image\n  a simulated crash in a call"
+	const want = ": the function ended unexpectedly (exit code 137); its last output:\n  greeting: of the image\n  a simulated crash in a call"
 	if err == nil || !strings.HasPrefix(err.Error(), "running function ") || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %q at its end", err, want)
 	}
@@ -186,7 +186,7 @@ func TestRunFails(t *testing.T) {
 		behavior                 functiontest.Behavior
 		want                     string
 	}{
-		"Crashes": {"a function that ends before it serves is an error", "127.0.0.1:0", "Isolated", functiontest.Crashes, "it ended unexpectedly (exit code 3); its last output:\n  line 12\n"},
+		"Crashes": {"a function that ends before it serves is an error", "127.0.0.1:0", "Isolated", functiontest.Crashes, "the function ended unexpectedly (exit code 3); its last output:\n  line 12\n"},
 		"Babbles": {"a program that does not serve is an error", "127.0.0.1:0", "Isolated", functiontest.Babbles, "starting function "},
 		"Address": {"an invalid address is an error", "nowhere:99999", "Isolated", functiontest.Serves, `listening on "nowhere:99999": `},
 		"Network": {"flags are validated first", "nowhere:99999", "Host", functiontest.Serves, `reading --network: unknown network "Host"`},

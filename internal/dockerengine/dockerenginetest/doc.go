@@ -1,3 +1,3 @@
-// Package dockerenginetest gives tests a real engine, and checks that they
-// leave nothing in it.
+// Package dockerenginetest gives tests a real container engine, and checks that they
+// leave no containers, networks or volumes in it.
 package dockerenginetest

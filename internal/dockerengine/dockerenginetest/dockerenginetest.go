@@ -20,8 +20,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// Environment returns the environment for the engine at XFN_TEST_DOCKER_HOST,
-// or else DOCKER_HOST. Without an engine it skips the test, or fails it if
+// Environment returns the environment for the engine at XFN_TEST_DOCKER_HOST, or else at
+// DOCKER_HOST. If neither is set, it skips the test. It fails the test instead if
 // XFN_REQUIRE, a comma-separated list, contains "docker".
 func Environment(t testing.TB) dockerengine.Environment {
 	t.Helper()
@@ -37,8 +37,9 @@ func Environment(t testing.TB) dockerengine.Environment {
 	return dockerengine.Environment{}
 }
 
-// Open returns the engine of Environment, which no other test of any process uses until
-// the test ends. The test fails if it adds or removes containers, networks or volumes.
+// Open returns the engine of [Environment], locked for this test: other tests, also of
+// other processes, cannot open it until the test ends. The test fails if it adds or
+// removes containers, networks or volumes.
 func Open(t testing.TB) *dockerengine.Engine {
 	t.Helper()
 	env := Environment(t)
@@ -53,7 +54,8 @@ func Open(t testing.TB) *dockerengine.Engine {
 	return e
 }
 
-// Connect returns the engine of an environment, and closes it at the end of the test.
+// Connect returns the engine of an environment, and closes the connection at the end of
+// the test.
 func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	t.Helper()
 	e, err := dockerengine.Connect(t.Context(), env, "xfn/test")
@@ -64,10 +66,12 @@ func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	return e
 }
 
-// seizeLimit limits the wait for other tests, which take less time in total.
+// seizeLimit limits how long a test waits for the engine. All tests that use it take less
+// time.
 const seizeLimit = 20 * time.Minute
 
-// seize locks the engine until the test ends. It waits for other tests.
+// seize locks the engine at host until the test ends. It waits while other tests use the
+// engine.
 func seize(t testing.TB, host string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(host))
@@ -92,7 +96,7 @@ func seize(t testing.TB, host string) {
 	}
 }
 
-// things returns what docker ps -a, docker network ls and docker volume ls list.
+// things lists the containers, networks and volumes of an engine.
 func things(t testing.TB, e *dockerengine.Engine) []string {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

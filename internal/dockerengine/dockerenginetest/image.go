@@ -21,7 +21,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 )
 
-// childLayer returns the layer of the child program, compressed once.
+// childLayer returns a layer with the program of functiontest.BuildChild. The layer is
+// built once.
 var childLayer = sync.OnceValues(func() (v1.Layer, error) {
 	program, err := functiontest.BuildChild()
 	if err != nil {
@@ -30,7 +31,7 @@ var childLayer = sync.OnceValues(func() (v1.Layer, error) {
 	return layerOf(program)
 })
 
-// layerOf returns a layer with a program.
+// layerOf returns a layer with the program as /function.
 func layerOf(program []byte) (v1.Layer, error) {
 	layer, err := imagetest.Tar(map[string][]byte{"function": program})
 	if err != nil {
@@ -40,7 +41,8 @@ func layerOf(program []byte) (v1.Layer, error) {
 		tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestSpeed))
 }
 
-// Function returns the image of a function with this behavior. change edits its config.
+// Function returns the image of a function with this behavior. change edits the config of
+// the image.
 func Function(t testing.TB, b functiontest.Behavior, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
 	layer, err := childLayer()
@@ -55,7 +57,8 @@ func Function(t testing.TB, b functiontest.Behavior, change func(*v1.ConfigFile)
 	})
 }
 
-// Image returns an image for the host's architecture that runs a program.
+// Image returns an image for the host's architecture that runs a program. change edits
+// the config of the image.
 func Image(t testing.TB, program []byte, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
 	layer, err := layerOf(program)
@@ -83,7 +86,7 @@ func image(t testing.TB, layer v1.Layer, change func(*v1.ConfigFile)) v1.Image {
 	return img
 }
 
-// Load loads an image into an engine under a name, and removes it at the end of
+// Load loads an image into an engine under a name, and removes the image at the end of
 // the test.
 func Load(t testing.TB, e *dockerengine.Engine, as string, img v1.Image) {
 	t.Helper()
@@ -101,7 +104,7 @@ func Load(t testing.TB, e *dockerengine.Engine, as string, img v1.Image) {
 func Forget(t testing.TB, e *dockerengine.Engine, name string) {
 	t.Helper()
 	t.Cleanup(func() {
-		// The error is ignored: a test need not have pulled the image.
+		// Ignore an error: the test may not have pulled the image.
 		_, _ = e.ImageRemove(context.WithoutCancel(t.Context()), name, client.ImageRemoveOptions{Force: true, PruneChildren: true})
 	})
 }

@@ -7,14 +7,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// overridden are the variables that Build sets or clears, because they would change
-// the target or the bytes.
+// overridden are the environment variables that Build sets or clears, because they would
+// change the target platform or the bytes of the program.
 var overridden = map[string]bool{
 	"GOOS": true, "GOARCH": true, "CGO_ENABLED": true, "GOTMPDIR": true,
 	"GOARM": true, "GOARM64": true, "GOAMD64": true, "PWD": true,
 }
 
-// environment returns opts.Env with the variables of the target and of the work directory.
+// environment returns opts.Env with the Go variables for the target platform and for the
+// directory of temporary files, work.
 func environment(opts Options, work string) []string {
 	env := make([]string, 0, len(opts.Env)+5)
 	for _, kv := range opts.Env {
@@ -26,8 +27,8 @@ func environment(opts Options, work string) []string {
 	return append(env, variant(opts.GOARCH, opts.Variant)...)
 }
 
-// variant returns the Go variable for an OCI CPU variant (image spec, "Platform
-// Variants"). "v8" of arm64 is Go's "v8.0".
+// variant returns the Go environment variable for an OCI CPU variant (image spec,
+// "Platform Variants"), such as GOARM=7. The variant "v8" of arm64 is "v8.0" in Go.
 func variant(arch, v string) []string {
 	switch arch {
 	case "arm":

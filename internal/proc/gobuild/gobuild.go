@@ -17,42 +17,44 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// Options say what to compile, for which platform, and where to.
+// Options say what Build compiles, for which platform, and where it writes the program.
 type Options struct {
 	// Dir is the directory of the main package.
 	Dir string
-	// GOOS and GOARCH are the target. Both are required.
+	// GOOS and GOARCH are the target platform. Both are required.
 	GOOS, GOARCH string
 	// Variant is the CPU variant of an OCI platform: "v6", "v7", "v8.1". Empty means the
 	// variant that the architecture implies: v7 for arm, v1 for amd64, v8.0 for arm64.
 	Variant string
-	// Output is the file to write. A directory Output+".work" has the compiler's
-	// temporary files until Build returns.
+	// Output is the program file to write. Until Build returns, the directory
+	// Output+".work" has the temporary files of the compiler.
 	Output string
-	// LDFlags are further linker flags, after those that omit symbols.
+	// LDFlags are additional linker flags, after -s and -w.
 	LDFlags string
-	// Flags are further flags of go build, each with its value after "=": "-tags=x".
-	// They override the flags that make the result reproducible.
+	// Flags are additional flags of go build. A value follows its flag after "=":
+	// "-tags=x". They override the flags that make the program reproducible.
 	Flags []string
-	// Env is the environment of the go command, as "KEY=value". Its PATH locates go.
-	// GOFLAGS, GOWORK and the like apply unless they change the kind of the binary.
+	// Env is the environment of the go command, as "KEY=value". Build searches go in its
+	// PATH. Variables such as GOFLAGS and GOWORK apply, except settings that would make
+	// the program dynamically linked or not reproducible.
 	Env []string
 }
 
-// grace is how long a compiler that was killed may keep its output open.
+// grace is how long the output of the compiler may stay open after the compiler was
+// killed.
 const grace = 5 * time.Second
 
-// flags override those in GOFLAGS that would add a dynamic loader, counters that are
-// written to files, paths or stamps to the binary.
+// flags override flags in GOFLAGS that would add a dynamic loader, coverage counters,
+// file paths or version control stamps to the program.
 var flags = []string{
 	"-trimpath", "-buildvcs=false", "-compiler=gc",
 	"-buildmode=default", "-linkshared=false", "-cover=false", "-race=false", "-msan=false", "-asan=false",
 }
 
-// maxLines limits the quoted output of the compiler.
+// maxLines limits the number of lines of the compiler's output in an error.
 const maxLines = 40
 
-const nameMainPackage = "name the directory of the main package, the one with func main"
+const nameMainPackage = "give the directory of the main package, which contains func main"
 
 // Build compiles the main package in opts.Dir: static (no cgo), stripped, and
 // without paths, VCS stamps or anything else that differs between machines. If go
@@ -75,7 +77,7 @@ func build(ctx context.Context, opts Options) (err error) {
 	case err != nil:
 		return fsx.Cause(err)
 	case !info.IsDir():
-		return hint.Wrap(errors.New("it is not a directory"), nameMainPackage)
+		return hint.Wrap(errors.New("expected a directory, got a file"), nameMainPackage)
 	}
 	out, err := filepath.Abs(opts.Output)
 	if err != nil {
@@ -103,11 +105,11 @@ func build(ctx context.Context, opts Options) (err error) {
 	return checkProgram(out)
 }
 
-// A CompileError says that go build rejected the source.
+// A CompileError says that go build could not compile the source.
 type CompileError struct {
-	// Dir is the directory of the package, and Target "GOOS/GOARCH".
+	// Dir is the directory of the package. Target is "GOOS/GOARCH".
 	Dir, Target string
-	// Output has the last lines of go build, with paths relative to Dir.
+	// Output has the last lines of go build's output, with paths relative to Dir.
 	Output string
 }
 
@@ -131,21 +133,21 @@ func explain(ctx context.Context, opts Options, err error, output string) error 
 	return err
 }
 
-// checkProgram fails if out is not a program: go build writes an archive for a
-// package that is not named main, and nothing if GOFLAGS contains -n.
+// checkProgram returns an error if the file out is not a program. go build writes an
+// archive for a package that is not named main, and no file if GOFLAGS contains -n.
 func checkProgram(out string) error {
 	f, err := os.Open(out)
 	if err != nil {
-		return errors.New("go build left no program")
+		return errors.New("go build wrote no program")
 	}
 	defer f.Close()
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(f, magic); err != nil {
-		return errors.New("go build left no program")
+		return errors.New("go build wrote no program")
 	}
 	if string(magic) != "!<arch>\n" {
 		return nil
 	}
-	err = errors.New("the Go package there is a library, not package main")
+	err = errors.New("the Go package is a library, expected package main")
 	return errors.Join(hint.Wrap(err, nameMainPackage), os.Remove(out))
 }

@@ -18,7 +18,7 @@ import (
 
 const program = "package main\n\nfunc main() { println(\"hello\") }\n"
 
-// module writes a module of the given files and returns its directory.
+// module writes a Go module of the given files, and returns the directory of the module.
 func module(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestBuildRefuses(t *testing.T) {
 		"MainsBelow":     {"main packages in sub-directories are not searched", map[string]string{"cmd/a/main.go": program, "cmd/b/main.go": program}, nil, []string{"no Go files in"}, true},
 		"TwoPackages":    {"a directory has one package", map[string]string{"a.go": program, "b.go": "package lib\n"}, nil, []string{"a.go", "b.go"}, false},
 		"NoModule":       {"a missing module is reported in go's words", map[string]string{"main.go": program, "go.mod": ""}, []string{"GO111MODULE=on", "GOFLAGS=-mod=mod"}, []string{"go.mod"}, false},
-		"DryRun":         {"flags that build nothing are detected", map[string]string{"main.go": program}, []string{"GOFLAGS=-n"}, []string{"left no program"}, false},
+		"DryRun":         {"flags that build nothing are detected", map[string]string{"main.go": program}, []string{"GOFLAGS=-n"}, []string{"wrote no program"}, false},
 		"NoGo":           {"go is searched in the PATH of the options", map[string]string{"main.go": program}, []string{"PATH=" + t.TempDir()}, []string{"no go on PATH"}, true},
 	}
 	for name, tc := range cases {
@@ -218,9 +218,8 @@ func TestBuildBoundsOutput(t *testing.T) {
 	}
 }
 
-// TestBuildStops checks that a cancellation ends go and its child processes.
-// The program that replaces go starts a child, opens a pipe when it is ready,
-// and waits.
+// TestBuildStops checks that a cancellation ends the go command and its child processes.
+// A script replaces the go command: it starts a child, creates the file ready, and waits.
 func TestBuildStops(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for go is a shell script")
@@ -263,8 +262,8 @@ func assertEmpty(t *testing.T, dir string) {
 	}
 }
 
-// TestBuildAppliesFlags checks that the flags of the options apply after those of
-// Build.
+// TestBuildAppliesFlags checks that Build passes Options.LDFlags and Options.Flags to go
+// build, after its own flags.
 func TestBuildAppliesFlags(t *testing.T) {
 	dir := module(t, map[string]string{
 		"main.go":  "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n",

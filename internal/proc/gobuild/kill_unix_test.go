@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// assertGone waits until the process whose id is in file has ended. It hangs if
-// nothing killed the process. A killed process may stay as a zombie until init
-// reaps it.
+// assertGone waits until the process whose id is in file has ended. It never returns if
+// the process was not killed. A killed process may stay as a zombie until init reaps it.
 func assertGone(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// interval is the time between two measurements. In that time a loop
-	// can allocate tens of MiB.
+	// interval is the time between two measurements of memory. In that time a program can
+	// allocate tens of MiB.
 	interval = 10 * time.Millisecond
-	// maxStacks limits the stacks of all goroutines, in bytes. Go ends a
-	// process in which one stack would be larger than maxStack.
+	// maxStacks limits the memory of all goroutine stacks together, in bytes. It is less
+	// than maxStack, the size of one stack at which the Go runtime ends the process.
 	maxStacks = 768 << 20
 	maxStack  = 2_000_000_000
 )
 
-// A Watchdog measures the memory of the process, and records the activities of
-// the process. The zero value is ready to use. It is safe for concurrent use.
+// A Watchdog measures the memory of the process, and records what the process is doing:
+// its activities. The zero value is ready to use. It is safe for concurrent use.
 type Watchdog struct {
 	mu         sync.Mutex
 	activities []string // in the order in which they began
 }
 
-// An ExceededError says that the process needs too much memory.
+// An ExceededError says that the process needs more memory than a limit.
 type ExceededError struct {
-	// Activities are the current activities, such as `running pipeline step "a"`.
+	// Activities are the activities in progress, such as `running pipeline step "a"`.
 	Activities []string
 	// Stacks is true if deep recursion exceeded the limit of all stacks.
 	Stacks bool
@@ -55,9 +55,10 @@ func (e *ExceededError) Error() string {
 	return text
 }
 
-// Start measures the memory until stop is called. It calls exceeded once, in
-// its own goroutine, when live values and stacks exceed the limit. It calls
-// limit after the first interval, so that a short command does not pay for it.
+// Start measures the memory of the process until stop is called. When live values and
+// stacks exceed the limit, it calls exceeded once, in a goroutine of its own. The
+// function limit returns the limit in bytes. It is called after the first interval, so
+// that a short command does not need the time to compute the limit.
 func (w *Watchdog) Start(limit func() int64, exceeded func(*ExceededError)) (stop func()) {
 	stopped := make(chan struct{})
 	go func() {
@@ -83,8 +84,9 @@ func (w *Watchdog) Start(limit func() int64, exceeded func(*ExceededError)) (sto
 	return sync.OnceFunc(func() { close(stopped) })
 }
 
-// prepare makes the garbage collector keep memory below the limit, so that memory above
-// the limit is in use. It lets stacks grow until they are measured.
+// prepare sets the soft limit of the garbage collector below limit, so that memory above
+// limit is in use and not garbage. It also permits larger stacks, so that check measures
+// a large stack before the Go runtime ends the process.
 func prepare(limit int64) {
 	if soft := limit / 8 * 7; soft < debug.SetMemoryLimit(-1) {
 		debug.SetMemoryLimit(soft)
@@ -92,8 +94,8 @@ func prepare(limit int64) {
 	debug.SetMaxStack(maxStack)
 }
 
-// check returns an error if the memory in use, which is less than Go has
-// mapped, exceeds the limit.
+// check returns an error if heap objects and stacks exceed limit, or if stacks exceed
+// maxStacks. It does not count memory that Go has reserved but does not use.
 func check(limit int64) *ExceededError {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)
@@ -108,7 +110,7 @@ func check(limit int64) *ExceededError {
 	}
 }
 
-// running returns the activities, the latest first and each once.
+// running returns the activities in progress, the latest first, without duplicates.
 func (w *Watchdog) running() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +137,7 @@ func (w *Watchdog) enter(activity string) (leave func()) {
 
 type key struct{}
 
-// NewContext returns a context in which callees record their activities.
+// NewContext returns a context with which Enter records activities in w.
 func NewContext(ctx context.Context, w *Watchdog) context.Context {
 	return context.WithValue(ctx, key{}, w)
 }
@@ -150,7 +152,7 @@ func Enter(ctx context.Context, activity string) (leave func()) {
 	return func() {}
 }
 
-// EnterStep is Enter for a step of a pipeline.
+// EnterStep calls Enter for the pipeline step with this name.
 func EnterStep(ctx context.Context, step string) (leave func()) {
 	return Enter(ctx, fmt.Sprintf("running pipeline step %q", step))
 }

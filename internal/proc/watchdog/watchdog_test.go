@@ -10,10 +10,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 )
 
-// limit is more than the tests themselves need.
+// limit is the memory limit in bytes. The tests themselves need less.
 const limit = 64 << 20
 
-// start starts w with the limit, and returns what it reports.
+// start starts w with the limit, and returns a channel with the errors that w reports.
 func start(t *testing.T, w *watchdog.Watchdog) <-chan *watchdog.ExceededError {
 	t.Helper()
 	exceeded := make(chan *watchdog.ExceededError, 1)
@@ -55,7 +55,8 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// recurse calls f with a stack of a KiB for each level.
+// recurse calls itself as often as levels says, with 1 KiB of stack for each call, and
+// then calls f.
 func recurse(levels int, f func()) byte {
 	var frame [1 << 10]byte
 	if levels == 0 {
@@ -66,7 +67,8 @@ func recurse(levels int, f func()) byte {
 	return frame[levels%7] + recurse(levels-1, f)
 }
 
-// TestGarbage allocates much more than the limit, of which little is in use.
+// TestGarbage checks that garbage does not count: it allocates much more than the limit,
+// but uses little of it at a time.
 func TestGarbage(t *testing.T) {
 	exceeded := start(t, &watchdog.Watchdog{})
 	var values []byte

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// TargetAnnotation is the gRPC target where a function listens:
-	// "host:port", "unix:///path", "dns:///host:port". With "dns:" calls
-	// alternate between all addresses of the host.
+	// TargetAnnotation is the annotation with the gRPC target where a function listens:
+	// "host:port", "unix:///path" or "dns:///host:port". With "dns:" calls alternate
+	// between all addresses of the host.
 	TargetAnnotation = "render.crossplane.io/runtime-development-target"
-	// CertificatesAnnotation names a folder with ca.crt, which verifies the function's
-	// certificate. For mutual TLS the folder also contains tls.crt and tls.key. Without
-	// the annotation the connection is in plaintext.
+	// CertificatesAnnotation is the annotation with a folder that contains ca.crt, which
+	// verifies the function's certificate. For mutual TLS the folder also contains
+	// tls.crt and tls.key. Without the annotation the connection is in plaintext.
 	CertificatesAnnotation = "render.crossplane.io/runtime-development-tls-certs-dir"
-	// ServerNameAnnotation is the host name in the function's certificate.
-	// The default is the target's host.
+	// ServerNameAnnotation is the annotation with the host name in the function's
+	// certificate. The default is the host of the target.
 	ServerNameAnnotation = "render.crossplane.io/runtime-development-tls-server-name"
 	// DefaultTarget is the target of a function without TargetAnnotation.
 	DefaultTarget = "localhost:9443"
@@ -43,8 +43,8 @@ type Development struct {
 
 var _ runtimes.Runtime = Development{}
 
-// Start connects to the function at its TargetAnnotation. It fails immediately
-// if no server listens there. Stopping the instance closes the connection; the
+// Start connects to the function at its TargetAnnotation. It fails immediately if no
+// server listens there. The Stop function of the Instance closes the connection; the
 // function keeps running.
 func (d Development) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	target := cmp.Or(fn.Annotations[TargetAnnotation], DefaultTarget)
@@ -85,5 +85,5 @@ func explain(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return hint.Wrap(err, "start the function first, without TLS unless there is "+CertificatesAnnotation+", or say where it listens in the annotation "+TargetAnnotation)
+	return hint.Wrap(err, "start the function first, without TLS unless the annotation "+CertificatesAnnotation+" is set, or set the address of the function with the annotation "+TargetAnnotation)
 }

@@ -38,7 +38,7 @@ func at(target string) runtimes.Function {
 	return runtimes.Function{Name: "mine", Annotations: map[string]string{development.TargetAnnotation: target}}
 }
 
-// serve serves a function until the test ends or end is called.
+// serve serves a Literal function on lis until the test ends or end is called.
 func serve(t *testing.T, lis net.Listener) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,7 +54,7 @@ func serve(t *testing.T, lis net.Listener) (end func()) {
 	return end
 }
 
-// ask returns a request that a Literal function answers with the tag.
+// ask returns a request to which a Literal function responds with this tag.
 func ask(t *testing.T, tag string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	in, err := structpb.NewStruct(map[string]any{"response": map[string]any{"meta": map[string]any{"tag": tag}}})
@@ -162,7 +162,7 @@ func TestNothingListens(t *testing.T) {
 	}
 }
 
-// TestNoAnswer checks a listener that never accepts: the kernel completes
+// TestNoAnswer checks the timeout for a listener that never accepts: the kernel completes
 // the connection, but no server answers.
 func TestNoAnswer(t *testing.T) {
 	lis := listen(t)
@@ -201,8 +201,8 @@ func TestDefaultTarget(t *testing.T) {
 	}
 }
 
-// TestTLS checks calls of a function behind TLS, with the certificates of a
-// folder.
+// TestTLS checks calls of a function over TLS, with the certificates in the folder of
+// CertificatesAnnotation.
 func TestTLS(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	certificates, err := grpc.LoadCertificates(ca.Issue(t, "localhost", time.Hour, ca))

@@ -35,8 +35,8 @@ func TestCleanup(t *testing.T) {
 			}
 		})
 	}
-	// A container that never answered is removed, whatever the annotation
-	// says.
+	// A container whose function never answered is removed, whatever the cleanup
+	// annotation says.
 	crash := p.image(t, functiontest.Crashes)
 	for _, cleanup := range []string{"Remove", "Stop", "Orphan"} {
 		if _, err := p.render().Start(t.Context(), fn(crash, "cleanup", cleanup)); err == nil {
@@ -48,7 +48,7 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// kill starts functions in another process, and kills that process.
+// kill starts functions in another process, and kills the process before it can clean up.
 func (p place) kill(t *testing.T, functions ...string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -82,8 +82,8 @@ func (p place) kill(t *testing.T, functions ...string) {
 	_ = e2e.Await(t, user.Wait)
 }
 
-// TestKilled checks that the next process cleans up the containers of a killed
-// process, whatever it renders.
+// TestKilled checks that the next process that connects to the engine cleans up the
+// containers of a killed process.
 func TestKilled(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -91,7 +91,8 @@ func TestKilled(t *testing.T) {
 	if got := p.ours(t); got != "running running running running" {
 		t.Errorf("after the kill: got containers %q", got)
 	}
-	// Another user or machine has its own leases.
+	// A process with another lease directory, as of another user, must not change the
+	// containers.
 	other := p
 	other.dir = t.TempDir()
 	if err := other.render().Probe(t.Context()); err != nil {
@@ -108,8 +109,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledMaker checks that a named container of a killed process is not
-// removed while others use it.
+// TestKilledMaker checks that the container with a requested name stays while other
+// processes use it, after the process that created it was killed.
 func TestKilledMaker(t *testing.T) {
 	p := open(t)
 	f := fn(p.image(t, functiontest.Serves), "name", "xfn-test-shared")
@@ -134,8 +135,8 @@ func TestKilledMaker(t *testing.T) {
 	}
 }
 
-// TestNameShared checks that two renders share a named container, and that the
-// last one removes it.
+// TestNameShared checks that two renders share the container with a requested name, and
+// that the last render removes it.
 func TestNameShared(t *testing.T) {
 	p := open(t)
 	f := fn(p.image(t, functiontest.Serves), "name", "xfn-test-shared")
@@ -157,8 +158,8 @@ func TestNameShared(t *testing.T) {
 	}
 }
 
-// TestNameRaces checks that renders can start and end concurrently with one
-// named container.
+// TestNameRaces checks that several renders can start and stop concurrently with one
+// requested container name.
 func TestNameRaces(t *testing.T) {
 	p := open(t)
 	f := fn(p.image(t, functiontest.Serves), "name", "xfn-test-race")
@@ -184,14 +185,15 @@ func TestNameRaces(t *testing.T) {
 	if got := p.ours(t); got != "" {
 		t.Errorf("got containers %q", got)
 	}
-	// Only the last render removes the container. The others leave a lease.
+	// Only the last render removes the container. Each other render leaves a lease, which
+	// Probe removes.
 	if err := p.render().Probe(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestNameKept checks that a container with the cleanup Stop stays between
-// renders, and is started again.
+// TestNameKept checks that a container with a requested name and the cleanup Stop is
+// kept, and that the next render starts it again.
 func TestNameKept(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -207,8 +209,8 @@ func TestNameKept(t *testing.T) {
 	}
 }
 
-// TestForeign checks that a user's own container is left as it was, unless an
-// annotation says otherwise.
+// TestForeign checks that a render leaves a container of the user as it was, unless the
+// cleanup annotation says otherwise.
 func TestForeign(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)

@@ -22,19 +22,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// Labels of the containers that this package creates.
+// The labels of the containers that this package creates.
 const (
-	// labelFunction is the function's name.
+	// labelFunction is the label with the name of the function.
 	labelFunction = "dev.xfn.function"
-	// labelRender is the id of the lease of the render that must clean up the container.
+	// labelRender is the label with the id of the lease that says how to clean up the
+	// container.
 	labelRender = "dev.xfn.render"
 )
 
-// port is where functions listen.
+// port is the port on which functions listen in a container.
 var port = network.MustParsePort("9443/tcp")
 
-// createTimeout limits requests that must not be canceled, because the
-// container would be lost.
+// createTimeout limits the request that creates a container. The request must not be
+// canceled: the engine could complete it, and no process would remove the container.
 const createTimeout = 20 * time.Second
 
 // A container is the container of one function.
@@ -46,18 +47,19 @@ type container struct {
 	out      *proc.Output
 
 	image engineImage
-	// id and name identify the container; tty selects the log format.
+	// id and name identify the container. tty is true if it has a terminal, which changes
+	// the format of its logs.
 	id, name string
 	tty      bool
-	// created and started are set if this process created or started it.
-	// foreign is set if no xfn process created the container.
+	// created and started are set if this process created or started the container.
+	// foreign is set if no xfn process created it.
 	created, started, foreign bool
-	// leased is the container's lease, or nil if this process must not
-	// clean up.
+	// leased is the locked file of the container's lease. It is nil if this process must
+	// not clean up the container.
 	leased *os.File
 	// uncertain is set if the engine did not answer whether it created the container.
 	uncertain bool
-	lock      *os.File // locks the requested name; nil without one
+	lock      *os.File // locks the requested container name; nil if none is requested
 
 	watch    *watch
 	function *local.Function
@@ -94,7 +96,7 @@ func (c *container) run(ctx context.Context) (err error) {
 
 func (c *container) host() string { return c.engine.Endpoint().Host }
 
-// findOrCreate finds the container with the requested name, or creates one.
+// findOrCreate finds the container with the requested name, or creates a container.
 func (c *container) findOrCreate(ctx context.Context) error {
 	if c.settings.name == "" {
 		c.name = "xfn-" + sanitize(c.fn.Name) + "-" + strings.ToLower(rand.Text()[:10])
@@ -106,7 +108,8 @@ func (c *container) findOrCreate(ctx context.Context) error {
 		if err != nil || found {
 			return err
 		}
-		// An engine reserves a name before it returns the container.
+		// Try again after a conflict: an engine reserves the name of a new container
+		// before it lists the container.
 		err = c.create(ctx)
 		if !errdefs.IsConflict(err) || time.Since(began) > createTimeout {
 			return err
@@ -117,7 +120,7 @@ func (c *container) findOrCreate(ctx context.Context) error {
 	}
 }
 
-// sanitize replaces characters that container names must not contain.
+// sanitize replaces characters that a container's name must not contain by "-".
 func sanitize(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
@@ -127,7 +130,8 @@ func sanitize(name string) string {
 	}, name)
 }
 
-// adopt uses the existing container with the requested name, if there is one.
+// adopt looks for a container with the requested name. If there is one, this process uses
+// it.
 func (c *container) adopt(ctx context.Context) (found bool, err error) {
 	info, err := c.engine.ContainerInspect(ctx, c.name, client.ContainerInspectOptions{})
 	if errdefs.IsNotFound(err) {
@@ -149,7 +153,7 @@ func (c *container) adopt(ctx context.Context) (found bool, err error) {
 	return true, c.lease(lease{Container: c.id, Adopted: true})
 }
 
-// lease records the container, if this process must clean it up.
+// lease writes a lease for the container, if this process must clean up the container.
 func (c *container) lease(record lease) (err error) {
 	record.Host, record.Name, record.Cleanup = c.host(), c.settings.name, c.cleanup()
 	if record.Cleanup != orphan {
@@ -158,8 +162,8 @@ func (c *container) lease(record lease) (err error) {
 	return err
 }
 
-// cleanup returns what to do with the container after a render. A foreign
-// container is left as it was, unless an annotation says otherwise.
+// cleanup returns what happens to the container after a render. A container that xfn did
+// not create is left as it was, unless an annotation says otherwise.
 func (c *container) cleanup() cleanup {
 	switch {
 	case c.settings.cleanup != "":
@@ -173,8 +177,8 @@ func (c *container) cleanup() cleanup {
 	}
 }
 
-// create creates a container. It does not end with ctx: the engine might
-// complete a canceled request, and nothing would remove the container.
+// create creates a container. The request does not end with ctx: the engine could
+// complete a canceled request, and no process would remove the container.
 func (c *container) create(ctx context.Context) (err error) {
 	if c.image, err = c.docker.image(ctx, c.engine, c.fn, c.settings); err != nil {
 		return err
@@ -243,7 +247,8 @@ func (c *container) detail() string {
 	return fmt.Sprintf("%s in container %s", c.image.name, c.name)
 }
 
-// identity returns the image's id, or "" if more than that affects the answers.
+// identity returns the image's id. It returns "" for an existing container and for a
+// container with additional environment variables, because both may change the answers.
 func (c *container) identity() string {
 	if !c.created || len(c.settings.env) > 0 {
 		return ""
@@ -251,7 +256,7 @@ func (c *container) identity() string {
 	return c.image.id
 }
 
-// stop cleans up the container after a render.
+// stop cleans up the container after a render. It implements Stop of the Instance.
 func (c *container) stop(ctx context.Context) error {
 	return c.release(ctx, c.cleanup())
 }
@@ -259,7 +264,8 @@ func (c *container) stop(ctx context.Context) error {
 // abandonTimeout limits the cleanup of a container that did not start.
 const abandonTimeout = 10 * time.Second
 
-// abandon removes a new container after its start failed.
+// abandon cleans up after a failed start. If this process created the container, abandon
+// removes it.
 func (c *container) abandon(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
 	defer cancel()
@@ -269,7 +275,7 @@ func (c *container) abandon(ctx context.Context) error {
 	return c.release(ctx, c.cleanup())
 }
 
-// release closes the connections to the container, and cleans it up.
+// release closes the connections to the container, and then cleans it up as after says.
 func (c *container) release(ctx context.Context, after cleanup) error {
 	var errs []error
 	if c.function != nil {
@@ -289,7 +295,8 @@ func (c *container) release(ctx context.Context, after cleanup) error {
 	return errors.Join(errs...)
 }
 
-// reference returns the id or name for the engine, or "" if there is no container.
+// reference returns the id or the name by which the engine can find the container, or ""
+// if there is no container.
 func (c *container) reference() string {
 	if c.uncertain && c.settings.name == "" {
 		return c.name

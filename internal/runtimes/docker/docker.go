@@ -16,8 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// atOnce limits concurrent pulls and starts of containers. An engine completes
-// them faster if the rest waits.
+// atOnce limits concurrent pulls, creations and starts of containers. An engine completes
+// many of them faster if only a few run at a time.
 const atOnce = 6
 
 // Config configures a Docker.
@@ -29,30 +29,32 @@ type Config struct {
 	// Dir is a directory of the user for leases: files that list running containers, so
 	// that the next run removes them if this process is killed.
 	Dir string
-	// Registry is the default registry of image names that the engine does
-	// not have. If it is empty, the engine decides.
+	// Registry is the default registry from which an image name without a registry is
+	// pulled, if the engine does not have the image. If Registry is empty, the engine
+	// chooses.
 	Registry string
-	// Remote has the credentials of registries.
+	// Remote has the credentials for registries.
 	Remote *remote.Client
-	// Offline forbids the engine to pull images.
+	// Offline means that the engine must not pull images.
 	Offline bool
-	// Pin, if not nil, returns the digest that a lock file has for an image. That
-	// digest runs instead. If Pin returns an error, the function is not started. Pin
-	// does not apply to existing containers with a requested name.
+	// Pin, if not nil, returns the reference to an image with the digest from a lock
+	// file. The image with that digest runs instead. If Pin returns an error, the
+	// function is not started. Pin is not called for an existing container with a
+	// requested name.
 	Pin func(name.Reference) (name.Reference, error)
 	// Options.TempDir has no effect: containers use no directory of this machine.
 	local.Options
 }
 
-// Docker starts functions in containers of an engine. It connects to the engine
-// at the first use.
+// Docker starts functions in containers of an engine. It connects to the engine when it
+// is first used.
 type Docker struct {
 	Config
 	connecting gate
-	engine     *dockerengine.Engine // nil before it is connected
-	images     sync.Map             // of type *imageEntry, by policy and name
+	engine     *dockerengine.Engine // nil before the first connection
+	images     sync.Map             // maps pull policy and image name to *imageEntry
 	leases     leases
-	slots      gate // limits concurrent operations of the engine
+	slots      gate // limits concurrent pulls, creations and starts
 }
 
 var (
@@ -71,14 +73,14 @@ func New(c Config) *Docker {
 	}
 }
 
-// Probe connects to the engine.
+// Probe connects to the engine. It returns an error if no engine can be reached.
 func (d *Docker) Probe(ctx context.Context) error {
 	_, err := d.connect(ctx)
 	return err
 }
 
-// Prepare loads or pulls all missing images of functions concurrently.
-// Functions with a container name are left out: their image is needed only if
+// Prepare concurrently loads or pulls all images of functions that the engine does not
+// have. It omits functions with a requested container name: their image is needed only if
 // the container does not exist.
 func (d *Docker) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	engine, err := d.connect(ctx)
@@ -132,10 +134,11 @@ func (d *Docker) start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	}, nil
 }
 
-// A gate limits the number of concurrent callers to its capacity.
+// A gate limits the number of concurrent callers of enter to its capacity.
 type gate chan struct{}
 
-// enter waits until a caller may enter. The caller must call leave afterwards.
+// enter waits until fewer callers than the gate's capacity have entered. The caller must
+// call leave afterwards.
 func (g gate) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case g <- struct{}{}:
@@ -145,8 +148,8 @@ func (g gate) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// connect returns the engine. The first call connects, and cleans up the
-// containers of killed processes. After an error the next call tries again.
+// connect returns the engine. The first call connects to it, and cleans up the containers
+// of killed processes. After an error the next call connects again.
 func (d *Docker) connect(ctx context.Context) (*dockerengine.Engine, error) {
 	leave, err := d.connecting.enter(ctx)
 	if err != nil {

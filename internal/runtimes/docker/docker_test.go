@@ -45,8 +45,8 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
-// TestPackageFile checks that a package file is loaded into the engine once.
-// After that its digest identifies it there.
+// TestPackageFile checks that a package file is loaded into the engine once. Later starts
+// find the image there by its digest.
 func TestPackageFile(t *testing.T) {
 	p := open(t)
 	path := t.TempDir() + "/fn.xpkg"
@@ -81,7 +81,7 @@ func TestFailingStart(t *testing.T) {
 		limit    time.Duration
 		want     string
 	}{
-		"Crashes": {"the error quotes the last output", functiontest.Crashes, 0, "^starting function \"f\": it ended unexpectedly \\(exit code 3\\); its last output:\n  line 12\n(  .*\n)+  a simulated crash$"},
+		"Crashes": {"the error quotes the last output", functiontest.Crashes, 0, "^starting function \"f\": the function ended unexpectedly \\(exit code 3\\); its last output:\n  line 12\n(  .*\n)+  a simulated crash$"},
 		"Hangs":   {"a function must answer within the timeout", functiontest.Hangs, 500 * time.Millisecond, `no answer within 500ms: .*; it wrote no output$`},
 		"Babbles": {"an answer that is not gRPC is an error", functiontest.Babbles, 0, `it answered "HTTP/1.1 404 Not Found" where gRPC was expected`},
 	}
@@ -121,7 +121,7 @@ func TestCancelledStart(t *testing.T) {
 			}
 		})
 	}
-	// A cancellation at any moment leaves no containers.
+	// A start that is canceled at any moment leaves no containers.
 	for n := range 6 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*40*time.Millisecond)
 		instance, err := p.render().Start(ctx, fn(image))
@@ -153,7 +153,7 @@ func TestDiesInCall(t *testing.T) {
 	if _, err := p.engine.ContainerKill(t.Context(), name, client.ContainerKillOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	want := `calling function "f": it ended unexpectedly (exit code 137); its last output:` + "\n  a simulated crash in a call"
+	want := `calling function "f": the function ended unexpectedly (exit code 137); its last output:` + "\n  a simulated crash in a call"
 	if err := e2e.Receive(t, failed); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -163,7 +163,7 @@ func TestOtherPlatform(t *testing.T) {
 	p := open(t)
 	dockerenginetest.Load(t, p.engine, named+"foreign", dockerenginetest.Image(t, foreignProgram(), func(f *v1.ConfigFile) { f.Architecture = "m68k" }))
 	_, err := p.render().Start(t.Context(), fn(named+"foreign"))
-	if err == nil || !strings.Contains(err.Error(), `starting function "f": its image is for linux/m68k, but the engine runs on linux/`) {
+	if err == nil || !strings.Contains(err.Error(), `starting function "f": the image is for linux/m68k, but the engine runs on linux/`) {
 		t.Errorf("got %v, want an error with both platforms", err)
 	}
 	if got := string(hint.Of(err)); !strings.HasPrefix(got, "build the image for linux/") {

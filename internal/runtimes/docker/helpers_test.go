@@ -17,12 +17,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// steps returns the progress steps that begin with a text.
+// steps returns the recorded progress steps that are equal to text.
 func (p place) steps(text string) []string {
 	return slices.DeleteFunc(p.events.texts(progress.Step), func(s string) bool { return s != text })
 }
 
-// writeTarball writes an image as docker save does.
+// writeTarball writes an image to a file in the format of docker save.
 func writeTarball(t *testing.T, path string, img v1.Image) {
 	t.Helper()
 	tag, err := name.NewTag("example.org/acme/f:v1")
@@ -49,14 +49,14 @@ func foreignProgram() []byte {
 	return program.Bytes()
 }
 
-// port 9443, published as by docker create -p 127.0.0.1::9443
+// Port 9443, published as docker create -p 127.0.0.1::9443 does.
 var (
 	port    = network.MustParsePort("9443/tcp")
 	exposed = network.PortSet{port: {}}
 	bound   = network.PortMap{port: {{HostIP: netip.MustParseAddr("127.0.0.1")}}}
 )
 
-// configOf returns the configuration that the runtime uses for an image.
+// configOf returns the container configuration that the runtime uses for an image.
 func configOf(image string) *api.Config {
 	return &api.Config{Image: image, Cmd: []string{"--insecure"}}
 }

@@ -20,17 +20,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// An engineImage is an image in the engine.
+// An engineImage is an image that the engine has.
 type engineImage struct {
-	// name is for users; id is the engine's id.
+	// name is the name for users; id is the engine's id of the image.
 	name, id string
 	platform string
 }
 
-// An imageEntry caches an image. Only one caller at a time requests it.
+// An imageEntry caches an image. Its gate lets one caller at a time load or pull the
+// image.
 type imageEntry struct {
 	gate  gate
-	image engineImage // zero before the engine has it
+	image engineImage // zero until the engine has the image
 }
 
 // image returns a function's image. It loads or pulls the image if necessary.
@@ -65,7 +66,8 @@ func isLocal(pkg string) bool {
 	return filepath.IsAbs(pkg) || strings.HasPrefix(pkg, ".") || strings.HasSuffix(pkg, ".xpkg")
 }
 
-// resolve returns an image by name, according to the policy.
+// resolve returns the image with the name from. It pulls the image if the pull policy
+// says so.
 func (d *Docker) resolve(ctx context.Context, engine *dockerengine.Engine, from string, policy image.Policy) (engineImage, error) {
 	names, policy, err := d.names(from, policy)
 	if err != nil {
@@ -82,7 +84,7 @@ func (d *Docker) resolve(ctx context.Context, engine *dockerengine.Engine, from 
 		if d.Offline {
 			return engineImage{}, hint.Wrap(err, "run it once without "+hint.Offline)
 		}
-		return engineImage{}, hint.Wrap(err, "load the image, or change the annotation "+AnnotationPullPolicy)
+		return engineImage{}, hint.Wrap(err, "load the image into the engine, or change the annotation "+AnnotationPullPolicy)
 	}
 	if err := d.pull(ctx, engine, names[0]); err != nil {
 		return engineImage{}, err
@@ -90,9 +92,9 @@ func (d *Docker) resolve(ctx context.Context, engine *dockerengine.Engine, from 
 	return findImage(ctx, engine, names[:1])
 }
 
-// names returns the names under which the engine may have an image, the longest
-// first, and the pull policy to use. An image that is pinned to a digest has one
-// name, and Always becomes IfNotPresent.
+// names returns the names under which the engine may have an image, and the pull policy
+// to use. A name with a registry comes before a name without one. An image that is pinned
+// to a digest has one name, and the policy Always becomes IfNotPresent.
 func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy, error) {
 	full := d.qualify(from)
 	switch {
@@ -114,7 +116,8 @@ func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy
 	return []string{ref.Name()}, policy, nil
 }
 
-// findImage returns the first image of these names that the engine has.
+// findImage returns the first image in names that the engine has. If it has none, the
+// error is a not-found error of the engine.
 func findImage(ctx context.Context, engine *dockerengine.Engine, names []string) (img engineImage, err error) {
 	for _, name := range names {
 		found, inspectErr := engine.ImageInspect(ctx, name)
@@ -128,7 +131,7 @@ func findImage(ctx context.Context, engine *dockerengine.Engine, names []string)
 	return engineImage{}, err
 }
 
-// qualify adds the default registry to a name without a registry.
+// qualify adds the default registry to an image name without a registry.
 func (d *Docker) qualify(from string) string {
 	if d.Registry == "" {
 		return from
@@ -140,7 +143,8 @@ func (d *Docker) qualify(from string) string {
 	return d.Registry + "/" + from
 }
 
-// pull pulls an image. If reading credentials fails, it warns and pulls without them.
+// pull makes the engine pull an image. If the credentials cannot be read, it warns and
+// pulls without credentials.
 func (d *Docker) pull(ctx context.Context, engine *dockerengine.Engine, from string) error {
 	leave, err := d.slots.enter(ctx)
 	if err != nil {
@@ -167,7 +171,7 @@ func (d *Docker) pull(ctx context.Context, engine *dockerengine.Engine, from str
 	return err
 }
 
-// credentials converts credentials to the engine's type.
+// credentials converts the credentials for a registry to the engine's type.
 func credentials(c authn.AuthConfig, ref name.Reference) registry.AuthConfig {
 	if c == (authn.AuthConfig{}) {
 		return registry.AuthConfig{}
@@ -178,8 +182,8 @@ func credentials(c authn.AuthConfig, ref name.Reference) registry.AuthConfig {
 	}
 }
 
-// isDenied reports whether a registry denied access. Engines have no error code
-// for this, only the registry's text.
+// isDenied reports whether err says that a registry denied access. An engine has no error
+// code for this, and only passes on the registry's text.
 func isDenied(err error) bool {
 	text := strings.ToLower(err.Error())
 	for _, word := range []string{"unauthorized", "denied", "no basic auth credentials", "authentication required"} {
@@ -190,11 +194,12 @@ func isDenied(err error) bool {
 	return errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err)
 }
 
-// load loads the image of a file or folder into the engine, unless the engine has it.
+// load loads the image of a package file or an OCI layout into the engine, unless the
+// engine has the image.
 func (d *Docker) load(ctx context.Context, engine *dockerengine.Engine, path string) (_ engineImage, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "oci-layout")); err != nil {
-			return engineImage{}, hint.Wrap(fmt.Errorf("%q is a folder without an OCI image layout", path), "build a package of it, or use the runtime Process")
+			return engineImage{}, hint.Wrap(fmt.Errorf("%q is a folder without an OCI image layout", path), "build a package from the folder, or use the runtime Process")
 		}
 	}
 	platform, err := engine.Platform(ctx)

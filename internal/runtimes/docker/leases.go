@@ -22,33 +22,36 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// Directories below the leases' directory.
+// Directories in leases.dir: the first contains leases, the second locks of container
+// names.
 const (
 	rendersFolder = "docker/renders"
 	namesFolder   = "docker/names"
 )
 
-// leases records containers in files, one each, so that a later process can clean
-// them up. A file stays locked while its process lives: one that can be locked is
-// expired. Processes in other containers or on other machines have other
-// directories, so that a living process never seems dead.
+// leases records each container in a file, a lease, so that a later process can clean up
+// the container. A process keeps its leases locked while it lives: if a lease can be
+// locked, its process is dead. Processes in other containers or on other machines must
+// use another directory, because they do not see the locks and would take a living
+// process for dead.
 type leases struct{ dir string }
 
-// A lease records one container.
+// A lease records one container of one process.
 type lease struct {
-	// Host is the address of the engine.
+	// Host is the address of the engine that has the container.
 	Host string `json:"host"`
-	// Container is the name of a new container, or the id of an adopted container.
+	// Container is the name of a new container, or the id of a container that existed
+	// before.
 	Container string `json:"container"`
 	Adopted   bool   `json:"adopted,omitempty"`
-	// Name is the name that a user chose, or "".
+	// Name is the container name that the user requested, or "".
 	Name string `json:"name,omitempty"`
-	// Cleanup says what to do with the container.
+	// Cleanup says what happens to the container.
 	Cleanup cleanup `json:"cleanup"`
 }
 
-// write writes a lease before its container is created or used. It creates the
-// file if file is nil.
+// write writes a lease to file, or to a new file if file is nil. It must be called before
+// the container is created or used.
 func (l leases) write(file *os.File, record lease) (_ *os.File, err error) {
 	if file == nil {
 		file, err = createLocked(filepath.Join(l.dir, rendersFolder))
@@ -62,7 +65,7 @@ func (l leases) write(file *os.File, record lease) (_ *os.File, err error) {
 	return file, nil
 }
 
-// end unlocks a lease. If ended is true, it also removes the lease.
+// end unlocks the lease in file. If ended is true, it also removes the file.
 func (l leases) end(file *os.File, ended bool) error {
 	err := file.Close()
 	if ended {
@@ -78,7 +81,7 @@ func removeFile(path string) error {
 	return nil
 }
 
-// createLocked creates a file with a random name, and locks it.
+// createLocked creates a file with a random name in dir, and locks it.
 func createLocked(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -92,18 +95,19 @@ func createLocked(dir string) (*os.File, error) {
 		if ok {
 			return f, nil
 		}
-		// A process that looks for expired leases locked the file first.
+		// Another process has locked the new file first, to check whether the lease has
+		// expired. Create another file.
 		if err = errors.Join(err, f.Close(), removeFile(f.Name())); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// maxLease limits the bytes that are read from a lease.
+// maxLease limits the bytes that are read from the file of a lease.
 const maxLease = 1 << 20
 
-// endExpired calls end for each container of a dead process, with the id of its
-// lease. It removes the lease if end returns true.
+// endExpired calls the function end for each lease of a dead process. If end returns
+// true, endExpired removes the lease.
 func (l leases) endExpired(end func(id string, record lease) (bool, error)) error {
 	dir := filepath.Join(l.dir, rendersFolder)
 	entries, err := os.ReadDir(dir)
@@ -125,8 +129,8 @@ func (l leases) endExpired(end func(id string, record lease) (bool, error)) erro
 	return errors.Join(errs...)
 }
 
-// endFile calls end for the lease in a file if the process that wrote it is
-// dead. ended reports whether the lease can be removed.
+// endFile calls the function end with the lease in a file if the process that wrote the
+// lease is dead. ended reports whether the lease can be removed.
 func endFile(path string, end func(lease) (bool, error)) (ended bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -138,17 +142,19 @@ func endFile(path string, end func(lease) (bool, error)) (ended bool, err error)
 	}
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return false, fsx.Cause(err) // its process may not have written it yet
+		return false, fsx.Cause(err) // the process that created the file may not have written the lease yet
 	}
 	var record lease
 	if json.NewDecoder(io.LimitReader(f, maxLease)).Decode(&record) != nil {
-		return true, nil // the process was killed while it wrote the lease, before it created the container
+		// The process was killed while it wrote the lease, before it created the
+		// container.
+		return true, nil
 	}
 	return end(record)
 }
 
-// share locks the name of a container that several renders may use. It waits
-// while another process cleans up that container.
+// share locks the name of a container, which several renders can do at the same time. It
+// waits while another process cleans up the container.
 func (l leases) share(ctx context.Context, host, name string) (*os.File, error) {
 	for {
 		f, err := l.lock(host, name, fsx.SharedLock)
@@ -161,8 +167,9 @@ func (l leases) share(ctx context.Context, host, name string) (*os.File, error) 
 	}
 }
 
-// endUnshared calls end, and returns true, if no process uses the container
-// with this name. Until end returns, no process can begin to use it.
+// endUnshared calls the function end if no process uses the container with this name, and
+// reports whether it did. Until end returns, no other process can begin to use the
+// container.
 func (l leases) endUnshared(host, name string, end func() error) (is bool, err error) {
 	f, err := l.lock(host, name, fsx.ExclusiveLock)
 	if err != nil || f == nil {
@@ -171,7 +178,7 @@ func (l leases) endUnshared(host, name string, end func() error) (is bool, err e
 	return true, errors.Join(end(), f.Close())
 }
 
-// lock locks the name of a container until the file is closed. It returns nil if
+// lock locks the name of a container until the returned file is closed. It returns nil if
 // another process has a conflicting lock.
 func (l leases) lock(host, name string, mode fsx.LockMode) (*os.File, error) {
 	sum := sha256.Sum256([]byte(host + "\n" + name))
@@ -194,10 +201,11 @@ func (l leases) lock(host, name string, mode fsx.LockMode) (*os.File, error) {
 // stopGrace is the time in seconds for a function to end before it is killed.
 const stopGrace = 2
 
-// shortPause is the time between checks for what another process is doing.
+// shortPause is the time between two checks whether another process has unlocked a name,
+// or created or removed a container.
 const shortPause = 20 * time.Millisecond
 
-// sweep cleans up the containers of killed processes.
+// sweep cleans up the containers of killed processes, and removes their leases.
 func (d *Docker) sweep(ctx context.Context, engine *dockerengine.Engine) error {
 	return d.leases.endExpired(func(id string, record lease) (bool, error) {
 		if record.Host != engine.Endpoint().Host {
@@ -211,15 +219,15 @@ func (d *Docker) sweep(ctx context.Context, engine *dockerengine.Engine) error {
 			return false, engine.Explain(ctx, err)
 		}
 		if !record.Adopted && found.Container.Config.Labels[labelRender] != id {
-			return true, nil // another container has this name now
+			return true, nil // a container of another lease has this name now
 		}
 		record.Container = found.Container.ID
 		return d.end(ctx, engine, record)
 	})
 }
 
-// end cleans up the container of a lease. It returns false if other processes
-// use the container.
+// end cleans up the container of a lease. It returns false if other processes still use
+// the container.
 func (d *Docker) end(ctx context.Context, engine *dockerengine.Engine, record lease) (ended bool, err error) {
 	if record.Container == "" || record.Cleanup == orphan {
 		return true, nil
@@ -249,8 +257,8 @@ func end(ctx context.Context, engine *dockerengine.Engine, record lease) error {
 	return nil
 }
 
-// waitRemoved waits until another client has removed a container. It returns
-// the engine's error for a container that does not exist.
+// waitRemoved waits until another client of the engine has removed a container. It always
+// returns an error: a not-found error after the removal.
 func waitRemoved(ctx context.Context, engine *dockerengine.Engine, id string) error {
 	for {
 		if _, err := engine.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); err != nil {

@@ -26,11 +26,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// Roles of this test binary.
+// Names that select a role of this test binary.
 const (
-	beUser = "docker-test-user" // starts the functions in its arguments, and waits
-	// beSSH is an environment variable with the path of the engine's
-	// socket, because the arguments of ssh are fixed.
+	beUser = "docker-test-user" // the first argument: start the functions in the other arguments, and wait
+	// beSSH is an environment variable with the path of the engine's socket. It makes
+	// this test binary act as the ssh command. An argument cannot do that, because the
+	// Docker library chooses the arguments of ssh.
 	beSSH = "XFN_DOCKER_TEST_SSH"
 )
 
@@ -47,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A place is an engine, and a directory for leases.
+// A place is a connection to an engine, and a directory for leases.
 type place struct {
 	env    dockerengine.Environment
 	engine *dockerengine.Engine
@@ -67,7 +68,7 @@ func (s *recorder) record(e progress.Event) {
 	s.events = append(s.events, e)
 }
 
-// texts returns the texts of a kind of event.
+// texts returns the texts of the recorded events of this kind.
 func (s *recorder) texts(kind progress.Kind) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +81,8 @@ func (s *recorder) texts(kind progress.Kind) []string {
 	return texts
 }
 
-// open returns a place. At the end of the test it asserts that no leases are
-// left.
+// open connects to the engine and returns a place. At the end of the test it asserts that
+// no leases are left.
 func open(t testing.TB) place {
 	t.Helper()
 	p := place{env: dockerenginetest.Environment(t), engine: dockerenginetest.Open(t), dir: t.TempDir(), events: &recorder{}}
@@ -97,21 +98,24 @@ func (p place) assertNoLeases(t testing.TB) {
 	}
 }
 
-// config returns the configuration of a runtime for this place.
+// config returns the Config of a runtime that uses the engine and the lease directory of
+// p.
 func (p place) config() docker.Config {
 	return docker.Config{Environment: p.env, UserAgent: "xfn/test", Dir: p.dir, Remote: remote.New(remote.Options{}), Options: local.Options{Progress: p.events.record}}
 }
 
-// render returns a new runtime, as in another process.
+// render returns a new runtime, as another process would have.
 func (p place) render() *docker.Docker { return docker.New(p.config()) }
 
 const (
-	// named is the prefix of the test images. The behavior follows.
+	// named is the prefix of the names of test images. The behavior of the function
+	// follows.
 	named  = "xfn.test/function:"
 	prefix = "render.crossplane.io/runtime-docker-"
 )
 
-// image loads a function with this behavior into the engine.
+// image loads the image of a function with this behavior into the engine, and returns the
+// image's name.
 func (p place) image(t testing.TB, b functiontest.Behavior) string {
 	t.Helper()
 	as := named + string(b)
@@ -129,10 +133,10 @@ func (p place) image(t testing.TB, b functiontest.Behavior) string {
 	return as
 }
 
-// loaded contains the images that tests share.
+// loaded contains the names of the test images in the engine, which all tests share.
 var loaded = map[string]bool{}
 
-// removeLoaded removes the shared images. It ignores errors.
+// removeLoaded removes the images in loaded from the engine. It ignores errors.
 func removeLoaded() {
 	for _, host := range []string{os.Getenv("XFN_TEST_DOCKER_HOST"), os.Getenv("DOCKER_HOST")} {
 		if host == "" || len(loaded) == 0 {
@@ -148,8 +152,8 @@ func removeLoaded() {
 	}
 }
 
-// fn returns a Function with annotations, each as the suffix of its name and
-// its value.
+// fn returns a Function with annotations. Each annotation is two arguments: its key
+// without the common prefix, and its value.
 func fn(pkg string, annotations ...string) runtimes.Function {
 	f := runtimes.Function{Name: "f", Package: pkg, Annotations: map[string]string{}}
 	for i := 0; i < len(annotations); i += 2 {
@@ -174,7 +178,7 @@ func end(t testing.TB, instance *runtimes.Instance) {
 	}
 }
 
-// answers calls a Literal function.
+// answers calls a Literal function, and returns an error unless it answers.
 func answers(ctx context.Context, r function.Runner) error {
 	req := &fnv1.RunFunctionRequest{}
 	if err := protojson.Unmarshal([]byte(`{"input": {"response": {"meta": {"tag": "hi"}}}}`), req); err != nil {
@@ -194,8 +198,8 @@ func assertAnswers(t testing.TB, r function.Runner) {
 	}
 }
 
-// containers returns the states of the containers with a label or name, and
-// removes the containers at the end of the test.
+// containers returns the states of the containers with a label or name. It removes them
+// at the end of the test.
 func (p place) containers(t testing.TB, term, value string) []string {
 	t.Helper()
 	list, err := p.engine.ContainerList(context.WithoutCancel(t.Context()), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add(term, value)})
@@ -210,13 +214,13 @@ func (p place) containers(t testing.TB, term, value string) []string {
 	return states
 }
 
-// remove removes a container if it exists.
+// remove removes a container from the engine, if it exists.
 func (p place) remove(t testing.TB, id string) {
 	t.Helper()
 	_, _ = p.engine.ContainerRemove(context.WithoutCancel(t.Context()), id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 }
 
-// ours returns the states of the containers that the runtime created.
+// ours returns the states of all containers that the runtime created.
 func (p place) ours(t testing.TB) string {
 	t.Helper()
 	return strings.Join(p.containers(t, "label", "dev.xfn.function=f"), " ")

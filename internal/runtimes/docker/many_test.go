@@ -64,8 +64,8 @@ func TestTenFunctions(t *testing.T) {
 	}
 }
 
-// TestManyInARow checks that no render of a long series fails. XFN_SOAK is the
-// number of renders; the default is thirty.
+// TestManyInARow checks that no render of a long series fails. The environment variable
+// XFN_SOAK is the number of renders; the default is thirty.
 func TestManyInARow(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -84,15 +84,15 @@ func TestManyInARow(t *testing.T) {
 	}
 }
 
-// A severable engine is one whose connections can be cut.
+// A severable is a proxy in front of the engine. A test can cut its connections.
 type severable struct {
 	listener net.Listener
 	mu       sync.Mutex
 	conns    []net.Conn
 }
 
-// severable returns an environment that connects to the real engine until it is
-// cut.
+// severable starts a proxy in front of the engine, and returns the environment that
+// connects to the proxy.
 func (p place) severable(t *testing.T) (*severable, dockerengine.Environment) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "m")
@@ -131,8 +131,8 @@ func (m *severable) die() {
 	}
 }
 
-// TestEngineDies checks that containers stay leased after the engine becomes
-// unreachable, and that the next run with a reachable engine removes them.
+// TestEngineDies checks that the leases of containers stay after the engine becomes
+// unreachable, and that the next run that reaches the engine removes the containers.
 func TestEngineDies(t *testing.T) {
 	p := open(t)
 	running := func() string { return p.ours(t) }
@@ -175,7 +175,7 @@ func TestEngineDies(t *testing.T) {
 	}
 }
 
-// move changes the leases of other engines to this engine.
+// move rewrites the leases of p, so that they name the engine of p instead of a proxy.
 func (p place) move(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.dir, "docker/renders/*"))

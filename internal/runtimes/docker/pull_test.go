@@ -23,8 +23,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )
 
-// pushed pushes a function to a registry, and returns its name there. At the
-// end of the test the engine removes it.
+// pushed pushes the image of a function to a registry, and returns the image's name
+// there. The engine removes the image at the end of the test.
 func (p place) pushed(t *testing.T, host string, as authn.Authenticator) string {
 	t.Helper()
 	ref, err := name.NewTag(host + "/acme/f:v1")
@@ -95,8 +95,8 @@ func TestPullPolicy(t *testing.T) {
 	}
 }
 
-// TestPullUnqualified checks names without a registry: the engine's own images,
-// and the configured default registry.
+// TestPullUnqualified checks image names without a registry: images that the engine has,
+// and pulls from the configured default registry.
 func TestPullUnqualified(t *testing.T) {
 	p := open(t)
 	host := remotetest.Serve(t, remotetest.Handler())
@@ -115,9 +115,9 @@ func TestPullUnqualified(t *testing.T) {
 	end(t, instance)
 }
 
-// TestPullPinned checks that a pinned image runs by digest. The engine pulls a
-// missing digest, and an existing digest needs no request, whatever the policy
-// is. If pinning fails, the function does not start.
+// TestPullPinned checks that a pinned image runs by digest, whatever the pull policy is.
+// The engine pulls a missing digest; an existing digest needs no request. If Pin fails,
+// the function does not start.
 func TestPullPinned(t *testing.T) {
 	p := open(t)
 	var asked atomic.Int64
@@ -188,15 +188,15 @@ func TestPullPrivate(t *testing.T) {
 	}
 }
 
-// keys maps hosts of registries to credentials.
+// keys is a keychain: it maps the hosts of registries to credentials.
 type keys map[string]authn.AuthConfig
 
 func (k keys) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return authn.FromConfig(k[r.RegistryStr()]), nil
 }
 
-// TestPullKeychainFails checks that unreadable credentials cause a warning, and
-// that public images are pulled.
+// TestPullKeychainFails checks that the runtime warns about unreadable credentials, and
+// pulls public images without credentials.
 func TestPullKeychainFails(t *testing.T) {
 	p := open(t)
 	image := p.pushed(t, remotetest.Serve(t, remotetest.Handler()), authn.Anonymous)

@@ -16,14 +16,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// An address is where a function listens. dial is nil if no special connection
-// is needed.
+// An address is the address at which this machine reaches a function. dial is nil if the
+// address needs no special connection, such as over ssh.
 type address struct {
 	address string
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// address returns where the function listens, once the engine has published it.
+// address returns the address of the function. It waits until the engine has published
+// the function's port.
 func (c *container) address(ctx context.Context) (address, error) {
 	if c.settings.network != "" {
 		host := c.settings.target
@@ -47,17 +48,17 @@ func (c *container) address(ctx context.Context) (address, error) {
 	return to, nil
 }
 
-// Pauses between requests for the published port.
+// The first and the longest pause between two requests for the published port.
 const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
 )
 
-// published waits until the engine returns the published port. An engine may
-// return a running container before its port.
+// published returns the published port of the container. It waits, because an engine may
+// report that a container runs before it reports the port.
 func (c *container) published(ctx context.Context) (network.PortBinding, error) {
 	limit := cmp.Or(c.docker.StartTimeout, local.DefaultStartTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the engine did not publish its port within %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the engine did not publish the port of the function within %s", limit))
 	defer cancel()
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		found, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
@@ -69,7 +70,7 @@ func (c *container) published(ctx context.Context) (network.PortBinding, error) 
 		}
 		if !publishes(found.Container) {
 			return network.PortBinding{}, hint.Wrap(fmt.Errorf("container %q publishes no port %s", c.name, port),
-				"remove the container, or name the network that it is on by the annotation "+AnnotationNetwork)
+				"remove the container, or name its network with the annotation "+AnnotationNetwork)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -84,13 +85,14 @@ func (c *container) published(ctx context.Context) (network.PortBinding, error) 
 	}
 }
 
-// publishes reports whether a container is configured to publish the port.
+// publishes reports whether the configuration of a container publishes port 9443.
 func publishes(it api.InspectResponse) bool {
 	_, exposed := it.Config.ExposedPorts[port]
 	return it.HostConfig.PublishAllPorts && exposed || len(it.HostConfig.PortBindings[port]) > 0
 }
 
-// bindingOf returns where the port is published. It prefers the address wanted.
+// bindingOf returns the binding of the published port. It prefers a binding of the
+// address wanted.
 func bindingOf(it api.InspectResponse, wanted netip.Addr) (b network.PortBinding, ok bool) {
 	if it.NetworkSettings == nil {
 		return b, false
@@ -106,15 +108,15 @@ func bindingOf(it api.InspectResponse, wanted netip.Addr) (b network.PortBinding
 	return b, ok
 }
 
-// publishedHost returns the host of a published port, as this machine reaches it.
+// publishedHost returns the host at which this machine reaches a published port.
 func (c *container) publishedHost(b network.PortBinding) (string, error) {
 	machine := c.engine.Machine()
 	switch {
 	case c.settings.target != "":
 		return c.settings.target, nil
 	case machine != "" && b.HostIP.IsLoopback():
-		return "", hint.Wrap(fmt.Errorf("its port is published on %s of %s, which this machine cannot reach", b.HostIP, machine),
-			fmt.Sprintf("publish it for others on that network, too, by the annotation %s: 0.0.0.0, or name the host to connect to by %s", AnnotationPublishAddress, AnnotationTarget))
+		return "", hint.Wrap(fmt.Errorf("the port of the function is published on %s of %s, which this machine cannot reach", b.HostIP, machine),
+			fmt.Sprintf("publish the port on all addresses with the annotation %s: 0.0.0.0, or set the host to connect to with the annotation %s", AnnotationPublishAddress, AnnotationTarget))
 	case machine != "" && (!b.HostIP.IsValid() || b.HostIP.IsUnspecified()):
 		return machine, nil
 	case !b.HostIP.IsValid() || b.HostIP == netip.IPv4Unspecified():
@@ -129,12 +131,13 @@ func (c *container) publishedHost(b network.PortBinding) (string, error) {
 // advise adds a hint to the error of a function that runs but does not answer.
 func (c *container) advise(err error) error {
 	if c.settings.network != "" {
-		return hint.Wrap(err, fmt.Sprintf("a container's name is known on its own networks only: run in a container of network %q, or say what to connect to by the annotation %s", c.settings.network, AnnotationTarget))
+		return hint.Wrap(err, fmt.Sprintf("only containers of a network can resolve the names of its other containers: run xfn in a container of network %q, or set the host to connect to with the annotation %s", c.settings.network, AnnotationTarget))
 	}
-	return hint.Wrap(err, "if this runs in a container itself, name a network that both can join by the annotation "+AnnotationNetwork)
+	return hint.Wrap(err, "if xfn runs in a container, name a network that both containers can join with the annotation "+AnnotationNetwork)
 }
 
-// explainPlatform adds that the image is for another platform, if that explains err.
+// explainPlatform adds to err that the image and the engine have different platforms, if
+// they do.
 func (c *container) explainPlatform(ctx context.Context, err error) error {
 	if !c.created || ctx.Err() != nil {
 		return err
@@ -143,6 +146,6 @@ func (c *container) explainPlatform(ctx context.Context, err error) error {
 	if platformErr != nil || c.image.platform == engine.OS+"/"+engine.Architecture {
 		return err
 	}
-	return hint.Wrap(fmt.Errorf("its image is for %s, but the engine runs on %s/%s: %w", c.image.platform, engine.OS, engine.Architecture, err),
+	return hint.Wrap(fmt.Errorf("the image is for %s, but the engine runs on %s/%s: %w", c.image.platform, engine.OS, engine.Architecture, err),
 		fmt.Sprintf("build the image for %s/%s, too", engine.OS, engine.Architecture))
 }

@@ -51,8 +51,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestNetwork checks functions in a network. They publish no port. Only members
-// of the network can resolve the container's name.
+// TestNetwork checks functions with the annotation network. Such a function publishes no
+// port, and only members of its network can resolve the name of its container.
 func TestNetwork(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -68,17 +68,18 @@ func TestNetwork(t *testing.T) {
 	config := p.config()
 	config.StartTimeout = time.Second
 	_, err := docker.New(config).Start(t.Context(), fn(image, "network", network, "name", "xfn-test-member"))
-	if err == nil || !strings.Contains(err.Error(), "xfn-test-member") || !strings.Contains(string(hint.Of(err)), `run in a container of network "xfn-test-network"`) {
+	if err == nil || !strings.Contains(err.Error(), "xfn-test-member") || !strings.Contains(string(hint.Of(err)), `run xfn in a container of network "xfn-test-network"`) {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
-	// This machine reaches the container by its address.
+	// This machine is not a member of the network: it reaches the container by its IP
+	// address.
 	orphan := fn(image, "network", network, "name", "xfn-test-member", "cleanup", "Orphan", "target", p.memberOf(t, image, network))
 	instance := start(t, p.render(), orphan)
 	assertAnswers(t, instance)
 	end(t, instance)
 }
 
-// memberOf runs a function in a network, and returns its address there.
+// memberOf runs a function in a network, and returns its IP address there.
 func (p place) memberOf(t *testing.T, image, network string) string {
 	t.Helper()
 	created, err := p.engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: "xfn-test-member", Config: configOf(image), HostConfig: in(network)})
@@ -99,7 +100,7 @@ func (p place) memberOf(t *testing.T, image, network string) string {
 	return info.Container.NetworkSettings.Networks[network].IPAddress.String()
 }
 
-// carry accepts connections and forwards each to the engine.
+// carry accepts connections from l and forwards each to the engine's socket.
 func (p place) carry(t *testing.T, l net.Listener) {
 	t.Helper()
 	t.Cleanup(func() { _ = l.Close() })
@@ -128,7 +129,7 @@ func join(conn net.Conn, socket string) {
 	_, _ = io.Copy(conn, engine)
 }
 
-// TestTLS checks mutual TLS with an engine on the network.
+// TestTLS checks functions on an engine that needs mutual TLS.
 func TestTLS(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -160,7 +161,7 @@ func TestTLS(t *testing.T) {
 	end(t, instance)
 }
 
-// dockerFiles renames certificates to the file names that Docker uses.
+// dockerFiles renames the certificates in a folder to the file names that Docker uses.
 func dockerFiles(t *testing.T, from string) string {
 	t.Helper()
 	for old, name := range map[string]string{"ca.crt": "ca.pem", "tls.crt": "cert.pem", "tls.key": "key.pem"} {
@@ -171,8 +172,8 @@ func dockerFiles(t *testing.T, from string) string {
 	return from
 }
 
-// TestSSH checks an engine on another machine over ssh. The ports of that
-// machine are also forwarded over ssh.
+// TestSSH checks functions on an engine of another machine over ssh. Connections to ports
+// of that machine also use ssh.
 func TestSSH(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -199,7 +200,8 @@ func TestSSH(t *testing.T) {
 	}
 }
 
-// pretendSSH executes the command of ssh on this machine.
+// pretendSSH acts as the ssh command. It connects to the engine or the port on this
+// machine.
 func pretendSSH(socket string, args []string) int {
 	said := strings.Join(args, " ")
 	var network, address string
@@ -227,8 +229,8 @@ func pretendSSH(socket string, args []string) int {
 	return 0
 }
 
-// TestRemoteLoopback checks that a function on another machine's loopback
-// interface is an error at once, with a hint.
+// TestRemoteLoopback checks that a function whose port is published on the loopback
+// interface of another machine is an error without a wait, with a hint.
 func TestRemoteLoopback(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -249,7 +251,7 @@ func TestRemoteLoopback(t *testing.T) {
 	config := p.config()
 	config.Environment = dockerengine.Environment{Host: "tcp://" + net.JoinHostPort(name, at)}
 	_, err = docker.New(config).Start(t.Context(), fn(image))
-	if err == nil || !strings.Contains(err.Error(), "its port is published on 127.0.0.1 of "+name) || !strings.Contains(string(hint.Of(err)), prefix+"publish-address: 0.0.0.0") {
+	if err == nil || !strings.Contains(err.Error(), "the port of the function is published on 127.0.0.1 of "+name) || !strings.Contains(string(hint.Of(err)), prefix+"publish-address: 0.0.0.0") {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// Annotations of a Function for its container.
+// The annotations of a Function that configure its container.
 const (
 	// AnnotationCleanup says what happens to the container after the
 	// render: Remove (the default), Stop or Orphan.
@@ -24,13 +24,14 @@ const (
 	// AnnotationEnv adds variables to the image's environment: KEY=value,
 	// separated by commas.
 	AnnotationEnv = "render.crossplane.io/runtime-docker-env"
-	// AnnotationPublishAddress is the address of the engine's machine where
-	// the function's port is published: 127.0.0.1 by default.
+	// AnnotationPublishAddress is the IP address, on the engine's machine, where the
+	// function's port is published. The default is 127.0.0.1.
 	AnnotationPublishAddress = "render.crossplane.io/runtime-docker-publish-address"
-	// AnnotationTarget is the host to connect to, instead of the published address.
+	// AnnotationTarget is the host to connect to, instead of the address where the port
+	// is published.
 	AnnotationTarget = "render.crossplane.io/runtime-docker-target"
-	// AnnotationNetwork is a network to join. The function is then called
-	// by its container's name, and no port is published.
+	// AnnotationNetwork is a Docker network that the container joins. The function is
+	// then called by its container's name, and no port is published.
 	AnnotationNetwork = "render.crossplane.io/runtime-docker-network"
 )
 
@@ -43,7 +44,7 @@ const (
 	orphan cleanup = "Orphan"
 )
 
-// settings are the values of a function's annotations.
+// settings are the values of a Function's annotations.
 type settings struct {
 	// cleanup is empty if no annotation sets it.
 	cleanup cleanup
@@ -56,7 +57,8 @@ type settings struct {
 	network string
 }
 
-// parseSettings parses annotations. A missing annotation leaves the default.
+// parseSettings parses the annotations of a Function. A setting without an annotation
+// gets its default.
 func parseSettings(annotations map[string]string) (settings, error) {
 	s := settings{policy: image.IfNotPresent, publish: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	err := local.ParseAnnotations(annotations, []local.Setting{

@@ -12,7 +12,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// logGrace is how long output is read after a function has ended.
+// logGrace is how long the output of a function is read after the function has ended.
 const logGrace = time.Second
 
 // A watch waits for the end of a container and reads its output.
@@ -23,7 +23,8 @@ type watch struct {
 	err error
 }
 
-// follow watches the container until it ends or the watch is stopped.
+// follow watches the container in the background, until the container ends or the watch
+// is stopped.
 func (c *container) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &watch{cancel: cancel, done: make(chan struct{})}
@@ -49,20 +50,21 @@ func (c *container) follow(ctx context.Context) {
 	}()
 }
 
-// wait returns how the container ended, or the error of the engine if that
-// cannot be determined.
+// wait waits for the end of the container and returns how it ended, or the engine's error
+// if the engine cannot tell.
 func (c *container) wait(ctx context.Context) error {
 	end := c.engine.ContainerWait(ctx, c.id, client.ContainerWaitOptions{Condition: api.WaitConditionNotRunning})
 	select {
 	case result := <-end.Result:
-		return fmt.Errorf("it ended unexpectedly (exit code %d)", result.StatusCode)
+		return fmt.Errorf("the function ended unexpectedly (exit code %d)", result.StatusCode)
 	case err := <-end.Error:
 		return c.engine.Explain(ctx, err)
 	}
 }
 
-// copyLogs copies the container's new output. It ignores errors, because some
-// log drivers of engines cannot read logs.
+// copyLogs copies the container's output to c.out. If the container was already running,
+// it copies only new output. It ignores errors, because some log drivers of engines
+// cannot read logs.
 func (c *container) copyLogs(ctx context.Context) {
 	options := client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Follow: true}
 	if !c.started {
@@ -80,7 +82,7 @@ func (c *container) copyLogs(ctx context.Context) {
 	_, _ = stdcopy.StdCopy(c.out, c.out, logs)
 }
 
-// ended returns how the container ended. Call it after done is closed.
+// ended returns how the container ended. It may be called only after done is closed.
 func (w *watch) ended() error { return w.err }
 
 func (w *watch) stop() {
@@ -88,7 +90,8 @@ func (w *watch) stop() {
 	<-w.done
 }
 
-// explain returns why a function did not answer, given the error err.
+// explain returns why a function did not answer, given the error of the call. If the
+// container has ended, that is the reason.
 func (c *container) explain(ctx context.Context, err error) error {
 	select {
 	case <-c.watch.done:

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// A Setting is an annotation of a Function, and the function that parses its value.
+// A Setting is an annotation key of a Function, and a function that parses the
+// annotation's value.
 type Setting struct {
 	Annotation string
 	Parse      func(text string) error
 }
 
-// Into returns a Setting.Parse that stores the result of parse.
+// Into returns a Setting.Parse that stores the result of parse in *to.
 func Into[T any](to *T, parse func(text string) (T, error)) func(text string) error {
 	return func(text string) (err error) {
 		*to, err = parse(text)
@@ -31,7 +32,7 @@ func (e *AnnotationError) Error() string {
 
 func (e *AnnotationError) Unwrap() error { return e.Err }
 
-// ParseAnnotations parses the annotations that have a setting. The error is an
+// ParseAnnotations parses those annotations that have a Setting. The error is an
 // AnnotationError.
 func ParseAnnotations(annotations map[string]string, settings []Setting) error {
 	for _, s := range settings {
@@ -44,7 +45,7 @@ func ParseAnnotations(annotations map[string]string, settings []Setting) error {
 	return nil
 }
 
-// ParseEnv parses the environment variables of an annotation: KEY=value,
+// ParseEnv parses the value of an annotation with environment variables: KEY=value,
 // separated by commas.
 func ParseEnv(text string) ([]string, error) {
 	pairs := strings.Split(text, ",")

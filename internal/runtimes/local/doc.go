@@ -1,3 +1,4 @@
-// Package local contains what all runtimes on this machine share: options, a private
-// directory with a socket for the function, and errors that say how it ended.
+// Package local contains what all runtimes share that start functions on this machine:
+// options, a private directory with a socket for the function, and errors that say how a
+// function ended.
 package local

@@ -20,16 +20,18 @@ import (
 // first answer.
 const DefaultStartTimeout = 30 * time.Second
 
-// exitGrace is how long to wait for the end of a function after its connection broke.
+// exitGrace is how long RunFunction waits for the end of a function after the connection
+// to it broke.
 const exitGrace = 2 * time.Second
 
 // Options configure how a runtime starts functions on this machine.
 type Options struct {
-	// TempDir is the parent of each function's private directory; empty means the
-	// system's default. If its path is too long for a unix socket, /tmp replaces it.
+	// TempDir is the directory in which each function's private directory is created;
+	// empty means the system's default. If its path is too long for a unix socket, /tmp
+	// replaces it.
 	TempDir string
-	// StartTimeout limits the time from the start of a function to its first answer,
-	// without pulling, unpacking and compiling. Zero means DefaultStartTimeout.
+	// StartTimeout limits the time from the start of a function to its first answer. The
+	// time to pull, unpack and compile does not count. Zero means DefaultStartTimeout.
 	StartTimeout time.Duration
 	// MaxMessageSize is the largest answer in bytes. Zero means
 	// grpc.DefaultMaxMessageSize.
@@ -42,7 +44,8 @@ type Options struct {
 	Output func(function, line string)
 }
 
-// NewOutput returns a record of the output of a function.
+// NewOutput returns a proc.Output for the output of the function with this name. It
+// passes each line to o.Output.
 func (o Options) NewOutput(function string) *proc.Output {
 	out := &proc.Output{}
 	if o.Output != nil {
@@ -51,17 +54,17 @@ func (o Options) NewOutput(function string) *proc.Output {
 	return out
 }
 
-// A Function is a function that runs on this machine.
+// A Function is a function that was started on this machine.
 type Function struct {
 	Client *grpc.Client
 	// Done is closed when the function has ended and its whole output was read.
 	Done <-chan struct{}
-	// Ended returns how the function ended. Call it after Done is closed.
+	// Ended returns how the function ended. It may be called only after Done is closed.
 	Ended func() error
 }
 
-// Await waits until the function answers. It returns an error if the function
-// ends, or after the timeout. Zero means DefaultStartTimeout.
+// Await waits until the function answers. It returns an error if the function ends, or
+// after the timeout. A zero timeout means DefaultStartTimeout.
 func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
 	timeout = cmp.Or(timeout, DefaultStartTimeout)
 	ctx, stop := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
@@ -71,14 +74,14 @@ func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
 	go func() {
 		select {
 		case <-f.Done:
-			cancel(errors.New("it ended"))
+			cancel(errors.New("the function ended"))
 		case <-ctx.Done():
 		}
 	}()
 	return f.Client.WaitReady(ctx)
 }
 
-// RunFunction calls the function. If the function has ended, the error says how.
+// RunFunction calls the function. If the function has ended, the error says how it ended.
 func (f *Function) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp, err := f.Client.RunFunction(ctx, name, req)
 	if status.Code(err) != codes.Unavailable {
@@ -95,8 +98,8 @@ func (f *Function) RunFunction(ctx context.Context, name string, req *fnv1.RunFu
 	return nil, err
 }
 
-// Flag returns a command-line argument for a function: a flag of
-// function-sdk-go with a value or, if the value is empty, a boolean flag.
+// Flag returns the command-line argument --name=value for a function, or --name if the
+// value is empty.
 func Flag(name, value string) string {
 	if value == "" {
 		return "--" + name

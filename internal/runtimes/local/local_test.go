@@ -48,8 +48,7 @@ func TestPrivateDir(t *testing.T) {
 	}
 }
 
-// TestFunctionEnds checks that waiting for a function that ended, and calling
-// it, return how it ended.
+// TestFunctionEnds checks that Await and RunFunction return how the function ended.
 func TestFunctionEnds(t *testing.T) {
 	client, err := grpc.Dial("unix://"+filepath.Join(t.TempDir(), "nobody"), grpc.Options{})
 	if err != nil {
@@ -72,7 +71,7 @@ func TestFunctionEnds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	close(done)
-	if err := f.Await(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "it ended") {
+	if err := f.Await(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "the function ended") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != `calling function "f": exit status 7` {

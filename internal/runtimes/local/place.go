@@ -14,28 +14,29 @@ import (
 
 const (
 	socketName = "fn.sock"
-	// maxSocketPath is the longest path of a unix socket, in bytes, on the
-	// system with the lowest limit (darwin, with the final NUL).
+	// maxSocketPath is the longest path of a unix socket, in bytes, that every system
+	// permits. darwin permits the least: 104 bytes, including the final NUL.
 	maxSocketPath = 103
 )
 
-// SocketsWork is false on systems where functions need not support unix sockets.
+// SocketsWork is false on systems where a function need not be able to listen on a unix
+// socket.
 const SocketsWork = runtime.GOOS != "windows"
 
-// A Dir is a directory that no other user can enter. Its path is short enough
-// for a socket in it. If a process is killed, the next PrivateDir with the same
-// parent removes its directory, except on Windows.
+// A Dir is a directory that no other user can enter. Its path is short enough for a unix
+// socket in it. If this process is killed, the next call of PrivateDir with the same
+// parent removes the directory, except on Windows.
 type Dir struct {
 	*fsx.TempDir
 	// Path is the absolute path of the directory.
 	Path string
 }
 
-// Socket returns the path of the directory's socket.
+// Socket returns the path for a unix socket in the directory.
 func (d Dir) Socket() string { return filepath.Join(d.Path, socketName) }
 
-// PrivateDir creates a directory in parent, or in /tmp if the path of parent is
-// too long for a socket.
+// PrivateDir creates a Dir in parent, or in /tmp if the path of parent is too long for a
+// unix socket.
 func PrivateDir(parent string) (Dir, error) {
 	parents := []string{parent}
 	if SocketsWork {
@@ -69,7 +70,8 @@ func privateDir(parent string) (Dir, error) {
 	return Dir{d, filepath.Join(parent, d.Name)}, nil
 }
 
-// LoopbackAddress returns "127.0.0.1:PORT", with a port that was free when it looked.
+// LoopbackAddress returns "127.0.0.1:PORT" with a port that no process uses. Another
+// process may use the port before the caller does.
 func LoopbackAddress(ctx context.Context) (string, error) {
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {

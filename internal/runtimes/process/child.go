@@ -16,9 +16,10 @@ import (
 const (
 	// termGrace is the time for a function to end before it is killed.
 	termGrace = 2 * time.Second
-	// killGrace is how long the kernel may take to end a killed process.
+	// killGrace is how long kill waits until the kernel has ended the process.
 	killGrace = 5 * time.Second
-	// pipeGrace is how long output is read after a function has ended.
+	// pipeGrace is how long the output of a function is read after the function has
+	// ended.
 	pipeGrace = 500 * time.Millisecond
 )
 
@@ -27,13 +28,13 @@ type child struct {
 	cmd   *exec.Cmd
 	group *group
 	out   *proc.Output
-	done  chan struct{} // closed when the group has ended and the output was read
+	done  chan struct{} // closed when the process group has ended and its output was read
 }
 
 // startChild starts a command, and sends its output to out.
 //
-// It retries "text file busy": a process that another goroutine just forked has
-// the new program open until it executes its own.
+// If the program file is busy (ETXTBSY), startChild tries again. The file is busy while a
+// process that another goroutine has just forked still has it open for writing.
 func startChild(ctx context.Context, command func() *exec.Cmd, out *proc.Output) (*child, error) {
 	for delay := time.Millisecond; ; delay *= 2 {
 		c := &child{cmd: command(), out: out, done: make(chan struct{})}
@@ -49,8 +50,9 @@ func startChild(ctx context.Context, command func() *exec.Cmd, out *proc.Output)
 	}
 }
 
-// start starts the process. A goroutine waits for its end on the thread that
-// started it, because Linux kills the process when that thread ends.
+// start starts the process c.cmd. One goroutine, locked to its thread, starts the process
+// and waits for its end, because Linux kills the process when the thread that started it
+// ends.
 func (c *child) start() error {
 	started := make(chan error)
 	go func() {
@@ -71,7 +73,8 @@ func (c *child) start() error {
 	return <-started
 }
 
-// stop asks the process to end, and kills its group if it does not end in time.
+// stop asks the process to end, and kills its process group if it does not end within
+// termGrace.
 func (c *child) stop(ctx context.Context) error {
 	c.group.terminate()
 	if c.endsWithin(ctx, termGrace) {
@@ -99,21 +102,22 @@ func (c *child) endsWithin(ctx context.Context, limit time.Duration) bool {
 	}
 }
 
-// An endedError says that a process ended too early.
+// An endedError says that the process of a function ended before it was stopped.
 type endedError struct {
 	state *os.ProcessState
 	out   *proc.Output
 }
 
 func (e endedError) Error() string {
-	return fmt.Sprintf("it ended unexpectedly (%s)%s", e.state, e.out.Quote())
+	return fmt.Sprintf("the function ended unexpectedly (%s)%s", e.state, e.out.Quote())
 }
 
-// ended returns how the process ended. Call it after done is closed.
+// ended returns how the process ended. It may be called only after done is closed.
 func (c *child) ended() error { return endedError{c.cmd.ProcessState, c.out} }
 
-// explain kills a process that did not answer because of err, and returns the
-// cause with its last output.
+// explain returns why the process did not answer: because it has ended, or because of
+// err. It kills the process if it still runs. The error contains the last lines that the
+// process wrote.
 func (c *child) explain(ctx context.Context, err error) error {
 	select {
 	case <-c.done:
@@ -125,8 +129,9 @@ func (c *child) explain(ctx context.Context, err error) error {
 	return errors.Join(c.out.Explain(ctx, err), c.kill(ctx))
 }
 
-// refusesNetworkFlag reports whether a function ended because it does not know the flag
-// --network. The error message of every flag library contains the flag.
+// refusesNetworkFlag reports whether err says that a function ended because it does not
+// know the flag --network. Every flag library repeats an unknown flag in its error
+// message.
 func refusesNetworkFlag(err error) bool {
 	var ended endedError
 	return errors.As(err, &ended) && !ended.state.Success() && ended.out.Contains("-network")

@@ -39,13 +39,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// Roles of this test binary: here, run a program confined as by a container
-// engine. Its argument is "all", or the numbers of the capabilities that it has
-// as root.
+// beContained is a role of this test binary: it executes a program with the restrictions
+// of a container engine. The first argument is a list of the capabilities, by number,
+// that the program keeps as root, or "all".
 const beContained = "process-test-contained"
 
-// containedVar is set in tests that run in such a confinement. Its value is the
-// expected text of Detail there.
+// containedVar is set if the tests run with the restrictions of beContained. Its value is
+// the text that an Instance's Detail must then contain.
 const containedVar = "XFN_TEST_CONTAINED"
 
 func init() {
@@ -53,7 +53,7 @@ func init() {
 		keep, args := strings.Split(args[0], ","), args[1:]
 		for c := 0; c <= unix.CAP_LAST_CAP && keep[0] != "all"; c++ {
 			if !slices.Contains(keep, strconv.Itoa(c)) {
-				_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // the system may have fewer capabilities
+				_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // ignore an error: the kernel may know fewer capabilities
 			}
 		}
 		_, _ = io.WriteString(os.Stderr, sandboxtest.Exec(args[0], args, os.Environ()).Error())
@@ -61,8 +61,9 @@ func init() {
 	}
 }
 
-// confined returns a runtime whose packages are unpacked once for all tests. It
-// asserts that no run leaves files there or in the temporary directory.
+// confined returns a runtime for packages. All tests share its cache, so that each
+// package is unpacked once. At the end of the test it asserts that no function left files
+// in the cache or in the temporary directory.
 func confined(t testing.TB) process.Process {
 	t.Helper()
 	dir, err := shared()
@@ -85,8 +86,8 @@ func confinedWith(t testing.TB, cache string) process.Process {
 	}}}
 }
 
-// TestPackages checks that functions of packages in every format answer, and
-// that Detail says how they are confined.
+// TestPackages checks that functions from packages in each format answer, and that Detail
+// says how the functions are confined.
 func TestPackages(t *testing.T) {
 	img := behaving(t, functiontest.Serves)
 	other := imageOf(t, v1.Platform{OS: "linux", Architecture: "s390x"}, v1.Config{}, layerOf(t, map[string][]byte{"x": nil}))
@@ -126,14 +127,14 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// TestPackageByReference checks that a reference is pulled into the cache, and
-// works without a network afterwards.
+// TestPackageByReference checks that Prepare pulls a package reference into the cache,
+// and that the function then starts without a network.
 func TestPackageByReference(t *testing.T) {
 	text := remotetest.Serve(t, remotetest.Handler()) + "/acme/f:v1"
 	ref, err := name.ParseReference(text)
 	must(t, err, remote.Write(ref, behaving(t, functiontest.Serves)))
 	p, fn := confinedWith(t, t.TempDir()), runtimes.Function{Name: "f", Package: text}
-	source := runtimes.Function{Name: "source", Package: writeModule(t, "package main\n")} // an image that is not fetched
+	source := runtimes.Function{Name: "source", Package: writeModule(t, "package main\n")} // a folder with source: Prepare must not fetch it
 	packages := p.Packages.(sandboxes.Confined)
 	packages.Pull.Offline = true
 	p.Packages = packages
@@ -156,9 +157,9 @@ func assertAnswersAndStops(t *testing.T, p process.Process, fn runtimes.Function
 	stop(t, instance)
 }
 
-// TestPackageOfItsRoot checks images that need their own root directory. They
-// work if the caller may chroot. Otherwise the error says why, and its hint
-// names the alternatives.
+// TestPackageOfItsRoot checks images whose program needs the image's root directory. Such
+// a function starts if the caller may change the root. Otherwise the error says why it
+// does not start, and the hint names alternatives.
 func TestPackageOfItsRoot(t *testing.T) {
 	shell := dynamic(t, "/bin/sh")
 	cases := map[string]struct {
@@ -167,14 +168,14 @@ func TestPackageOfItsRoot(t *testing.T) {
 		layer  v1.Layer
 		want   string
 	}{
-		"Script":  {"an interpreter of the image needs its root", []string{"/script"}, layerOf(t, map[string][]byte{"script": []byte("#!/function serves\n")}), `its entrypoint "/script" is a script, and the interpreter is in the image`},
-		"Dynamic": {"libraries of the image need its root", []string{"/bin/sh", "-c", `exec /function serves "$@"`, "sh"}, layerOf(t, shell), `its entrypoint "/bin/sh" is dynamically linked, and the libraries are in the image`},
+		"Script":  {"an interpreter of the image needs its root", []string{"/script"}, layerOf(t, map[string][]byte{"script": []byte("#!/function serves\n")}), `the entrypoint "/script" is a script, and its interpreter is only in the image`},
+		"Dynamic": {"libraries of the image need its root", []string{"/bin/sh", "-c", `exec /function serves "$@"`, "sh"}, layerOf(t, shell), `the entrypoint "/bin/sh" is dynamically linked, and its libraries are only in the image`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := confined(t)
 			fn := runtimes.Function{Name: "f", Package: write(t, imageOf(t, host, v1.Config{Entrypoint: tc.argv}, functionLayer(t), tc.layer))}
-			if unix.Chroot("/") == nil { // permitted, and changes nothing
+			if unix.Chroot("/") == nil { // this call changes nothing: it tests whether chroot is permitted
 				assertAnswersAndStops(t, p, fn)
 				return
 			}
@@ -200,9 +201,9 @@ func TestBadPackages(t *testing.T) {
 		"NoTar":        {"a file that is not a package is an error", noPackage, `opening "` + noPackage + `"`, ""},
 		"Missing":      {"a missing file is an error", "none.xpkg", `opening "none.xpkg": no such file or directory`, ""},
 		"Platforms":    {"the error lists the platforms of the index", write(t, index), "linux/s390x", ""},
-		"NoEntrypoint": {"an image needs an entrypoint or a command", write(t, imageOf(t, host, v1.Config{}, functionLayer(t))), "its image has no entrypoint", "{embed-runtime-source}"},
+		"NoEntrypoint": {"an image needs an entrypoint or a command", write(t, imageOf(t, host, v1.Config{}, functionLayer(t))), "the image has no entrypoint", "{embed-runtime-source}"},
 		"NoProgram":    {"the entrypoint must exist", write(t, imageOf(t, host, v1.Config{Entrypoint: []string{"/none"}}, functionLayer(t))), `"/none"`, ""},
-		"Crashes":      {"the error quotes the last output", write(t, behaving(t, functiontest.Crashes)), "it ended unexpectedly (exit code 3); its last output:\n  line 12\n", ""},
+		"Crashes":      {"the error quotes the last output", write(t, behaving(t, functiontest.Crashes)), "the function ended unexpectedly (exit code 3); its last output:\n  line 12\n", ""},
 		"Babbles":      {"an answer that is not gRPC is an error", write(t, behaving(t, functiontest.Babbles)), "where gRPC was expected", ""},
 	}
 	for name, tc := range cases {
@@ -235,8 +236,8 @@ func TestBadPackages(t *testing.T) {
 	})
 }
 
-// TestPackageAnnotations checks that annotations take effect, or that Detail
-// says that they do not.
+// TestPackageAnnotations checks that each annotation has its effect, or that Detail says
+// that it has none.
 func TestPackageAnnotations(t *testing.T) {
 	pkg := write(t, behaving(t, functiontest.Serves))
 	cases := map[string]struct {
@@ -287,8 +288,8 @@ func TestManyPackagesAtOnce(t *testing.T) {
 	}
 }
 
-// TestSandboxIsForbidden checks that the sandbox's error says that namespaces
-// are forbidden, and that the hint names this runtime.
+// TestSandboxIsForbidden checks that the error of the runtime Sandbox says that
+// namespaces are forbidden, and that its hint names the runtime Process.
 func TestSandboxIsForbidden(t *testing.T) {
 	if os.Getenv(containedVar) == "" {
 		t.Skip("TestInContainer runs this")
@@ -304,10 +305,9 @@ func TestSandboxIsForbidden(t *testing.T) {
 	}
 }
 
-// TestInContainer runs the package tests again in the confinement of a
-// container engine, where no process can create a namespace. It runs them as
-// root with Docker's capabilities, with some of them and with none, and as an
-// ordinary user.
+// TestInContainer repeats the tests of packages with the restrictions of a container
+// engine, where no process can create a namespace. It runs them as root with Docker's
+// capabilities, with one capability and with none, and as an ordinary user.
 func TestInContainer(t *testing.T) {
 	if os.Getenv(containedVar) != "" {
 		t.Skip("this test runs in such a confinement already")

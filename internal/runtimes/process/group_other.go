@@ -10,8 +10,9 @@ import (
 // groupAttributes makes a process lead a new session and process group.
 func groupAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// wait waits for the end of the leader, then kills the rest of the group.
+// wait waits for the end of the group's leader, and then kills the other processes of the
+// group.
 func (g *group) wait(cmd *exec.Cmd) {
-	_ = cmd.Wait() // the error is in cmd.ProcessState, too
+	_ = cmd.Wait() // ignore the error: cmd.ProcessState also says how the process ended
 	g.end()
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// A group is the process group of a command.
+// A group is the process group that a command leads.
 type group struct {
 	id int
 
@@ -21,7 +21,8 @@ func newGroup(cmd *exec.Cmd) (*group, error) { return &group{id: cmd.Process.Pid
 func (g *group) terminate() { g.signal(syscall.SIGTERM) }
 func (g *group) kill()      { g.signal(syscall.SIGKILL) }
 
-// signal sends a signal to the group. An error means that it has no processes.
+// signal sends a signal to the group, unless end was called. It ignores errors, because
+// the group may have no processes.
 func (g *group) signal(s syscall.Signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -30,7 +31,7 @@ func (g *group) signal(s syscall.Signal) {
 	}
 }
 
-// end kills the rest of the group. The group receives no signals afterwards.
+// end kills all processes of the group. Later calls of signal do nothing.
 func (g *group) end() {
 	g.kill()
 	g.mu.Lock()

@@ -11,14 +11,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// groupAttributes keeps the console's Ctrl-C from the process, so that it can
-// be stopped in order.
+// groupAttributes starts a process in a new console process group, so that Ctrl-C in the
+// console does not end it: xfn stops the process itself.
 func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// A group is a job object. Windows kills its processes when its last handle is
-// closed, at the latest at the end of this process.
+// A group is a Windows job object with a process and its children. Windows kills them
+// when the last handle of the job is closed, which is at the latest when this process
+// ends.
 type group struct {
 	mu  sync.Mutex
 	job windows.Handle
@@ -55,7 +56,7 @@ func assign(job windows.Handle, pid int) error {
 	return errors.Join(windows.AssignProcessToJobObject(job, proc), windows.CloseHandle(proc))
 }
 
-// terminate kills the group, because Windows has no signal that asks a process to end.
+// terminate kills the group: Windows has no signal that asks a process to end.
 func (g *group) terminate() { g.kill() }
 
 func (g *group) kill() {
@@ -66,9 +67,9 @@ func (g *group) kill() {
 	}
 }
 
-// wait waits for the end of the process, then kills the processes that it left behind.
+// wait waits for the end of the process, and then kills its remaining children.
 func (g *group) wait(cmd *exec.Cmd) {
-	_ = cmd.Wait() // the error is in cmd.ProcessState, too
+	_ = cmd.Wait() // ignore the error: cmd.ProcessState also says how the process ended
 	g.kill()
 	g.mu.Lock()
 	defer g.mu.Unlock()

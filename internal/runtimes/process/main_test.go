@@ -24,14 +24,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// Roles of this test binary, besides a functiontest child.
+// Roles of this test binary, in addition to functiontest.RunChild. The first argument is
+// the role.
 const (
-	beTalker = "process-test-talker" // prints its arguments and environment, and ends
-	beUser   = "process-test-user"   // starts the package in its argument, and waits
-	beNoisy  = "process-test-noisy"  // writes without end
+	beTalker = "process-test-talker" // print the arguments and the environment, and end
+	beUser   = "process-test-user"   // start the package in the second argument, and wait
+	beNoisy  = "process-test-noisy"  // write to stdout without end
 )
 
-// removeBuilt removes the files that all tests share.
+// removeBuilt removes the programs that shared built for all tests.
 var removeBuilt = func() {}
 
 var roles = map[string]func(args []string){beTalker: talk, beUser: startAndWait, beNoisy: makeNoise}
@@ -79,13 +80,15 @@ func startAndWait(args []string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// A life is a process that is connected to a lifeline.
+// A life is a child process that has connected to a lifeline. The connection ends when
+// the process ends.
 type life struct {
 	net.Conn
 	pid int
 }
 
-// A lifeline records child processes.
+// A lifeline is a unix socket to which child processes of a test connect. It records each
+// of them.
 type lifeline struct {
 	path string
 	born chan life
@@ -120,7 +123,7 @@ func newLifeline(t *testing.T) lifeline {
 	return l
 }
 
-// next returns the next process that connected.
+// next returns the next child process that connected to the lifeline.
 func (l lifeline) next(t *testing.T) life {
 	t.Helper()
 	select {
@@ -179,7 +182,7 @@ func request(t testing.TB, input string) *fnv1.RunFunctionRequest {
 	return req
 }
 
-// assertAnswers calls a Literal function.
+// assertAnswers calls a Literal function, and fails the test unless it answers.
 func assertAnswers(t *testing.T, r function.Runner) {
 	t.Helper()
 	rsp, err := r.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "hi"}}}`))

@@ -23,8 +23,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// writeSelf writes Go source that runs this test binary, with these arguments
-// first.
+// writeSelf writes Go source that executes this test binary with these arguments,
+// followed by its own.
 func writeSelf(t *testing.T, args ...string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -36,18 +36,19 @@ func writeSelf(t *testing.T, args ...string) string {
 		append([]string{self}, args...), strconv.Quote(self)))
 }
 
-// writeChild writes a folder with the source of a functiontest child.
+// writeChild writes Go source that executes a functiontest child, and returns the folder
+// of the source.
 func writeChild(t *testing.T, b functiontest.Behavior, l lifeline) string {
 	t.Helper()
 	return writeSelf(t, functiontest.ChildArgs(b, l.path)...)
 }
 
-// builtVar is the environment variable with the path of the static function, if
-// it is built.
+// builtVar is an environment variable with the path of the test function, if that is
+// built already.
 const builtVar = "XFN_TEST_FUNCTION"
 
-// shared returns a directory that every user can enter, with the static
-// function and space for a cache.
+// shared returns a directory that every user can enter. It contains the test function,
+// statically linked, and has space for a cache.
 var shared = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "function")
 	if err != nil {
@@ -66,7 +67,7 @@ var shared = sync.OnceValues(func() (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 })
 
-// layerOf returns a layer with executable files.
+// layerOf returns a layer with these executable files. The keys are paths in the layer.
 func layerOf(t testing.TB, files map[string][]byte) v1.Layer {
 	t.Helper()
 	l, err := imagetest.Layer(files)
@@ -85,7 +86,7 @@ func fileOf(t testing.TB, name string) []byte {
 	return content
 }
 
-// functionLayer returns a layer with the static function.
+// functionLayer returns a layer with the test function.
 func functionLayer(t testing.TB) v1.Layer {
 	t.Helper()
 	dir, err := shared()
@@ -95,8 +96,8 @@ func functionLayer(t testing.TB) v1.Layer {
 	return layerOf(t, map[string][]byte{"function": fileOf(t, filepath.Join(dir, "function"))})
 }
 
-// imageOf returns a function package for a platform, with these layers and this
-// config.
+// imageOf returns a function package for a platform, with these layers and this config of
+// its runtime image.
 func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layers ...v1.Layer) v1.Image {
 	t.Helper()
 	meta := layerOf(t, map[string][]byte{"package.yaml": []byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: f\n")})
@@ -112,13 +113,13 @@ func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layers ...v1.
 
 var host = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 
-// behaving returns an image of the static function with this behavior.
+// behaving returns a package of the test function with this behavior.
 func behaving(t testing.TB, b functiontest.Behavior) v1.Image {
 	t.Helper()
 	return imageOf(t, host, v1.Config{Entrypoint: []string{"/function", string(b)}, User: "65532:65532"}, functionLayer(t))
 }
 
-// write writes a package to a file.
+// write writes a package to a file, and returns the file's path.
 func write(t testing.TB, a xpkg.Artifact) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f.xpkg")
@@ -128,8 +129,8 @@ func write(t testing.TB, a xpkg.Artifact) string {
 	return path
 }
 
-// dynamic returns a dynamically linked program of this machine, and its
-// libraries.
+// dynamic returns the content of a dynamically linked program of this machine and of its
+// libraries, by path.
 func dynamic(t testing.TB, program string) map[string][]byte {
 	t.Helper()
 	out, err := exec.CommandContext(e2e.Context(t), "ldd", program).Output()
@@ -145,7 +146,7 @@ func dynamic(t testing.TB, program string) map[string][]byte {
 	return files
 }
 
-// must fails the test if there is an error.
+// must fails the test if one of the errors is not nil.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {

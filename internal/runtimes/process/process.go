@@ -20,25 +20,25 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// Process starts functions as child processes. Compiling source needs GoEnv,
-// and packages need Packages.
+// Process starts functions as child processes. To compile source code it needs GoEnv, and
+// to start packages it needs Packages.
 //
-// A function from source is started with --insecure --network=unix
-// --address=SOCKET. If its command line does not support --network, and on
-// Windows, it listens on a free port of the loopback interface.
+// A function from source code is started with --insecure --network=unix --address=SOCKET.
+// On Windows, and if its command line does not support --network, it listens on a free
+// port of the loopback interface instead.
 //
-// A function leads a process group. The whole group is killed when the function
-// is stopped or ends. On Linux and Windows it also ends when this process ends
-// for any reason.
+// A function leads a process group, which is killed when the function is stopped or ends.
+// On Linux and Windows the function also ends when this process ends for any reason.
 type Process struct {
 	local.Options
-	// Packages starts functions that are not source. It is nil on systems that cannot
-	// run packages.
+	// Packages starts functions whose package is not a folder with source code. It is nil
+	// on systems that cannot run packages.
 	Packages runtimes.Runtime
-	// Env is added to the environment of functions from source; see Environment. By
-	// default that contains only their home and temporary directory.
+	// Env is added to the environment of functions from source code; see the function
+	// Environment. If Env is empty, that environment contains only the function's home
+	// and temporary directory.
 	Env []string
-	// GoEnv is the environment of the go command that compiles source.
+	// GoEnv is the environment of the go command that compiles source code.
 	GoEnv []string
 }
 
@@ -47,7 +47,8 @@ var (
 	_ runtimes.Preparer = Process{}
 )
 
-// Prepare fetches the images of functions whose packages are references.
+// Prepare makes Packages fetch the images of all functions whose package is not a folder
+// with source code.
 func (p Process) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	preparer, ok := p.Packages.(runtimes.Preparer)
 	if !ok {
@@ -57,8 +58,8 @@ func (p Process) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	return preparer.Prepare(ctx, packages...)
 }
 
-// isSource reports whether a package is a folder with source, and not a folder
-// with an OCI image layout.
+// isSource reports whether a package is a folder with source code, and not a folder with
+// an OCI image layout.
 func isSource(pkg string) bool {
 	info, err := os.Stat(pkg)
 	if err != nil || !info.IsDir() {
@@ -68,8 +69,9 @@ func isSource(pkg string) bool {
 	return err != nil
 }
 
-// Start starts a function and returns once it answers. It compiles the Go main package
-// if fn.Package is a directory with source. Otherwise Packages starts the function.
+// Start starts a function and returns once the function answers. If fn.Package is a
+// folder with source code, Start compiles its Go main package. Otherwise Packages starts
+// the function.
 func (p Process) Start(ctx context.Context, fn runtimes.Function) (instance *runtimes.Instance, err error) {
 	switch {
 	case isSource(fn.Package):
@@ -85,13 +87,14 @@ func (p Process) Start(ctx context.Context, fn runtimes.Function) (instance *run
 	return instance, nil
 }
 
-// noPackages returns why a package cannot run here, with a hint at what can.
+// noPackages returns the error for a package that is not source code on a system that
+// cannot run packages. The hint names alternatives.
 func noPackages(pkg string) error {
 	if _, err := os.Stat(pkg); err != nil {
 		err = fmt.Errorf("finding package %q: %w", pkg, fsx.Cause(err))
 		return hint.Wrap(err, "give the runtime Process the path of a folder with a Go main package, with "+hint.Package+" NAME=PATH")
 	}
-	err := fmt.Errorf("%q: a package contains a program for Linux, and this system is %s", pkg, runtime.GOOS)
+	err := fmt.Errorf("package %q contains a program for Linux, but this system is %s", pkg, runtime.GOOS)
 	return hint.Wrap(err, "give the folder of the function's Go source instead, or start the function yourself and use the runtime Development")
 }
 
@@ -132,8 +135,8 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 	}, nil
 }
 
-// run starts a program and waits until it answers, over a unix socket if the
-// function supports it.
+// run starts a program and waits until it answers: over a unix socket if the program
+// supports it, and otherwise over the loopback interface.
 func (p Process) run(ctx context.Context, name, program string, dir local.Dir) (*local.Function, *child, error) {
 	if local.SocketsWork {
 		socket := dir.Socket()
@@ -163,7 +166,7 @@ func (p Process) launch(ctx context.Context, name, program, target string, args 
 		return cmd
 	}, p.NewOutput(name))
 	if err != nil {
-		err = fmt.Errorf("running it: %w", fsx.Cause(err))
+		err = fmt.Errorf("running the compiled program: %w", fsx.Cause(err))
 		return nil, nil, errors.Join(err, client.Close())
 	}
 	f := &local.Function{Client: client, Done: c.done, Ended: c.ended}
@@ -173,16 +176,16 @@ func (p Process) launch(ctx context.Context, name, program, target string, args 
 	return f, c, nil
 }
 
-// inheritedVars lists the variables that a function inherits from its user:
-// paths of this machine, the locale and the time zone.
+// inheritedVars lists the environment variables of the user that a function inherits: the
+// search path, locale, time zone and CA certificates.
 var inheritedVars = []string{
 	"PATH", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR",
-	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", // for Windows
+	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", // needed on Windows
 }
 
-// Environment returns the variables of environ, as "KEY=value", that functions
-// may read: the search path, locale, time zone, CA certificates and the system
-// folders of Windows. All others may be secret.
+// Environment returns those variables of environ, each as "KEY=value", that functions may
+// read: the search path, locale, time zone, CA certificates and the system folders of
+// Windows. All other variables may be secret.
 func Environment(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
@@ -190,8 +193,9 @@ func Environment(environ []string) []string {
 	})
 }
 
-// environment returns the environment of a function in dir, which is its home and
-// temporary directory, and the variables of the user. The last value of a key applies.
+// environment returns the environment of a function: dir as its home and temporary
+// directory, followed by the variables of the user. If a key has several values, the last
+// applies.
 func environment(dir string, user []string) []string {
 	var env []string
 	for _, key := range []string{"HOME", "TMPDIR", "TMP", "TEMP", "USERPROFILE"} {

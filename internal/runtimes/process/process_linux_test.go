@@ -128,8 +128,8 @@ func TestGoodAndBadAtOnce(t *testing.T) {
 	}
 }
 
-// TestNoise checks that the output of a function that writes without end is
-// bounded, and that the function can be stopped.
+// TestNoise checks a function that writes without end: its output in errors is bounded,
+// and it can be stopped.
 func TestNoise(t *testing.T) {
 	var lines atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
@@ -165,7 +165,7 @@ func TestBadFunctions(t *testing.T) {
 		timeout  time.Duration
 		want     string
 	}{
-		"Crashes": {"the error contains the exit status and the last lines", functiontest.Crashes, 0, `starting function "f": it ended unexpectedly (exit status 3); its last output:` + "\n" + strings.Join(last, "") + "  a simulated crash"},
+		"Crashes": {"the error contains the exit status and the last lines", functiontest.Crashes, 0, `starting function "f": the function ended unexpectedly (exit status 3); its last output:` + "\n" + strings.Join(last, "") + "  a simulated crash"},
 		"Hangs":   {"a function must answer within the timeout", functiontest.Hangs, 2 * time.Second, "no answer within 2s: "},
 		"Babbles": {"an answer that is not gRPC is quoted immediately", functiontest.Babbles, 0, "where gRPC was expected; it wrote no output"},
 	}
@@ -208,7 +208,7 @@ func TestWhatAFunctionIsGiven(t *testing.T) {
 		}},
 	}
 	_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeSelf(t, beTalker, "own")})
-	if err == nil || !strings.Contains(err.Error(), "it ended unexpectedly (exit status 0)") {
+	if err == nil || !strings.Contains(err.Error(), "the function ended unexpectedly (exit status 0)") {
 		t.Errorf("got %v, want the end of the process", err)
 	}
 	args := lines[0]

@@ -61,9 +61,9 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 		want, hint  string
 	}{
 		"DoesNotCompile": {reason: "the error quotes the compiler", pkg: broken, want: "undefined: no"},
-		"Quits":          {reason: "a program that ends immediately is not a function", pkg: quitter, want: `starting function "f": it ended unexpectedly (exit status 0); its last output:` + "\n  enough"},
+		"Quits":          {reason: "a program that ends immediately is not a function", pkg: quitter, want: `starting function "f": the function ended unexpectedly (exit status 0); its last output:` + "\n  enough"},
 		"Missing":        {reason: "a path that does not exist is an error if no other runtime is set", pkg: "no/such", want: `starting function "f": finding package "no/such": `, hint: "{package} NAME=PATH"},
-		"Package":        {reason: "without a runtime for packages the error names the system", pkg: "source_test.go", want: `"source_test.go": a package contains a program for Linux, and this system is `, hint: "Go source"},
+		"Package":        {reason: "without a runtime for packages the error names the system", pkg: "source_test.go", want: `package "source_test.go" contains a program for Linux, but this system is `, hint: "Go source"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

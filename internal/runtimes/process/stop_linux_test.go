@@ -23,7 +23,7 @@ func TestDiesInCall(t *testing.T) {
 	fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.DiesInCall, line))
 	for _, moment := range []string{"the function ends during a call", "the function ends after a call"} {
 		_, err := fn.RunFunction(t.Context(), "f", request(t, `{}`))
-		want := `calling function "f": it ended unexpectedly (signal: killed); its last output:` + "\n  a simulated crash in a call"
+		want := `calling function "f": the function ended unexpectedly (signal: killed); its last output:` + "\n  a simulated crash in a call"
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", moment, err, want)
 		}
@@ -67,7 +67,7 @@ func TestStopKills(t *testing.T) {
 			t.Fatal(err)
 		}
 		parent.awaitDeath(t)
-		child.awaitDeath(t) // Stop is not called
+		child.awaitDeath(t) // the child must end before Stop is called
 		stop(t, fn)
 	})
 }
@@ -123,8 +123,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestKilledUser checks that a function ends with the process that started it,
-// also if that process is killed.
+// TestKilledUser checks that a function ends when the process that started it is killed.
 func TestKilledUser(t *testing.T) {
 	line := newLifeline(t)
 	user := exec.CommandContext(e2e.Context(t), "/proc/self/exe", beUser, writeChild(t, functiontest.Serves, line), t.TempDir())
@@ -157,15 +156,15 @@ func TestStopAfterDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	one.awaitDeath(t)
-	if _, err := fn.RunFunction(t.Context(), "f", request(t, `{}`)); err == nil || !strings.Contains(err.Error(), `calling function "f": it ended unexpectedly (exit status 0)`) {
+	if _, err := fn.RunFunction(t.Context(), "f", request(t, `{}`)); err == nil || !strings.Contains(err.Error(), `calling function "f": the function ended unexpectedly (exit status 0)`) {
 		t.Errorf("got %v, want the end of the process", err)
 	}
 	stop(t, fn)
 	assertReaped(t, one.pid)
 }
 
-// beDaemon is the role of a function whose child leaves the session and keeps
-// stderr open.
+// beDaemon is a role of this test binary: a function that starts a child process in
+// another session, which keeps stderr open.
 const beDaemon = "process-test-daemon"
 
 func init() {
@@ -180,8 +179,8 @@ func init() {
 	}
 }
 
-// TestDaemon checks that such a child, which only a sandbox could end, does not
-// delay Stop.
+// TestDaemon checks that a child process in another session, which keeps stderr open,
+// does not delay Stop. Stop does not end it; only a sandbox could.
 func TestDaemon(t *testing.T) {
 	line := newLifeline(t)
 	fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}, writeSelf(t, beDaemon, line.path))

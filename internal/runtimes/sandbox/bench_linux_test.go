@@ -31,20 +31,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
-// rounds is the number of measurements for a median.
+// rounds is the number of measurements from which a benchmark takes the median.
 const rounds = 20
 
 const (
 	mb = 1_000_000
-	// programSize is the approximate size of the stored function.
+	// programSize is the approximate size, in bytes, of the test function in a package.
 	programSize = 5 * mb
 )
 
-// BenchmarkFirstAnswer measures the time from the start of a function to its
-// first answer, from an unpacked package of 50 MB. It alternates with the
-// measurements that it is compared with: the function as a bare process, an
-// empty start of this program, which every supervisor needs, and docker run if
-// an engine answers.
+// BenchmarkFirstAnswer measures the time from the start of a function to its first
+// answer, from an unpacked package of 50 MB. For comparison it also measures, in turn:
+// the function as a bare process; an empty start of this test program, which every
+// supervisor needs; and docker run, if there is an engine.
 func BenchmarkFirstAnswer(b *testing.B) {
 	asEachUser(b, func(b *testing.B, dir string) {
 		file := filepath.Join(dir, "50.xpkg")
@@ -75,8 +74,8 @@ func BenchmarkFirstAnswer(b *testing.B) {
 	})
 }
 
-// BenchmarkTenAtOnce measures the time until ten functions that start together
-// have answered.
+// BenchmarkTenAtOnce measures the time from the concurrent start of ten functions until
+// all of them have answered.
 func BenchmarkTenAtOnce(b *testing.B) {
 	asEachUser(b, func(b *testing.B, dir string) {
 		fn := runtimes.Function{Name: "function", Package: filepath.Join(dir, "50.xpkg")}
@@ -119,9 +118,9 @@ func tenAnswers(b *testing.B, s sandbox.Sandbox, fn runtimes.Function) time.Dura
 	return took
 }
 
-// BenchmarkSize compares the first answers of functions with images of 5 and of
-// 500 MB: from a cache, from an .xpkg file, and from a file of docker save or
-// the crossplane CLI. The ratio should be 1.
+// BenchmarkSize compares the times to the first answer of functions with images of 5 MB
+// and of 500 MB: from a cache, from an .xpkg file, and from a file of docker save or the
+// crossplane CLI. The ratio should be 1.
 func BenchmarkSize(b *testing.B) {
 	dir := b.TempDir()
 	program := buildFunction(b, dir)
@@ -181,8 +180,8 @@ func saved(b testing.TB, file string, img v1.Image) string {
 	return file
 }
 
-// answerOf measures the start of a function in a sandbox up to its first
-// answer, and stops it.
+// answerOf measures the time from the start of a function in a sandbox to its first
+// answer, and stops the function.
 func answerOf(b *testing.B, s sandbox.Sandbox, fn runtimes.Function) time.Duration {
 	b.Helper()
 	begun := time.Now()
@@ -206,8 +205,9 @@ func ask(ctx context.Context, f function.Runner) error {
 	return err
 }
 
-// bareAnswer measures the start of a program up to its first answer, and kills
-// it. The program listens on the address in its last argument.
+// bareAnswer measures the time from the start of a program, without a sandbox, to its
+// first answer, and kills the program. It adds the address on which the program must
+// listen as the last argument.
 func bareAnswer(b *testing.B, program string, args ...string) time.Duration {
 	b.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -224,7 +224,7 @@ func bareAnswer(b *testing.B, program string, args ...string) time.Duration {
 	err = askAt(b.Context(), address)
 	took := time.Since(begun)
 	_ = cmd.Process.Kill()
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // ignore the error: the program was killed
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func askAt(ctx context.Context, address string) (err error) {
 	return ask(ctx, client)
 }
 
-// emptyStart measures a run of this program that ends immediately.
+// emptyStart measures the time in which this test program starts and ends.
 func emptyStart(b *testing.B) time.Duration {
 	b.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -255,8 +255,8 @@ func emptyStart(b *testing.B) time.Duration {
 	return time.Since(begun)
 }
 
-// dockerRun loads a file into the engine at Docker's default socket. It returns
-// a function that measures docker run up to the first answer.
+// dockerRun loads an image file into Docker. It returns a function that measures the time
+// from docker run to the first answer. ok is false if the docker command finds no engine.
 func dockerRun(b *testing.B, file string) (run func() time.Duration, ok bool) {
 	b.Helper()
 	if exec.Command("docker", "info").Run() != nil {
@@ -282,8 +282,8 @@ func dockerRun(b *testing.B, file string) (run func() time.Duration, ok bool) {
 	}, true
 }
 
-// asEachUser runs a benchmark as an ordinary user, and also as root if this
-// user is root. The directory contains the function and its packages of 50 MB.
+// asEachUser runs a benchmark as an ordinary user, and also as root if root runs the
+// test. dir contains the test function and packages of 50 MB.
 func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
 	dir := os.Getenv(benchVar)
 	if dir == "" {
@@ -304,7 +304,8 @@ func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
 	})
 }
 
-// reportAgain reports the measurements in the output of another process.
+// reportAgain reports the measurements in out, the output of a benchmark in another
+// process.
 func reportAgain(b *testing.B, out string) {
 	b.Helper()
 	for line := range strings.Lines(out) {
@@ -324,7 +325,8 @@ func reportAgain(b *testing.B, out string) {
 	b.Fatalf("nothing was measured:\n%s", out)
 }
 
-// buildFunction builds the function statically linked, and returns its path.
+// buildFunction builds the test function, statically linked, in dir, and returns its
+// path.
 func buildFunction(b testing.TB, dir string) string {
 	b.Helper()
 	file := filepath.Join(dir, "function")
@@ -336,8 +338,8 @@ func buildFunction(b testing.TB, dir string) string {
 	return file
 }
 
-// sizedPackage returns a package of the function. A layer of random bytes makes
-// its image as large as size.
+// sizedPackage returns a package of the test function. A layer of random bytes makes the
+// size of its image about size.
 func sizedPackage(b testing.TB, dir, program string, size int64) v1.Image {
 	b.Helper()
 	info, err := os.Stat(program)

@@ -12,21 +12,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// pipeGrace is how long output is read after a function has ended.
+// pipeGrace is how long the output of a function is read after the function has ended.
 const pipeGrace = 500 * time.Millisecond
 
-// A child is a sandbox and the output of its function.
+// A child is a running function in a sandbox, or confined, and its output.
 type child struct {
 	process *sandbox.Process
 	out     *proc.Output
-	done    chan struct{} // closed when the sandbox has ended and its output was read
+	done    chan struct{} // closed when the sandbox has ended and the function's output was read
 	cancel  context.CancelFunc
 }
 
 // A startFunc starts a function: sandbox.Start or sandbox.Confine.
 type startFunc func(context.Context, sandbox.Spec) (*sandbox.Process, error)
 
-// launch starts a function. Once the function runs, it does not end with ctx.
+// launch starts a function. The end of ctx stops the start, but not a function that runs.
 func launch(ctx context.Context, start startFunc, spec sandbox.Spec, out *proc.Output) (*child, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -34,7 +34,7 @@ func launch(ctx context.Context, start startFunc, spec sandbox.Spec, out *proc.O
 	}
 	spec.Stdout, spec.Stderr = write, write
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	// ctx cancels the start, but not a function that runs.
+	// ctx cancels the context life only until start has returned.
 	unhook := context.AfterFunc(ctx, cancel)
 	process, err := start(life, spec)
 	err = errors.Join(err, write.Close())
@@ -48,7 +48,7 @@ func launch(ctx context.Context, start startFunc, spec sandbox.Spec, out *proc.O
 	return c, nil
 }
 
-// copyOutput reads the function's output until the function has ended.
+// copyOutput copies the function's output to c.out until the function has ended.
 func (c *child) copyOutput(read *os.File) {
 	defer close(c.done)
 	copied := make(chan struct{})
@@ -68,14 +68,15 @@ func (c *child) copyOutput(read *os.File) {
 	c.out.Flush()
 }
 
-// ended returns how the function ended.
+// ended waits for the end of the function, and returns how it ended.
 func (c *child) ended() error {
 	code, err := c.process.Wait()
-	ended := fmt.Errorf("it ended unexpectedly (exit code %d)%s", code, c.out.Quote())
+	ended := fmt.Errorf("the function ended unexpectedly (exit code %d)%s", code, c.out.Quote())
 	return errors.Join(hintMemory(ended, code, c.out, c.process.Report()), err)
 }
 
-// explain returns why a function did not answer, given the error err.
+// explain returns why a function did not answer, given the error of the call. If the
+// function has ended, that is the reason.
 func (c *child) explain(ctx context.Context, err error) error {
 	select {
 	case <-c.done:

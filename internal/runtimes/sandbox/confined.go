@@ -10,16 +10,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// Confined starts functions on systems that forbid sandboxes. A function is a process
-// of this machine, from the same image. It is restricted as far as possible without a
-// namespace (see sandbox.Confine). The Instance's Detail describes the restrictions.
+// Confined starts functions on systems that forbid sandboxes. A function is an ordinary
+// process of this machine, started from its image. It is restricted as far as possible
+// without a namespace (see sandbox.Confine). The Instance's Detail describes the
+// restrictions.
 //
-// A function is started with its image's command line, and --insecure and --address
-// after it. It must listen at that address: a port of the host's loopback interface, to
+// A function is started with its image's command line, followed by --insecure and
+// --address. It must listen at that address: a port of the host's loopback interface, to
 // which every user of this machine can connect.
 //
-// Confined reads the same annotations as Sandbox. It cannot enforce a CPU limit or
-// provide a writable root, and says so in Detail.
+// Confined reads the annotations of Sandbox. It cannot enforce a CPU limit or provide a
+// writable root, and says so in Detail.
 type Confined struct{ Sandbox }
 
 var (
@@ -27,15 +28,15 @@ var (
 	_ runtimes.Preparer = Confined{}
 )
 
-// Start pulls the function's image, unpacks it and runs it confined. It returns
-// once the function answers.
+// Start pulls the function's image, unpacks it, and starts the function by
+// sandbox.Confine. It returns once the function answers.
 func (c Confined) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	from := c.images()
 	from.confined = true
 	return c.start(ctx, fn, from, c.run)
 }
 
-// run implements runFunc.
+// run implements runFunc: it starts the function by sandbox.Confine.
 func (c Confined) run(ctx context.Context, name string, spec sandbox.Spec, settings settings, stops *stops) (*local.Function, string, error) {
 	spec.Args, spec.TempDir = append(spec.Args, local.Insecure()), c.TempDir
 	target, err := chooseAddress(ctx, &spec)
@@ -46,8 +47,8 @@ func (c Confined) run(ctx context.Context, name string, spec sandbox.Spec, setti
 	return f, "as a process (" + describeConfined(report, settings) + ")", err
 }
 
-// describeConfined describes for users which restrictions apply to a function,
-// and which do not.
+// describeConfined returns a text for users: which restrictions apply to a confined
+// function, and which do not.
 func describeConfined(r sandbox.Report, s settings) string {
 	root, user, network := "no chroot", fmt.Sprintf("user %d", r.HostID), "no outgoing connections"
 	if r.Chroot {
@@ -70,7 +71,8 @@ func describeConfined(r sandbox.Report, s settings) string {
 	return strings.Join(parts, ", ")
 }
 
-// landlockNote describes the state of Landlock, and the effect if it is missing.
+// landlockNote returns a text for users: the version of Landlock or, without Landlock,
+// what the function can do.
 func landlockNote(r sandbox.Report) string {
 	switch {
 	case r.Landlock > 0:

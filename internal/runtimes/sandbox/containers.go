@@ -20,31 +20,33 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// Containers runs alpha functions, each call in its own sandbox. The image determines
-// the command line (ENTRYPOINT and CMD), user, environment and working directory. The
-// root is read-only.
+// Containers runs functions of alpha Crossplane, each call in its own sandbox. The image
+// determines the command line (ENTRYPOINT and CMD), user, environment and working
+// directory. The root is read-only.
 //
-// A container may write 100 MiB to its standard output; more is an error. Of its
-// standard error only the last lines are kept, for the error if it fails. It need not
-// read its input. Without a memory limit in the request, sandbox.DefaultMemory applies.
+// A container may write 100 MiB to its standard output; if it writes more, the call
+// fails. If a container fails, the error contains the last lines of its standard error. A
+// container need not read its input. Without a memory limit in the request,
+// sandbox.DefaultMemory applies.
 type Containers struct {
 	// Cache is the directory of pulled and unpacked images.
 	Cache string
 	// Registry is the default registry of image names. If it is empty, a
 	// name must contain a registry.
 	Registry string
-	// Pull configures how images are fetched if a request has no credentials.
+	// Pull configures how images are fetched. The credentials of a request replace its
+	// credentials.
 	Pull image.Options
-	// Files also permits paths of .xpkg files and of folders with an OCI
-	// layout as images. Set it only if the caller owns these files: remote
-	// callers must not read files of this machine.
+	// Files permits images that are paths of .xpkg files or of folders with an OCI
+	// layout. Set it only if the caller of RunContainer owns these files: a remote caller
+	// must not read files of this machine.
 	Files bool
-	// HostUID and HostGID are the first of 65536 user and group ids for
-	// containers, if this process may assign ids. Zero means
-	// sandbox.DefaultHostID, and for HostGID the same as HostUID.
+	// HostUID and HostGID are the first of the 65536 user ids and group ids for
+	// containers, if this process may assign ids. If HostUID is zero, it is
+	// sandbox.DefaultHostID. If HostGID is zero, it is HostUID.
 	HostUID, HostGID int
-	// Progress receives an event before each long operation, and with the restrictions
-	// of each container. It may be nil, and must be safe for concurrent use.
+	// Progress receives an event before each long operation, and one with the
+	// restrictions of each container. It may be nil, and must be safe for concurrent use.
 	Progress progress.Func
 	// Output receives each line that a container writes to stderr, without control
 	// characters. It may be nil, and must be safe for concurrent use.
@@ -53,9 +55,9 @@ type Containers struct {
 
 var _ alpha.ContainerRunner = Containers{}
 
-// RunContainer implements alpha.ContainerRunner. It ignores req.Endpoint. A CPU
-// limit needs a cgroup. So does a memory limit below the minimum for a resource
-// limit: see sandbox.Limits.
+// RunContainer implements alpha.ContainerRunner. It ignores req.Endpoint. Without a
+// cgroup it cannot enforce a CPU limit, and enforces a memory limit only as a resource
+// limit with a minimum: see sandbox.Limits.
 func (c Containers) RunContainer(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 	req = req.Complete()
 	ctx, cancel := context.WithTimeoutCause(ctx, req.Timeout, fmt.Errorf("timed out after %s", req.Timeout))
@@ -90,7 +92,8 @@ func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output
 	return b, err
 }
 
-// execute runs a container and returns its output.
+// execute runs the program of a container and returns what it wrote to its standard
+// output.
 func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.ContainerRequest) ([]byte, error) {
 	var report *sandbox.Report
 	b := batch{stderr: proc.Output{Name: "lines on stderr"}, started: func(r sandbox.Report) {
@@ -109,7 +112,7 @@ func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.Co
 	case code == 0:
 		return b.output, nil
 	}
-	err = fmt.Errorf("it ended with exit code %d%s", code, b.stderr.Quote())
+	err = fmt.Errorf("the program ended with exit code %d%s", code, b.stderr.Quote())
 	return nil, hintMemory(err, code, &b.stderr, *report)
 }
 
@@ -118,18 +121,19 @@ func hintMemory(err error, code int, out *proc.Output, report sandbox.Report) er
 	if report.Memory.By == sandbox.Nothing || !outOfMemory(code, out) {
 		return err
 	}
-	return hint.Wrap(err, fmt.Sprintf("it may need more memory than its limit of %d MiB", report.Memory.Value>>20))
+	return hint.Wrap(err, fmt.Sprintf("the program may need more memory than its limit of %d MiB", report.Memory.Value>>20))
 }
 
-// outOfMemory reports whether a container seems to have ended because it ran
-// out of memory. The kernel kills it at a cgroup limit; programs write an error
-// message at a resource limit.
+// outOfMemory reports whether a program seems to have ended because it ran out of memory.
+// At a cgroup limit, the kernel kills the program. At a resource limit, the program
+// usually writes an error message.
 func outOfMemory(code int, stderr *proc.Output) bool {
 	const killed = 128 + 9
 	return code == killed || stderr.Contains("out of memory") || stderr.Contains("annot allocate memory")
 }
 
-// images returns the source of images, with a request's credentials.
+// images returns the source of images for containers. It uses the credentials auth, if
+// they are not nil.
 func (c Containers) images(auth *alpha.Auth) images {
 	i := images{cache: c.Cache, registry: c.Registry, pull: c.Pull, files: c.Files, hostID: c.HostUID, hostGID: c.HostGID, progress: c.Progress}
 	if auth == nil {
@@ -145,7 +149,8 @@ func (c Containers) images(auth *alpha.Auth) images {
 	return i
 }
 
-// requestSettings returns the settings of a request.
+// requestSettings parses the settings of a request, or returns an error for the first
+// that is invalid.
 func requestSettings(req alpha.ContainerRequest) (s settings, err error) {
 	if req.Timeout < 0 {
 		return s, fmt.Errorf("the timeout must be positive, got %s", req.Timeout)
@@ -169,7 +174,7 @@ func requestSettings(req alpha.ContainerRequest) (s settings, err error) {
 	return s, nil
 }
 
-// causeOr returns the cause why ctx ended, or err if it has not ended.
+// causeOr returns the cause of ctx if ctx has ended, and otherwise err.
 func causeOr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -181,19 +186,20 @@ func causeOr(ctx context.Context, err error) error {
 // in alpha Crossplane.
 const maxOutput = 100 << 20
 
-// A batch is one run of a program in a sandbox. The program reads its input,
-// writes an answer to its standard output, and ends. All streams are served
-// concurrently, so the program may read and write in any order, or not at all.
+// A batch is one run of a program in a sandbox. The program reads its input, writes an
+// answer to its standard output, and ends. It may read and write in any order, or not at
+// all, because run serves all streams concurrently.
 type batch struct {
-	// started is called when the program runs.
+	// started is called once the program runs.
 	started func(sandbox.Report)
 
 	output []byte
 	stderr proc.Output
 }
 
-// run returns the program's exit code after all of its processes have ended. It returns
-// an error if the program was stopped, because ctx ended or because it wrote too much.
+// run runs the program of spec with the input. It returns the program's exit code after
+// all processes of the sandbox have ended. It returns an error if the program was
+// stopped, because ctx ended or because it wrote too much.
 func (b *batch) run(ctx context.Context, spec sandbox.Spec, input []byte) (code int, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -216,12 +222,12 @@ func (b *batch) run(ctx context.Context, spec sandbox.Spec, input []byte) (code 
 	if err != nil {
 		return 0, err
 	}
-	// When ctx ends, another process may still have the other ends open.
-	// Closing these ends makes the copies below end.
+	// When ctx ends, another process may still have the program's ends of the pipes open.
+	// Closing our ends ends the copies below.
 	defer context.AfterFunc(ctx, closeOurs)()
 	var copies sync.WaitGroup
 	copies.Go(func() {
-		_, _ = stdin.Write(input) // the error is ignored: the program need not read its input
+		_, _ = stdin.Write(input) // ignore an error: the program need not read its input
 		_ = stdin.Close()
 	})
 	copies.Go(func() { b.collect(stdout, stop) })
@@ -237,20 +243,21 @@ func (b *batch) run(ctx context.Context, spec sandbox.Spec, input []byte) (code 
 	return code, err
 }
 
-// collect reads the output, and stops the program if it writes too much.
+// collect reads the program's standard output, and stops the program if it writes too
+// much.
 func (b *batch) collect(stdout *os.File, stop context.CancelCauseFunc) {
 	var err error
 	b.output, err = io.ReadAll(io.LimitReader(stdout, maxOutput+1))
 	switch {
 	case err != nil:
-		stop(fmt.Errorf("reading its output: %w", err))
+		stop(fmt.Errorf("reading the output of the program: %w", err))
 	case len(b.output) > maxOutput:
-		stop(fmt.Errorf("it wrote more than %d bytes to its standard output", maxOutput))
+		stop(fmt.Errorf("the program wrote more than %d bytes to its standard output", maxOutput))
 	}
 }
 
 func closeAll(files ...*os.File) {
 	for _, f := range files {
-		_ = f.Close() // it may be nil, or closed already
+		_ = f.Close() // ignore an error: f may be nil or closed already
 	}
 }

@@ -31,7 +31,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A world is a registry, and a Containers that runs its images.
+// A world is a Containers, and a registry with images for it.
 type world struct {
 	sandbox.Containers
 	registry string
@@ -48,7 +48,7 @@ func containers(t testing.TB) sandbox.Containers {
 	return sandbox.Containers{Cache: t.TempDir(), Pull: image.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}}
 }
 
-// push pushes an image by a tag, and returns its reference.
+// push pushes an image to the registry with this tag, and returns its reference.
 func (w world) push(t testing.TB, img v1.Image, tag string, options ...ggcr.Option) string {
 	t.Helper()
 	ref, err := name.ParseReference(w.registry + "/acme/fn:" + tag)
@@ -61,14 +61,15 @@ func (w world) push(t testing.TB, img v1.Image, tag string, options ...ggcr.Opti
 	return ref.Name()
 }
 
-// run runs the test program with these arguments.
+// run runs a container. Without an image in the request, it pushes an image of the test
+// program with these arguments.
 func (w world) run(t testing.TB, req alpha.ContainerRequest, act ...string) (string, error) {
 	t.Helper()
 	if req.Image == "" {
 		req.Image = w.push(t, programImage(t, act...), strings.ToLower(filepath.Base(t.Name())))
 	}
 	if req.Timeout == 0 {
-		req.Timeout = time.Minute // The machine may be slow.
+		req.Timeout = time.Minute // The default would be too short on a slow machine.
 	}
 	output, err := w.RunContainer(t.Context(), req)
 	sandboxtest.Allowed(t, err)
@@ -101,8 +102,8 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestContainersImage checks that a container has the settings of its image,
-// and is confined.
+// TestContainersImage checks that a container has the user, environment, arguments and
+// working directory of its image, and that it is confined.
 func TestContainersImage(t *testing.T) {
 	w := newWorld(t)
 	ref := w.push(t, imageOf(t, v1.Config{
@@ -115,13 +116,13 @@ func TestContainersImage(t *testing.T) {
 		t.Errorf("got:\n%s%v\nwant:\n%s", got, err, want)
 	}
 	_, err := w.run(t, alpha.ContainerRequest{Image: w.push(t, imageOf(t, v1.Config{}), "nothing")})
-	if err == nil || !strings.HasSuffix(err.Error(), ": its image has no entrypoint") {
+	if err == nil || !strings.HasSuffix(err.Error(), ": the image has no entrypoint") {
 		t.Errorf("got error %v", err)
 	}
 }
 
-// TestContainersNetwork checks that the policy Runner permits this machine's
-// network, and that Isolated does not.
+// TestContainersNetwork checks that the network policy Runner gives a container this
+// machine's network, and that Isolated does not.
 func TestContainersNetwork(t *testing.T) {
 	w := newWorld(t)
 	var said []string
@@ -152,9 +153,9 @@ func TestContainersFail(t *testing.T) {
 		act    []string
 		want   string // part of the error
 	}{
-		"Exit":    {"the error quotes the last lines, and the output is discarded", alpha.ContainerRequest{}, []string{"fail", "3"}, ": it ended with exit code 3; its last lines on stderr:" + complaints.String()},
-		"Flood":   {"an endless output is stopped", alpha.ContainerRequest{}, []string{"flood"}, ": it wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
-		"Above":   {"one byte above the limit is an error", alpha.ContainerRequest{}, []string{"write", "104857601"}, ": it wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
+		"Exit":    {"the error quotes the last lines, and the output is discarded", alpha.ContainerRequest{}, []string{"fail", "3"}, ": the program ended with exit code 3; its last lines on stderr:" + complaints.String()},
+		"Flood":   {"an endless output is stopped", alpha.ContainerRequest{}, []string{"flood"}, ": the program wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
+		"Above":   {"one byte above the limit is an error", alpha.ContainerRequest{}, []string{"write", "104857601"}, ": the program wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
 		"Timeout": {"a process that keeps the streams open does not delay the timeout", alpha.ContainerRequest{Timeout: 2 * time.Second}, []string{"family", "timeout"}, ": timed out after 2s"},
 		"Memory":  {"a limit is a quantity", alpha.ContainerRequest{Memory: "much"}, []string{"echo"}, `: memory limit: expected a quantity such as 128Mi or 500m, got "much"`},
 		"NoTime":  {"a timeout is positive", alpha.ContainerRequest{Timeout: -1}, []string{"echo"}, ": the timeout must be positive, got -1ns"},
@@ -199,7 +200,7 @@ func TestContainersMemory(t *testing.T) {
 	if err == nil {
 		t.Fatalf("above its limit: got %q", got)
 	}
-	if hint.Of(err) != "it may need more memory than its limit of 200 MiB" {
+	if hint.Of(err) != "the program may need more memory than its limit of 200 MiB" {
 		t.Errorf("above its limit: got error %v, hint %q", err, hint.Of(err))
 	}
 }
@@ -224,10 +225,9 @@ func TestContainersCancel(t *testing.T) {
 	assertNothingLeft(t, "cancelled")
 }
 
-// TestContainersHeldFiles checks processes that keep a container's streams
-// open, for example after passing them over a socket in a shared network. They
-// delay neither the timeout of a container nor the end of one whose output is
-// incomplete.
+// TestContainersHeldFiles checks calls while another process keeps a container's pipes
+// open, for example because it received them over a socket. RunContainer must still
+// return at its timeout.
 func TestContainersHeldFiles(t *testing.T) {
 	for _, act := range [][]string{{"family", "held"}, {"say", "done"}} {
 		w := newWorld(t)
@@ -244,7 +244,8 @@ func TestContainersHeldFiles(t *testing.T) {
 	assertNothingLeft(t, "held")
 }
 
-// holdPipes keeps copies of all pipes that are open now until the test ends.
+// holdPipes duplicates all pipes that are open now, and closes the copies at the end of
+// the test.
 func holdPipes(t *testing.T) {
 	t.Helper()
 	for _, file := range pipes(t) {
@@ -258,7 +259,8 @@ func holdPipes(t *testing.T) {
 	}
 }
 
-// TestContainersSlowRegistry checks that the timeout includes the pull.
+// TestContainersSlowRegistry checks that the timeout of a call includes the time to pull
+// the image.
 func TestContainersSlowRegistry(t *testing.T) {
 	w := newWorld(t)
 	w.registry = remotetest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
@@ -272,7 +274,7 @@ func TestContainersPullPolicy(t *testing.T) {
 	w := newWorld(t)
 	for _, step := range []struct {
 		reason string
-		there  string // content of the tag in the registry
+		there  string // what the image with the tag says when the step begins
 		policy alpha.PullPolicy
 		want   string
 	}{
@@ -335,7 +337,7 @@ func TestContainersFile(t *testing.T) {
 	}
 }
 
-// TestContainersIDs checks that containers get the configured ids.
+// TestContainersIDs checks that the files of containers belong to HostUID and HostGID.
 func TestContainersIDs(t *testing.T) {
 	w := newWorld(t)
 	w.HostUID, w.HostGID = 200000, 300000
@@ -344,7 +346,7 @@ func TestContainersIDs(t *testing.T) {
 		t.Errorf("got %s%v", got, err)
 	}
 	if os.Geteuid() != 0 {
-		return // An ordinary user can only map its own id.
+		return // an ordinary user can map only its own id
 	}
 	found, err := filepath.Glob(filepath.Join(w.Cache, "roots/sha256/*/rootfs/usr/bin/program"))
 	if err != nil || len(found) != 1 {
@@ -356,7 +358,8 @@ func TestContainersIDs(t *testing.T) {
 	}
 }
 
-// TestContainersLeaveNothing checks that a call leaves no files open.
+// TestContainersLeaveNothing checks that a call of RunContainer leaves no pipes open, and
+// no cgroups.
 func TestContainersLeaveNothing(t *testing.T) {
 	w := newWorld(t)
 	good, bad := w.push(t, programImage(t, "echo"), "good"), w.push(t, programImage(t, "fail", "1"), "bad")
@@ -368,7 +371,7 @@ func TestContainersLeaveNothing(t *testing.T) {
 			t.Error("no error")
 		}
 	}
-	both() // The first call opens files that all calls share.
+	both() // The first calls open files that later calls share.
 	before := len(pipes(t))
 	both()
 	if after := len(pipes(t)); after != before {
@@ -380,9 +383,9 @@ func TestContainersLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestContainersAsOrdinaryUser repeats some tests as a user without privileges.
-// The memory limit is not among them, because a supervisor with the race
-// detector cannot start under a resource limit.
+// TestContainersAsOrdinaryUser repeats some tests as a user without privileges. It omits
+// the test of the memory limit, because a supervisor with the race detector cannot start
+// under a resource limit.
 func TestContainersAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this user is an ordinary user already")
@@ -397,7 +400,7 @@ func TestContainersAsOrdinaryUser(t *testing.T) {
 	}
 }
 
-// assertNothingLeft fails the test if a process with this argument exists.
+// assertNothingLeft fails the test if a process exists whose last argument is arg.
 func assertNothingLeft(t *testing.T, arg string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -405,14 +408,14 @@ func assertNothingLeft(t *testing.T, arg string) {
 		t.Fatalf("listing processes: %d, %v", len(files), err)
 	}
 	for _, file := range files {
-		line, _ := os.ReadFile(file) // The process may have ended.
+		line, _ := os.ReadFile(file) // ignore an error: the process may have ended
 		if bytes.HasSuffix(line, []byte("\x00"+arg+"\x00")) {
 			t.Errorf("%s is still running: %q", file, line)
 		}
 	}
 }
 
-// pipes returns the open pipes.
+// pipes returns the paths, in /proc/self/fd, of the pipes that this process has open.
 func pipes(t *testing.T) (open []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/self/fd/*")

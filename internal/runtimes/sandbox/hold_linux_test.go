@@ -18,7 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// small writes a package that contains only the test function.
+// small writes a package that contains only the test function, and returns the path of
+// the package.
 func small(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,8 +28,8 @@ func small(t *testing.T) string {
 	return file
 }
 
-// TestEscapeByHolding checks that a call ends at its timeout, and that Stop
-// does not wait for the call.
+// TestEscapeByHolding checks a function that never returns: the call ends at its timeout,
+// and Stop does not wait for the call.
 func TestEscapeByHolding(t *testing.T) {
 	fn := runtimes.Function{Name: "holds", Package: small(t), Annotations: map[string]string{sandbox.AnnotationTimeout: "50ms"}}
 	instance := begin(t, sandbox.Sandbox{Cache: t.TempDir()}, fn)
@@ -38,7 +39,8 @@ func TestEscapeByHolding(t *testing.T) {
 	}
 }
 
-// TestEscapeByNotServing checks the timeout for a function that never listens.
+// TestEscapeByNotServing checks that Start ends at its timeout if the function does not
+// answer in time.
 func TestEscapeByNotServing(t *testing.T) {
 	fn := runtimes.Function{Name: "waits", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}}
 	s := sandbox.Sandbox{Cache: t.TempDir(), Options: local.Options{StartTimeout: time.Nanosecond}}
@@ -52,8 +54,8 @@ func TestEscapeByNotServing(t *testing.T) {
 	}
 }
 
-// TestEscapeByFlood checks a function that writes without end: it answers, its
-// output does not fill the memory, and Stop ends it.
+// TestEscapeByFlood checks a function that writes without end: it answers, its output
+// uses a bounded amount of memory, and Stop ends it.
 func TestEscapeByFlood(t *testing.T) {
 	var lines atomic.Int64
 	enough := make(chan struct{})
@@ -76,8 +78,8 @@ func TestEscapeByFlood(t *testing.T) {
 	instance.Stop = func(context.Context) error { return nil }
 }
 
-// TestRunnerHasOwnPorts checks that functions in this machine's network
-// listen on different ports. Another process may use their common default port.
+// TestRunnerHasOwnPorts checks that functions in this machine's network listen on
+// different ports, although their default port is the same.
 func TestRunnerHasOwnPorts(t *testing.T) {
 	if other, err := net.Listen("tcp", "127.0.0.1:9443"); err == nil {
 		defer other.Close()

@@ -15,14 +15,14 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// packageOf returns a function package for this machine. Its layers are the tar
-// files with these names.
+// packageOf returns a function package for this machine. Each of the tar files becomes a
+// layer of its runtime image.
 func packageOf(t testing.TB, config v1.Config, files ...string) xpkg.Artifact {
 	t.Helper()
 	return packaged(t, layered(t, config, files...))
 }
 
-// packaged returns a function package with a runtime image.
+// packaged returns a function package with this runtime image.
 func packaged(t testing.TB, runtime v1.Image) xpkg.Artifact {
 	t.Helper()
 	meta := afero.NewMemMapFs()
@@ -63,8 +63,8 @@ func layered(t testing.TB, config v1.Config, files ...string) v1.Image {
 	return img
 }
 
-// layerOf compresses a tar file beside it. The layer's file stays open for the
-// test.
+// layerOf compresses a tar file, and returns the layer. The compressed file stays open
+// until the test ends.
 func layerOf(t testing.TB, file string) (v1.Layer, oci.Blob) {
 	t.Helper()
 	plain, err := os.Open(file)

@@ -17,28 +17,30 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// images is the source of images for functions.
+// images gets the images of functions, and unpacks them.
 type images struct {
 	cache, registry string
 	pull            image.Options
-	// files also permits paths of this machine as images.
+	// files permits images that are paths of this machine.
 	files bool
-	// hostID and hostGID own the unpacked files; 0 means the default.
+	// hostID and hostGID are the first user id and group id that own the unpacked files;
+	// 0 means the default.
 	hostID, hostGID int
-	// confined means that the images are for functions without a sandbox.
+	// confined means that the images are for functions that sandbox.Confine starts.
 	confined bool
 	progress progress.Func
 }
 
-// unpack returns the root of an image, and the digest of the image's config. It
-// adds the functions that release both to stops.
+// unpack returns the unpacked root of an image, and the digest of the image's config. It
+// adds to stops the functions that release the image and the root.
 func (i images) unpack(ctx context.Context, name string, policy image.Policy, stops *stops) (*rootfs.Root, v1.Hash, error) {
 	img, err := i.image(ctx, name, policy, stops)
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
-	// The config identifies the content of the layers. The manifest identifies their
-	// stored form; computing it for a Docker archive would read all layers.
+	// Use the digest of the config, which identifies the content of the layers. The
+	// manifest identifies their compressed form; to compute the manifest of a Docker
+	// archive would read all layers.
 	id, err := img.ConfigName()
 	if err != nil {
 		return nil, v1.Hash{}, fmt.Errorf("reading the image's config: %w", err)
@@ -52,7 +54,7 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 	return root, id, nil
 }
 
-// image returns an image by reference or, if files is set, by path.
+// image returns the image with the reference name or, if files is set, at the path name.
 func (i images) image(ctx context.Context, name string, policy image.Policy, stops *stops) (v1.Image, error) {
 	if i.files && isLocal(name) {
 		file, err := image.OpenLocal(ctx, name, v1.Platform{})
@@ -80,8 +82,8 @@ func (i images) request(name string, policy image.Policy) (image.Request, error)
 	return image.Request{Reference: ref, Policy: policy}, err
 }
 
-// owner returns the owner of unpacked files: the ids of a sandbox, if this
-// process may assign ids.
+// owner returns the owner of unpacked files: the first host ids of a sandbox, if this
+// process may assign ids, and otherwise nil.
 func (i images) owner() *rootfs.Owner {
 	if i.confined && !sandbox.Becomes() || !sandbox.MapsIDs() {
 		return nil

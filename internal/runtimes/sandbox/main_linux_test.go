@@ -14,11 +14,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// Environment variables that give this test program other roles.
+// Environment variables that select a role of this test program, or pass a file to it.
 const (
-	programVar = "XFN_TEST_PROGRAM" // path of the program of the images, which is built already
-	emptyVar   = "XFN_TEST_EMPTY"   // do nothing
-	benchVar   = "XFN_TEST_BENCH"   // directory with the files to measure
+	programVar = "XFN_TEST_PROGRAM" // path of the program of the test images, if it is built already
+	emptyVar   = "XFN_TEST_EMPTY"   // exit at once
+	benchVar   = "XFN_TEST_BENCH"   // directory with the test function and its packages, if they exist already
 )
 
 func TestMain(m *testing.M) {
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program builds the program of the images, statically linked, and returns its
-// path in a directory that every user can enter.
+// program builds the program of the test images, statically linked, in a directory that
+// every user can enter. It returns the path of the program.
 var program = sync.OnceValues(func() (string, error) {
 	if file := os.Getenv(programVar); file != "" {
 		return file, nil
@@ -52,7 +52,8 @@ var program = sync.OnceValues(func() (string, error) {
 	return file, os.Chmod(dir, 0o755)
 })
 
-// programImage returns an image that runs the program with these arguments.
+// programImage returns an image that runs the program of the test images with these
+// arguments.
 func programImage(t testing.TB, act ...string) v1.Image {
 	t.Helper()
 	return imageOf(t, v1.Config{Entrypoint: []string{"/usr/bin/program"}, Cmd: act})
@@ -67,7 +68,7 @@ func imageOf(t testing.TB, config v1.Config) v1.Image {
 	return imagetest.Image(t, config, layer)
 }
 
-// layer contains the program and user accounts.
+// layer returns a layer with the program of the test images and an account file.
 var layer = sync.OnceValues(func() (v1.Layer, error) {
 	file, err := program()
 	if err != nil {

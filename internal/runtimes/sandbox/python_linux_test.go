@@ -24,8 +24,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
-// pythonVar is the environment variable with the path of the Python package, if
-// it is built.
+// pythonVar is an environment variable with the path of the Python package, if that is
+// built already.
 const pythonVar = "XFN_TEST_PYTHON"
 
 // TestPython runs a Python function from a package with a complete Debian root,
@@ -95,9 +95,9 @@ func decode(t testing.TB, text string, m proto.Message) {
 	}
 }
 
-// pythonPackage builds a package that every user can read. Its base image is a
-// Debian root with Python. The function and the code that Debian's protoc
-// generates are the layer above.
+// pythonPackage builds a package that every user can read. The base image is a Debian
+// root with Python. The layer above contains the function, and the code that Debian's
+// protoc generates.
 func pythonPackage(t testing.TB) string {
 	t.Helper()
 	dir := publicDir(t)
@@ -120,8 +120,8 @@ func pythonPackage(t testing.TB) string {
 	return file
 }
 
-// overBase returns an image of a directory with a Python function, over a base
-// image.
+// overBase returns an image that consists of a base image and a directory with a Python
+// function.
 func overBase(t testing.TB, base, dir string) v1.Image {
 	t.Helper()
 	opts := runtimeimage.Options{TempDir: t.TempDir()}
@@ -143,8 +143,9 @@ func overBase(t testing.TB, base, dir string) v1.Image {
 	return images.All[0]
 }
 
-// descriptors returns what protoc would output for run_function.proto and its
-// imports, under the short file name that the stubs need.
+// descriptors returns the file descriptor set that protoc would write for
+// run_function.proto and its imports. The file has a short name, because the generated
+// code needs it.
 func descriptors(t testing.TB) []byte {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{}

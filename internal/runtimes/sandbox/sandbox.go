@@ -20,10 +20,10 @@ import (
 // port is the port inside of the sandbox where function SDKs listen by default.
 const port = 9443
 
-// Sandbox starts functions in containers. A function is started with its
-// image's command line (ENTRYPOINT and CMD), and --insecure after it. It must
-// listen on port 9443 of the loopback interface of its own network. With the
-// network Runner, --address names a port of this machine instead.
+// Sandbox starts functions in containers. A function is started with its image's command
+// line (ENTRYPOINT and CMD), followed by --insecure. It must listen on port 9443 of the
+// loopback interface of its own network. With the network Runner, it must listen at an
+// address of this machine, which follows as --address.
 type Sandbox struct {
 	// Cache is the directory of pulled and unpacked images.
 	Cache string
@@ -33,8 +33,8 @@ type Sandbox struct {
 	// Pull configures how images are fetched.
 	Pull image.Options
 	local.Options
-	// Env is added to the environment of every image, each as "name=value".
-	// Variables in a function's annotations override it.
+	// Env is added to the environment of every image, each as "name=value". Variables in
+	// the annotation AnnotationEnv override it.
 	Env []string
 }
 
@@ -44,12 +44,12 @@ var (
 	_ runtimes.Prober   = Sandbox{}
 )
 
-// Probe returns why the system forbids sandboxes, or nil.
+// Probe returns an error that says why the system forbids sandboxes, or nil if it permits
+// them.
 func (s Sandbox) Probe(context.Context) error { return sandbox.Probe() }
 
-// Prepare pulls the images of functions whose packages are references. An
-// image.MissingError names all images that must not be fetched and are not in
-// the cache.
+// Prepare pulls the images of functions whose packages are references. If some images are
+// not in the cache and must not be pulled, an image.MissingError names them all.
 func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err error) {
 	var requests []image.Request
 	for _, fn := range fns {
@@ -84,14 +84,15 @@ func (s Sandbox) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	return s.start(ctx, fn, s.images(), s.run)
 }
 
-// advise adds a hint with the alternatives.
+// advise adds a hint to the error of a failed start: how to make the start possible, or
+// which runtime to use instead.
 func advise(err error) error {
 	var forbidden *sandbox.NamespaceError
 	switch {
 	case errors.As(err, &forbidden):
-		return hint.Wrap(err, allowNamespaces(forbidden)+", or use "+hint.Runtime+" Docker, or "+hint.Runtime+" Process with a confinement that needs none")
+		return hint.Wrap(err, allowNamespaces(forbidden)+", or use "+hint.Runtime+" Docker, or "+hint.Runtime+" Process, which needs no user namespaces")
 	case errors.As(err, new(*sandbox.ProgramError)):
-		return hint.Wrap(err, "run xfn as root, or with CAP_SYS_CHROOT, so that it may give the function its image's root; or link it statically (for Go: CGO_ENABLED=0); or start it yourself and use the runtime Development")
+		return hint.Wrap(err, "run xfn as root, or with CAP_SYS_CHROOT, so that the function can run in the root of its image; or link the function statically (for Go: CGO_ENABLED=0); or start the function yourself and use the runtime Development")
 	case errors.Is(err, errNoProgram):
 		return hint.Wrap(err, "build the package with a runtime: xpkg build "+hint.EmbedRuntimeSource+" or "+hint.EmbedRuntimeTarball)
 	default:
@@ -99,7 +100,7 @@ func advise(err error) error {
 	}
 }
 
-// allowNamespaces returns a hint how to permit sandboxes on this system.
+// allowNamespaces returns a hint that says how to permit user namespaces on this system.
 func allowNamespaces(err *sandbox.NamespaceError) hint.Hint {
 	if key, ok := strings.CutPrefix(err.Setting, "/proc/sys/"); ok && err.Value != "" {
 		allowing := map[string]string{"0": "1", "1": "0"}[err.Value]
@@ -111,11 +112,12 @@ func allowNamespaces(err *sandbox.NamespaceError) hint.Hint {
 	return "allow user namespaces (see user_namespaces(7); in a container, its seccomp profile forbids them)"
 }
 
-// A runFunc starts the program of a spec as a function, returns once it answers,
-// and describes the restrictions.
+// A runFunc starts the function that a spec describes, and returns once the function
+// answers. how describes its restrictions for users.
 type runFunc func(ctx context.Context, name string, spec sandbox.Spec, s settings, stops *stops) (f *local.Function, how string, err error)
 
-// start unpacks a function's image and starts it with run.
+// start unpacks a function's image from the source from, and starts the function with
+// run.
 func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, run runFunc) (_ *runtimes.Instance, err error) {
 	var stops stops
 	defer func() {
@@ -150,12 +152,12 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 	}, nil
 }
 
-// images returns the source of images.
+// images returns the source of images for Sandbox: registries and files.
 func (s Sandbox) images() images {
 	return images{cache: s.Cache, registry: s.Registry, pull: s.Pull, files: true, progress: s.Progress}
 }
 
-// run implements runFunc.
+// run implements runFunc: it starts the function by sandbox.Start.
 func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ settings, stops *stops) (*local.Function, string, error) {
 	spec.Args, spec.Port = append(spec.Args, local.Insecure()), port
 	if spec.Network == sandbox.Runner {
@@ -171,9 +173,9 @@ func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ sett
 	return f, "in a sandbox (" + describe(report) + ")", err
 }
 
-// chooseAddress sets a free port of the loopback interface for a function in
-// this machine's network, and returns the address. On the default port another
-// process might listen, and would receive the requests.
+// chooseAddress chooses a free port of the loopback interface for a function in this
+// machine's network, and returns the address. On the default port another process might
+// listen, and would receive the requests.
 func chooseAddress(ctx context.Context, spec *sandbox.Spec) (string, error) {
 	address, err := local.LoopbackAddress(ctx)
 	if err != nil {
@@ -188,7 +190,7 @@ func chooseAddress(ctx context.Context, spec *sandbox.Spec) (string, error) {
 	return address, err
 }
 
-// serve starts a function, and returns once it answers at target.
+// serve starts a function, and returns once the function answers at the gRPC target.
 func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec sandbox.Spec, target string, stops *stops) (*local.Function, sandbox.Report, error) {
 	client, err := grpc.Dial(target, grpc.Options{MaxMessageSize: s.MaxMessageSize})
 	if err != nil {
@@ -207,7 +209,8 @@ func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec s
 	return f, c.process.Report(), nil
 }
 
-// listen creates the socket whose connections the supervisor forwards to the function.
+// listen creates a unix socket, whose connections the supervisor forwards to the
+// function. target is the gRPC target of the socket.
 func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err error) {
 	dir, err := local.PrivateDir(s.TempDir)
 	if err != nil {
@@ -224,13 +227,13 @@ func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err er
 	return "unix://" + path, nil
 }
 
-// stops are the functions that release a function's resources, in the order of
-// acquisition.
+// stops are the functions that release the resources of a function, in the order in which
+// the resources were acquired.
 type stops []func() error
 
 func (s *stops) add(stop func() error) { *s = append(*s, stop) }
 
-// run calls all functions, the last first.
+// run calls all functions of s, the last first, and joins their errors.
 func (s *stops) run() error {
 	var errs []error
 	for _, stop := range slices.Backward(*s) {

@@ -19,38 +19,38 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// prefix begins the annotations of this runtime.
+// prefix is the prefix of the annotations that configure the runtime Sandbox.
 const prefix = "render.crossplane.io/runtime-sandbox-"
 
-// Annotations of a Function for its sandbox.
+// The annotations of a Function that configure its sandbox.
 const (
-	// AnnotationNetwork is Isolated (the default), or Runner for the
-	// network of this machine.
+	// AnnotationNetwork is the network of the function: Isolated (the default), or Runner
+	// for the network of this machine.
 	AnnotationNetwork = prefix + "network"
 	// AnnotationEnv adds variables to the image's environment: KEY=value,
 	// separated by commas.
 	AnnotationEnv = prefix + "env"
-	// AnnotationMemory and AnnotationCPU are limits as quantities, such as
+	// AnnotationMemory and AnnotationCPU are limits as Kubernetes quantities, such as
 	// 128Mi and 500m.
 	AnnotationMemory = prefix + "memory"
 	AnnotationCPU    = prefix + "cpu"
-	// AnnotationTimeout is the timeout of each call, such as 20s.
+	// AnnotationTimeout is the timeout of each call of the function, such as 20s.
 	AnnotationTimeout = prefix + "timeout"
-	// AnnotationWritable set to true gives the function a writable copy of
-	// its root in memory.
+	// AnnotationWritable, if true, lets the function write to its root. The changes are
+	// kept in memory.
 	AnnotationWritable = prefix + "writable"
 	// AnnotationPullPolicy is IfNotPresent (the default), Always or Never.
 	AnnotationPullPolicy = prefix + "pull-policy"
 )
 
-// Check validates the annotations of a Function. It returns a
-// local.AnnotationError for the first that is invalid.
+// Check validates the annotations of a Function. It returns a local.AnnotationError for
+// the first annotation that is invalid.
 func Check(annotations map[string]string) error {
 	_, err := parseSettings(annotations)
 	return err
 }
 
-// settings are the values of a function's annotations.
+// settings are the values of a Function's annotations.
 type settings struct {
 	network  sandbox.Network
 	env      []string
@@ -60,7 +60,8 @@ type settings struct {
 	policy   image.Policy
 }
 
-// parseSettings parses annotations. A missing annotation leaves the default.
+// parseSettings parses the annotations of a Function. A setting without an annotation
+// gets its default.
 func parseSettings(annotations map[string]string) (s settings, err error) {
 	all := []local.Setting{
 		{Annotation: AnnotationNetwork, Parse: local.Into(&s.network, parseNetwork)},
@@ -81,8 +82,8 @@ func parseSettings(annotations map[string]string) (s settings, err error) {
 	return s, err
 }
 
-// minMemory is the memory in bytes that a program needs to report an error. A
-// smaller value probably lacks a unit.
+// minMemory is the lowest memory limit that an annotation may set, in bytes. A program
+// needs as much to report an error. A smaller value probably lacks a unit.
 const minMemory = 16 << 20
 
 func parseMemory(text string) (int64, error) {
@@ -114,7 +115,8 @@ func parseTimeout(text string) (time.Duration, error) {
 	return timeout, err
 }
 
-// positive parses a quantity, which must be positive, and returns value of it.
+// positive parses text as a Kubernetes quantity, which must be positive. It converts the
+// quantity with the function value.
 func positive(text string, value func(*resource.Quantity) int64) (int64, error) {
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
@@ -126,7 +128,8 @@ func positive(text string, value func(*resource.Quantity) int64) (int64, error) 
 	return value(&q), nil
 }
 
-// bounded returns a Runner whose calls have the timeout in s, if there is one.
+// bounded returns a Runner that calls r with the timeout in s. Without a timeout it
+// returns r.
 func (s settings) bounded(r function.Runner) function.Runner {
 	if s.timeout == 0 {
 		return r

@@ -74,9 +74,9 @@ func TestUser(t *testing.T) {
 		"Name":        {"a name is looked up", "nonroot", 65532, 65531, ""},
 		"Group":       {"a named group replaces the group of the account", "nonroot:staff", 65532, 50, ""},
 		"GroupNumber": {"a numeric group replaces the group of the account", "65532:7", 65532, 7, ""},
-		"Unknown":     {"a user name must exist", "somebody", 0, 0, `etc/passwd has no "somebody"`},
-		"NoGroup":     {"a group name must exist", "nonroot:somebodies", 0, 0, `etc/group has no "somebodies"`},
-		"Odd":         {"the id of an account is a number", "odd", 0, 0, `etc/passwd has no "odd"`},
+		"Unknown":     {"a user name must exist", "somebody", 0, 0, `the image's etc/passwd has no entry for "somebody"`},
+		"NoGroup":     {"a group name must exist", "nonroot:somebodies", 0, 0, `the image's etc/group has no entry for "somebodies"`},
+		"Odd":         {"the id of an account is a number", "odd", 0, 0, `the image's etc/passwd has no entry for "odd"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestUser(t *testing.T) {
 	}
 }
 
-// TestUserLinks checks that links of the root cannot lead to account files
-// outside of it.
+// TestUserLinks checks that a symbolic link in the root cannot lead to an account file
+// outside of the root.
 func TestUserLinks(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
 	write(t, outside, "passwd", "me:x:1:1::/:\n")
@@ -128,13 +128,13 @@ func TestSpec(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := specOf(&rootfs.Root{Path: t.TempDir()}, settings{}); err == nil || err.Error() != "its image has no entrypoint" {
+	if _, err := specOf(&rootfs.Root{Path: t.TempDir()}, settings{}); err == nil || err.Error() != "the image has no entrypoint" {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestSpecManyVariables checks that an image may have many variables, up to the
-// size limit of a program's arguments and environment.
+// TestSpecManyVariables checks that an image may have many environment variables, up to
+// the size limit of a program's arguments and environment.
 func TestSpecManyVariables(t *testing.T) {
 	many := make([]string, 40_000)
 	for i := range many {
@@ -142,7 +142,7 @@ func TestSpecManyVariables(t *testing.T) {
 	}
 	root := &rootfs.Root{Path: t.TempDir(), Config: v1.Config{Entrypoint: []string{"/fn"}, Env: many}}
 	got, err := specOf(root, settings{})
-	if err != nil || len(got.Env) != 20_001 { // PATH is added
+	if err != nil || len(got.Env) != 20_001 { // 20,000 variables, and PATH
 		t.Errorf("got %d variables, %v", len(got.Env), err)
 	}
 	root.Config.Cmd = []string{strings.Repeat("x", 1<<20)}

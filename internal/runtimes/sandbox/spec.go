@@ -15,13 +15,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// defaultPath is the PATH of an image without one, as in container engines.
+// defaultPath is the variable PATH for an image that does not set it, as in container
+// engines.
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // errNoProgram says that an image has neither an entrypoint nor a command.
-var errNoProgram = errors.New("its image has no entrypoint")
+var errNoProgram = errors.New("the image has no entrypoint")
 
-// specOf returns how to run the program of a root (OCI image spec, config.md).
+// specOf returns the Spec that runs the program of an unpacked image, as its config says
+// (OCI image spec, config.md).
 func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
 	config := root.Config
 	args := slices.Concat(config.Entrypoint, config.Cmd)
@@ -30,7 +32,7 @@ func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
 	}
 	env := lastValues(slices.Concat([]string{defaultPath}, config.Env, s.env))
 	if n := sizeOf(args) + sizeOf(env); n > maxStrings {
-		return sandbox.Spec{}, fmt.Errorf("its image's command line and environment have %d bytes, more than the limit of %d", n, maxStrings)
+		return sandbox.Spec{}, fmt.Errorf("the image's command line and environment have %d bytes, more than the limit of %d", n, maxStrings)
 	}
 	uid, gid, err := lookupUser(root.Path, config.User)
 	if err != nil {
@@ -41,7 +43,7 @@ func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
 		UID: uid, GID: gid, Writable: s.writable, Network: s.network, Limits: s.limits,
 	}
 	if s.network == sandbox.Runner {
-		// A missing file is not an error: some machines have no name server.
+		// Ignore an error: a machine without a name server may have no such file.
 		spec.Resolver, _ = os.ReadFile("/etc/resolv.conf")
 	}
 	return spec, nil
@@ -58,8 +60,8 @@ func sizeOf(list []string) (n int) {
 	return n
 }
 
-// lastValues keeps only the last value of each variable, because programs
-// disagree on which of several applies.
+// lastValues keeps only the last value of each variable. Programs disagree on which value
+// applies if a variable has several.
 func lastValues(env []string) []string {
 	last := make(map[string]int, len(env))
 	for i, pair := range env {
@@ -75,8 +77,8 @@ func lastValues(env []string) []string {
 	return kept
 }
 
-// lookupUser returns the ids of an image's user: "uid", "uid:gid", or names
-// that are looked up in the root's own files. An empty user is 0:0.
+// lookupUser returns the ids of an image's user: "uid", "uid:gid", or names, which it
+// looks up in the account files of the root. An empty user is 0:0.
 func lookupUser(root, user string) (uid, gid int, err error) {
 	if user == "" {
 		return 0, 0, nil
@@ -89,11 +91,13 @@ func lookupUser(root, user string) (uid, gid int, err error) {
 	return uid, gid, err
 }
 
-// maxAccounts limits the size of an account file in bytes.
+// maxAccounts limits the size of the files etc/passwd and etc/group of an image, in
+// bytes.
 const maxAccounts = 1 << 20
 
-// lookup returns the id of an account, by name or id, and the number in another
-// field of its line. A numeric id need not have an account.
+// lookup searches an account file for a name or an id. It returns the id of the account,
+// and the number in another field of its line. An id that the file does not contain is
+// valid; other is then 0.
 func lookup(root, file, name string, field int) (id, other int, err error) {
 	number, err := strconv.Atoi(name)
 	isNumber := err == nil
@@ -115,10 +119,11 @@ func lookup(root, file, name string, field int) (id, other int, err error) {
 	if isNumber {
 		return number, 0, nil
 	}
-	return 0, 0, fmt.Errorf("%s has no %q", file, name)
+	return 0, 0, fmt.Errorf("the image's %s has no entry for %q", file, name)
 }
 
-// linesOf reads a file of the root. It does not follow links to the outside.
+// linesOf returns the lines of a file of the root. It does not follow symbolic links that
+// lead out of the root.
 func linesOf(root, file string) ([]string, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -127,14 +132,14 @@ func linesOf(root, file string) ([]string, error) {
 	defer dir.Close()
 	info, err := dir.Stat(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, fsx.Cause(err))
+		return nil, fmt.Errorf("reading the image's %s: %w", file, fsx.Cause(err))
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxAccounts {
-		return nil, fmt.Errorf("%s is not a regular file, or is larger than 1 MiB", file)
+		return nil, fmt.Errorf("the image's %s is not a regular file, or is larger than 1 MiB", file)
 	}
 	f, err := dir.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, fsx.Cause(err))
+		return nil, fmt.Errorf("reading the image's %s: %w", file, fsx.Cause(err))
 	}
 	defer f.Close()
 	var lines []string
@@ -145,7 +150,7 @@ func linesOf(root, file string) ([]string, error) {
 	return lines, scanner.Err()
 }
 
-// describe describes for users which restrictions apply to a function.
+// describe returns a text for users: which restrictions apply to a function in a sandbox.
 func describe(r sandbox.Report) string {
 	parts := []string{"loopback only"}
 	if r.Network == sandbox.Runner {
@@ -158,7 +163,8 @@ func describe(r sandbox.Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// limits describes for users the memory and CPU limits.
+// limits returns texts for users: the memory limit and the CPU limit, if they are in
+// force.
 func limits(r sandbox.Report) (parts []string) {
 	for _, l := range []struct {
 		name  string

@@ -13,7 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// begin starts a function that is stopped at the end of the test.
+// begin starts a function that is stopped at the end of the test, and skips the test if
+// the system does not permit sandboxes.
 func begin(t *testing.T, s sandbox.Sandbox, fn runtimes.Function) *runtimes.Instance {
 	t.Helper()
 	instance, err := s.Start(t.Context(), fn)
@@ -29,7 +30,8 @@ func begin(t *testing.T, s sandbox.Sandbox, fn runtimes.Function) *runtimes.Inst
 	return instance
 }
 
-// TestStart checks that an image has the same identity from every source.
+// TestStart checks that a function starts from each kind of package source, and that the
+// Identity is the same for all.
 func TestStart(t *testing.T) {
 	dir := t.TempDir()
 	img := sizedPackage(t, dir, buildFunction(t, dir), programSize+1)
@@ -56,8 +58,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestStartChangedFile checks that a changed layer in a file of docker save is
-// an error when it is unpacked. Opening the file does not read the layers, so
+// TestStartChangedFile checks that unpacking returns an error if a layer in a file of
+// docker save was changed. Opening the file does not detect that: it reads no layers, so
 // it takes the same time for every size.
 func TestStartChangedFile(t *testing.T) {
 	dir := t.TempDir()
@@ -70,7 +72,7 @@ func TestStartChangedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[len(data)/2]++ // most of the file is random bytes
+	data[len(data)/2]++ // change a byte in the middle, in the layer of random bytes
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
 	}

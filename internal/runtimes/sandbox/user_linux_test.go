@@ -26,8 +26,8 @@ func publicDir(t testing.TB) string {
 	return dir
 }
 
-// asOrdinaryUser runs this test program again as a user without privileges, in
-// a directory of that user, and returns its output.
+// asOrdinaryUser runs this test program again as a user without privileges, in a
+// directory that the user owns, and returns the output.
 func asOrdinaryUser(t testing.TB, env []string, args ...string) string {
 	t.Helper()
 	const uid, gid = 54321, 54321

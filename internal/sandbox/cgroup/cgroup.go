@@ -12,34 +12,35 @@ import (
 	"syscall"
 )
 
-// Limits are the limits of a group. Zero means no limit.
+// Limits are the resource limits of a control group. Zero means no limit.
 type Limits struct {
-	Memory int64 // bytes
-	CPU    int64 // thousandths of one processor
-	PIDs   int64 // threads
+	Memory int64 // in bytes
+	CPU    int64 // in thousandths of one processor
+	PIDs   int64 // the maximum number of threads
 }
 
-// prefix begins the name of each group. The process id of the creator and a random part
-// follow.
+// prefix begins the name of each control group: xfn-PID-RANDOM, where PID is the process
+// id of the creator.
 const prefix = "xfn-"
 
 // period is the period of the CPU bandwidth controller, in microseconds.
 const period = 100_000
 
 // A Group is a control group. It has a directory in each cgroup hierarchy that its limits
-// need. A nil Group stands for a group that could not be created.
+// need. A nil *Group has no limits: it stands for a control group that could not be
+// created.
 type Group struct {
 	dirs    []string
 	version int
 	inForce Limits
 }
 
-// Make creates a group below the group of the calling process, or beside it. It sets those
-// of the limits that the system allows; [Group.InForce] returns which these are. There may
-// be none.
+// Make creates a control group as a child or a sibling of the calling process's own
+// group. It sets each limit that the system allows, which may be none; [Group.InForce]
+// returns the limits that were set.
 //
 // mountinfo and own are the contents of /proc/self/mountinfo and /proc/self/cgroup. Make
-// also removes groups whose creators were killed.
+// also removes control groups whose creator process no longer exists.
 func Make(mountinfo, own string, limits Limits) *Group {
 	g := &Group{}
 	name := fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), strings.ToLower(rand.Text()[:8]))
@@ -89,9 +90,9 @@ func (g *Group) Remove() error {
 	return errors.Join(errs...)
 }
 
-// makeUnified creates the group in a hierarchy of version 2. There, a group that contains
-// processes cannot have child groups with limits, except for the root. makeUnified therefore
-// tries below the caller's group first, and then beside it.
+// makeUnified creates the group in a cgroup v2 hierarchy. In cgroup v2, only the root
+// group can contain processes and also have child groups with limits. makeUnified
+// therefore tries to create a child of the caller's group and, if that fails, a sibling.
 func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 	for _, parent := range []string{h.own, filepath.Dir(h.own)} {
 		if !h.contains(parent) {
@@ -99,7 +100,8 @@ func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 		}
 		if parent == h.own {
 			for _, controller := range []string{"+memory", "+pids", "+cpu"} {
-				_ = write(parent, "cgroup.subtree_control", controller) // if this fails, fewer limits can be set
+				// Ignore an error: without the controller, its limit is not set.
+				_ = write(parent, "cgroup.subtree_control", controller)
 			}
 		}
 		dir := filepath.Join(parent, name)
@@ -110,8 +112,9 @@ func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 	}
 }
 
-// settle creates the group's directory and calls set. It removes the directory if no limit
-// could be set, and then returns false.
+// settle creates the group's directory dir and calls set, which sets the limits. If it
+// cannot create the directory or set any limit, settle leaves no directory and returns
+// false.
 func (g *Group) settle(dir string, set func() Limits) bool {
 	sweep(filepath.Dir(dir))
 	if os.Mkdir(dir, 0o755) != nil {
@@ -119,7 +122,7 @@ func (g *Group) settle(dir string, set func() Limits) bool {
 	}
 	limits := set()
 	if limits == (Limits{}) {
-		_ = os.Remove(dir) // the directory contains no files; at worst an empty group stays
+		_ = os.Remove(dir) // ignore an error: at worst an empty control group is left
 		return false
 	}
 	g.dirs = append(g.dirs, dir)
@@ -129,7 +132,8 @@ func (g *Group) settle(dir string, set func() Limits) bool {
 	return true
 }
 
-// sweep removes the groups below parent whose creators no longer run.
+// sweep removes the control groups in the directory parent whose creator process no
+// longer exists.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -140,12 +144,12 @@ func sweep(parent string) {
 		maker, _, _ := strings.Cut(name, "-")
 		pid, err := strconv.Atoi(maker)
 		if ours && err == nil && gone(pid) {
-			_ = os.Remove(filepath.Join(parent, e.Name())) // the kernel refuses while the group is in use
+			_ = os.Remove(filepath.Join(parent, e.Name())) // ignore an error: the kernel does not remove a group that contains processes
 		}
 	}
 }
 
-// gone reports whether no process has this id.
+// gone reports whether no process has the id pid.
 func gone(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -157,8 +161,8 @@ func gone(pid int) bool {
 func setUnified(dir string, limits Limits) (kept Limits) {
 	kept.Memory = set(limits.Memory, dir, "memory.max", strconv.FormatInt(limits.Memory, 10))
 	if kept.Memory > 0 {
-		_ = write(dir, "memory.swap.max", "0")  // this fails if the kernel does not account for swap
-		_ = write(dir, "memory.oom.group", "1") // since Linux 4.19
+		_ = write(dir, "memory.swap.max", "0")  // ignore an error: the kernel may not account for swap
+		_ = write(dir, "memory.oom.group", "1") // ignore an error: Linux before 4.19 lacks this file
 	}
 	kept.CPU = set(limits.CPU, dir, "cpu.max", fmt.Sprintf("%d %d", quota(limits.CPU), period))
 	kept.PIDs = set(limits.PIDs, dir, "pids.max", strconv.FormatInt(limits.PIDs, 10))
@@ -168,7 +172,8 @@ func setUnified(dir string, limits Limits) (kept Limits) {
 func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
 	if memory := strconv.FormatInt(limits.Memory, 10); h.controls("memory") {
 		kept.Memory = set(limits.Memory, dir, "memory.limit_in_bytes", memory)
-		// The limit of memory and swap together. It fails if the kernel does not account for swap.
+		// Limit memory and swap together. Ignore an error: the kernel may not account for
+		// swap.
 		_ = set(kept.Memory, dir, "memory.memsw.limit_in_bytes", memory)
 	}
 	if h.controls("cpu") {
@@ -180,8 +185,8 @@ func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
 	return kept
 }
 
-// set writes a limit as value to a file of the group. It returns the limit that is in force:
-// 0 if none was requested, or if the kernel rejects it.
+// set writes value, the text of limit, to a file in the group's directory dir. It returns
+// limit, or 0 if limit is not positive or the kernel rejects it.
 func set(limit int64, dir, file, value string) int64 {
 	if limit <= 0 || write(dir, file, value) != nil {
 		return 0
@@ -189,11 +194,12 @@ func set(limit int64, dir, file, value string) int64 {
 	return limit
 }
 
-// quota converts thousandths of a processor to microseconds of a period. The kernel accepts
-// no less than a millisecond.
+// quota converts a CPU limit in thousandths of a processor to microseconds per period.
+// The kernel rejects a quota below 1 ms, so quota returns at least 1000.
 func quota(cpu int64) int64 { return max(cpu*period/1000, 1000) }
 
-// write writes to an existing file of a group: the kernel creates these files.
+// write writes value to an existing file of a control group. The kernel creates these
+// files; write does not.
 func write(dir, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {
@@ -203,9 +209,10 @@ func write(dir, file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// MemoryLimit returns the lowest memory limit, in bytes, of the calling process's group and
-// the groups above it. It returns 0 if there is no limit or the group cannot be found.
-// mountinfo and own are as for Make.
+// MemoryLimit returns the lowest memory limit, in bytes, of the calling process's control
+// group and its ancestors. It returns 0 if there is no limit or the group cannot be
+// found. mountinfo and own are the contents of /proc/self/mountinfo and
+// /proc/self/cgroup.
 func MemoryLimit(mountinfo, own string) int64 {
 	lowest := int64(0)
 	for _, h := range locate(mountinfo, own) {
@@ -225,8 +232,8 @@ func MemoryLimit(mountinfo, own string) int64 {
 	return lowest
 }
 
-// readLimit returns the number in a file. It returns 0 for the text "max", which means no
-// limit, and if the file cannot be read.
+// readLimit returns the number in the cgroup file at path. It returns 0 for the text
+// "max", which means no limit, and for an unreadable file.
 func readLimit(path string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
 )
 
-// mountinfo returns a line of /proc/self/mountinfo for a mount of the tree
-// below root.
+// mountinfo returns a line of /proc/self/mountinfo: the directory root of a cgroup
+// hierarchy is mounted at the path mount.
 func mountinfo(mount, root, fstype, options string) string {
 	return "36 35 98:0 " + root + " " + mount + " rw,noatime shared:1 - " + fstype + " none " + options + "\n"
 }
@@ -52,8 +52,8 @@ func TestMakeFailsQuietly(t *testing.T) {
 	}
 }
 
-// TestMake checks that limits which are reported are in force. The system that
-// runs the test may support none of them.
+// TestMake checks that the kernel's cgroup files contain the limits that InForce returns.
+// The system that runs the test may support no limit.
 func TestMake(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -94,7 +94,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// find returns the content of a file in the group that this process created.
+// find returns the content of a file in the control group that this process created.
 func find(t *testing.T, mounts, file string) string {
 	t.Helper()
 	for line := range strings.Lines(mounts) {
@@ -105,7 +105,7 @@ func find(t *testing.T, mounts, file string) string {
 		found := ""
 		err := filepath.WalkDir(fields[4], func(path string, d os.DirEntry, err error) error {
 			if err != nil {
-				return nil // groups of other processes appear and disappear
+				return nil // ignore the error: cgroups of other processes appear and disappear
 			}
 			if d.Name() == file && strings.Contains(path, "/xfn-"+pid()+"-") {
 				data, err := os.ReadFile(path)
@@ -125,8 +125,8 @@ func find(t *testing.T, mounts, file string) string {
 	return ""
 }
 
-// TestMakeSweeps checks that Make removes the groups whose creators were
-// killed.
+// TestMakeSweeps checks that Make removes the control groups whose creator process no
+// longer exists.
 func TestMakeSweeps(t *testing.T) {
 	dir := t.TempDir()
 	const pidMax = "4194305" // one more than the largest process id
@@ -156,7 +156,7 @@ func FuzzMake(f *testing.F) {
 	f.Add(mountinfo(`/no\040where`, "/a", "cgroup", "rw,memory,cpu"), "4:cpu,memory:/a/b\n")
 	f.Fuzz(func(t *testing.T, mountinfo, own string) {
 		if strings.Contains(mountinfo, "/") {
-			mountinfo = strings.ReplaceAll(mountinfo, "/", "/nowhere/") // no real group is changed
+			mountinfo = strings.ReplaceAll(mountinfo, "/", "/nowhere/") // prepend a missing directory, so that Make changes no real control group
 		}
 		if strings.Contains(mountinfo, "..") {
 			return

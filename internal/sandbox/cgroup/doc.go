@@ -1,3 +1,3 @@
-// Package cgroup limits the memory, processors and threads of processes by
-// control groups, versions 1 and 2, where the caller may create one.
+// Package cgroup limits the memory, CPU time and threads of processes with Linux control
+// groups, version 1 or 2, if the caller may create one.
 package cgroup

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// A hierarchy is a mounted tree of control groups, and the caller's group in it.
+// A hierarchy is a mounted cgroup file system, and the calling process's group in it.
 type hierarchy struct {
-	mount       string // where it is mounted
-	own         string // the directory of the caller's group
-	unified     bool   // version 2
+	mount       string // the mount point
+	own         string // the directory of the calling process's group
+	unified     bool   // whether this is cgroup v2
 	controllers []string
 }
 
@@ -22,8 +22,9 @@ func (h hierarchy) contains(dir string) bool {
 	return dir == h.mount || strings.HasPrefix(dir, strings.TrimSuffix(h.mount, "/")+"/")
 }
 
-// locate returns the hierarchies in which the calling process can see its own group. The
-// format of both texts is in proc_pid_mountinfo(5) and cgroups(7).
+// locate returns the cgroup hierarchies in which the calling process can see its own
+// group. mountinfo and own are the contents of /proc/self/mountinfo and
+// /proc/self/cgroup; see proc_pid_mountinfo(5) and cgroups(7).
 func locate(mountinfo, own string) []hierarchy {
 	var found []hierarchy
 	for line := range strings.Lines(mountinfo) {
@@ -48,8 +49,9 @@ func locate(mountinfo, own string) []hierarchy {
 	return found
 }
 
-// place returns the directory of the caller's group. It returns false if the group is not
-// below the root of the mount.
+// place returns the directory of the calling process's group, or false if the mount does
+// not show that group. root is the directory of the hierarchy that is mounted; own is the
+// content of /proc/self/cgroup.
 func (h hierarchy) place(root, own string) (string, bool) {
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
@@ -65,8 +67,8 @@ func (h hierarchy) place(root, own string) (string, bool) {
 	return "", false
 }
 
-// named reports whether this hierarchy is the one with these controllers. They are the
-// second field of a line in the cgroup file.
+// named reports whether h has the controllers that a line of /proc/self/cgroup lists in
+// its second field. For cgroup v2 that field is empty.
 func (h hierarchy) named(controllers string) bool {
 	if h.unified {
 		return controllers == ""

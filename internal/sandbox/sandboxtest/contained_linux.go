@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newNamespaces are the flags of clone that container engines forbid.
+// newNamespaces are the flags of clone that create namespaces. Container engines forbid
+// them.
 const newNamespaces = 0x7e020000
 
 // Exec replaces this process by a program. The program and its children cannot
@@ -25,7 +26,7 @@ func Exec(program string, args, env []string) error {
 		},
 	}, {
 		Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS),
-		Names:  []string{"clone3"}, // a filter cannot read the flags of clone3
+		Names:  []string{"clone3"}, // clone3 reads its flags from memory, which a filter cannot read
 	}} {
 		policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{group}}
 		if err := seccomp.LoadFilter(seccomp.Filter{NoNewPrivs: true, Policy: policy}); err != nil {

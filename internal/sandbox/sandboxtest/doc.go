@@ -1,3 +1,3 @@
-// Package sandboxtest skips tests where the system forbids sandboxes, and runs
-// programs in an environment that forbids them.
+// Package sandboxtest skips tests if the system forbids sandboxes, and runs programs in
+// an environment that forbids sandboxes.
 package sandboxtest

@@ -26,9 +26,9 @@ func Allowed(t testing.TB, err error) {
 	t.Skip(err)
 }
 
-// Supervise must be the first call of a TestMain whose test program can become
-// a supervisor. It ends a supervisor at once: after os.Exit the race detector
-// would wait a second for reports.
+// Supervise must be the first call of TestMain in each test program that starts
+// sandboxes. If this process is a supervisor, Supervise ends it without os.Exit: after
+// os.Exit the race detector would wait a second for reports.
 func Supervise() {
 	if code, is := sandbox.Supervise(os.Args); is {
 		syscall.Exit(code)

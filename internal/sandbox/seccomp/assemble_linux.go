@@ -11,42 +11,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets of the number, the architecture and the arguments of a system call in the data
-// that a seccomp filter reads.
+// Offsets in struct seccomp_data, the input of a seccomp filter: of the system call
+// number, the architecture and the arguments.
 const (
 	numberOffset   = 0
 	archOffset     = 4
 	argumentOffset = 16
 )
 
-// A policy is a seccomp filter before it is assembled. Calls that match a rule get the
-// result action, all other calls the result other. Names of calls that the architecture does
-// not have are ignored.
+// A policy is a seccomp filter before it is assembled. The filter returns action for a
+// system call that matches a rule, and other for every other call. A rule is ignored if
+// the architecture does not have the call.
 type policy struct {
 	rules         []rule
 	action, other uint32
 }
 
-// A rule matches a system call if all its tests are true.
+// A rule matches the system call with this name if all tests of its arguments are true.
 type rule struct {
 	call  string
 	tests []test
 }
 
-// A test compares one half of an argument of a system call, because a filter compares only
-// 32 bits.
+// A test compares one half of an argument of a system call, because a seccomp filter
+// compares only 32 bits.
 type test struct {
 	offset uint32
 	cond   bpf.JumpTest
 	value  uint32
 }
 
-// all returns the rule that matches a call if all conditions are true.
+// all returns a rule that matches a system call if all conditions are true.
 func all(call string, conditions ...[]test) rule {
 	return rule{call, slices.Concat(conditions...)}
 }
 
-// calls returns a rule for each name, which matches the call with any arguments.
+// calls returns one rule for each system call name. Each rule matches all arguments.
 func calls(names []string) []rule {
 	rules := make([]rule, len(names))
 	for i, name := range names {
@@ -55,8 +55,8 @@ func calls(names []string) []rule {
 	return rules
 }
 
-// low and high return the offsets of an argument's halves. All supported
-// architectures are little-endian.
+// low and high return the offsets of the low and high 32 bits of an argument. All
+// supported architectures are little-endian.
 func low(argument uint32) uint32  { return argumentOffset + 8*argument }
 func high(argument uint32) uint32 { return low(argument) + 4 }
 
@@ -67,8 +67,8 @@ func is(argument uint32, value uint64) []test {
 	}
 }
 
-// notIn tests that the low half of an argument is none of these values. The
-// kernel reads only that half of most arguments.
+// notIn returns tests that the low 32 bits of an argument equal none of the values. The
+// kernel reads only these bits of most arguments.
 func notIn(argument uint32, values ...uint32) []test {
 	var tests []test
 	for _, value := range values {
@@ -77,21 +77,21 @@ func notIn(argument uint32, values ...uint32) []test {
 	return tests
 }
 
-// isWide tests that an argument has more than 32 bits.
+// isWide returns a test that an argument needs more than 32 bits.
 func isWide(argument uint32) []test { return []test{{high(argument), bpf.JumpNotEqual, 0}} }
 
-// has tests that an argument has any of these bits.
+// has returns a test that an argument has any of these bits.
 func has(argument, bits uint32) []test { return []test{{low(argument), bpf.JumpBitsSet, bits}} }
 
-// hasNone tests that an argument has none of these bits.
+// hasNone returns a test that an argument has none of these bits.
 func hasNone(argument, bits uint32) []test { return []test{{low(argument), bpf.JumpBitsNotSet, bits}} }
 
-// fail returns the action that makes a call fail with errno.
+// fail returns the filter action that makes a system call fail with errno.
 func fail(errno syscall.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
 
-// assemble returns the filter. Every rule ends with its own return, so that no
-// jump is long: assemblers get long jumps wrong. A call of another
-// architecture's interface, or of x32, fails with ENOSYS.
+// assemble returns the filter as BPF instructions. Each rule ends with its own return
+// instruction, so that no jump is longer than the 255 instructions of a conditional jump.
+// A system call by the interface of another architecture, or of x32, fails with ENOSYS.
 func (p policy) assemble() ([]bpf.RawInstruction, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
@@ -123,7 +123,7 @@ func (p policy) assemble() ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(append(program, bpf.RetConstant{Val: p.other}))
 }
 
-// names returns the calls that have rules, without duplicates.
+// names returns the names of the system calls that have rules, without duplicates.
 func (p policy) names() []string {
 	var names []string
 	for _, r := range p.rules {
@@ -134,7 +134,8 @@ func (p policy) names() []string {
 	return names
 }
 
-// body returns the instructions for one call. They try the rules in order.
+// body returns the instructions for the system call with this name. They test its rules
+// in order.
 func (p policy) body(name string) []bpf.Instruction {
 	var body []bpf.Instruction
 	for _, r := range p.rules {
@@ -142,7 +143,7 @@ func (p policy) body(name string) []bpf.Instruction {
 			continue
 		}
 		for i, t := range r.tests {
-			const each = 2 // a load and a jump
+			const each = 2 // the number of instructions of a test: a load and a jump
 			left := each*(len(r.tests)-i-1) + 1
 			body = append(body, bpf.LoadAbsolute{Off: t.offset, Size: 4}, bpf.JumpIf{Cond: t.cond, Val: t.value, SkipFalse: uint8(left)})
 		}

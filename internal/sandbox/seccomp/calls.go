@@ -2,14 +2,14 @@ package seccomp
 
 import "strings"
 
-// usual lists the calls that a server in Go, Python, Java or C normally makes: files,
-// memory, threads, time, sockets, signals. Names that an architecture does not have are
-// ignored.
+// usual lists the system calls that a server in Go, Python, Java or C normally makes:
+// files, memory, threads, time, sockets, signals. The filter ignores names that the
+// architecture does not have.
 //
-// Some calls are missing because they would exhaust or disturb what all processes of
-// the machine share. sync and syncfs write the files of all users to disk. io_setup
-// uses the few requests that the kernel has for all processes. No resource limit counts
-// the memory of System V queues and semaphores.
+// usual omits calls that would exhaust or disturb what all processes of the machine
+// share. sync and syncfs write the files of all users to disk. io_setup uses the few
+// requests that the kernel has for all processes. No resource limit counts the memory of
+// System V queues and semaphores.
 const usual = `
 accept accept4 access alarm arch_prctl bind brk chdir chmod chown clock_getres
 clock_gettime clock_nanosleep close close_range connect copy_file_range creat
@@ -43,7 +43,8 @@ truncate umask uname unlink unlinkat utime utimensat utimes vfork wait4 waitid
 write writev
 `
 
-// A reason is a list of calls that a usual server does not make, and why they are allowed.
+// A reason is a list of system calls that are not in usual, and why the filter allows
+// them.
 type reason struct{ calls, why string }
 
 func unusual() []reason {
@@ -56,7 +57,8 @@ func unusual() []reason {
 	}
 }
 
-// allowed returns the names of the calls that are allowed with any arguments.
+// allowed returns the names of the system calls that the filter allows with any
+// arguments.
 func allowed() []string {
 	names := strings.Fields(usual)
 	for _, r := range unusual() {

@@ -9,8 +9,8 @@ import (
 	"github.com/elastic/go-seccomp-bpf/arch"
 )
 
-// TestNamesAreKnown checks that every name exists on some architecture. Unknown
-// names would be ignored silently.
+// TestNamesAreKnown checks that every system call name in the filters exists on some
+// architecture. The filters would ignore an unknown name.
 func TestNamesAreKnown(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range allowed() {

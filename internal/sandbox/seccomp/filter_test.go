@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
 )
 
-// denied lists calls that Docker's default profile of 2025 denies to a
-// container without added capabilities.
+// denied lists system calls that Docker's default profile of 2025 denies to a container
+// without added capabilities.
 const denied = `
 _sysctl acct add_key afs_syscall bpf clock_settime clone3 create_module
 delete_module fanotify_init finit_module fsconfig fsmount fsopen fspick
@@ -31,22 +31,24 @@ settimeofday swapoff swapon sysfs syslog tuxcall umount2 unshare uselib
 userfaultfd ustat vhangup vserver
 `
 
-// alsoDenied lists calls that Docker allows and a function does not need.
+// alsoDenied lists system calls that Docker allows and the filter denies, because a
+// function does not need them.
 const alsoDenied = `
 chroot process_vm_readv process_vm_writev ptrace adjtimex clock_adjtime
 fanotify_mark memfd_secret modify_ldt name_to_handle_at remap_file_pages
 vmsplice listmount statmount ioprio_set
 `
 
-// shared lists calls that exhaust or disturb what all processes of the machine
-// share, or that allocate memory which no resource limit counts.
+// shared lists system calls that the filter denies because they exhaust or disturb what
+// all processes of the machine share, or because they allocate memory that no resource
+// limit counts.
 const shared = `
 sync syncfs io_setup io_submit io_getevents io_pgetevents io_cancel io_destroy
 shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv
 msgctl mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
 `
 
-// needed lists calls that every program or every server needs.
+// needed lists system calls that every program or every server needs.
 const needed = `
 read write openat close mmap munmap mprotect brk execve exit_group futex clone
 wait4 socket bind listen accept4 connect epoll_create1 epoll_ctl epoll_pwait
@@ -59,7 +61,7 @@ const (
 	missing = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// verdict runs the filter on a call, as the kernel would.
+// verdict runs the filter of Program on a system call, and returns the action.
 func verdict(t *testing.T, auditArch uint32, number int, args ...uint64) uint32 {
 	t.Helper()
 	raw, err := seccomp.Program()
@@ -79,7 +81,7 @@ func verdictOf(t *testing.T, raw []bpf.RawInstruction, auditArch uint32, number 
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The BPF machine reads big-endian words, as from packets.
+	// bpf.VM reads big-endian words, as in network packets.
 	data := binary.BigEndian.AppendUint32(nil, uint32(number))
 	data = binary.BigEndian.AppendUint32(data, auditArch)
 	data = binary.BigEndian.AppendUint64(data, 0)
@@ -118,7 +120,7 @@ func TestProgram(t *testing.T) {
 		for _, name := range strings.Fields(tc.calls) {
 			number, ok := info.SyscallNames[name]
 			if !ok {
-				continue // it belongs to another architecture
+				continue // this architecture does not have the call
 			}
 			arg := uint64(0)
 			if name == "socket" {

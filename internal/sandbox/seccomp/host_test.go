@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
 )
 
-// TestHost checks what the second filter denies to a process that shares
+// TestHost checks which system calls the filter Host denies to a process that shares
 // namespaces with the host.
 func TestHost(t *testing.T) {
 	const denied = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)

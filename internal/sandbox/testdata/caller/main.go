@@ -1,9 +1,9 @@
-// Command caller starts sandboxes as xfn does. It is static, so the program of
-// its supervisors can be the interpreter of a script in a sandbox, unlike a
-// test program that is linked with C libraries.
+// Command caller starts sandboxes as xfn does. It is statically linked, so that a sandbox
+// whose root has no libraries can execute the supervisor's program as the interpreter of
+// a script.
 //
-// Its argument is a root with such a script and the program hostile. It prints
-// the results to stdout.
+// The argument is a root directory with such a script and the program hostile. The
+// command prints the results to stdout.
 package main
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// interpreterVar is set for the interpreter.
+// interpreterVar is the environment variable that makes this program the interpreter of
+// the script.
 const interpreterVar = "INTERPRETER"
 
 func main() {
@@ -28,7 +29,7 @@ func main() {
 		return
 	}
 	run(os.Args[1], "/script")
-	run(os.Args[1], "/hostile", "hello") // a later sandbox with the same supervisor program
+	run(os.Args[1], "/hostile", "hello") // a second sandbox, whose supervisor runs the same program
 }
 
 func run(root string, args ...string) {

@@ -88,7 +88,8 @@ func number(s string) int {
 	return n
 }
 
-// outcome returns the result of an attempt: the error's number, if it has one.
+// outcome returns "done", the name of the error's errno, or the text of an error without
+// errno.
 func outcome(err error) string {
 	var errno syscall.Errno
 	switch {
@@ -138,7 +139,7 @@ func write(args []string) string {
 	return outcome(os.WriteFile(os.ExpandEnv(args[0]), []byte("0\n"), 0o666))
 }
 
-// status returns these lines of /proc/self/status.
+// status returns the lines of /proc/self/status whose names are in args.
 func status(args []string) string {
 	data, err := os.ReadFile("/proc/self/status")
 	var lines []string
@@ -167,7 +168,7 @@ func dial(args []string) string {
 	return outcome(err)
 }
 
-// dialIfRouteless dials only if no packet can leave: with only the loopback
+// dialIfRouteless dials only if no packet can leave the network: it has only the loopback
 // interface and no route.
 func dialIfRouteless(args []string) string {
 	links, err := net.Interfaces()
@@ -181,8 +182,8 @@ func dialIfRouteless(args []string) string {
 	return dial(args)
 }
 
-// rawSyscall makes system calls with harmless arguments. With several calls,
-// each result follows the name of the call.
+// rawSyscall makes the system calls that args name, with harmless arguments. With several
+// calls, each result follows the name of the call.
 func rawSyscall(args []string) string {
 	if len(args) == 1 {
 		return oneSyscall(args[0])
@@ -206,14 +207,15 @@ func oneSyscall(name string) string {
 	return outcome(errno)
 }
 
-// runSetuid runs a copy of this program with a setuid bit, and returns the
-// copy's ids and capabilities.
+// runSetuid runs a program file, a copy of this program with a setuid bit, and returns
+// its ids and capabilities.
 func runSetuid(args []string) string {
 	out, err := exec.Command(args[0], "status", "Uid", "CapEff", "CapPrm").Output()
 	return either(strings.TrimSpace(string(out)), err)
 }
 
-// forkBomb starts processes until that fails, and returns their number.
+// forkBomb starts processes until a start fails. It returns the number of processes, and
+// the error.
 func forkBomb([]string) string {
 	for n := 0; ; n++ {
 		_, err := syscall.ForkExec(os.Args[0], []string{"hostile", "block"}, &syscall.ProcAttr{Env: []string{"GOMAXPROCS=1"}, Files: []uintptr{0}})
@@ -263,7 +265,7 @@ func orphan([]string) string {
 	return block(nil)
 }
 
-// mute closes all of its files, and keeps running.
+// mute closes stdin, stdout and stderr, and keeps running.
 func mute([]string) string {
 	for fd := range 3 {
 		if err := unix.Close(fd); err != nil {
@@ -273,7 +275,7 @@ func mute([]string) string {
 	return block(nil)
 }
 
-// die ends with a signal.
+// die kills its own process with a signal.
 func die(args []string) string {
 	if err := unix.Kill(os.Getpid(), syscall.Signal(number(args[0]))); err != nil {
 		return outcome(err)
@@ -290,7 +292,7 @@ func block([]string) string {
 	}
 }
 
-// serve answers each connection with a byte, and echoes its input.
+// serve answers each connection with the byte "!", and echoes its input.
 func serve(args []string) string {
 	l, err := net.Listen("tcp", args[0])
 	if err != nil {
@@ -330,7 +332,7 @@ func openFDs([]string) string {
 	var open []string
 	for fd := range 1024 {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-		if err == nil && flags&unix.FD_CLOEXEC == 0 { // those of the Go runtime have the flag
+		if err == nil && flags&unix.FD_CLOEXEC == 0 { // descriptors of the Go runtime have the flag
 			open = append(open, strconv.Itoa(fd))
 		}
 	}
@@ -340,7 +342,7 @@ func openFDs([]string) string {
 // family starts another process that blocks, in its own process group.
 func family([]string) string {
 	program, err := os.Executable()
-	if err != nil { // without /proc
+	if err != nil { // there is no /proc
 		program = os.Args[0]
 	}
 	if _, err := syscall.ForkExec(program, []string{"hostile", "block"}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2}}); err != nil {
@@ -359,7 +361,8 @@ func listen(args []string) string {
 	return outcome(err)
 }
 
-// dialMultipath dials with a protocol that has other hooks in the kernel.
+// dialMultipath dials over Multipath TCP, which has other security hooks in the kernel
+// than TCP.
 func dialMultipath(args []string) string {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls are system calls with arguments. The kernel would refuse most of them
-// anyway; the tests check which error comes first.
+// calls are system calls with arguments. The kernel would refuse most of them without a
+// filter, too; tests check that the filter's error comes first.
 var calls = map[string][6]uintptr{
 	"mount":                  {unix.SYS_MOUNT, 0, 0, 0, unix.MS_REMOUNT},
 	"umount2":                {unix.SYS_UMOUNT2},
@@ -79,5 +79,5 @@ var calls = map[string][6]uintptr{
 	"socket-route":           {unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE},
 	"prlimit-own":            {unix.SYS_PRLIMIT64, 0},
 	"personality":            {unix.SYS_PERSONALITY, 0x0400000}, // READ_IMPLIES_EXEC
-	"x32":                    {0x40000000 + 39},                 // getpid
+	"x32":                    {0x40000000 + 39},                 // getpid in the x32 interface
 }

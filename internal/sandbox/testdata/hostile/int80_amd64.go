@@ -2,8 +2,8 @@ package main
 
 import "syscall"
 
-// getpid32 returns the process id by the interface of 32-bit programs, whose
-// calls have other numbers.
+// getpid32 returns the process id. It uses the system call interface of 32-bit programs,
+// in which system calls have other numbers.
 func getpid32() int32
 
 func int80() error {

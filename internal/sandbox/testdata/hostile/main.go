@@ -1,5 +1,5 @@
-// Command hostile is the function in tests. Its first argument selects an
-// action. It prints the result in one line to stdout.
+// Command hostile is the function that tests run in a sandbox. Its first argument selects
+// an action. It prints the result of the action to stdout.
 package main
 
 import (

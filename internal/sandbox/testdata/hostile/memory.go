@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eatMemory allocates this number of MiB of private or shared memory.
+// eatMemory allocates as many MiB as its first argument says, as private or shared
+// memory.
 func eatMemory(args []string) string {
 	size := number(args[0]) << 20
 	kind := ""
@@ -48,7 +49,8 @@ func memoryOf(kind string, size int) ([]byte, error) {
 	}
 }
 
-// watch creates inotify instances until that fails, and returns their number.
+// watch creates inotify instances until a creation fails. It returns their number and the
+// error.
 func watch([]string) string {
 	for n := 0; ; n++ {
 		if _, err := unix.InotifyInit1(0); err != nil {

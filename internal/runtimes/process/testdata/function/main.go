@@ -1,5 +1,5 @@
-// Command function is a test function. Its first argument selects its behavior.
-// As the interpreter of a script it gets the script's path before that.
+// Command function is a test function. Its first argument selects its behavior. If the
+// program is the interpreter of a script, the path of the script follows.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 func main() {
 	args := os.Args[1:]
 	if len(args) > 1 && strings.HasPrefix(args[1], "/") {
-		args = append(args[:1], args[2:]...) // "behavior /script flags…"
+		args = append(args[:1], args[2:]...) // omit the path of the script
 	}
 	args = append(functiontest.ChildArgs(functiontest.Behavior(args[0]), ""), args[1:]...)
 	exit, _ := functiontest.RunChild(context.Background(), args, os.Stderr)

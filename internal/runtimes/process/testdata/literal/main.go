@@ -1,4 +1,4 @@
-// Command literal is the function-literal of the tests as a separate program.
+// Command literal serves the function functiontest.Literal.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command function is a minimal function: it answers with the tag of the
-// request, and blocks for the tag "hold". With FLOOD set it writes to stderr
-// without end.
+// Command function is a minimal function: its response has the tag of the request. It
+// never responds to the tag "hold". If the environment variable FLOOD is set, it writes
+// to stderr without end.
 package main
 
 import (

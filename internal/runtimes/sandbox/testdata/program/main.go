@@ -1,4 +1,4 @@
-// Command program is the container in tests. Its first argument selects an
+// Command program is the program in the images of tests. Its first argument selects an
 // action.
 package main
 
@@ -33,7 +33,7 @@ func main() {
 	acts[os.Args[1]](os.Args[2:])
 }
 
-// echo answers with its input.
+// echo writes its input to stdout.
 func echo([]string) {
 	fmt.Print("heard: ")
 	if _, err := io.Copy(os.Stdout, os.Stdin); err != nil {
@@ -41,7 +41,7 @@ func echo([]string) {
 	}
 }
 
-// describe prints the properties of its process.
+// describe prints the arguments, environment, ids and other properties of its process.
 func describe(args []string) {
 	dir, _ := os.Getwd()
 	links, _ := net.Interfaces()
@@ -56,7 +56,7 @@ func describe(args []string) {
 	fmt.Println("program:", info.Mode(), err)
 }
 
-// fail writes to stderr, and exits with a code.
+// fail writes to stderr, and exits with the code in its argument.
 func fail(args []string) {
 	for n := range 30 {
 		fmt.Fprintln(os.Stderr, "complaint", n)
@@ -66,27 +66,27 @@ func fail(args []string) {
 	os.Exit(code)
 }
 
-// talk writes to stderr before it reads and answers.
+// talk writes more to stderr than a pipe can hold, and then writes its input to stdout.
 func talk([]string) {
 	fmt.Fprint(os.Stderr, strings.Repeat("talk talk talk\n", 100_000))
 	echo(nil)
 }
 
-// write answers with as many bytes as its argument says.
+// write writes as many bytes to stdout as its argument says.
 func write(args []string) {
 	n, _ := strconv.Atoi(args[0])
 	_, _ = os.Stdout.Write(make([]byte, n))
 }
 
-// eat fills as many MiB of memory as its argument says.
+// eat writes to as many MiB of memory as its argument says.
 func eat(args []string) {
 	n, _ := strconv.Atoi(args[0])
 	full := bytes.Repeat([]byte{1}, n<<20)
 	fmt.Print(len(full))
 }
 
-// family starts a child in another session that keeps its output open. It then
-// waits forever or, with a second argument, ends.
+// family starts a child process in another session that keeps stdout open. With a second
+// argument family then ends, and otherwise it waits forever.
 func family(args []string) {
 	child := exec.Command("/usr/bin/program", "wait", args[0])
 	child.Stdout, child.Stderr, child.SysProcAttr = os.Stdout, os.Stderr, &syscall.SysProcAttr{Setsid: true}
