@@ -19,7 +19,8 @@ import (
 
 var blob = bytes.Repeat([]byte("0123456789"), 100)
 
-// serveBlob serves blob at each path, and supports ranges.
+// serveBlob sends blob as the content of any path except /v2/. It supports HTTP
+// ranges.
 func serveBlob(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v2/" {
 		return
@@ -130,7 +131,8 @@ func TestBlobsRedirected(t *testing.T) {
 	}
 }
 
-// The response of a blob at an address like a token server's is not changed.
+// A blob is returned unchanged although its URL has the query parameter
+// "service", as the URL of a token server has.
 func TestBlobOfService(t *testing.T) {
 	const config = `{ "rootfs": {}, "architecture": "amd64" }`
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

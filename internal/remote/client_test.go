@@ -33,8 +33,8 @@ func fast(o remote.Options) *remote.Client {
 	return remote.New(o)
 }
 
-// push writes a small image to host, and returns its reference and the
-// explained error.
+// push uploads a small image to the registry at host. It returns the image's
+// reference, and the error as Client.Explain describes it.
 func push(t *testing.T, c *remote.Client, host string) (name.Tag, error) {
 	t.Helper()
 	ref, err := remote.ParseTag(host+"/gold/image:v1.0.0", "")
@@ -97,7 +97,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// The pause before the second try, here an hour, ends with the context.
+// A canceled context ends the pause before the second try of a request, which
+// is an hour in this test.
 func TestRetryIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -116,7 +117,7 @@ func TestRetryIsCancelled(t *testing.T) {
 	}
 }
 
-// The credentials of a caller replace the configured ones.
+// The credentials passed to Client.As replace the configured ones.
 func TestAs(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
 	own := fast(remote.Options{Keychain: keys{&authn.Basic{Username: user, Password: password}}})
@@ -140,7 +141,7 @@ func TestAs(t *testing.T) {
 	}
 }
 
-// keys is a keychain with one credential.
+// keys is a keychain that returns one Authenticator for every registry.
 type keys struct{ authn.Authenticator }
 
 func (k keys) Resolve(authn.Resource) (authn.Authenticator, error) { return k, nil }
@@ -165,7 +166,8 @@ func TestUserAgent(t *testing.T) {
 
 type auth map[string]string
 
-// configured returns options with only a Docker configuration of that content.
+// configured returns Options that find credentials only in a config.json of
+// Docker, whose content is config.
 func configured(t *testing.T, config any) remote.Options {
 	t.Helper()
 	dir := t.TempDir()

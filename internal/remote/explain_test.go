@@ -90,8 +90,8 @@ func TestExplainServers(t *testing.T) {
 	}
 }
 
-// A registry, a proxy or a token server may repeat a credential that it
-// received.
+// If a registry, a proxy or a token server repeats a credential that it
+// received, the error of Client.Explain does not contain the credential.
 func TestExplainEcho(t *testing.T) {
 	login := map[string]string{"username": user, "password": password}
 	whoever := func(string, *http.Request) bool { return true }
@@ -136,9 +136,10 @@ func TestExplainEcho(t *testing.T) {
 func isToken(path string, _ *http.Request) bool  { return path == "/token" }
 func notToken(path string, _ *http.Request) bool { return path != "/token" }
 
-// echo requires credentials with a challenge. If refuse returns true it
-// responds with what says, where {header} and {refresh_token} stand for the
-// received values.
+// echo returns a registry that requires credentials with the given challenge.
+// If refuse returns true, the registry responds with status 400 and the message
+// says. It replaces {header} and {refresh_token} in says with the received
+// values.
 func echo(challenge string, refuse func(string, *http.Request) bool, says string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Authorization")
@@ -218,7 +219,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The size of a manifest is limited, because it is parsed in memory.
+// A manifest above the size limit is an error, because the client reads the
+// whole manifest into memory.
 func TestManifestSize(t *testing.T) {
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/manifests/") {

@@ -100,7 +100,8 @@ func TestParseReference(t *testing.T) {
 	}
 }
 
-// The result of the crossplane CLI for each form of reference.
+// ParseTag accepts exactly the references that the crossplane CLI accepts. The
+// golden cases contain the CLI's results.
 func TestParseTagGolden(t *testing.T) {
 	dirs, err := filepath.Glob("testdata/push/ref-*")
 	if err != nil || len(dirs) == 0 {
@@ -145,8 +146,8 @@ func read(t *testing.T, elem ...string) string {
 	return string(b)
 }
 
-// checkError compares err with a part of its text and of its hint. No text
-// means no error.
+// checkError checks that err contains text, and that its hint contains next. If
+// text is empty, err must be nil.
 func checkError(t *testing.T, reason string, err error, text, next string) {
 	t.Helper()
 	switch {

@@ -14,7 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// listOf responds with n referrers, and a link to the next page.
+// listOf returns a handler that sends a list of n referrers. If link is not
+// empty, the response has a Link header for the next page.
 func listOf(n int, mediaType, link string) http.HandlerFunc {
 	m := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: make([]v1.Descriptor, n)}
 	for i := range m.Manifests {
@@ -97,7 +98,7 @@ func TestReferrers(t *testing.T) {
 	}
 }
 
-// A tag has at most 128 characters.
+// FallbackTag returns at most 128 characters, the maximum length of a tag.
 func TestFallbackTag(t *testing.T) {
 	cases := map[string]string{
 		"sha256:" + strings.Repeat("a", 64):  "sha256-" + strings.Repeat("a", 64),

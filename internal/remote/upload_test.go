@@ -24,7 +24,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// large is streamed, and tiny is sent in one request.
+// large is uploaded with a PATCH request. tiny is uploaded in the closing PUT
+// request.
 var large, tiny = noise(5 << 20), noise(1000)
 
 func noise(n int) []byte {
@@ -54,7 +55,8 @@ func repository(t *testing.T, host, path string) name.Repository {
 	return repo
 }
 
-// upload uploads a blob to gold/image as a push does.
+// upload uploads b to the repository gold/image of the registry at host, as a
+// push does.
 func upload(t *testing.T, c *remote.Client, host string, b remote.Blob) (remote.Upload, error) {
 	t.Helper()
 	repo := repository(t, host, "gold/image")
@@ -74,7 +76,8 @@ func uploadTo(ctx context.Context, c *remote.Client, repo name.Repository, b rem
 	return u.Upload(ctx, b, found)
 }
 
-// checkStored checks that the registry has the blob.
+// checkStored checks that the registry at host has a blob with the content
+// want.
 func checkStored(t *testing.T, host string, want []byte) {
 	t.Helper()
 	resp, err := http.Get("http://" + host + "/v2/gold/image/blobs/" + blobOf(t, want).Digest.String())
@@ -87,8 +90,8 @@ func checkStored(t *testing.T, host string, want []byte) {
 	}
 }
 
-// cut is a fault: the connection breaks after n bytes of the request's body
-// reached h.
+// cut returns a fault that passes the first n bytes of the request's body to h
+// and then breaks the connection.
 func cut(h http.Handler, n int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		part := r.Clone(r.Context())
@@ -119,7 +122,8 @@ func TestUpload(t *testing.T) {
 	one := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
 		return func(s http.Handler) http.Handler { return remotetest.Faults(s, n, match, fault) }
 	}
-	// broken breaks the stream after 3 MiB, and then injects another fault.
+	// broken breaks the connection of the first PATCH request after 3 MiB, and
+	// passes the first n requests that match to fault.
 	broken := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
 		return func(s http.Handler) http.Handler {
 			return remotetest.Faults(remotetest.Faults(s, 1, patch, cut(s, 3<<20)), n, match, fault)
@@ -129,7 +133,8 @@ func TestUpload(t *testing.T) {
 		reason string
 		data   []byte
 		faults faults
-		// patches is the number of streams, unless it is -1.
+		// patches is the expected number of PATCH requests; -1 means any number.
+		// posts is the expected number of POST requests.
 		patches, posts int64
 		again          bool
 		err            string
@@ -189,7 +194,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// Each byte is reported once, also if it is sent again.
+// Blob.Progress reports each byte once, even if it is sent again.
 func TestUploadProgress(t *testing.T) {
 	s := remotetest.Embedded(t)
 	host := remotetest.Serve(t, remotetest.Faults(s, 1, remotetest.Method(http.MethodPatch), remotetest.Reset))
@@ -263,7 +268,7 @@ func TestMount(t *testing.T) {
 	}
 }
 
-// An upload on another host gets no credentials.
+// Requests of an upload that continues on another host contain no credentials.
 func TestUploadElsewhere(t *testing.T) {
 	sessions := remotetest.Embedded(t)
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -320,7 +325,8 @@ func TestUploadTokenExpires(t *testing.T) {
 	}
 }
 
-// Pauses grow, have a jitter, and follow the registry's request up to a limit.
+// Pauses between tries grow and have a jitter. The pause that the registry asks
+// for is used up to a limit.
 func TestPauses(t *testing.T) {
 	cases := map[string]struct {
 		reason, retryAfter string
