@@ -78,7 +78,7 @@ func TestRetry(t *testing.T) {
 		"GetAlways":      {"a request to an overloaded registry is sent at most three times", 99, remotetest.Method(http.MethodGet), remotetest.Status(503), "answered 503 Service Unavailable", 3},
 		"TooMany":        {"status 429 is retried", 2, remotetest.Method(http.MethodGet), remotetest.Status(429), "", 3},
 		"Timeout":        {"status 408 is retried", 2, remotetest.Method(http.MethodGet), remotetest.Status(408), "", 3},
-		"Forbidden":      {"a refused request is not retried", 99, remotetest.Method(http.MethodGet), remotetest.Status(403), "does not permit", 1},
+		"Forbidden":      {"a refused request is not retried", 99, remotetest.Method(http.MethodGet), remotetest.Status(403), "denied access", 1},
 		"GetReset":       {"a request is retried after a broken connection", 2, remotetest.Method(http.MethodGet), remotetest.Reset, "", 3},
 		"GetResetAlways": {"a request is sent at most three times over broken connections", 99, remotetest.Method(http.MethodGet), remotetest.Reset, "registry", 3},
 		"ManifestReset":  {"a manifest is sent again after an error", 2, manifest, remotetest.Reset, "", 3},
@@ -229,12 +229,12 @@ func TestCredentials(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	forbid := remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost), remotetest.Status(http.StatusForbidden))
 	for want, login := range map[string]auth{
-		" does not permit this with the credentials of ~/config.json": {"username": user, "password": password},
-		" does not permit this without credentials":                   nil,
+		" denied access with the credentials of ~/config.json": {"username": user, "password": password},
+		" denied access without credentials":                   nil,
 	} {
 		host := remotetest.Serve(t, forbid)
 		_, err := push(t, fast(configured(t, auths(host, login))), host)
-		checkError(t, want, err, want, "use an account that may do this; log in with: docker login 127.0.0.1:")
+		checkError(t, want, err, want, "use an account that has the permission; log in with: docker login 127.0.0.1:")
 	}
 }
 

@@ -88,7 +88,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Sprintf("registry %q does not answer: %s", host, c.clean(timeout)), "check the address, and that the registry runs"
 	case errors.As(err, &broken):
-		return fmt.Sprintf("registry %q sent a broken answer: %s", host, c.clean(broken)), ""
+		return fmt.Sprintf("registry %q sent a malformed response: %s", host, c.clean(broken)), ""
 	case errors.Is(err, errManifestSize):
 		return fmt.Sprintf("registry %q sent a manifest of more than %d MiB", host, oci.MaxManifest>>20), ""
 	case errors.As(err, &short):
@@ -98,7 +98,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Sprintf("registry %q uses plain HTTP, which is allowed only for loopback and private addresses", host), "if you trust its network, allow plain HTTP with " + hint.PlainHTTP
 	case errors.As(err, &sent) && !errors.As(err, &target):
-		return fmt.Sprintf("the exchange with registry %q failed: %s", host, c.clean(sent)), ""
+		return fmt.Sprintf("the request to registry %q failed: %s", host, c.clean(sent)), ""
 	default:
 		return c.clean(err), ""
 	}
@@ -120,7 +120,7 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text st
 	case e.StatusCode == http.StatusUnauthorized:
 		return fmt.Sprintf("registry %q refused the credentials%s", host, of), login(host, source)
 	case e.StatusCode == http.StatusForbidden:
-		return fmt.Sprintf("registry %q does not permit this%s%s", host, as, c.message(e)), "use an account that may do this; " + login(host, source)
+		return fmt.Sprintf("registry %q denied access%s%s", host, as, c.message(e)), "use an account that has the permission; " + login(host, source)
 	case e.StatusCode == http.StatusNotFound:
 		lacks := "has no"
 		if e.Request != nil && e.Request.Method == http.MethodGet && strings.Contains(e.Request.URL.Path, "/blobs/") {

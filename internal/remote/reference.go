@@ -76,7 +76,7 @@ func checkRepository(repo name.Repository) error {
 	if IsRepository(repo.RepositoryStr()) {
 		return nil
 	}
-	return errors.New("a repository's name has parts with / between, of a-z and 0-9, and in them single . _ or - between those")
+	return errors.New("expected a repository name such as acme/my-function: parts of a-z and 0-9, separated by /, with a single . or _ or any number of - only inside a part")
 }
 
 // qualify returns the reference s. If s contains no registry, defaultRegistry and a slash

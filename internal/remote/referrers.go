@@ -86,7 +86,7 @@ func (b *Repository) fallback(ctx context.Context, subject v1.Hash) (Referrers, 
 	}
 	list, err := v1.ParseIndexManifest(bytes.NewReader(m.Raw))
 	if err != nil || len(list.Manifests) > maxReferrers {
-		return Referrers{}, fmt.Errorf("what is at tag %q is not a list of at most %d referrers", FallbackTag(subject), maxReferrers)
+		return Referrers{}, fmt.Errorf("expected a list of at most %d referrers at tag %q", maxReferrers, FallbackTag(subject))
 	}
 	return Referrers{Manifests: list.Manifests}, nil
 }
@@ -108,7 +108,7 @@ func (b *Repository) Tags(ctx context.Context) (all []string, err error) {
 			return all, err
 		}
 		if all = append(all, page.Tags...); len(all) > maxTags {
-			return nil, fmt.Errorf("there are more than %d", maxTags)
+			return nil, fmt.Errorf("the repository has more than %d tags", maxTags)
 		}
 	}
 	return all, nil

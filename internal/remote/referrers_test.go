@@ -65,8 +65,8 @@ func TestReferrers(t *testing.T) {
 			w.Header().Set("Content-Type", index)
 			_, _ = w.Write([]byte("<html>"))
 		}}, 0, false, "is not valid"},
-		"Forbidden": {"status 403 is an error", map[string]http.HandlerFunc{first: remotetest.Status(403)}, 0, false, "does not permit"},
-		"BadTag":    {"a fallback tag with too many referrers is an error", map[string]http.HandlerFunc{tag: listOf(1001, index, "")}, 0, false, "not a list of at most 1000 referrers"},
+		"Forbidden": {"status 403 is an error", map[string]http.HandlerFunc{first: remotetest.Status(403)}, 0, false, "denied access"},
+		"BadTag":    {"a fallback tag with too many referrers is an error", map[string]http.HandlerFunc{tag: listOf(1001, index, "")}, 0, false, "expected a list of at most 1000 referrers"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

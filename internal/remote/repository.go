@@ -256,7 +256,7 @@ func checkPart(resp *http.Response, from int64) error {
 	got := resp.Header.Get("Content-Range")
 	n, _ := fmt.Sscanf(got, "bytes %d-%d/", &first, &last)
 	if n != 2 || from == 0 || first != from {
-		return fmt.Errorf("the registry sent another part of a blob than was asked for: %q", got)
+		return fmt.Errorf("the registry sent the wrong part of a blob: Content-Range is %q", got)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func TestStream(t *testing.T) {
 		"BadParts": {reason: "a wrong range is an error", serve: []http.HandlerFunc{first(300, true), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Range", "bytes 0-999/1000")
 			w.WriteHeader(http.StatusPartialContent)
-		}}, asked: []string{"", "bytes=300-999"}, err: "another part"},
+		}}, asked: []string{"", "bytes=300-999"}, err: "the wrong part"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

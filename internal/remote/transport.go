@@ -86,7 +86,7 @@ func isLocal(host string) bool {
 // checkRedirects returns an error after ten redirects.
 func checkRedirects(_ *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
-		return &targetError{errors.New("the registry redirects without end")}
+		return &targetError{errors.New("stopped after 10 redirects of the registry")}
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func causeOf(ctx context.Context, err error) error {
 // implements net.Error.
 type idleTimeoutError struct{}
 
-func (idleTimeoutError) Error() string   { return "nothing arrives" }
+func (idleTimeoutError) Error() string   { return "no data arrived within the idle timeout" }
 func (idleTimeoutError) Timeout() bool   { return true }
 func (idleTimeoutError) Temporary() bool { return true }
 

@@ -162,9 +162,9 @@ func TestUpload(t *testing.T) {
 		"PostBusy":   {"the start of an upload is tried again", large, one(2, post, remotetest.Status(429)), 1, 3, false, ""},
 		"PostReset":  {"the start of an upload is tried again after a broken connection", tiny, one(2, post, remotetest.Reset), 0, 3, false, ""},
 		"PostNever":  {"the number of tries is limited", large, one(99, post, remotetest.Status(500)), 0, 3, false, "answered 500"},
-		"PostDenied": {"an upload that is refused is not tried again", large, one(99, post, remotetest.Status(403)), 0, 1, false, "does not permit"},
+		"PostDenied": {"an upload that is refused is not tried again", large, one(99, post, remotetest.Status(403)), 0, 1, false, "denied access"},
 		"TooLarge":   {"a blob that is too large is not tried again", large, one(99, patch, remotetest.Status(413)), 1, 1, false, "answered 413"},
-		"Nowhere":    {"a response without a location is an error", large, one(99, post, remotetest.Status(202)), 0, 1, false, "does not say where"},
+		"Nowhere":    {"a response without a location is an error", large, one(99, post, remotetest.Status(202)), 0, 1, false, "returned no upload location"},
 		"Private": {"a location at a private address is refused", large, one(99, post, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://169.254.169.254/latest")
 			w.WriteHeader(http.StatusAccepted)
@@ -380,6 +380,6 @@ func TestIdle(t *testing.T) {
 		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 50 * time.Millisecond})
 		_, err := upload(t, c, host, blobOf(t, data))
 		close(given)
-		checkError(t, method, err, "does not answer: nothing arrives", "check the address")
+		checkError(t, method, err, "does not answer: no data arrived within the idle timeout", "check the address")
 	}
 }

@@ -125,7 +125,7 @@ func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descri
 func (u *Uploader) location(resp *http.Response) (*url.URL, error) {
 	at := resp.Header.Get("Location")
 	if at == "" {
-		return nil, errors.New("the registry does not say where to upload to")
+		return nil, errors.New("the registry returned no upload location")
 	}
 	base := resp.Request.URL
 	to, err := base.Parse(at)

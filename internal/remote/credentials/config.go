@@ -68,7 +68,7 @@ func read(path, name string) (file, error) {
 func parse(name string, text []byte) (file, error) {
 	f := file{name: name}
 	if len(text) > maxFile {
-		return f, fmt.Errorf("reading %q: it has more than %d MiB", name, maxFile>>20)
+		return f, fmt.Errorf("reading %q: expected a configuration of at most %d MiB", name, maxFile>>20)
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return f, nil
@@ -89,7 +89,7 @@ func parse(name string, text []byte) (file, error) {
 	}
 	line := 1 + bytes.Count(text[:min(int(offset), len(text))], []byte("\n"))
 	return f, hint.Wrap(
-		fmt.Errorf("reading %q, line %d: it is not a configuration in JSON as Docker and podman write it", name, line),
+		fmt.Errorf("reading %q, line %d: expected a configuration of Docker or podman in JSON", name, line),
 		"repair the file, or move it away and log in again",
 	)
 }
@@ -255,7 +255,7 @@ func (k *Keychain) run(ctx context.Context, path string, q question) (authn.Auth
 }
 
 func tryIt(q question, err error) error {
-	return hint.Wrap(err, fmt.Sprintf("see what it says: echo %s | %s get", q.server, q.program))
+	return hint.Wrap(err, fmt.Sprintf("run the helper to see its output: echo %s | %s get", q.server, q.program))
 }
 
 // output collects the output of a credential helper. Write fails if the output would exceed
@@ -265,7 +265,7 @@ type output struct{ text []byte }
 // Write implements io.Writer.
 func (s *output) Write(p []byte) (int, error) {
 	if len(s.text)+len(p) > maxAnswer {
-		return 0, errors.New("its output is too large")
+		return 0, errors.New("the output is too large")
 	}
 	s.text = append(s.text, p...)
 	return len(p), nil

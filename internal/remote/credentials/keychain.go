@@ -67,7 +67,7 @@ func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (a
 	for _, o := range k.s.Others {
 		auth, err := authn.Resolve(ctx, o.Keychain, target)
 		if err != nil {
-			return nil, fmt.Errorf("asking %s: %w", o.Name, err)
+			return nil, fmt.Errorf("getting credentials from %s: %w", o.Name, err)
 		}
 		if auth != authn.Anonymous {
 			return &Credential{auth, o.Name}, nil

@@ -81,12 +81,12 @@ func TestFile(t *testing.T) {
 // but contains none of the file's content.
 func TestFileErrors(t *testing.T) {
 	cases := map[string]struct{ reason, config, want, hint string }{
-		"Cut":    {"a truncated file is an error", "{\n\"auths\": {\n\"" + canary, `reading "~/config.json", line 3: it is not a configuration in JSON`, "repair the file"},
+		"Cut":    {"a truncated file is an error", "{\n\"auths\": {\n\"" + canary, `reading "~/config.json", line 3: expected a configuration of Docker or podman in JSON`, "repair the file"},
 		"Type":   {"an entry that is not an object is an error", "{\n\"auths\": {\"registry.example.org\": \"" + canary + "\"}}", `reading "~/config.json", line 2: `, "repair the file"},
 		"List":   {"a file that is a list is an error", "[\"" + canary + "\"]", `reading "~/config.json", line 1: `, "repair the file"},
 		"Base64": {"an auth that is not base64 is an error", `{"auths":{"registry.example.org":{"auth":"` + canary + `"}}}`, `the auth of "registry.example.org" is not USER:PASSWORD in base64`, "docker login registry.example.org"},
 		"Colon":  {"an auth without a colon is an error", `{"auths":{"registry.example.org":{"auth":"YWRh"}}}`, `the auth of "registry.example.org"`, "docker login"},
-		"Large":  {"the size of a file is limited", strings.Repeat(" ", 1<<20+1), "it has more than 1 MiB", ""},
+		"Large":  {"the size of a file is limited", strings.Repeat(" ", 1<<20+1), "expected a configuration of at most 1 MiB", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func (broken) Resolve(authn.Resource) (authn.Authenticator, error) { return nil,
 func TestOtherFails(t *testing.T) {
 	k := credentials.New(credentials.Sources{Others: []credentials.Other{{Name: "a cloud", Keychain: broken{}}}})
 	_, _, err := resolve(t, k, "registry.example.org/acme/fn")
-	check(t, "the error names the keychain", err, "asking a cloud: broken", "")
+	check(t, "the error names the keychain", err, "getting credentials from a cloud: broken", "")
 }
 
 func TestFromEnviron(t *testing.T) {
