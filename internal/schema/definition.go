@@ -35,18 +35,19 @@ func (d Definitions) Definition(kind schema.GroupKind) *Definition { return d[ki
 type version struct {
 	name   string
 	served bool
-	// at is the path of the schema in the CRD, XRD or MRD.
+	// at is the path of the version's schema in the CRD, XRD or MRD.
 	at *field.Path
-	// props is the schema, and structural its structural form, or nil.
+	// props is the schema, and structural the same schema in structural form. Both
+	// are nil if there is no schema; structural is also nil if err is not.
 	props      *apiextensions.JSONSchemaProps
 	structural *structural.Structural
 	// err is the reason why the schema has no structural form.
 	err error
-	// validators returns the compiled schema, which is cached.
+	// validators returns the compiled schema. It compiles the schema once.
 	validators func() validators
 }
 
-// Versions returns the names of all versions in order.
+// Versions returns the names of all versions, in the order of the definition.
 func (d *Definition) Versions() []string {
 	names := make([]string, len(d.versions))
 	for i, v := range d.versions {
@@ -55,7 +56,7 @@ func (d *Definition) Versions() []string {
 	return names
 }
 
-// A definer has the fields of a CRD or MRD that a Definition needs.
+// A definer is the part of a CRD or MRD from which a Definition is decoded.
 type definer struct {
 	Spec struct {
 		Group    string
@@ -113,8 +114,8 @@ func (v *version) setSchema(s *extv1.JSONSchemaProps) {
 	}
 }
 
-// Define returns the kinds that an object defines: of a CRD or MRD, or the XRs
-// and claims of an XRD. Other objects, and CRDs of v1beta1, define none.
+// Define returns the kinds that obj defines: the kind of a CRD or MRD, or the
+// XRs and claims of an XRD. Other objects, and CRDs of v1beta1, define none.
 func Define(obj map[string]any) ([]*Definition, error) {
 	if !crd.Defines(obj) || obj["apiVersion"] == "apiextensions.k8s.io/v1beta1" {
 		return nil, nil

@@ -10,7 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// root returns the root of a kind with a schema of spec in flow style.
+// root returns the root Node of a kind. spec is the schema of its field spec,
+// as YAML in flow style.
 func root(t *testing.T, spec string) schema.Node {
 	t.Helper()
 	node, err := definition(t, widgets(spec)).Root("v1")
@@ -20,8 +21,9 @@ func root(t *testing.T, spec string) schema.Node {
 	return node
 }
 
-// at returns the types at a path of fields; "*" is an element. It returns
-// "absent" for a missing field.
+// at returns the types that the schema n allows at a path of fields, in which
+// "*" is an element of a list. It returns "absent" for a field that is not
+// allowed.
 func at(n schema.Node, path string) string {
 	for name := range strings.SplitSeq(path, ".") {
 		if name == "*" {

@@ -10,7 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// widgets returns a CRD with a schema of spec in flow style.
+// widgets returns a CRD. spec is the schema of its field spec, as YAML in flow
+// style.
 func widgets(spec string) string {
 	return `
 apiVersion: apiextensions.k8s.io/v1

@@ -21,7 +21,8 @@ import (
 
 var checked = check.ForValidation(check.ByAnnotation)
 
-// definitions returns the CRDs of the XRDs and CRDs in a file.
+// definitions returns the CRDs, and the CRDs generated from XRDs, in a YAML
+// text.
 func definitions(t testing.TB, text string) []validate.Definition {
 	t.Helper()
 	docs, err := manifest.Split("defs.yaml", []byte(text))
@@ -45,12 +46,13 @@ func definitions(t testing.TB, text string) []validate.Definition {
 	return all
 }
 
-// docs returns the documents of a file with a text.
+// docs returns the documents in a YAML text.
 func docs(text string) iter.Seq2[manifest.Document, error] {
 	return (manifest.Reader{FS: afero.NewMemMapFs(), Stdin: strings.NewReader(text)}).Stream(context.Background(), "-")
 }
 
-// statusLines returns a line for each result, and one for each fault.
+// statusLines validates the objects in a YAML text. It returns one line for
+// each result and one for each fault.
 func statusLines(t testing.TB, v *validate.Validator, text string) []string {
 	t.Helper()
 	var all []string
@@ -232,8 +234,9 @@ func TestOld(t *testing.T) {
 	}
 }
 
-// TestComposition checks that patches are validated by the definitions of both
-// sides, and that the mode decides which faults are warnings.
+// TestComposition checks that the validation of a patch uses the definitions of
+// both kinds, that of the source and that of the target. The mode of the
+// Composition decides which faults are warnings.
 func TestComposition(t *testing.T) {
 	const text = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n  pipeline:\n  - step: a\n    functionRef: {name: function-patch-and-transform}\n    input:\n      apiVersion: pt.fn.crossplane.io/v1beta1\n      kind: Resources\n      resources:\n      - name: net\n        base: {apiVersion: example.org/v1, kind: Net}\n        patches:\n        - {fromFieldPath: spec.regoin, toFieldPath: spec.cidr}\n      - {name: o, base: {apiVersion: other.org/v1, kind: O}}\n      - {name: cm, base: {apiVersion: v1, kind: ConfigMap}}\n"
 	const typo = "  17 spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: "
@@ -252,7 +255,8 @@ func TestComposition(t *testing.T) {
 	}
 }
 
-// TestObjects checks numbers of functions, and positions without a file.
+// TestObjects validates objects with numbers as functions return them, and
+// without a position in a file.
 func TestObjects(t *testing.T) {
 	v := validate.New(definitions(t, platform), validate.Options{Composition: checked}).In("default")
 	results := v.Objects(t.Context(),
@@ -283,7 +287,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestDeepSchema validates by a schema with 2000 levels.
+// TestDeepSchema validates an object by a schema that is 2000 levels deep.
 func TestDeepSchema(t *testing.T) {
 	const depth = 2000
 	open := strings.Repeat(`{type: object, properties: {a: `, depth)
