@@ -97,7 +97,7 @@ var ErrNotServed = errors.New("not served")
 func (d *Definition) Serves(name string) error {
 	v, ok := d.version(name)
 	if !ok {
-		return fmt.Errorf("version %s does not exist, only %s", name, strings.Join(d.Versions(), ", "))
+		return fmt.Errorf("version %s does not exist; the versions are %s", name, strings.Join(d.Versions(), ", "))
 	}
 	if !v.served {
 		return fmt.Errorf("version %s: %w", name, ErrNotServed)

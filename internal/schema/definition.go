@@ -90,7 +90,7 @@ func decodeDefinition(obj map[string]any) (*Definition, error) {
 	}
 	var d definer
 	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, errors.New("not an OpenAPI schema")
+		return nil, errors.New("expected an OpenAPI v3 schema")
 	}
 	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}, Namespaced: d.Spec.Scope == "Namespaced"}
 	for i, from := range d.Spec.Versions {

@@ -122,7 +122,7 @@ func TestTypesInWords(t *testing.T) {
 func TestRootRefuses(t *testing.T) {
 	const good = "{type: object}"
 	cases := map[string]struct{ reason, text, version, want string }{
-		"Version":  {"a version must exist", widgets(good), "v7", "version v7 does not exist, only v1, v0"},
+		"Version":  {"a version must exist", widgets(good), "v7", "version v7 does not exist; the versions are v1, v0"},
 		"NoSchema": {"a version must have a schema", strings.Replace(widgets(good), ", schema: {openAPIV3Schema: {type: object}}}", "}", 1), "v0", "version v0 has no schema"},
 		"Untyped":  {"a schema must have types", widgets("{properties: {a: {type: string}}}"), "v1", "the schema of version v1 cannot be used: spec.versions[0].schema.openAPIV3Schema.properties.spec.type is required: must not be empty for specified object fields"},
 		"NoTree":   {"a schema must be structural", widgets("{type: object, properties: {a: {type: array, items: [{type: string}, {type: string}]}}}"), "v1", "the schema of version v1 cannot be used: OpenAPIV3Schema 'items' must be a schema"},

@@ -39,7 +39,7 @@ func (x XRD) Legacy() bool {
 func (x XRD) Defines(gvk schema.GroupVersionKind) error {
 	group, kind := x.text("group"), x.Kind()
 	if group != gvk.Group || kind != gvk.Kind {
-		return fmt.Errorf("it defines %s of group %q, not %s of group %q", kind, group, gvk.Kind, gvk.Group)
+		return fmt.Errorf("the XRD defines %s of group %q, not %s of group %q", kind, group, gvk.Kind, gvk.Group)
 	}
 	return nil
 }

@@ -99,11 +99,11 @@ func Read(obj map[string]any) (Definition, error) {
 	}
 	switch {
 	case d.Group == "":
-		return d, errors.New("the group is missing")
+		return d, errors.New("spec.group is missing")
 	case d.Kind == "":
-		return d, errors.New("the kind is missing")
+		return d, errors.New("spec.names.kind is missing")
 	case len(d.Versions) == 0:
-		return d, errors.New("the versions are missing")
+		return d, errors.New("spec.versions is missing")
 	}
 	return d, nil
 }
