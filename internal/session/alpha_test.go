@@ -218,7 +218,7 @@ func TestAlphaRefuses(t *testing.T) {
 		"Name":         {"errors of resources have lines", composition(strings.Replace(calling("image: a"), "name: bolt", "x: y", 1)), "lib/composition.yaml:7: spec.resources[0].name: cannot have anonymous resources", ""},
 		"Image":        {"errors of functions have lines", composition(calling("image: a", "x: y")), "lib/composition.yaml:12: spec.functions[1].container.image: an image is required", ""},
 		"Match":        {"a Composition for another kind is an error", composition(strings.Replace(calling(), "XWidget", "XOther", 1)), `is for kind XOther`, ""},
-		"Profile":      {"literal deletion is an error in other profiles", in(func(in *session.Inputs) { in.Profile, in.LiteralDeletion = render.V2, true }), "literal deletion is for profile alpha", ""},
+		"Profile":      {"literal deletion is an error in other profiles", in(func(in *session.Inputs) { in.Profile, in.LiteralDeletion = render.V2, true }), "literal deletion is only supported for profile alpha", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -145,7 +145,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 	}
 	if fn.Package == "" && c.runtime != Development {
-		return c, hint.Wrap(errors.New("it has no spec.package"), "name its package with "+packageOf(fn))
+		return c, hint.Wrap(errors.New("spec.package is missing"), "name the function's package with "+packageOf(fn))
 	}
 	isFile := given || lock.IsPath(fn.Package)
 	switch c.runtime {
@@ -154,7 +154,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 	case Builtin:
 		b, ok := s.config.Builtins.Forced(fn.Package)
 		if !ok || isFile {
-			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", fn.Package), "name one with "+hint.Builtin+" REPO=NAME")
+			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", fn.Package), "name a builtin with "+hint.Builtin+" REPO=NAME")
 		}
 		c.builtin = b
 	case Docker:
@@ -164,7 +164,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 	case Development:
 		if given {
-			return c, errors.New("a package is given for it, but runtime Development does not run packages")
+			return c, errors.New("a package is given for the function, but runtime Development does not run packages")
 		}
 	}
 	return c, nil
@@ -190,7 +190,7 @@ func packageOf(fn runtimes.Function) hint.Hint {
 	return hint.Package + " " + hint.Hint(fn.Name) + "=PATH"
 }
 
-const startIt = "start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
+const startIt = "start the function yourself and annotate the Function " + AnnotationRuntime + ": Development"
 
 // chooseContainer selects the runtime for a package that contains an image.
 func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (choice, error) {

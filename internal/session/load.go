@@ -266,7 +266,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	case !unknown:
 		return err
 	case e.Converted:
-		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package with "+hint.Package+" function-environment-configs=PATH, or remove what selects EnvironmentConfigs and give the environment with "+hint.ContextValues+" apiextensions.crossplane.io/environment=YAML")
+		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package with "+hint.Package+" function-environment-configs=PATH, or remove the selection of EnvironmentConfigs and give the environment with "+hint.ContextValues+" apiextensions.crossplane.io/environment=YAML")
 	case s.config.Functions == "":
 		return hint.Wrap(err, "name a functions file after the Composition, or a package with "+hint.Package+" NAME=PATH")
 	case len(p.dependencies) > 0:
@@ -282,7 +282,7 @@ func hintMode(e composition.Entry, err error) error {
 	if !e.Alpha {
 		return err
 	}
-	return hint.Wrap(err, "render it with "+hint.Profile+" alpha, or convert it with `convert pipeline-composition`, which reports what it does with the functions")
+	return hint.Wrap(err, "render the Composition with "+hint.Profile+" alpha, or convert it with `convert pipeline-composition`, which reports how it converts the functions")
 }
 
 // forXR returns the request for the XR in doc. It returns an error if the

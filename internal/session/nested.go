@@ -192,9 +192,9 @@ func (w *walk) check(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case slices.ContainsFunc(w.open[:last], func(u *unstructured.Unstructured) bool { return same(u, xr) }):
-		return errors.New("it composes itself")
+		return errors.New("the composite resource composes itself")
 	case last > w.depth:
-		return hint.Wrap(fmt.Errorf("it is more than %d levels below the first", w.depth), "look for Compositions that compose one another's XRs, or allow more levels")
+		return hint.Wrap(fmt.Errorf("the composite resource is more than %d levels below the first", w.depth), "look for Compositions that compose one another's XRs, or allow more levels")
 	case len(w.done) >= maxNested:
 		return fmt.Errorf("there are more than %d composite resources", maxNested)
 	}

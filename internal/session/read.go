@@ -51,7 +51,7 @@ func (s *Session) all(ctx context.Context, what string, paths []string) ([]*unst
 
 func (s *Session) required(ctx context.Context, what string, paths []string, checks reconciler.Checks) ([]*unstructured.Unstructured, error) {
 	if n := len(paths); n > 1 && checks.LastRequired {
-		s.config.Progress.Note(fmt.Sprintf("only the last source of %s is used, as in that version of Crossplane: %s", what, paths[n-1]))
+		s.config.Progress.Note(fmt.Sprintf("only the last source of %s is used, as in the imitated version of Crossplane: %s", what, paths[n-1]))
 		paths = paths[n-1:]
 	}
 	return s.all(ctx, what, paths)
@@ -265,7 +265,7 @@ func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconcile
 	for _, key := range slices.Sorted(maps.Keys(in.ContextValues)) {
 		text := []byte(in.ContextValues[key])
 		if checks.JSONContext && !json.Valid(text) {
-			return nil, fmt.Errorf("reading context %q: that version of Crossplane accepts only JSON", key)
+			return nil, fmt.Errorf("reading context %q: expected JSON, because the imitated version of Crossplane accepts no YAML", key)
 		}
 		var err error
 		if fields[key], err = (manifest.Document{Path: "value", Line: 1, Text: text}).Value(); err != nil {

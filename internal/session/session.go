@@ -173,7 +173,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		return s.renderAlpha(ctx, docs, in, each)
 	}
 	if in.LiteralDeletion {
-		return fmt.Errorf("literal deletion is for profile %s", render.Alpha)
+		return fmt.Errorf("literal deletion is only supported for profile %s", render.Alpha)
 	}
 	if in.WrapRunner == nil {
 		in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r }

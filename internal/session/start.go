@@ -163,7 +163,7 @@ func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, e
 	}
 	rt, ok := s.config.Runtimes[c.runtime]
 	if !ok {
-		return nil, fmt.Errorf("starting function %q: runtime %s is not available here", c.fn.Name, c.runtime)
+		return nil, fmt.Errorf("starting function %q: runtime %s is not available on this system", c.fn.Name, c.runtime)
 	}
 	s.config.Progress.Step("starting " + c.fn.Name)
 	instance, err := rt.Start(ctx, c.fn)

@@ -189,7 +189,7 @@ func parseCall(file string, text []byte) (c call, err error) {
 	if len(text) > MaxRecordingSize {
 		err = fmt.Errorf("the file is larger than %d MiB", MaxRecordingSize>>20)
 	} else if err = json.Unmarshal(text, &c); err == nil && c.Response == nil && c.Error == "" {
-		err = errors.New("it has neither a response nor an error")
+		err = errors.New("expected a response or an error")
 	}
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", file, err)

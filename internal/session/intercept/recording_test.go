@@ -156,7 +156,7 @@ func TestNearest(t *testing.T) {
 func TestReplayRefuses(t *testing.T) {
 	cases := map[string]struct{ reason, content, want string }{
 		"Garbage":     {"a file that is not JSON is reported", "{", "s."},
-		"NoAnswer":    {"a call without a response is an error", `{"function": "f", "step": "s"}`, "neither a response nor an error"},
+		"NoAnswer":    {"a call without a response is an error", `{"function": "f", "step": "s"}`, "expected a response or an error"},
 		"BadResponse": {"an invalid response is an error", `{"response": {"a": 1}}`, "decoding the recorded response"},
 	}
 	for name, tc := range cases {
