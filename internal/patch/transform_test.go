@@ -117,7 +117,8 @@ func TestTransformApply(t *testing.T) {
 	}
 }
 
-// TestBudget checks the limit of all transforms together: each doubles a text.
+// TestBudget checks the limits of one transform (16 MiB) and of all transforms
+// together (256 MiB).
 func TestBudget(t *testing.T) {
 	double := "{type: string, string: {type: Format, fmt: '%[1]s%[1]s'}}"
 	c := chain(t, "["+strings.Repeat(double+",", 40)+"]")
