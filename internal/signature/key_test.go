@@ -50,13 +50,15 @@ func curve(t testing.TB, c elliptic.Curve) *ecdsa.PrivateKey {
 	return must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(c, rand.Reader))
 }
 
-// seal encrypts a key as cosign does, at the lowest cost that cosign supports.
+// seal encrypts a private key as cosign does, with the lowest scrypt cost that
+// cosign supports.
 func seal(t testing.TB, key crypto.PrivateKey, password string) []byte {
 	t.Helper()
 	return must[[]byte](t)(encrypted.EncryptWithCustomKDFParameters(pkcs8(t, key), []byte(password), encrypted.Legacy))
 }
 
-// A key of every supported kind and format verifies its own signatures only.
+// A key of each supported kind and format verifies its own signatures, and no
+// signatures by other keys.
 func TestKeys(t *testing.T) {
 	p256, p384, p521 := curve(t, elliptic.P256()), curve(t, elliptic.P384()), curve(t, elliptic.P521())
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
@@ -167,7 +169,8 @@ func checkError(t *testing.T, reason string, err error, want, next string) {
 	}
 }
 
-// Keys are untrusted, and errors do not contain them.
+// Parsing arbitrary text as a key must not panic, and errors must not contain
+// the text.
 func FuzzKey(f *testing.F) {
 	p256 := curve(f, elliptic.P256())
 	f.Add(block("PRIVATE KEY", pkcs8(f, p256)))
