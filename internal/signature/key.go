@@ -23,7 +23,7 @@ import (
 const MaxKey = 16 << 10
 
 // ErrNoPassword is returned for an encrypted key if no password is given.
-var ErrNoPassword = errors.New("it is encrypted, and there is no password")
+var ErrNoPassword = errors.New("the key is encrypted, and no password is given")
 
 // A PrivateKey is a key that signs images.
 type PrivateKey struct {
@@ -70,7 +70,7 @@ func ParsePublicKey(text, password []byte) (*PublicKey, error) {
 	}
 	public, err := cryptoutils.UnmarshalPEMToPublicKey(pem.EncodeToMemory(block))
 	if err != nil {
-		return nil, fmt.Errorf("its PEM block %q is not a valid key", block.Type)
+		return nil, fmt.Errorf("the PEM block %q is not a valid key", block.Type)
 	}
 	return publicKey(public)
 }
@@ -110,12 +110,12 @@ func (k *PrivateKey) Public() *PublicKey { return k.public }
 // which OpenSSL writes before an EC key.
 func decode(text []byte) (*pem.Block, error) {
 	if len(text) > MaxKey {
-		return nil, fmt.Errorf("it is larger than %d KiB, the limit of a key", MaxKey>>10)
+		return nil, fmt.Errorf("the key is larger than the limit of %d KiB", MaxKey>>10)
 	}
 	for {
 		block, rest := pem.Decode(text)
 		if block == nil {
-			return nil, errors.New("it contains no key in PEM")
+			return nil, errors.New("expected a key in PEM")
 		}
 		if block.Type != "EC PARAMETERS" {
 			return block, nil
@@ -136,8 +136,8 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 	switch {
 	case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
 		return nil, hint.Wrap(
-			errors.New("it is encrypted as OpenSSL does it, which is not supported"),
-			"encrypt it as cosign does: cosign import-key-pair",
+			errors.New("keys encrypted by OpenSSL are not supported"),
+			"encrypt the key as cosign does: cosign import-key-pair",
 		)
 	case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
 		return nil, fmt.Errorf("expected a key, got a PEM block of type %q", block.Type)
@@ -147,9 +147,9 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 	key, err := cryptoutils.UnmarshalPEMToPrivateKey(pem.EncodeToMemory(block), cryptoutils.StaticPasswordFunc(password))
 	switch {
 	case err != nil && encrypted && strings.Contains(err.Error(), "decryption failed"):
-		return nil, errors.New("its password is wrong")
+		return nil, errors.New("the password is wrong")
 	case err != nil:
-		return nil, fmt.Errorf("its PEM block %q is not a valid key", block.Type)
+		return nil, fmt.Errorf("the PEM block %q is not a valid key", block.Type)
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
@@ -158,7 +158,7 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 	return NewPrivateKey(signer)
 }
 
-var errKind = errors.New("its kind of key is not supported: expected ECDSA on P-256, P-384 or P-521, RSA of 2048, 3072 or 4096 bits, or Ed25519")
+var errKind = errors.New("the kind of key is not supported: expected ECDSA on P-256, P-384 or P-521, RSA of 2048, 3072 or 4096 bits, or Ed25519")
 
 // publicKey returns a PublicKey that accepts signatures with two hash functions. The first
 // is SHA-256, which cosign expects by default. The second is that of cosign since 2.5: as

@@ -61,14 +61,14 @@ func (k *PrivateKey) Sign(repo name.Repository, digest v1.Hash) (Signature, erro
 func (s Signature) digest() (v1.Hash, error) {
 	var p payload.SimpleContainerImage
 	if err := json.Unmarshal(s.Payload, &p); err != nil {
-		return v1.Hash{}, errors.New("it is not the JSON of a simple signing document")
+		return v1.Hash{}, errors.New("expected the JSON of a simple signing document")
 	}
 	if p.Critical.Type != payload.CosignSignatureType {
-		return v1.Hash{}, fmt.Errorf("its type is %q, not %q", p.Critical.Type, payload.CosignSignatureType)
+		return v1.Hash{}, fmt.Errorf("the type is %q, not %q", p.Critical.Type, payload.CosignSignatureType)
 	}
 	h, err := v1.NewHash(p.Critical.Image.DockerManifestDigest)
 	if err != nil {
-		return v1.Hash{}, fmt.Errorf("its digest %q is invalid", p.Critical.Image.DockerManifestDigest)
+		return v1.Hash{}, fmt.Errorf("the digest %q is invalid", p.Critical.Image.DockerManifestDigest)
 	}
 	return h, nil
 }
@@ -153,7 +153,7 @@ func Read(img v1.Image) ([]Signature, error) {
 		return nil, fmt.Errorf("reading the manifest of signatures: %w", err)
 	}
 	if n := len(m.Layers); n > maxSignatures {
-		return nil, fmt.Errorf("there are %d signatures, more than the limit of %d", n, maxSignatures)
+		return nil, fmt.Errorf("the image has %d signatures, more than the limit of %d", n, maxSignatures)
 	}
 	var all []Signature
 	payloads := map[v1.Hash][]byte{} // Signatures by several keys often have the same payload.
@@ -188,7 +188,7 @@ func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
 	defer func() { err = errors.Join(err, rc.Close()) }()
 	text, err := io.ReadAll(io.LimitReader(rc, maxPayload+1))
 	if err == nil && len(text) > maxPayload {
-		err = fmt.Errorf("it has more than %d KiB", maxPayload>>10)
+		err = fmt.Errorf("expected at most %d KiB", maxPayload>>10)
 	}
 	return text, err
 }
@@ -204,7 +204,7 @@ func Append(img v1.Image, s Signature) (v1.Image, error) {
 		return nil, fmt.Errorf("reading the manifest of signatures: %w", err)
 	}
 	if n := len(m.Layers); n >= maxSignatures {
-		return nil, fmt.Errorf("there are %d signatures already, which is the limit", n)
+		return nil, fmt.Errorf("the image has %d signatures already, which is the limit", n)
 	}
 	img, err = mutate.Append(img, mutate.Addendum{
 		Layer:       static.NewLayer(s.Payload, mediaType),

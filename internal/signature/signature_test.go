@@ -145,12 +145,12 @@ func TestOtherDocuments(t *testing.T) {
 	}
 	key := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, ed), nil))
 	cases := map[string]struct{ reason, text, want string }{
-		"File":     {"a blob that cosign sign-blob signed is rejected", "hello", "not the JSON of a simple signing document"},
-		"Empty":    {"an empty document is rejected", "{}", `its type is ""`},
-		"Atomic":   {"the older document type is rejected", strings.Replace(fmt.Sprintf(document, digest), "cosign container image signature", "atomic container signature", 1), `its type is "atomic container signature"`},
-		"NoDigest": {"an invalid digest in the document is an error", fmt.Sprintf(document, "latest"), `its digest "latest" is invalid`},
-		"List":     {"JSON of another structure is rejected", "[]", "not the JSON of a simple signing document"},
-		"Twice":    {"a text with two documents is rejected", fmt.Sprintf(document, digest) + "{}", "not the JSON of a simple signing document"},
+		"File":     {"a blob that cosign sign-blob signed is rejected", "hello", "expected the JSON of a simple signing document"},
+		"Empty":    {"an empty document is rejected", "{}", `the type is ""`},
+		"Atomic":   {"the older document type is rejected", strings.Replace(fmt.Sprintf(document, digest), "cosign container image signature", "atomic container signature", 1), `the type is "atomic container signature"`},
+		"NoDigest": {"an invalid digest in the document is an error", fmt.Sprintf(document, "latest"), `the digest "latest" is invalid`},
+		"List":     {"JSON of another structure is rejected", "[]", "expected the JSON of a simple signing document"},
+		"Twice":    {"a text with two documents is rejected", fmt.Sprintf(document, digest) + "{}", "expected the JSON of a simple signing document"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
