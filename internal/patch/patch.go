@@ -94,7 +94,7 @@ func Compile(p *spec.Patch) Patch {
 func oddity(p *spec.Patch) string {
 	for _, t := range p.Transforms {
 		if s := t.String; s != nil && s.Type == spec.JoinList && s.Join != nil && len(s.Join.Separator) > 1 {
-			return fmt.Sprintf("Join cuts only one byte off the end, though its separator %q has more", s.Join.Separator)
+			return fmt.Sprintf("the transform Join removes only one byte from the end, although its separator %q is longer", s.Join.Separator)
 		}
 	}
 	return ""

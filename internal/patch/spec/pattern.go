@@ -18,7 +18,7 @@ const (
 
 // ErrPatternTooLarge is the error of a regular expression that exceeds
 // MaxPatternLength or MaxSize.
-var ErrPatternTooLarge = errors.New("it is too large")
+var ErrPatternTooLarge = errors.New("the regular expression is too large")
 
 // An Expression is an RE2 regular expression of limited size.
 type Expression struct {
