@@ -92,11 +92,12 @@ func Refused(err error) bool {
 type Found struct {
 	// Exists is true if the repository has the blob.
 	Exists bool
-	// At is a neighbor repository that has the blob, or the zero value.
+	// At is a repository of the same registry that has the blob, one of the Uploader's
+	// neighbors, or the zero value.
 	At name.Repository
 }
 
-// Find looks for a blob in the repository, then in its neighbors.
+// Find looks for a blob in the repository, then in the Uploader's neighbors.
 func (u *Uploader) Find(ctx context.Context, desc v1.Descriptor) (Found, error) {
 	exists, err := u.has(ctx, u.repo, desc)
 	if exists || err != nil {

@@ -17,7 +17,7 @@ import (
 
 // A Definition is a kind of custom resources, with the schema of each version.
 type Definition struct {
-	// GroupKind is the defined kind.
+	// GroupKind is the kind that the CRD, XRD or MRD defines.
 	GroupKind schema.GroupKind
 	// Namespaced is true if the kind is namespaced.
 	Namespaced bool
@@ -31,7 +31,7 @@ type Definitions map[schema.GroupKind]*Definition
 // Definition returns the definition of a kind, or nil.
 func (d Definitions) Definition(kind schema.GroupKind) *Definition { return d[kind] }
 
-// A version is one version of the defined kind.
+// A version is one API version of the kind that a Definition defines.
 type version struct {
 	name   string
 	served bool

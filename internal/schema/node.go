@@ -119,7 +119,8 @@ func (n Node) Field(name string) (Node, bool) {
 // Rest returns the schema of the fields that Named does not return. The bool is
 // false if the schema allows no such fields.
 func (n Node) Rest() (Node, bool) {
-	// No schema has a property with an empty name.
+	// No schema has a property with an empty name, so Field returns the schema of
+	// all other fields.
 	return n.Field("")
 }
 

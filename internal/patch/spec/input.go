@@ -128,7 +128,7 @@ type MatchCondition struct {
 type ConnectionSecret struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Patches of type FromCompositeFieldPath and CombineFromComposite write to
-	// name and namespace.
+	// Patches of the types FromCompositeFieldPath and CombineFromComposite write
+	// to the fields name and namespace of the reference to the Secret.
 	Patches []Patch `json:"patches,omitempty"`
 }

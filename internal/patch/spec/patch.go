@@ -91,7 +91,7 @@ type Combine struct {
 // A CombineStrategy is a way to combine values.
 type CombineStrategy string
 
-// CombineByString is the only strategy.
+// CombineByString is the only CombineStrategy.
 const CombineByString CombineStrategy = "string"
 
 // A Variable selects one of the values to combine.

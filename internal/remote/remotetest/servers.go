@@ -146,7 +146,7 @@ func listening(log io.Reader) (address string, err error) {
 type Certificate struct {
 	// File and Key are paths of PEM files for a server.
 	File, Key string
-	// CA is the path of the same certificate in a folder that contains no other file.
+	// CA is the path of a copy of the certificate, in a folder that contains no other file.
 	CA string
 }
 

@@ -29,7 +29,7 @@ type Definition struct {
 	claimPlural string
 }
 
-// A Version is one version of the defined kind.
+// A Version is one API version of the kind that a Definition defines.
 type Version struct {
 	Name string `json:"name"`
 	// Storage is true for the storage version of a CRD, and for the referenceable
