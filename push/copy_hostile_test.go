@@ -232,10 +232,10 @@ func TestCopyToWhatRefuses(t *testing.T) {
 		match  func(*http.Request) bool
 		err    string
 	}{
-		"Blobs": {"the registry refuses blobs", remotetest.Method(http.MethodPost), "does not permit this"},
+		"Blobs": {"the registry refuses blobs", remotetest.Method(http.MethodPost), "denied access"},
 		"Manifest": {"the registry refuses manifests", func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/")
-		}, "does not permit this"},
+		}, "denied access"},
 		"Attached": {"the registry refuses signatures", func(r *http.Request) bool { return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".sig") }, `.sig": `},
 		"Tag": {"the registry refuses the tag", func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/v1.0.0")

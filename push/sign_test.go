@@ -227,7 +227,7 @@ func TestSignUnread(t *testing.T) {
 	})))
 	o := push.Options{SignKey: mine.Signer(), Tags: []name.Tag{closed.Context().Tag("latest")}}
 	_, err := push.Artifact(t.Context(), closed, a, o)
-	if err == nil || !strings.Contains(err.Error(), `does not permit this without credentials; all blobs are in the registry, the package may be without its signature`) {
+	if err == nil || !strings.Contains(err.Error(), `denied access without credentials; all blobs are in the registry, the package may be without its signature`) {
 		t.Errorf("got %v", err)
 	}
 	if _, by := signatures(t, ref, a, yours); by[0] != 1 {

@@ -9,17 +9,16 @@ import (
 	"path/filepath"
 )
 
-// maxLinks limits the number of symbolic links that are followed in a chain, as on Linux.
+// maxLinks limits the number of symbolic links that are followed, as Linux does.
 const maxLinks = 40
 
-// Write calls write with a temporary file in path's directory. If write returns
-// nil, the file is synced, given mode perm whatever the umask, and renamed to
-// path, or to its target if it is a symbolic link. Otherwise it is removed.
-// Devices and pipes are opened and written directly.
+// Write calls write with a temporary file in the directory of path. If write returns nil,
+// the file is synced, its mode is set to perm regardless of the umask, and it is renamed to
+// path. If path is a symbolic link, the file is renamed to the target of the link. If write
+// fails, the file is removed. If path is a device or a pipe, write writes to it directly.
 //
-// If the process is killed, a file ".xfn-*.tmp" may remain beside path until
-// Create is called for the directory. On Windows Write fails if any process has
-// path open.
+// If the process is killed, a file ".xfn-*.tmp" may remain beside path until Create is
+// called for the directory. On Windows, Write fails if any process has path open.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -41,8 +40,8 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err erro
 	return f.Commit(path, perm)
 }
 
-// TemporaryDir returns the directory in which Write creates the temporary file for path. It
-// returns false for a device or a pipe, which Write opens directly.
+// TemporaryDir returns the directory in which Write creates the temporary file for path.
+// The bool is false if path is a device or a pipe, which Write opens directly.
 func TemporaryDir(path string) (string, bool) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return "", false
@@ -50,8 +49,8 @@ func TemporaryDir(path string) (string, bool) {
 	return filepath.Dir(target(path)), true
 }
 
-// target returns the path that the symbolic links at path lead to. No file need exist there.
-// It lets the system resolve names: "a/.." is not "." if a is a symbolic link.
+// target returns the path to which the symbolic links at path lead, even if no file exists
+// there. It does not clean the path, because "a/.." is not "." if a is a symbolic link.
 func target(path string) string {
 	for range maxLinks {
 		to, err := os.Readlink(path)

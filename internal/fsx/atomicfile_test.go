@@ -13,8 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// The test binary runs itself as a child that writes half of a file, prints a
-// line, and waits to be killed.
+// If this variable is set, the test binary is a child process that writes half
+// of a file to the path in the variable, prints a line, and waits to be killed.
 const childEnv = "ATOMICFILE_TEST_CHILD"
 
 func TestWrite(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// A pipe is written directly and is kept.
+// Write writes to a pipe directly and does not replace it.
 func TestPipe(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
@@ -26,7 +26,7 @@ func TestPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, link} {
-		// Opened for both, the pipe does not block.
+		// Opening a pipe for both reading and writing does not block.
 		reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -14,12 +14,13 @@ import (
 	"sync"
 )
 
-// An AtomicFile is a temporary file. Commit renames it to its final path; otherwise Close
-// removes it. Errors do not contain its name. Writes must not be concurrent. Reads may be
-// concurrent with each other and with a write.
+// An AtomicFile is a temporary file. Commit renames it to its final path. If Commit is not
+// called, Close removes it. Errors do not contain the temporary name. Writes must not be
+// concurrent. Reads may be concurrent with each other and with a write.
 type AtomicFile struct {
-	f         *os.File
-	started   int64 // the offset up to which the system was told to write the file to the disk
+	f *os.File
+	// started is the offset up to which the system was told to write the file to the disk.
+	started   int64
 	committed bool
 	closed    bool
 	resumable bool
@@ -32,21 +33,22 @@ var _ interface {
 	io.Closer
 } = (*AtomicFile)(nil)
 
-// writeback is the number of bytes after which the system is told to begin writing to the
-// disk.
+// writeback is the number of bytes after which the system is told to begin writing them to
+// the disk.
 const writeback = 16 << 20
 
-// named matches the names of temporary files, including those of Resume. It matches no names
-// of files of other programs.
+// named matches the names of temporary files that Create and Resume create, and no names of
+// files of other programs.
 var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.xfn-[a-z2-7]{26}\.(tmp|part)$`) })
 
-// IsTemporary reports whether a name, without its directory, is that of a
-// temporary file. Readers of a directory can use it to skip files in progress.
+// IsTemporary reports whether name, without a directory, is that of a temporary file.
+// Programs that list a directory can use it to skip unfinished files.
 func IsTemporary(name string) bool { return named().MatchString(name) }
 
-// Create creates a temporary file in a directory. Callers must close it. Create also removes
-// temporary files that killed processes left in the directory, except on Windows, where a
-// locked file cannot be renamed. Files that Resume can return are kept for a day.
+// Create creates a temporary file in dir. Callers must close it. Create also removes
+// temporary files that killed processes left in dir. It keeps files that Resume can return
+// until they are a day old. On Windows it removes no files, because temporary files are not
+// locked there: Windows cannot rename a locked file.
 func Create(dir string) (*AtomicFile, error) {
 	sweep(dir)
 	f, err := create(dir)
@@ -56,8 +58,8 @@ func Create(dir string) (*AtomicFile, error) {
 	return f, nil
 }
 
-// create creates and locks a file. If another process removes the file before it is locked,
-// create tries again.
+// create creates and locks a temporary file. If another process removes the file before it
+// is locked, create tries again with another name.
 func create(dir string) (*AtomicFile, error) {
 	for {
 		path := filepath.Join(dir, ".xfn-"+strings.ToLower(rand.Text())+".tmp")
@@ -68,7 +70,7 @@ func create(dir string) (*AtomicFile, error) {
 		if runtime.GOOS == "windows" {
 			return &AtomicFile{f: f}, nil
 		}
-		// If the file system does not support locks, other processes cannot remove the file.
+		// Without support for locks in the file system, other processes do not remove the file.
 		if free, err := TryLock(f, ExclusiveLock); (free || err != nil) && IsAt(f, path) {
 			return &AtomicFile{f: f}, nil
 		}
@@ -76,7 +78,8 @@ func create(dir string) (*AtomicFile, error) {
 	}
 }
 
-// sweep removes temporary files in dir that no process is writing. It ignores errors.
+// sweep removes temporary files in dir that no process is writing and Resume cannot return.
+// It ignores errors.
 func sweep(dir string) {
 	if runtime.GOOS == "windows" {
 		return
@@ -100,13 +103,13 @@ func removeLeft(path string) {
 	}
 }
 
-// Write writes at the current offset of the file.
+// Write writes p at the current offset of the file.
 func (f *AtomicFile) Write(p []byte) (int, error) {
 	n, err := f.f.Write(p)
 	return n, Cause(err)
 }
 
-// WriteAt writes at an offset.
+// WriteAt writes p at the offset off.
 func (f *AtomicFile) WriteAt(p []byte, off int64) (int, error) {
 	n, err := f.f.WriteAt(p, off)
 	if end := off + int64(n); end-f.started >= writeback {
@@ -116,7 +119,7 @@ func (f *AtomicFile) WriteAt(p []byte, off int64) (int, error) {
 	return n, Cause(err)
 }
 
-// ReadAt reads at an offset.
+// ReadAt reads from the offset off.
 func (f *AtomicFile) ReadAt(p []byte, off int64) (int, error) {
 	n, err := f.f.ReadAt(p, off)
 	return n, Cause(err)
@@ -125,9 +128,9 @@ func (f *AtomicFile) ReadAt(p []byte, off int64) (int, error) {
 // Truncate changes the file's size.
 func (f *AtomicFile) Truncate(size int64) error { return Cause(f.f.Truncate(size)) }
 
-// Commit syncs the file, gives it mode perm whatever the umask, and renames it to path. If
-// path is a symbolic link, the file is renamed to the link's target. Except on Windows, the
-// file can be read until Close.
+// Commit syncs the file, sets its mode to perm regardless of the umask, and renames it to
+// path. If path is a symbolic link, Commit renames the file to the target of the link.
+// Except on Windows, the file can be read until Close.
 func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 	if err := f.f.Chmod(perm); err != nil {
 		return fmt.Errorf("setting the mode of %q: %w", path, Cause(err))
@@ -152,14 +155,13 @@ func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 	return nil
 }
 
-// Close closes the file, and removes it unless it was committed. Close may be called again.
+// Close closes the file, and removes it unless it was committed. Further calls do nothing.
 func (f *AtomicFile) Close() error {
 	if f.closed {
 		return nil
 	}
 	f.closed = true
-	// The file is removed before it is unlocked. Otherwise another process could lock and use
-	// it.
+	// Remove the file before it is unlocked. Otherwise another process could lock and use it.
 	var err error
 	if !f.committed && runtime.GOOS != "windows" {
 		err = f.remove()

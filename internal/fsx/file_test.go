@@ -21,7 +21,8 @@ func create(t *testing.T, dir string) *fsx.AtomicFile {
 	return f
 }
 
-// A file whose name is chosen after it was written is complete or absent.
+// If the final name is chosen only at Commit, the file at that name is complete
+// or does not exist.
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
@@ -66,7 +67,7 @@ func TestCreateAndClose(t *testing.T) {
 	}
 }
 
-// If the target cannot be replaced, only the new file is removed.
+// If Commit cannot replace the target, only the temporary file is removed.
 func TestCommitFails(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "taken", "full"), 0o755); err != nil {
@@ -98,8 +99,8 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// The next Create in a directory removes the files of killed processes, and no
-// others.
+// Create removes the temporary files that killed processes left in the
+// directory, and no other files.
 func TestCreateAfterKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("temporary files are not locked there")

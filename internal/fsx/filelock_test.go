@@ -13,10 +13,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// lockVar names the file that the child process locks.
+// lockVar is the variable that contains the path of the file that the child
+// process locks.
 const lockVar = "XFN_TEST_HOLD"
 
-// holdLock locks a file, prints a line, and waits for the end of its stdin.
+// holdLock locks a file, prints a line, and waits until its stdin is closed.
 func holdLock(path string) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
@@ -77,7 +78,7 @@ func TestTryClosed(t *testing.T) {
 	}
 }
 
-// The lock of a killed process is released.
+// When a process is killed, its lock is released.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f := open(t, path)
@@ -108,7 +109,8 @@ func TestKilled(t *testing.T) {
 	if err := holder.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = e2e.Await(t, holder.Wait) // it was killed
+	// Wait returns an error, because the process was killed.
+	_ = e2e.Await(t, holder.Wait)
 	if ok, err := fsx.TryLock(f, fsx.ExclusiveLock); !ok || err != nil {
 		t.Errorf("after that process was killed: got %v, %v", ok, err)
 	}

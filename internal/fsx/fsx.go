@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Cause returns the error inside of an *fs.PathError or *os.LinkError, without the operation
-// and the path. Other errors are returned unchanged.
+// Cause returns the error that an *fs.PathError or *os.LinkError wraps, without the
+// operation and the path. It returns other errors unchanged.
 func Cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -25,19 +25,19 @@ type LockMode bool
 
 // The modes of a lock.
 const (
-	// SharedLock allows other processes to have shared locks of the same file.
+	// SharedLock allows other shared locks of the same file, but no exclusive lock.
 	SharedLock LockMode = false
 	// ExclusiveLock allows no other lock of the same file.
 	ExclusiveLock LockMode = true
 )
 
 // TryLock locks f until f is closed. On Windows, f must be open for writing. TryLock does
-// not wait: ok is false if another open file, of this process or another, has a lock that
-// excludes this one.
+// not wait. ok is false if the same file, opened separately by this or another process, has
+// a lock that excludes the requested one.
 func TryLock(f *os.File, mode LockMode) (ok bool, err error) { return try(f, mode) }
 
-// IsAt reports whether path is still the name of f. Callers must check this after locking a
-// file that other processes may remove.
+// IsAt reports whether path is still a name of the open file f. Callers must check this
+// after they lock a file that other processes may remove.
 func IsAt(f *os.File, path string) bool {
 	open, err := f.Stat()
 	if err != nil {
@@ -47,8 +47,9 @@ func IsAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// RemoveAll removes a file, or a directory and its contents, even if their permissions
-// forbid it. It does not follow symbolic links. It returns nil if the file does not exist.
+// RemoveAll removes the file called name in dir or, if it is a directory, the directory and
+// its contents. It removes directories even if their permissions forbid it. It does not
+// follow symbolic links. It returns nil if the file does not exist.
 func RemoveAll(dir *os.Root, name string) error {
 	err := dir.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +84,7 @@ func removeContent(parent *os.Root, name string) (err error) {
 	return err
 }
 
-// ReadNames returns the names of the files in dir, unsorted.
+// ReadNames returns the names of the files in dir, in no particular order.
 func ReadNames(dir *os.Root) (names []string, err error) {
 	f, err := dir.Open(".")
 	if err != nil {

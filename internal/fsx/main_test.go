@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// writeHalf writes half of a file, prints a line, and waits for the end of its
-// input.
+// writeHalf writes half of a file, prints a line, and waits until its stdin is
+// closed.
 func writeHalf(path string) {
 	_ = fsx.Write(path, 0o644, func(w io.Writer) error {
 		if _, err := io.WriteString(w, "half"); err != nil {

@@ -30,7 +30,7 @@ func TestAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, outside := t.TempDir(), t.TempDir()
 			if err := errors.Join(os.WriteFile(filepath.Join(outside, "kept"), nil, 0o600), tc.make(dir, outside)); err != nil {
-				t.Skip(err) // a system without such links or modes
+				t.Skip(err) // the system does not support such links or modes
 			}
 			root, err := os.OpenRoot(dir)
 			if err != nil {

@@ -14,14 +14,15 @@ import (
 
 const (
 	resumable = ".part"
-	// kept is how long Create keeps a file that Resume can return.
+	// kept is how long Create and Resume keep a file that Resume can return.
 	kept = 24 * time.Hour
 )
 
-// Resume is Create for a file that another process can finish later. key identifies the
-// file. If Keep or a killed process left a file with this key, Resume returns it; its
-// contents are not verified. Otherwise, and always on Windows, it returns an empty file. The
-// file is also empty if another process is writing the one that was left.
+// Resume is like Create, for a file that another process can continue later. key identifies
+// the file. If Keep or a killed process left a file with this key, Resume returns that
+// file; its contents are not verified. Otherwise it returns an empty file. It also returns
+// an empty file if another process is writing the file with this key, and always on
+// Windows.
 func Resume(dir, key string) (*AtomicFile, error) {
 	sweep(dir)
 	f, err := resume(filepath.Join(dir, nameOf(key)))
@@ -39,8 +40,9 @@ func nameOf(key string) string {
 	return ".xfn-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:26] + resumable
 }
 
-// resume opens or creates the file at path. It returns nil if another process has locked the
-// file, or if other users can write it: they can guess its name.
+// resume opens or creates the file at path. It returns nil if another process has locked
+// the file, or if other users can write to it. They could have created it, because its name
+// can be guessed.
 func resume(path string) (*AtomicFile, error) {
 	if runtime.GOOS == "windows" {
 		return nil, nil
@@ -56,8 +58,8 @@ func resume(path string) (*AtomicFile, error) {
 	return &AtomicFile{f: f, resumable: true}, nil
 }
 
-// isOwn reports whether only this user can write f, and whether path is a name of f and not
-// a symbolic link.
+// isOwn reports whether f belongs to this user and only this user can access it. path must
+// be a name of f, and not a symbolic link.
 func isOwn(f *os.File, path string) bool {
 	open, err := f.Stat()
 	if err != nil || !open.Mode().IsRegular() || open.Mode().Perm()&0o077 != 0 || !isMine(open) {
@@ -67,7 +69,8 @@ func isOwn(f *os.File, path string) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// isFresh reports whether a file is young enough to be resumed.
+// isFresh reports whether Resume can return the file and it was changed within the last
+// day.
 func isFresh(e fs.DirEntry) bool {
 	if !strings.HasSuffix(e.Name(), resumable) {
 		return false
@@ -85,8 +88,8 @@ func (f *AtomicFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Keep closes the file and keeps it for Resume, for a day, and returns true. If the file is
-// not from Resume, or is committed or closed, Keep calls Close and returns false.
+// Keep closes the file and keeps it for a day, so that Resume can return it. If the file is
+// not from Resume, or is already committed or closed, Keep calls Close and returns false.
 func (f *AtomicFile) Keep() (bool, error) {
 	if !f.resumable || f.closed || f.committed {
 		return false, f.Close()

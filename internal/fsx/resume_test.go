@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// begun creates a file with a key and content.
+// begun calls Resume with a key, and writes content to the file.
 func begun(t *testing.T, dir, key, content string) *fsx.AtomicFile {
 	t.Helper()
 	f, err := fsx.Resume(dir, key)
@@ -31,7 +31,7 @@ func keep(t *testing.T, f *fsx.AtomicFile) {
 	}
 }
 
-// sizeOf returns the size of a file with a key.
+// sizeOf returns the size of the file that Resume returns for a key.
 func sizeOf(t *testing.T, dir, key string) int64 {
 	t.Helper()
 	f, err := fsx.Resume(dir, key)
@@ -123,7 +123,7 @@ func created(t *testing.T, dir string) {
 	}
 }
 
-// Of two concurrent files with one key, the second is not kept.
+// If two open files have the same key, Keep does not keep the second.
 func TestResumeTwice(t *testing.T) {
 	dir := t.TempDir()
 	first := begun(t, dir, "a", "first")
@@ -143,7 +143,7 @@ func TestResumeTwice(t *testing.T) {
 	}
 }
 
-// A file that is not kept is removed.
+// If Keep is not called, Close removes the file.
 func TestResumeClosed(t *testing.T) {
 	dir := t.TempDir()
 	if err := begun(t, dir, "a", "x").Close(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The lock is on a byte after the end of any file, because Windows forbids reading locked
+// try locks one byte beyond the end of any file, because Windows forbids reading locked
 // bytes.
 func try(f *os.File, mode LockMode) (bool, error) {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)

@@ -10,7 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// The target of a dangling link is created.
+// If path is a symbolic link whose target does not exist, Write creates the
+// target.
 func TestDanglingLink(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -54,7 +55,8 @@ func TestLinkLoop(t *testing.T) {
 	}
 }
 
-// A file may have a name of the maximum length.
+// Write supports a file name of the maximum length: the temporary name does not
+// contain it.
 func TestLongName(t *testing.T) {
 	for _, name := range []string{strings.Repeat("x", 250), strings.Repeat("ü", 120)} {
 		path := filepath.Join(t.TempDir(), name)
@@ -67,7 +69,7 @@ func TestLongName(t *testing.T) {
 	}
 }
 
-// Errors name the target, not the temporary file.
+// Errors contain the final path, not the name of the temporary file.
 func TestErrorsNameTheTarget(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "file"), "")

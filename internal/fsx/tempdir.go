@@ -14,26 +14,27 @@ import (
 
 const prefix = "xfn-"
 
-// tempDirName matches the names of temporary directories. It matches no names of other
-// programs.
+// tempDirName matches the names of temporary directories, and no names that other
+// programs use.
 var tempDirName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + prefix + "[a-z2-7]{26}$") })
 
-// locks is true if directories can be locked. Windows only locks files.
+// locks is true if the system can lock directories. Windows can only lock files.
 const locks = runtime.GOOS != "windows"
 
-// A TempDir is a directory that only its owner can enter. No other process
-// removes it while it is in use.
+// A TempDir is a directory that only its owner can access. Other processes do not remove
+// it while it is in use.
 type TempDir struct {
 	// Name is the name of the directory in its parent.
 	Name string
 
 	parent *os.Root
-	lock   *os.File // nil on Windows
+	// lock is the open directory, which is locked. It is nil on Windows.
+	lock *os.File
 }
 
-// MakeTempDir creates a directory in parent. Close of the directory also closes parent.
-// MakeTempDir also removes directories that killed processes left, and ignores errors of
-// that.
+// MakeTempDir creates a temporary directory in parent. TempDir.Close also closes parent.
+// MakeTempDir also removes directories that killed processes left in parent; it ignores
+// errors of their removal.
 func MakeTempDir(parent *os.Root) (*TempDir, error) {
 	if locks {
 		sweepTempDirs(parent)
@@ -50,8 +51,8 @@ func MakeTempDir(parent *os.Root) (*TempDir, error) {
 	}
 }
 
-// make creates and locks the directory. taken is true if another process removed the
-// directory before it was locked.
+// make creates and locks the directory. taken is true if another process removed or
+// locked the directory before make could lock it.
 func (d *TempDir) make() (taken bool, err error) {
 	if err := d.parent.Mkdir(d.Name, 0o700); err != nil || !locks {
 		return false, err
@@ -63,8 +64,8 @@ func (d *TempDir) make() (taken bool, err error) {
 	return d.lock == nil, err
 }
 
-// lock locks a directory until the file is closed. It returns nil if another
-// process has locked it.
+// lock opens and locks the directory called name; closing the file unlocks it. It
+// returns nil if another process has locked the directory.
 func lock(parent *os.Root, name string) (*os.File, error) {
 	f, err := parent.Open(name)
 	if err != nil {
@@ -72,7 +73,8 @@ func lock(parent *os.Root, name string) (*os.File, error) {
 	}
 	free, err := TryLock(f, ExclusiveLock)
 	if free && err == nil {
-		_, err = parent.Lstat(name) // another process may have removed it before it was locked
+		// Another process may have removed the directory before it was locked.
+		_, err = parent.Lstat(name)
 	}
 	if !free || err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -95,7 +97,7 @@ func sweepTempDirs(parent *os.Root) {
 // Give changes the owner of the directory. This requires root privileges.
 func (d *TempDir) Give(uid, gid int) error { return d.parent.Lchown(d.Name, uid, gid) }
 
-// Close removes the directory and its contents.
+// Close removes the directory and its contents, and closes its parent.
 func (d *TempDir) Close() error {
 	err := RemoveAll(d.parent, d.Name)
 	if d.lock != nil {

@@ -14,11 +14,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// tempDirVar names the folder in which the child process creates a directory.
+// tempDirVar is the variable that contains the directory in which the child
+// process calls MakeTempDir.
 const tempDirVar = "XFN_TEST_HOLD_DIR"
 
-// holdTempDir creates a directory, prints its name, and waits for the end of
-// its stdin.
+// holdTempDir creates a temporary directory, prints its name, and waits until
+// its stdin is closed.
 func holdTempDir(parent string) {
 	root, err := os.OpenRoot(parent)
 	if err == nil {
@@ -83,7 +84,7 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// The next MakeTempDir removes the directories of killed processes, and no
+// MakeTempDir removes the directories that killed processes left, and no
 // others.
 func TestInAfterKill(t *testing.T) {
 	if runtime.GOOS == "windows" {

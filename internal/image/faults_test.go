@@ -51,7 +51,7 @@ func TestImageErrors(t *testing.T) {
 		"Flipped":   {"a layer with a wrong digest is an error", ofLayer, 99, flipped, "other content than its digest says"},
 		"Longer":    {"a layer that does not end is an error", ofLayer, 99, longer, "longer than the"},
 		"Gone":      {"a missing layer is an error", ofLayer, 99, status(404), "lacks a blob"},
-		"Denied":    {"a manifest without permission is an error", ofManifest, 99, status(403), "does not permit"},
+		"Denied":    {"a manifest without permission is an error", ofManifest, 99, status(403), "denied access"},
 		"Reset":     {"a failing network is an error", ofManifest, 99, reset, "registry"},
 	}
 	for name, tc := range cases {

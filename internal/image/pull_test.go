@@ -154,7 +154,7 @@ func TestErrors(t *testing.T) {
 		"Down":            {"a failing registry is an error", blob, status(503), "answered 503"},
 		"Reset":           {"a failing network is an error", blob, reset, "registry"},
 		"ResetManifest":   {"an unreachable registry is an error", manifest, reset, "registry"},
-		"Forbidden":       {"a missing permission is an error", blob, status(403), "does not permit"},
+		"Forbidden":       {"a missing permission is an error", blob, status(403), "denied access"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

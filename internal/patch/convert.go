@@ -11,7 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A conversion has the source type, the target type and the format.
+// A conversion is a combination of source type, target type and format that a
+// convert transform supports.
 type conversion struct {
 	from, to spec.ConvertType
 	format   spec.ConvertFormat
@@ -38,7 +39,8 @@ func converter(c *spec.Convert) TransformFunc {
 	}
 }
 
-// target returns the target type and the format of c, without aliases.
+// target returns the target type and the format of c. It replaces the alias
+// ToInt by ToInt64.
 func target(c *spec.Convert) (spec.ConvertType, spec.ConvertFormat) {
 	to, format := c.ToType, spec.FormatNone
 	if to == spec.ToInt {
@@ -50,8 +52,8 @@ func target(c *spec.Convert) (spec.ConvertType, spec.ConvertFormat) {
 	return to, format
 }
 
-// Converts reports whether c supports values of the type from. A single value
-// may still fail.
+// Converts reports whether c supports values of the type from. The conversion
+// of a single value may still fail.
 func Converts(from spec.ConvertType, c *spec.Convert) bool {
 	to, format := target(c)
 	_, ok := conversions[conversion{from, to, format}]
@@ -95,7 +97,8 @@ var conversions = map[conversion]func(any) (any, error){
 	{spec.ToString, spec.ToArray, spec.FormatJSON}:       func(v any) (any, error) { return fromJSON[[]any](v.(string)) },
 }
 
-// orNil returns v, or nil and err. Some parsers also return a value on error.
+// orNil returns v and nil, or nil and err if err is not nil. The parsers of
+// package strconv return a value even with an error.
 func orNil[T any](v T, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -110,7 +113,8 @@ func oneIf(b bool) int64 {
 	return 0
 }
 
-// fromJSON decodes a JSON object or list, by its type parameter, or null.
+// fromJSON decodes a JSON object or list, depending on T. It returns nil for
+// null.
 func fromJSON[T map[string]any | []any](text string) (any, error) {
 	var v *T
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -122,7 +126,8 @@ func fromJSON[T map[string]any | []any](text string) (any, error) {
 	return *v, nil
 }
 
-// These limit quantities: the library computes all digits of 1e2147483647.
+// The length and the exponent of quantities are limited, because package
+// resource would compute all digits of 1e2147483647.
 const (
 	longestQuantity = 1024
 	longestExponent = 4

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Sprintf is like fmt.Sprintf, but a text that could exceed MaxText is an
-// error.
+// Sprintf is like fmt.Sprintf, but returns an error if the text could exceed
+// MaxText.
 func Sprintf(b *Budget, format string, args ...any) (string, error) {
 	if err := checkText(longest(format, args)); err != nil {
 		return "", fmt.Errorf("formatting %.80q: %w", format, err)
@@ -15,14 +15,14 @@ func Sprintf(b *Budget, format string, args ...any) (string, error) {
 	return text, b.Spend(len(text))
 }
 
-// longest returns an upper bound for the length of a formatted text. Each verb
-// is counted for all arguments, because of verbs like %[1]s, and fmt pads each
-// element of a list.
+// longest returns an upper bound for the length of fmt.Sprintf(format,
+// args...). It counts each verb for all arguments, because a verb such as %[1]s
+// can select any, and because fmt pads each element of a list.
 func longest(format string, args []any) int {
 	padding := widest(format)
 	expansion := 1
 	if strings.ContainsAny(format, "qxXU#") {
-		// A byte may be quoted as \U0010ffff, or formatted as "0xff ".
+		// fmt may quote a byte as \U0010ffff, or format it as "0xff ".
 		expansion = 12
 	}
 	size := 0
@@ -40,11 +40,12 @@ func longest(format string, args []any) int {
 	return len(format) + verbs*size
 }
 
-// longestNumber is the length of 1e308 in the format %f, rounded up.
+// longestNumber is the length of 1e308 formatted with %f, rounded up.
 const longestNumber = 400
 
-// measure returns the maximal length of v's text, and the number of values in v
-// that fmt pads. It stops when the length, with before, exceeds MaxText.
+// measure returns the maximum length of v when it is formatted, and the number
+// of values in v that fmt pads. before is the length measured so far; measure
+// stops when the total exceeds MaxText.
 func measure(v any, before int) (bytes, leaves int) {
 	switch v := v.(type) {
 	case string:
@@ -72,8 +73,8 @@ func measure(v any, before int) (bytes, leaves int) {
 	}
 }
 
-// widest returns an upper bound for the padding of one value by a format. fmt
-// limits widths to a million.
+// widest returns an upper bound for the bytes with which format pads one value.
+// fmt limits widths to a million.
 func widest(format string) int {
 	const most = 1_000_000
 	widest, n, inVerb := 0, 0, false

@@ -9,11 +9,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A merger merges the value of a patch into the existing value of the target.
+// A merger merges the value of a patch with the existing value in the target.
 type merger struct {
-	// force replaces existing values that cannot be merged.
+	// force replaces an existing value that cannot be merged with the new one.
 	force bool
-	// appends appends the elements of a list to an existing list.
+	// appends adds the elements of a list to an existing list, instead of
+	// replacing it.
 	appends bool
 }
 
@@ -35,7 +36,7 @@ func mergerOf(p spec.ToPolicy) (*merger, error) {
 	}
 }
 
-// merge returns the result of merging src into dst. It changes neither.
+// merge returns src merged into dst. It changes neither dst nor src.
 func (m *merger) merge(dst, src any) (any, error) {
 	if dst == nil || src == nil {
 		return src, nil
@@ -43,14 +44,14 @@ func (m *merger) merge(dst, src any) (any, error) {
 	if m.appends {
 		src = without(src, dst)
 		if isEmptyList(dst) && isEmptyList(src) {
-			// The real function has this bug: the result is null.
+			// function-patch-and-transform has this bug: the result is null.
 			return nil, nil
 		}
 	}
 	return m.value(dst, src)
 }
 
-// value merges src into dst, which is nil if it does not exist.
+// value returns src merged into dst. dst is nil if there is no existing value.
 func (m *merger) value(dst, src any) (any, error) {
 	switch s := src.(type) {
 	case map[string]any:
@@ -116,8 +117,8 @@ func isZero(v any) bool {
 	}
 }
 
-// without returns list without the elements that other has. Elements of
-// different Go types, such as 1 and 1.0, are different.
+// without returns list without the elements that are also in other. Elements of
+// different Go types, such as int64 1 and float64 1.0, are different.
 func without(list, other any) any {
 	l, isList := list.([]any)
 	o, isOther := other.([]any)
@@ -137,7 +138,8 @@ func without(list, other any) any {
 	return rest
 }
 
-// canonical appends a text to b that is the same only for deeply equal values.
+// canonical appends to b a text for v. Two values have the same text only if
+// they are deeply equal.
 func canonical(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:

@@ -12,22 +12,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// An Object is the target of patches. After each patch, the real function
-// encodes and decodes it as JSON, which converts whole floats to integers.
-// Here, the object is converted after the first patch, and later only the
-// written values.
+// An Object is the target of patches. After each patch,
+// function-patch-and-transform encodes the target as JSON and decodes it, which
+// converts whole floats to integers. This package converts the whole target
+// only after the first patch, and later only the written values.
 type Object struct {
-	// Fields are values of JSON types. Patches change and replace them.
+	// Fields contain values of JSON types. Patches change and replace the values.
 	Fields map[string]any
-	// Settled is true if Fields were decoded from JSON.
+	// Settled is true if Fields were decoded from JSON, so that they need no
+	// conversion.
 	Settled bool
 }
 
-// set writes a copy of v to path. The copy has the types of decoded JSON.
+// set writes a copy of v to path. The values in the copy have the types of
+// decoded JSON.
 func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	for _, segment := range path {
-		// Set extends a list with nulls up to the index, if it is
-		// valid.
+		// Path.Set extends a list with nulls up to a valid index.
 		if err := b.Spend(min(segment.Index, fieldpath.MaxIndex) * valueSize); err != nil {
 			return err
 		}
@@ -42,8 +43,8 @@ func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	return path.Set(o.Fields, v)
 }
 
-// settle must be called after each patch. It converts the object, if necessary,
-// and returns an error if the object has no kind.
+// settle must be called after each patch. It converts the whole object if it is
+// not settled, and returns an error if the object has no kind.
 func (o *Object) settle(b *Budget) error {
 	if !o.Settled {
 		fields, err := normal(o.Fields, b)
@@ -62,11 +63,12 @@ func (o *Object) settle(b *Budget) error {
 	return runtime.NewMissingKindErr(string(text))
 }
 
-// valueSize is the approximate size of a value without its text, in bytes.
+// valueSize is the approximate size of a value in bytes, without the text of a
+// string.
 const valueSize = 16
 
-// normal returns a copy of v as JSON decodes it: whole floats become integers
-// if they fit, and strings become valid UTF-8.
+// normal returns a copy of v as if v was encoded as JSON and decoded: whole
+// floats become integers if they fit, and strings become valid UTF-8.
 func normal(v any, b *Budget) (any, error) {
 	if err := b.Spend(valueSize); err != nil {
 		return nil, err
@@ -110,26 +112,29 @@ func number(f float64) (any, error) {
 	if math.Abs(f) < 1<<53 {
 		return int64(f), nil
 	}
-	// Above 2^53, JSON has the shortest digits, which may differ from f.
+	// JSON encodes a float above 2^53 with the shortest digits, which may denote
+	// another integer than f.
 	if n, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
 		return n, nil
 	}
 	return f, nil
 }
 
-// MaxText limits the output of one transform in bytes.
+// MaxText limits the output of one transform, in bytes.
 const MaxText = 16 << 20
 
-// MaxTotal limits the output of all patches of one composite resource in bytes.
+// MaxTotal limits the output of all patches of one composite resource, in
+// bytes.
 const MaxTotal = 256 << 20
 
-// A Budget limits the output of the patches of one composite resource to
-// MaxTotal.
+// A Budget counts the output of the patches of one composite resource, and
+// limits it to MaxTotal bytes.
 type Budget struct {
 	spent int
 }
 
-// Spend subtracts n bytes from the budget, or returns an error.
+// Spend subtracts n bytes from the budget. It returns an error if fewer bytes
+// are left.
 func (b *Budget) Spend(n int) error {
 	if n < 0 || n > MaxTotal-b.spent {
 		return fmt.Errorf("the output of the patches exceeds %d MiB", MaxTotal>>20)
@@ -138,7 +143,8 @@ func (b *Budget) Spend(n int) error {
 	return nil
 }
 
-// spendText is Spend for a text of n bytes, which must not exceed MaxText.
+// spendText is like Spend, for a text of n bytes. It returns an error if n
+// exceeds MaxText.
 func (b *Budget) spendText(n int) error {
 	if err := checkText(n); err != nil {
 		return err
@@ -153,8 +159,8 @@ func checkText(n int) error {
 	return nil
 }
 
-// Environment returns fields as an Object, and sets a missing apiVersion and
-// kind.
+// Environment returns fields as an Object. It sets apiVersion and kind if both
+// are missing or the apiVersion is invalid.
 func Environment(fields map[string]any) Object {
 	apiVersion, _ := fields["apiVersion"].(string)
 	kind, _ := fields["kind"].(string)

@@ -8,25 +8,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// Most limits the patches of a Composition with its expanded patch sets.
+// Most limits the number of patches in a Composition, including those of patch
+// sets.
 const Most = 100_000
 
-// A Path is a field path, or the error of parsing it, for its use.
+// A Path is a field path, or the error of parsing it. The error is returned
+// when the path is used.
 type Path struct {
-	// Text is the text of the path.
+	// Text is the field path as it was written.
 	Text string
 
 	path fieldpath.Path
 	err  error
 }
 
-// Parse returns the Path for a text, which may be invalid.
+// Parse returns the Path for a text. If the text is invalid, uses of the Path
+// return the error.
 func Parse(text string) Path {
 	p, err := fieldpath.Parse(text)
 	return Path{Text: text, path: p, err: err}
 }
 
-// ParseOptional is like Parse, but returns the empty Path for nil.
+// ParseOptional is like Parse, but returns the zero Path for nil.
 func ParseOptional(text *string) Path {
 	if text == nil {
 		return Path{}
@@ -34,7 +37,8 @@ func ParseOptional(text *string) Path {
 	return Parse(*text)
 }
 
-// Get returns the value at the path, or the error of fieldpath.Path.
+// Get returns the value at the path in from, or the error of parsing the path
+// or of fieldpath.Path.Get.
 func (p Path) Get(from any) (any, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -46,12 +50,13 @@ func (p Path) Get(from any) (any, error) {
 type Patch struct {
 	Type   spec.PatchType
 	Policy spec.FromPolicy
-	// Odd describes an unexpected effect of the patch, for a warning, or is
-	// "".
+	// Odd describes an unexpected effect of the patch, for a warning. It is "" if
+	// there is none.
 	Odd string
 
 	from Path
-	// combine and variables are set for patch types that combine values.
+	// combine and variables are set only for patch types that combine values
+	// (IsCombine).
 	combine   *spec.Combine
 	variables []Path
 	to        Path
@@ -61,7 +66,8 @@ type Patch struct {
 	mergeErr  error
 }
 
-// Compile compiles a patch. If the patch is invalid, Apply returns the error.
+// Compile compiles a patch. If the patch is invalid, Patch.Apply returns the
+// error.
 func Compile(p *spec.Patch) Patch {
 	compiled := Patch{
 		Type:     p.TypeOrDefault(),
@@ -88,15 +94,15 @@ func Compile(p *spec.Patch) Patch {
 func oddity(p *spec.Patch) string {
 	for _, t := range p.Transforms {
 		if s := t.String; s != nil && s.Type == spec.JoinList && s.Join != nil && len(s.Join.Separator) > 1 {
-			return fmt.Sprintf("Join cuts only one byte off the end, though its separator %q has more", s.Join.Separator)
+			return fmt.Sprintf("the transform Join removes only one byte from the end, although its separator %q is longer", s.Join.Separator)
 		}
 	}
 	return ""
 }
 
-// Apply copies a value from an object to a target, which must have a kind. It
-// ignores p.Policy: if the value does not exist, it returns an error for which
-// fieldpath.IsNotFound is true.
+// Apply reads a value in from, transforms it, and writes it to the object to,
+// which must have a kind. It ignores p.Policy: if the value does not exist,
+// Apply returns an error for which fieldpath.IsNotFound is true.
 func (p *Patch) Apply(from map[string]any, to *Object, b *Budget) error {
 	v, err := p.read(from, b)
 	if err != nil {
@@ -149,7 +155,8 @@ func (p *Patch) read(from map[string]any, b *Budget) (any, error) {
 	return Sprintf(b, p.combine.String.Format, args...)
 }
 
-// write writes v to the path at, merged with an existing value by the policy.
+// write writes v to the path at. If the patch has a merge policy, write merges
+// v with the existing value.
 func (p *Patch) write(at Path, to *Object, v any, b *Budget) error {
 	if at.err != nil {
 		return at.err
@@ -178,7 +185,8 @@ func (p *Patch) writeAll(to *Object, v any, b *Budget) error {
 		return fmt.Errorf("cannot expand ToFieldPath %s", p.to.Text)
 	}
 	for _, concrete := range paths {
-		// The real function formats the paths and parses them again.
+		// function-patch-and-transform formats the expanded paths and parses them
+		// again.
 		if err := p.write(Parse(concrete.String()), to, v, b); err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 
 type object = map[string]any
 
-// compiled returns the compiled patch of a YAML text.
+// compiled returns the compiled form of a patch in YAML.
 func compiled(t *testing.T, text string) patch.Patch {
 	t.Helper()
 	p := &spec.Patch{}
@@ -69,8 +69,8 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// TestSettled checks that only written values of a settled object are
-// converted.
+// TestSettled checks that a patch converts only the written value if the Object
+// is Settled.
 func TestSettled(t *testing.T) {
 	p := compiled(t, "{fromFieldPath: f}")
 	to := &patch.Object{Fields: object{"kind": "K", "n": 3.0}, Settled: true}
@@ -82,7 +82,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestCompile checks the fields of a compiled patch.
+// TestCompile checks the exported fields of a compiled patch.
 func TestCompile(t *testing.T) {
 	p := compiled(t, "{fromFieldPath: a}")
 	if p.Type != spec.FromCompositeFieldPath || p.Policy != spec.FromOptional || p.Odd != "" {

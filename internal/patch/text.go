@@ -39,13 +39,15 @@ func text(s *spec.String) TransformFunc {
 	return errorTransform(fmt.Errorf("type %s is not supported for string transform type", s.Type))
 }
 
-// stringFields maps types of string transforms to the field that they require.
+// stringFields maps each type of string transform to the name of the field that
+// it requires.
 var stringFields = map[spec.StringType]string{
 	spec.Format: "fmt", spec.ConvertString: "convert", spec.TrimPrefix: "trim", spec.TrimSuffix: "trim",
 	spec.RegexpMatch: "regexp", spec.JoinList: "join", spec.ReplaceAll: "replace",
 }
 
-// onText returns a TransformFunc that calls f with the text of the value.
+// onText returns a TransformFunc that converts its value with textOf and passes
+// the text to f.
 func onText(f func(string, *Budget) (any, error)) TransformFunc {
 	return func(v any, b *Budget) (any, error) {
 		s, err := textOf(v, b)
@@ -56,7 +58,7 @@ func onText(f func(string, *Budget) (any, error)) TransformFunc {
 	}
 }
 
-// textOf returns a string as it is, and any other value formatted with %v.
+// textOf returns a string unchanged, and any other value formatted with %v.
 func textOf(v any, b *Budget) (string, error) {
 	if s, ok := v.(string); ok {
 		return s, nil
@@ -85,8 +87,9 @@ func firstMatch(r *spec.Regexp) TransformFunc {
 	})
 }
 
-// join appends the separator to each element and then, like the real function,
-// cuts one byte off the end, however long the separator is.
+// join concatenates the elements of a list, each followed by the separator. It
+// then removes the last byte, even if the separator is longer, because
+// function-patch-and-transform does that.
 func join(v any, separator string, b *Budget) (any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -142,17 +145,18 @@ func convertText(to string, v any, b *Budget) (any, error) {
 	return nil, fmt.Errorf("type %s is not supported for string convert", to)
 }
 
-// ConvertsText reports whether name is a conversion of string transforms.
+// ConvertsText reports whether name is a conversion of string transforms, such
+// as "ToUpper".
 func ConvertsText(name string) bool {
 	return encodings[name] != nil || digests[name] != nil || name == toJSON
 }
 
 const toJSON = "ToJson"
 
-// encodings are the conversions that apply to the text of any value.
+// encodings are the conversions that apply to the text of a value (textOf).
 var encodings = map[string]func(string, *Budget) (any, error){
 	"ToUpper": func(v string, b *Budget) (any, error) {
-		// A rune in upper case has at most three times the bytes.
+		// The text in upper case has at most three times the bytes of v.
 		return strings.ToUpper(v), b.spendText(3 * len(v))
 	},
 	"ToLower": func(v string, b *Budget) (any, error) {
@@ -170,7 +174,7 @@ var encodings = map[string]func(string, *Budget) (any, error){
 	},
 }
 
-// digests are the conversions of a string, or of the JSON of another value.
+// digests are the conversions that hash a string, or the JSON of another value.
 var digests = map[string]func([]byte) string{
 	"ToSha1":   func(raw []byte) string { sum := sha1.Sum(raw); return hex.EncodeToString(sum[:]) },
 	"ToSha256": func(raw []byte) string { sum := sha256.Sum256(raw); return hex.EncodeToString(sum[:]) },

@@ -8,13 +8,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A TransformFunc transforms a value, which it must not change.
+// A TransformFunc returns the transformed value v. It must not change v.
 type TransformFunc func(v any, b *Budget) (any, error)
 
 // A TransformChain is a list of compiled transforms.
 type TransformChain []TransformFunc
 
-// CompileTransforms compiles transforms. Apply returns the errors.
+// CompileTransforms compiles transforms. TransformChain.Apply returns the
+// errors of invalid transforms.
 func CompileTransforms(transforms []spec.Transform) TransformChain {
 	chain := make(TransformChain, len(transforms))
 	for i := range transforms {
@@ -39,7 +40,7 @@ func errorTransform(err error) TransformFunc {
 	return func(any, *Budget) (any, error) { return nil, err }
 }
 
-// Apply runs the transforms in order.
+// Apply runs the transforms in order, each with the result of the previous one.
 func (c TransformChain) Apply(v any, b *Budget) (any, error) {
 	for i, f := range c {
 		var err error
@@ -71,7 +72,7 @@ func compile(t *spec.Transform) (TransformFunc, error) {
 	}
 }
 
-// typeName returns the name of a value's type in results.
+// typeName returns the name of a value's Go type, for error messages.
 func typeName(v any) string { return fmt.Sprintf("%T", v) }
 
 func mapper(pairs map[string]json.RawMessage) TransformFunc {
@@ -97,7 +98,7 @@ func mapper(pairs map[string]json.RawMessage) TransformFunc {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// decoded decodes raw, which is valid JSON because it is part of decoded JSON.
+// decoded decodes raw. raw must be valid JSON, which parts of decoded JSON are.
 func decoded(raw json.RawMessage) (v any, err error) {
 	if isNull(raw) {
 		return nil, nil
@@ -140,7 +141,8 @@ func multiply(v any, by int64) any {
 	return v.(float64) * float64(by)
 }
 
-// truncate removes the fraction. The result on overflow is that of amd64.
+// truncate converts f to an integer without the fraction. On overflow it
+// returns the same value as on amd64.
 func truncate(f float64) int64 {
 	if f >= math.MinInt64 && f < math.MaxInt64 {
 		return int64(f)

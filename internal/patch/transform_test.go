@@ -88,7 +88,7 @@ func TestTransformApply(t *testing.T) {
 		"NoLiteral":       {"a pattern of type literal must have a literal", "{type: match, match: {patterns: [{type: literal}]}}", "a", nil, "match transform could not resolve: cannot match pattern at index 0: literal is required by type literal"},
 		"NoRegexp":        {"a pattern of type regexp must have a regexp", "{type: match, match: {patterns: [{type: regexp}]}}", "a", nil, "match transform could not resolve: cannot match pattern at index 0: regexp is required by type regexp"},
 		"BadRegexp":       {"a pattern with an invalid regexp is an error", "{type: match, match: {patterns: [{type: regexp, regexp: '['}]}}", "a", nil, "match transform could not resolve: cannot match pattern at index 0: cannot compile regexp: error parsing regexp: missing closing ]: `[`"},
-		"LargeRegexp":     {"a pattern with a large regexp is rejected", "{type: match, match: {patterns: [{type: regexp, regexp: '" + strings.Repeat("a{1000}", 100) + "'}]}}", "a", nil, "cannot compile regexp: it is too large"},
+		"LargeRegexp":     {"a pattern with a large regexp is rejected", "{type: match, match: {patterns: [{type: regexp, regexp: '" + strings.Repeat("a{1000}", 100) + "'}]}}", "a", nil, "cannot compile regexp: the regular expression is too large"},
 		"FormatWide":      {"the total width of a format is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%1000000d", 20) + "'}}", 1.0, nil, "the text could exceed 16 MiB"},
 		"FormatStar":      {"a width from an argument is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%[1]*[1]d", 20) + "'}}", int64(1000000), nil, "the text could exceed 16 MiB"},
 		"FormatRepeated":  {"the total length of repeated arguments is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%[1]s", 2000) + "'}}", strings.Repeat("x", 10000), nil, "the text could exceed 16 MiB"},
@@ -117,7 +117,8 @@ func TestTransformApply(t *testing.T) {
 	}
 }
 
-// TestBudget checks the limit of all transforms together: each doubles a text.
+// TestBudget checks the limits of one transform (16 MiB) and of all transforms
+// together (256 MiB).
 func TestBudget(t *testing.T) {
 	double := "{type: string, string: {type: Format, fmt: '%[1]s%[1]s'}}"
 	c := chain(t, "["+strings.Repeat(double+",", 40)+"]")

@@ -19,7 +19,8 @@ import (
 
 var blob = bytes.Repeat([]byte("0123456789"), 100)
 
-// serveBlob serves blob at each path, and supports ranges.
+// serveBlob sends blob as the content of any path except /v2/. It supports HTTP
+// ranges.
 func serveBlob(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v2/" {
 		return
@@ -74,9 +75,9 @@ func TestBlobs(t *testing.T) {
 		"Part":      {reason: "a blob is read from an offset", serve: serveBlob, from: 300},
 		"NoParts":   {reason: "a registry need not support ranges", serve: answer(200, "", string(blob)), from: 300},
 		"Refused":   {reason: "a registry that returns 416 gets a request without a range", serve: answer(416, "", ""), from: 300},
-		"OtherPart": {reason: "a wrong range is an error", serve: answer(206, "bytes 200-999/1000", "x"), from: 300, err: "another part of a blob"},
-		"NoRange":   {reason: "a response 206 without a range is an error", serve: answer(206, "", "x"), from: 300, err: "another part of a blob"},
-		"Denied":    {reason: "a missing permission is an error", serve: answer(403, "", ""), from: 300, err: "does not permit"},
+		"OtherPart": {reason: "a wrong range is an error", serve: answer(206, "bytes 200-999/1000", "x"), from: 300, err: "the wrong part of a blob"},
+		"NoRange":   {reason: "a response 206 without a range is an error", serve: answer(206, "", "x"), from: 300, err: "the wrong part of a blob"},
+		"Denied":    {reason: "a missing permission is an error", serve: answer(403, "", ""), from: 300, err: "denied access"},
 		"Gone":      {reason: "a missing blob is an error", serve: answer(404, "", ""), from: 300, err: "lacks a blob"},
 		"Busy": {reason: "a request to an overloaded registry is retried", from: 300, serve: func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v2/" && tries.Add(1) < 3 {
@@ -85,7 +86,7 @@ func TestBlobs(t *testing.T) {
 			}
 			serveBlob(w, r)
 		}},
-		"Loop": {reason: "the number of redirects is limited", err: "redirects without end", serve: func(w http.ResponseWriter, r *http.Request) {
+		"Loop": {reason: "the number of redirects is limited", err: "stopped after 10 redirects", serve: func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v2/" {
 				return
 			}
@@ -130,7 +131,8 @@ func TestBlobsRedirected(t *testing.T) {
 	}
 }
 
-// The response of a blob at an address like a token server's is not changed.
+// A blob is returned unchanged although its URL has the query parameter
+// "service", as the URL of a token server has.
 func TestBlobOfService(t *testing.T) {
 	const config = `{ "rootfs": {}, "architecture": "amd64" }`
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,34 +23,36 @@ import (
 type Options struct {
 	// Keychain finds credentials. Nil means anonymous access.
 	Keychain authn.Keychain
-	// Transport sends the requests. Nil means a new http.Transport that uses ConnectTimeout and
-	// the TLS fields below.
+	// Transport sends the requests. Nil means a new http.Transport that uses ConnectTimeout,
+	// InsecureSkipTLSVerify and RootCAs.
 	Transport http.RoundTripper
-	// Progress receives, for each registry, where its credentials come from. It may be nil.
+	// Progress receives one message for each registry, which says where its credentials come
+	// from. It may be nil.
 	Progress progress.Func
-	// UserAgent names this program to the registry: "xfn/v0.1.0".
+	// UserAgent begins the User-Agent header of requests. An example is "xfn/v0.1.0".
 	UserAgent string
 	// InsecureSkipTLSVerify accepts any certificate.
 	InsecureSkipTLSVerify bool
 	// RootCAs are the trusted certificate authorities. Nil means those of the system.
 	RootCAs *x509.CertPool
 	// PlainHTTP uses HTTP for all registries. HTTPS is then used only if a registry redirects
-	// to it. Without PlainHTTP, HTTPS is required, except for loopback and private addresses:
-	// if HTTPS fails there, HTTP is tried.
+	// to it. If PlainHTTP is false, HTTPS is required. Only for loopback and private
+	// addresses, HTTP is tried after HTTPS fails.
 	PlainHTTP bool
 	// Tries is how often a request or the upload of a blob is tried in total, if the registry
 	// is overloaded or the connection breaks. Zero means 3.
 	Tries int
 	// RetryWait is the pause before the second try. Each further pause is three times as long,
-	// up to 30 seconds, with a jitter of 25%. If the registry asks for a longer pause, it gets
-	// up to a minute (RFC 9110, "Retry-After"). Zero means a second.
+	// up to 30 seconds, with a jitter of 25%. If the registry asks for a longer pause with
+	// Retry-After (RFC 9110), the client waits that long, but at most a minute. Zero means a
+	// second.
 	RetryWait time.Duration
 	// ConnectTimeout limits the time for the TCP connection, and separately the time for the
 	// TLS handshake. Zero means 10 seconds.
 	ConnectTimeout time.Duration
-	// IdleTimeout is the time after which a request fails if the registry neither reads it nor
-	// responds. Zero means 5 minutes: a registry hashes and moves a large blob before it
-	// responds.
+	// IdleTimeout is the time after which a request fails if the registry neither reads the
+	// request nor responds. Zero means 5 minutes: a registry may hash and move a large blob
+	// before it responds.
 	IdleTimeout time.Duration
 	// Sleep waits for d, or until ctx is done. Nil means proc.Sleep. Tests replace it.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -88,9 +90,9 @@ func New(o Options) *Client {
 	}
 }
 
-// From returns rt unchanged if it is a Client; keychain is then not used. Otherwise it
-// returns a new Client that sends requests by rt with credentials of keychain. Both may be
-// nil.
+// From returns rt unchanged if it is a *Client, and ignores keychain. Otherwise it returns
+// a new Client that sends requests with rt and gets credentials from keychain. Both rt and
+// keychain may be nil.
 func From(rt http.RoundTripper, keychain authn.Keychain) *Client {
 	if c, ok := rt.(*Client); ok {
 		return c
@@ -98,16 +100,16 @@ func From(rt http.RoundTripper, keychain authn.Keychain) *Client {
 	return New(Options{Keychain: keychain, Transport: rt})
 }
 
-// As returns a Client that uses these credentials for every registry, or no credentials for
-// the zero value. It shares the connections of c.
+// As returns a Client that uses the credentials auth for every registry, or no credentials
+// if auth is the zero value. The new Client shares the connections of c.
 func (c *Client) As(auth authn.AuthConfig) *Client {
 	as := *c
 	as.keychain = newKeychain(fixed(auth), nil)
 	return &as
 }
 
-// RoundTrip implements http.RoundTripper, for libraries that accept a transport. It sends a
-// request with the timeouts of c. It does not add credentials.
+// RoundTrip implements http.RoundTripper, for libraries that accept a transport. It applies
+// the timeouts of c, but adds no credentials.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.transport.RoundTrip(req)
 }
@@ -124,7 +126,7 @@ func newTransport(o Options) http.RoundTripper {
 		MaxIdleConnsPerHost:   50,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,
-		WriteBufferSize:       256 << 10, // The default of 4 KiB costs many system calls.
+		WriteBufferSize:       256 << 10, // The default of 4 KiB needs many system calls.
 	}
 }
 
@@ -135,13 +137,14 @@ type keychain struct {
 	report progress.Func
 
 	mu sync.Mutex
-	// reported has the lines that were reported. sources has the source of the credentials of
-	// each target.
+	// reported contains the progress messages that were sent. sources maps the String of each
+	// target to the source of its credentials.
 	reported map[string]bool
 	sources  map[string]string
 }
 
-// The sources of credentials that are not a *credentials.Credential.
+// anonymous is the source if there are no credentials. unnamed is the source of an
+// authenticator that is not a *credentials.Credential.
 const (
 	anonymous = "anonymous"
 	unnamed   = ""
@@ -181,8 +184,7 @@ func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Au
 	return auth, nil
 }
 
-// source returns where the credentials for target came from, or unnamed if that is not
-// known.
+// source returns where the credentials for target came from, or "" if that is not known.
 func (k *keychain) source(target authn.Resource) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -197,8 +199,8 @@ func newKeychainError(target authn.Resource, err error) error {
 	return &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", target.RegistryStr(), err)}
 }
 
-// Credentials returns the credentials for the registry of ref, or the zero value
-// without credentials.
+// Credentials returns the credentials for the registry of ref, or the zero value if there
+// are none.
 func (c *Client) Credentials(ctx context.Context, ref name.Reference) (authn.AuthConfig, error) {
 	auth, err := c.keychain.resolve(ctx, ref.Context())
 	if err != nil {

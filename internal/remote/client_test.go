@@ -33,8 +33,8 @@ func fast(o remote.Options) *remote.Client {
 	return remote.New(o)
 }
 
-// push writes a small image to host, and returns its reference and the
-// explained error.
+// push uploads a small image to the registry at host. It returns the image's
+// reference, and the error as Client.Explain describes it.
 func push(t *testing.T, c *remote.Client, host string) (name.Tag, error) {
 	t.Helper()
 	ref, err := remote.ParseTag(host+"/gold/image:v1.0.0", "")
@@ -78,7 +78,7 @@ func TestRetry(t *testing.T) {
 		"GetAlways":      {"a request to an overloaded registry is sent at most three times", 99, remotetest.Method(http.MethodGet), remotetest.Status(503), "answered 503 Service Unavailable", 3},
 		"TooMany":        {"status 429 is retried", 2, remotetest.Method(http.MethodGet), remotetest.Status(429), "", 3},
 		"Timeout":        {"status 408 is retried", 2, remotetest.Method(http.MethodGet), remotetest.Status(408), "", 3},
-		"Forbidden":      {"a refused request is not retried", 99, remotetest.Method(http.MethodGet), remotetest.Status(403), "does not permit", 1},
+		"Forbidden":      {"a refused request is not retried", 99, remotetest.Method(http.MethodGet), remotetest.Status(403), "denied access", 1},
 		"GetReset":       {"a request is retried after a broken connection", 2, remotetest.Method(http.MethodGet), remotetest.Reset, "", 3},
 		"GetResetAlways": {"a request is sent at most three times over broken connections", 99, remotetest.Method(http.MethodGet), remotetest.Reset, "registry", 3},
 		"ManifestReset":  {"a manifest is sent again after an error", 2, manifest, remotetest.Reset, "", 3},
@@ -97,7 +97,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// The pause before the second try, here an hour, ends with the context.
+// A canceled context ends the pause before the second try of a request, which
+// is an hour in this test.
 func TestRetryIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -116,7 +117,7 @@ func TestRetryIsCancelled(t *testing.T) {
 	}
 }
 
-// The credentials of a caller replace the configured ones.
+// The credentials passed to Client.As replace the configured ones.
 func TestAs(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
 	own := fast(remote.Options{Keychain: keys{&authn.Basic{Username: user, Password: password}}})
@@ -140,7 +141,7 @@ func TestAs(t *testing.T) {
 	}
 }
 
-// keys is a keychain with one credential.
+// keys is a keychain that returns one Authenticator for every registry.
 type keys struct{ authn.Authenticator }
 
 func (k keys) Resolve(authn.Resource) (authn.Authenticator, error) { return k, nil }
@@ -165,7 +166,8 @@ func TestUserAgent(t *testing.T) {
 
 type auth map[string]string
 
-// configured returns options with only a Docker configuration of that content.
+// configured returns Options that find credentials only in a config.json of
+// Docker, whose content is config.
 func configured(t *testing.T, config any) remote.Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -227,12 +229,12 @@ func TestCredentials(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	forbid := remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost), remotetest.Status(http.StatusForbidden))
 	for want, login := range map[string]auth{
-		" does not permit this with the credentials of ~/config.json": {"username": user, "password": password},
-		" does not permit this without credentials":                   nil,
+		" denied access with the credentials of ~/config.json": {"username": user, "password": password},
+		" denied access without credentials":                   nil,
 	} {
 		host := remotetest.Serve(t, forbid)
 		_, err := push(t, fast(configured(t, auths(host, login))), host)
-		checkError(t, want, err, want, "use an account that may do this; log in with: docker login 127.0.0.1:")
+		checkError(t, want, err, want, "use an account that has the permission; log in with: docker login 127.0.0.1:")
 	}
 }
 

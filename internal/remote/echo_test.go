@@ -19,8 +19,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// answers are responses of a hostile registry. {header} stands for the received
-// Authorization header, and {password} for its password.
+// answers are HTTP responses of a hostile registry. The registry replaces
+// {header} with the Authorization header that it received, and {password} with
+// the user's password.
 var answers = map[string]string{
 	"Body":         "HTTP/1.1 400 Bad Request\r\nContent-Length: 1000\r\n\r\n{\"errors\":[{\"code\":\"DENIED\",\"message\":\"{header}\"}]}",
 	"Code":         "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n{\"errors\":[{\"code\":\"{password}\"}]}",
@@ -44,8 +45,9 @@ var answers = map[string]string{
 	"Continuation": "HTTP/1.1 100 {password}\r\nX\r\n\r\n",
 }
 
-// hostile accepts every login, and responds with answer to all other requests,
-// or to the requests of the token server.
+// hostile returns a registry that requires a login and sends answer to every
+// authenticated request. If atToken is true, its token server sends answer,
+// too, instead of a token.
 func hostile(challenge, answer string, atToken bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Authorization")
@@ -66,7 +68,8 @@ func hostile(challenge, answer string, atToken bool) http.HandlerFunc {
 	}
 }
 
-// No error or event contains credentials that a registry repeats.
+// If a registry's response repeats the credentials that it received, no error
+// and no progress event contains them.
 func TestNoCanary(t *testing.T) {
 	blob := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 10}
 	does := map[string]func(*testing.T, *remote.Client, name.Repository) error{

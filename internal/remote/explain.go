@@ -24,9 +24,9 @@ import (
 )
 
 // Explain returns err with a text that describes it for users in one sentence, and with a
-// hint if a next step is known. ref is what the failed operation was about. The text
-// contains no credentials and no query of a URL. The result wraps err. Explain keeps the
-// text of an error that is not about a registry. For nil it returns nil.
+// hint if a next step is known. ref is the image reference of the failed operation. The
+// text contains no credentials and no query of a URL. The result wraps err. If err is not
+// about a registry, Explain keeps its text. If err is nil, Explain returns nil.
 func (c *Client) Explain(ref name.Reference, err error) error {
 	if err == nil {
 		return nil
@@ -47,8 +47,9 @@ type explained struct {
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.err }
 
-// describe returns the text for err. The most specific cause in the chain of err decides:
-// after a ping, for example, the chain contains the failures of both HTTPS and HTTP.
+// describe returns the text and the hint for err. It uses the most specific error in the
+// chain of err: after a failed ping, for example, the chain contains the errors of both
+// HTTPS and HTTP.
 func (c *Client) describe(ref name.Reference, err error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
 	var (
@@ -87,7 +88,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Sprintf("registry %q does not answer: %s", host, c.clean(timeout)), "check the address, and that the registry runs"
 	case errors.As(err, &broken):
-		return fmt.Sprintf("registry %q sent a broken answer: %s", host, c.clean(broken)), ""
+		return fmt.Sprintf("registry %q sent a malformed response: %s", host, c.clean(broken)), ""
 	case errors.Is(err, errManifestSize):
 		return fmt.Sprintf("registry %q sent a manifest of more than %d MiB", host, oci.MaxManifest>>20), ""
 	case errors.As(err, &short):
@@ -97,7 +98,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Sprintf("registry %q uses plain HTTP, which is allowed only for loopback and private addresses", host), "if you trust its network, allow plain HTTP with " + hint.PlainHTTP
 	case errors.As(err, &sent) && !errors.As(err, &target):
-		return fmt.Sprintf("the exchange with registry %q failed: %s", host, c.clean(sent)), ""
+		return fmt.Sprintf("the request to registry %q failed: %s", host, c.clean(sent)), ""
 	default:
 		return c.clean(err), ""
 	}
@@ -119,14 +120,15 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text st
 	case e.StatusCode == http.StatusUnauthorized:
 		return fmt.Sprintf("registry %q refused the credentials%s", host, of), login(host, source)
 	case e.StatusCode == http.StatusForbidden:
-		return fmt.Sprintf("registry %q does not permit this%s%s", host, as, c.message(e)), "use an account that may do this; " + login(host, source)
+		return fmt.Sprintf("registry %q denied access%s%s", host, as, c.message(e)), "use an account that has the permission; " + login(host, source)
 	case e.StatusCode == http.StatusNotFound:
 		lacks := "has no"
 		if e.Request != nil && e.Request.Method == http.MethodGet && strings.Contains(e.Request.URL.Path, "/blobs/") {
 			lacks = "lacks a blob of"
 		}
 		return fmt.Sprintf("registry %q %s %q%s", host, lacks, strings.TrimPrefix(ref.Name(), host+"/"), c.message(e)), ""
-	case e.StatusCode == http.StatusBadRequest && // Go's and nginx's TLS servers respond so to plain HTTP.
+	// The TLS servers of Go and nginx send this response to a plain HTTP request.
+	case e.StatusCode == http.StatusBadRequest &&
 		(strings.Contains(text, "http request to an https server") || strings.Contains(text, "http request was sent to https port")):
 		return fmt.Sprintf("registry %q requires HTTPS, but the request used plain HTTP", host), "leave out " + hint.PlainHTTP
 	default:
@@ -147,8 +149,9 @@ func login(host, source string) hint.Hint {
 	return next
 }
 
-// message returns the error messages in a registry's response (OCI distribution spec, "Error
-// Codes"). It returns "" if they contain a credential.
+// message returns the error messages in a registry's response (OCI distribution spec,
+// "Error Codes"), in parentheses. It returns "" if a message contains a credential that was
+// sent.
 func (c *Client) message(e *transport.Error) string {
 	var messages []string
 	for _, d := range e.Errors {
@@ -168,7 +171,7 @@ var queries = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 // clean returns the text of an error as one short line. It removes queries of URLs and all
 // lines but the first, because both may contain secrets. If the text contains a credential
-// that was sent, clean returns another text.
+// that was sent, clean returns a text that says so instead.
 func (c *Client) clean(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {

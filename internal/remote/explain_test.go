@@ -90,8 +90,8 @@ func TestExplainServers(t *testing.T) {
 	}
 }
 
-// A registry, a proxy or a token server may repeat a credential that it
-// received.
+// If a registry, a proxy or a token server repeats a credential that it
+// received, the error of Client.Explain does not contain the credential.
 func TestExplainEcho(t *testing.T) {
 	login := map[string]string{"username": user, "password": password}
 	whoever := func(string, *http.Request) bool { return true }
@@ -136,9 +136,10 @@ func TestExplainEcho(t *testing.T) {
 func isToken(path string, _ *http.Request) bool  { return path == "/token" }
 func notToken(path string, _ *http.Request) bool { return path != "/token" }
 
-// echo requires credentials with a challenge. If refuse returns true it
-// responds with what says, where {header} and {refresh_token} stand for the
-// received values.
+// echo returns a registry that requires credentials with the given challenge.
+// If refuse returns true, the registry responds with status 400 and the message
+// says. It replaces {header} and {refresh_token} in says with the received
+// values.
 func echo(challenge string, refuse func(string, *http.Request) bool, says string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Authorization")
@@ -184,17 +185,17 @@ func TestExplain(t *testing.T) {
 		},
 		"PlainHTTP":   {"a public registry must support TLS", get(http.ErrSchemeMismatch), `registry "r.example" uses plain HTTP, which is allowed only for loopback and private addresses`, "{plain-http}"},
 		"Broken":      {"a broken connection is not an unreachable registry", get(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}), `the connection to registry "r.example" broke: connection reset by peer`, ""},
-		"Half":        {"an invalid response header is a broken answer", get(fmt.Errorf("x: %w", textproto.ProtocolError("malformed MIME header"))), `registry "r.example" sent a broken answer: malformed MIME header`, ""},
+		"Half":        {"an invalid response header is a malformed response", get(fmt.Errorf("x: %w", textproto.ProtocolError("malformed MIME header"))), `registry "r.example" sent a malformed response: malformed MIME header`, ""},
 		"EOF":         {"a closed connection is an error", get(io.EOF), `registry "r.example" closed the connection early`, ""},
 		"Cancelled":   {"a cancellation is returned unchanged", get(context.Canceled), "context canceled", ""},
-		"URL":         {"the URL of a token request is not shown", get(errors.New("strange")), `the exchange with registry "r.example" failed: strange`, ""},
+		"URL":         {"the URL of a token request is not shown", get(errors.New("strange")), `the request to registry "r.example" failed: strange`, ""},
 		"Token":       {"the response of a token server is not shown", errors.New("no token in bearer response:\n{\"refresh_token\":\"" + password + "\"}"), "no token in bearer response", ""},
 		"Query":       {"queries of URLs are removed", errors.New("HEAD https://cdn.example/b?sig=" + password + ": no size"), "HEAD https://cdn.example/b no size", ""},
 		"Local":       {"an error that is not about the registry keeps its text", &fs.PathError{Op: "open", Path: "a.xpkg", Err: fs.ErrNotExist}, "open a.xpkg: file does not exist", ""},
 		"Control":     {"an error shows no control characters", errors.New("a\x1b[2Jb"), "a [2Jb", ""},
 		"Long":        {"a long error is truncated", errors.New(strings.Repeat("x", 9999)), strings.Repeat("x", 500) + "…", ""},
 		"NotFound":    {"a missing tag is an error", &transport.Error{StatusCode: 404}, `registry "r.example" has no "a:v1"`, ""},
-		"Forbidden":   {"a missing permission is an error", &transport.Error{StatusCode: 403, Errors: []transport.Diagnostic{{Code: "DENIED", Message: "no"}}}, `registry "r.example" does not permit this (DENIED: no)`, "docker login r.example"},
+		"Forbidden":   {"a missing permission is an error", &transport.Error{StatusCode: 403, Errors: []transport.Diagnostic{{Code: "DENIED", Message: "no"}}}, `registry "r.example" denied access (DENIED: no)`, "docker login r.example"},
 		"OtherStatus": {"error codes of the registry are shown", &transport.Error{StatusCode: 507}, `registry "r.example" answered 507 Insufficient Storage`, ""},
 	}
 	for name, tc := range cases {
@@ -218,7 +219,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The size of a manifest is limited, because it is parsed in memory.
+// A manifest above the size limit is an error, because the client reads the
+// whole manifest into memory.
 func TestManifestSize(t *testing.T) {
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/manifests/") {

@@ -19,7 +19,7 @@ import (
 )
 
 // An otherHost is a server to which a registry redirects. It records all
-// requests.
+// requests that it receives.
 type otherHost struct {
 	mu     sync.Mutex
 	heard  strings.Builder
@@ -39,8 +39,8 @@ func (s *otherHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve returns a host name for the server, because clients refuse redirects to
-// private addresses.
+// serve starts the server and returns localhost:PORT. It does not return the IP
+// address, because clients refuse redirects to private addresses.
 func (s *otherHost) serve(t *testing.T, serve func(testing.TB, http.Handler) string) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(serve(t, s))
@@ -50,7 +50,8 @@ func (s *otherHost) serve(t *testing.T, serve func(testing.TB, http.Handler) str
 	return "localhost:" + port
 }
 
-// logins has a credential of each kind.
+// logins has one credential of each kind: a password, an identity token and a
+// registry token.
 var logins = map[string]authn.AuthConfig{
 	"password": {Username: user, Password: password},
 	"identity": {IdentityToken: password},
@@ -66,8 +67,8 @@ func checkHeard(t *testing.T, s *otherHost) {
 	}
 }
 
-// guardedRegistry requires a login, basic or with a token, and responds to
-// authenticated requests with next.
+// guardedRegistry returns a registry that requires a login with the given
+// challenge, Basic or Bearer. It passes authenticated requests to next.
 func guardedRegistry(challenge, realm string, next http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "session="+password)
@@ -84,7 +85,7 @@ func guardedRegistry(challenge, realm string, next http.Handler) http.HandlerFun
 	}
 }
 
-// Requests to another host never contain credentials.
+// After a redirect, requests to the other host contain no credentials.
 func TestRedirectsCarryNoCredentials(t *testing.T) {
 	get := func(t *testing.T, c *remote.Client, repo name.Repository) error {
 		return get(t.Context(), c, repo.Tag("v1"))
@@ -127,7 +128,8 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 						w.WriteHeader(tc.status)
 					})))
 					c := fast(remote.Options{Keychain: keys{authn.FromConfig(login)}})
-					_ = tc.do(t, c, repository(t, host, "gold/image")) // The other host may lack the content.
+					// The error is ignored: the other host may not have the content.
+					_ = tc.do(t, c, repository(t, host, "gold/image"))
 					if other.asked == 0 && (challenge == "Bearer" || kind != "identity") {
 						t.Errorf("%s: the other host received no request", tc.reason)
 					}
@@ -138,8 +140,9 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 	}
 }
 
-// A token server on any host gets the credentials. Hosts to which it redirects
-// do not get them, and plain HTTP is refused except on this machine.
+// A token server receives the credentials even if it is on another host. A host
+// to which the token server redirects does not receive them. A token server on
+// another machine must use HTTPS.
 func TestTokenServers(t *testing.T) {
 	redirect := func(to string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -149,7 +152,7 @@ func TestTokenServers(t *testing.T) {
 	}
 	for kind, login := range logins {
 		if kind == "token" {
-			continue // Basic authentication needs no token server.
+			continue // A registry token is sent to the registry without a token server.
 		}
 		login := remote.Options{Keychain: keys{authn.FromConfig(login)}}
 		pull := func(t *testing.T, o remote.Options, host string) error {
@@ -202,8 +205,8 @@ func TestNoDowngrade(t *testing.T) {
 	}
 }
 
-// With plain HTTP the client sends no TLS handshake, and a server with TLS is
-// an error with a hint.
+// With Options.PlainHTTP the client starts no TLS handshake, and a server that
+// requires TLS is an error with a hint.
 func TestPlainHTTP(t *testing.T) {
 	plain := remote.Options{PlainHTTP: true}
 	tls := httptest.NewUnstartedServer(remotetest.Handler())
@@ -242,7 +245,7 @@ type hello struct {
 
 func (h *hello) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
-	const handshake = 22 // RFC 8446, "Record Layer"
+	const handshake = 22 // content type of a TLS record (RFC 8446, "Record Layer")
 	if n > 0 && !h.seen && p[0] == handshake {
 		h.of.mu.Lock()
 		h.of.tls++

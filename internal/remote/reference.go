@@ -42,7 +42,7 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 }
 
 // ParseReference parses a reference as ParseTag does, and also REGISTRY/REPOSITORY@DIGEST.
-// It ignores a tag before a digest.
+// It ignores the tag in REGISTRY/REPOSITORY:TAG@DIGEST.
 func ParseReference(s, defaultRegistry string) (name.Reference, error) {
 	if !strings.Contains(s, "@") {
 		return ParseTag(s, defaultRegistry)
@@ -76,10 +76,11 @@ func checkRepository(repo name.Repository) error {
 	if IsRepository(repo.RepositoryStr()) {
 		return nil
 	}
-	return errors.New("a repository's name has parts with / between, of a-z and 0-9, and in them single . _ or - between those")
+	return errors.New("expected a repository name such as acme/my-function: parts of a-z and 0-9, separated by /, with a single . or _ or any number of - only inside a part")
 }
 
-// qualify returns s with defaultRegistry in front, if s names no registry.
+// qualify returns the reference s. If s contains no registry, defaultRegistry and a slash
+// precede it.
 func qualify(s, defaultRegistry string) (string, error) {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) }) {
 		return "", fmt.Errorf("parsing reference %q: it contains white space or unprintable characters", s)
@@ -106,8 +107,8 @@ func qualify(s, defaultRegistry string) (string, error) {
 }
 
 // checkBare returns an error if s contains a scheme or credentials (RFC 3986, "User
-// Information"), which are often copied from a browser or a script. The error does not
-// contain the credentials.
+// Information"), which are often copied from a browser or a script. what says what s is,
+// such as "registry". The error does not contain the credentials.
 func checkBare(what, s string) error {
 	scheme, rest, isURL := strings.Cut(s, "://")
 	if !isURL {
@@ -142,8 +143,9 @@ func userInfo(s string) int {
 	return strings.LastIndex(s, "@") + 1
 }
 
-// hasRegistry reports whether s begins with a registry. By the rule of all clients, the
-// first element of the path is a registry if it is "localhost" or contains a dot or a port.
+// hasRegistry reports whether the reference s begins with a registry. As in all clients,
+// the first element of the path is a registry if it is "localhost" or contains a dot or a
+// port.
 func hasRegistry(s string) bool {
 	first, _, ok := strings.Cut(s, "/")
 	return ok && (first == "localhost" || strings.ContainsAny(first, ".:"))

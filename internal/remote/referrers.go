@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxReferrers limits the referrers of a manifest. maxPages limits the pages of their list.
-	// maxTags limits the tags of a repository.
+	// maxReferrers limits the number of referrers of a manifest, maxTags the number of tags of
+	// a repository, and maxPages the number of pages of a list of referrers.
 	maxReferrers = 1000
 	maxTags      = 100_000
 	maxPages     = 100
@@ -26,8 +26,8 @@ const (
 // Referrers are the manifests whose subject is a given manifest, such as signatures.
 type Referrers struct {
 	Manifests []v1.Descriptor
-	// Listed is true if the registry has the referrers API. Otherwise clients store the list at
-	// a tag, the FallbackTag.
+	// Listed is true if the registry has the referrers API. If it is false, clients store the
+	// list of referrers at the tag that FallbackTag returns.
 	Listed bool
 }
 
@@ -39,13 +39,14 @@ func FallbackTag(subject v1.Hash) string {
 	return tag[:min(len(tag), maxTag)]
 }
 
-// unlisted are the status codes by which registries respond if they lack the referrers API.
-// The spec requires 404. Older registries do not know the path and return others.
+// unlisted are the status codes of registries that lack the referrers API. The OCI
+// distribution spec requires 404. Older registries do not know the path and return other
+// codes.
 var unlisted = []int{http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented}
 
 // Referrers returns the referrers of the manifest subject, which need not exist (OCI
-// distribution spec, "Listing Referrers"). If the registry lacks the API, it reads the list
-// at the FallbackTag. More than 1000 referrers are an error.
+// distribution spec, "Listing Referrers"). If the registry lacks the referrers API,
+// Referrers reads the list at the FallbackTag. More than 1000 referrers are an error.
 func (b *Repository) Referrers(ctx context.Context, subject v1.Hash) (r Referrers, err error) {
 	from := urlOf(b.repo, "referrers/"+subject.String())
 	for range maxPages {
@@ -74,7 +75,7 @@ func (b *Repository) Referrers(ctx context.Context, subject v1.Hash) (r Referrer
 	return r, fmt.Errorf("more than %d manifests refer to %s", maxReferrers, subject)
 }
 
-// fallback reads the list of referrers at the FallbackTag.
+// fallback reads the list of referrers at the FallbackTag of subject.
 func (b *Repository) fallback(ctx context.Context, subject v1.Hash) (Referrers, error) {
 	m, err := b.Manifest(ctx, FallbackTag(subject))
 	if NotFound(err) {
@@ -85,13 +86,13 @@ func (b *Repository) fallback(ctx context.Context, subject v1.Hash) (Referrers, 
 	}
 	list, err := v1.ParseIndexManifest(bytes.NewReader(m.Raw))
 	if err != nil || len(list.Manifests) > maxReferrers {
-		return Referrers{}, fmt.Errorf("what is at tag %q is not a list of at most %d referrers", FallbackTag(subject), maxReferrers)
+		return Referrers{}, fmt.Errorf("expected a list of at most %d referrers at tag %q", maxReferrers, FallbackTag(subject))
 	}
 	return Referrers{Manifests: list.Manifests}, nil
 }
 
-// Tags returns the tags of the repository: OCI distribution spec, "Listing Tags".
-// More than 100,000 are an error.
+// Tags returns the tags of the repository (OCI distribution spec, "Listing Tags"). More
+// than 100,000 tags are an error.
 func (b *Repository) Tags(ctx context.Context) (all []string, err error) {
 	for from := urlOf(b.repo, "tags/list"); from != nil; {
 		raw, resp, err := b.getPage(ctx, from, "", http.StatusOK)
@@ -107,7 +108,7 @@ func (b *Repository) Tags(ctx context.Context) (all []string, err error) {
 			return all, err
 		}
 		if all = append(all, page.Tags...); len(all) > maxTags {
-			return nil, fmt.Errorf("there are more than %d", maxTags)
+			return nil, fmt.Errorf("the repository has more than %d tags", maxTags)
 		}
 	}
 	return all, nil
@@ -121,8 +122,8 @@ func (b *Repository) getPage(ctx context.Context, from *url.URL, accept string, 
 	return raw, resp, err
 }
 
-// nextPage returns the URL of the next page of a list (RFC 8288), or nil after the last
-// page. A page of another registry is an error.
+// nextPage returns the URL of the next page of a list (RFC 8288, "Link"), or nil after the
+// last page. A URL outside of the registry is an error.
 func nextPage(resp *http.Response) (*url.URL, error) {
 	for _, link := range resp.Header.Values("Link") {
 		target, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(link), "<"), ">")

@@ -14,7 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// listOf responds with n referrers, and a link to the next page.
+// listOf returns a handler that sends a list of n referrers. If link is not
+// empty, the response has a Link header for the next page.
 func listOf(n int, mediaType, link string) http.HandlerFunc {
 	m := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: make([]v1.Descriptor, n)}
 	for i := range m.Manifests {
@@ -64,8 +65,8 @@ func TestReferrers(t *testing.T) {
 			w.Header().Set("Content-Type", index)
 			_, _ = w.Write([]byte("<html>"))
 		}}, 0, false, "is not valid"},
-		"Forbidden": {"status 403 is an error", map[string]http.HandlerFunc{first: remotetest.Status(403)}, 0, false, "does not permit"},
-		"BadTag":    {"a fallback tag with too many referrers is an error", map[string]http.HandlerFunc{tag: listOf(1001, index, "")}, 0, false, "not a list of at most 1000 referrers"},
+		"Forbidden": {"status 403 is an error", map[string]http.HandlerFunc{first: remotetest.Status(403)}, 0, false, "denied access"},
+		"BadTag":    {"a fallback tag with too many referrers is an error", map[string]http.HandlerFunc{tag: listOf(1001, index, "")}, 0, false, "expected a list of at most 1000 referrers"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -97,7 +98,7 @@ func TestReferrers(t *testing.T) {
 	}
 }
 
-// A tag has at most 128 characters.
+// FallbackTag returns at most 128 characters, the maximum length of a tag.
 func TestFallbackTag(t *testing.T) {
 	cases := map[string]string{
 		"sha256:" + strings.Repeat("a", 64):  "sha256-" + strings.Repeat("a", 64),

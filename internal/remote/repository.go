@@ -50,8 +50,9 @@ func (c *Client) repository(ctx context.Context, repo name.Repository, scopes ..
 	return &Repository{&http.Client{Transport: t, CheckRedirect: checkRedirects}, repo, c.policy}, nil
 }
 
-// fresh sends each request's body from the start. Otherwise, when go-containerregistry
-// repeats a request with a new token, it would send only the rest of the body.
+// fresh is a transport that opens each request's body again before it sends the request.
+// Otherwise, when go-containerregistry repeats a request with a new token, it would send
+// only the unread rest of the body.
 type fresh struct{ inner http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -71,13 +72,13 @@ func (f fresh) RoundTrip(req *http.Request) (*http.Response, error) {
 	return f.inner.RoundTrip(again)
 }
 
-// A request is a request to a registry.
+// A request describes an HTTP request to a registry, which may be sent several times.
 type request struct {
 	method string
 	url    *url.URL
 	header http.Header
-	// open returns the request's body, of size bytes. It is called for each try. It is nil if
-	// the request has no body.
+	// open returns the request's body, of size bytes. It is called for each try. A nil open
+	// means that the request has no body.
 	open func() (io.ReadCloser, error)
 	size int64
 }
@@ -86,8 +87,8 @@ func urlOf(repo name.Repository, path string) *url.URL {
 	return &url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/" + path}
 }
 
-// do sends a request and returns the response with any status. The caller must close the
-// body.
+// do sends a request and returns the response, whatever its status code is. The caller must
+// close the response's body.
 func (b *Repository) do(ctx context.Context, r request) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url.String(), nil)
 	if err != nil {
@@ -105,8 +106,8 @@ func (b *Repository) do(ctx context.Context, r request) (*http.Response, error) 
 	return b.client.Do(req)
 }
 
-// send sends a request, and discards the body of the response. It returns an error if the
-// response has none of these status codes.
+// send sends a request, and discards the body of the response. It returns an error if
+// status does not contain the response's status code.
 func (b *Repository) send(ctx context.Context, r request, status ...int) (*http.Response, error) {
 	resp, err := b.do(ctx, r)
 	if err != nil {
@@ -116,8 +117,8 @@ func (b *Repository) send(ctx context.Context, r request, status ...int) (*http.
 	return resp, checkStatus(resp, status...)
 }
 
-// get returns the body of a response, of at most oci.MaxManifest bytes. It returns an error
-// if the response has none of these status codes.
+// get fetches the URL from and returns the body of the response, of at most oci.MaxManifest
+// bytes. It returns an error if status does not contain the response's status code.
 func (b *Repository) get(ctx context.Context, from *url.URL, accept string, status ...int) ([]byte, *http.Response, error) {
 	r := request{method: http.MethodGet, url: from}
 	if accept != "" {
@@ -147,7 +148,7 @@ func discard(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// retry calls try, and calls it again after a temporary error, up to the number of tries.
+// retry calls try until it succeeds, its error is not temporary, or all tries are used up.
 func (b *Repository) retry(ctx context.Context, try func() error) error {
 	return b.policy.do(ctx, isTemporary, try)
 }
@@ -159,7 +160,7 @@ var manifestTypes = strings.Join([]string{
 }, ", ")
 
 // head sends a HEAD request for a path of a repository. It returns an error unless the
-// status is 200 or one of these.
+// status code is 200 or in status.
 func (b *Repository) head(ctx context.Context, repo name.Repository, path string, status ...int) (resp *http.Response, err error) {
 	r := request{method: http.MethodHead, url: urlOf(repo, path), header: http.Header{"Accept": {manifestTypes}}}
 	err = b.retry(ctx, func() error {
@@ -196,7 +197,8 @@ func (b *Repository) getManifest(ctx context.Context, reference string) (m Manif
 	}
 	m.Raw, m.MediaType = raw, mediaTypeOf(resp)
 	want, err := v1.NewHash(reference)
-	if err != nil { // reference is a tag
+	// An error means that reference is a tag, not a digest.
+	if err != nil {
 		want, _ = v1.NewHash(resp.Header.Get("Docker-Content-Digest"))
 	}
 	m.Digest.Algorithm = cmp.Or(want.Algorithm, "sha256")
@@ -218,9 +220,9 @@ func NotFound(err error) bool {
 	return ok && status.StatusCode == http.StatusNotFound
 }
 
-// open returns the bytes of a blob as the registry sends them, without verifying them. start
-// is the offset of the first byte: from, or 0 if the registry does not support ranges (RFC
-// 9110, "Range Requests"), which the OCI distribution spec allows.
+// open returns the bytes of a blob as the registry sends them, without verifying them.
+// start is the offset of the first byte: from, or 0 if the registry does not support HTTP
+// ranges (RFC 9110), which the OCI distribution spec does not require.
 func (b *Repository) open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
 	r := request{method: http.MethodGet, url: urlOf(b.repo, "blobs/"+desc.Digest.String()), header: http.Header{"Accept-Encoding": {"identity"}}}
 	if from > 0 {
@@ -254,16 +256,16 @@ func checkPart(resp *http.Response, from int64) error {
 	got := resp.Header.Get("Content-Range")
 	n, _ := fmt.Sscanf(got, "bytes %d-%d/", &first, &last)
 	if n != 2 || from == 0 || first != from {
-		return fmt.Errorf("the registry sent another part of a blob than was asked for: %q", got)
+		return fmt.Errorf("the registry sent the wrong part of a blob: Content-Range is %q", got)
 	}
 	return nil
 }
 
-// Stream returns the bytes of a blob from offset from to desc.Size. The first Read sends the
-// first request. If the connection breaks or the registry is overloaded, Read sends a new
-// request for the rest. The count of tries restarts after further progress. Read fails if
-// the registry sends fewer or more bytes than desc.Size, or when ctx is done. The caller
-// must verify the digest, and pass errors to Explain.
+// Stream returns the bytes of a blob from offset from to desc.Size. The first Read sends
+// the first request. If the connection breaks or the registry is overloaded, Read sends a
+// new request for the missing bytes. The count of tries restarts after each further MiB.
+// Read fails if the registry sends fewer or more bytes than desc.Size, or when ctx is done.
+// The caller must verify the digest, and pass errors to Client.Explain.
 func (b *Repository) Stream(ctx context.Context, desc v1.Descriptor, from int64) io.ReadCloser {
 	return &stream{ctx: ctx, repo: b, desc: desc, at: from, attempts: attempts{best: from}}
 }
@@ -363,5 +365,5 @@ func (e *shortError) Error() string {
 	return fmt.Sprintf("blob %s ended after %d of %d bytes", e.desc.Digest, e.at, e.desc.Size)
 }
 
-// Unwrap makes isTemporary treat the error as temporary.
+// Unwrap returns io.ErrUnexpectedEOF, so that isTemporary returns true for a shortError.
 func (e *shortError) Unwrap() error { return io.ErrUnexpectedEOF }

@@ -20,7 +20,7 @@ import (
 const (
 	defaultTries = 3
 	// maxWait limits the pauses between tries. maxRetryAfter limits the pauses that a registry
-	// asks for.
+	// asks for in the header Retry-After.
 	maxWait       = 30 * time.Second
 	maxRetryAfter = time.Minute
 	// step is the number of bytes by which a transfer must advance to restart the count of its
@@ -49,13 +49,14 @@ func (p policy) do(ctx context.Context, temporary func(error) bool, try func() e
 	}
 }
 
-// attempts counts the tries to transfer a blob since the transfer last advanced by step.
+// attempts counts the tries to transfer a blob since the transfer last advanced by step
+// bytes.
 type attempts struct {
 	tried int
 	best  int64
 }
 
-// next waits until the next try, or returns err if all tries are used up. err is the error
+// next waits before the next try, or returns err if all tries are used up. err is the error
 // of the last try, and at the offset that the transfer has reached.
 func (a *attempts) next(ctx context.Context, p policy, at int64, err error) error {
 	if at >= a.best+step {
@@ -85,7 +86,7 @@ type retryAfterError struct {
 
 func (e *retryAfterError) Unwrap() error { return e.error }
 
-// checkStatus returns an error if the response has none of these status codes.
+// checkStatus returns an error if status does not contain the response's status code.
 func checkStatus(resp *http.Response, status ...int) error {
 	if err := transport.CheckError(resp, status...); err != nil {
 		return &retryAfterError{err, retryAfter(resp.Header)}
@@ -112,15 +113,17 @@ func isBusy(status int) bool {
 	}, status)
 }
 
-// isUnsteady reports whether a request should be retried after err if the registry may never
-// have responded. A refused connection is then not retried.
+// isUnsteady reports whether to retry the login to a registry after err. It returns false
+// for a refused connection: the registry may never have responded, so its address is
+// probably wrong.
 func isUnsteady(err error) bool {
 	status, ok := errors.AsType[*transport.Error](err)
 	return ok && isBusy(status.StatusCode) || isLost(err)
 }
 
-// isTemporary reports whether a request should be retried after err if the registry has
-// responded before. A refused connection is then retried: the registry may be restarting.
+// isTemporary reports whether to retry a request after err if the registry has responded to
+// an earlier request. It returns true for a refused connection: the registry may be
+// restarting.
 func isTemporary(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.As(err, new(*targetError)) || errors.As(err, new(*tls.CertificateVerificationError)) {
 		return false
@@ -131,8 +134,8 @@ func isTemporary(err error) bool {
 	return errors.As(err, new(*url.Error)) || isLost(err)
 }
 
-// isLost reports whether err says that a connection broke or stalled. A refused connection
-// does not count: the address is probably wrong.
+// isLost reports whether err says that a connection broke or stalled. It returns false for
+// a refused connection.
 func isLost(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false

@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// blobsOf logs in to a repository of host.
+// blobsOf logs in to the repository gold/image of the registry at host.
 func blobsOf(t *testing.T, host string) (*remote.Client, *remote.Repository, name.Repository) {
 	t.Helper()
 	repo, err := name.NewRepository(host + "/gold/image")
@@ -42,7 +42,9 @@ func descOf(t *testing.T, content []byte) v1.Descriptor {
 	return v1.Descriptor{Digest: h, Size: size}
 }
 
-// steps respond to consecutive requests for a blob. The last one is repeated.
+// steps returns a handler that passes consecutive requests for a blob to the
+// handlers in all, and repeats the last one. It appends the Range header of
+// each request to asked.
 func steps(asked *[]string, all ...http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v2/" {
@@ -54,8 +56,9 @@ func steps(asked *[]string, all ...http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// first sends the first n bytes of the blob, and then breaks the connection, or
-// ends the response.
+// first returns a handler that sends n bytes of blob from the requested offset.
+// Then it breaks the connection if breaks is true, and otherwise ends the
+// response.
 func first(n int, breaks bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var from int
@@ -95,7 +98,7 @@ func TestStream(t *testing.T) {
 		"BadParts": {reason: "a wrong range is an error", serve: []http.HandlerFunc{first(300, true), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Range", "bytes 0-999/1000")
 			w.WriteHeader(http.StatusPartialContent)
-		}}, asked: []string{"", "bytes=300-999"}, err: "another part"},
+		}}, asked: []string{"", "bytes=300-999"}, err: "the wrong part"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -176,7 +179,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// flaky responds to the first n requests with fault, except for the login.
+// flaky returns a handler that passes the first n requests to fault and later
+// ones to then. It does not count requests of the login.
 func flaky(n int, fault, then http.HandlerFunc) http.HandlerFunc {
 	return remotetest.Faults(then, n, func(r *http.Request) bool { return r.URL.Path != "/v2/" }, fault).ServeHTTP
 }

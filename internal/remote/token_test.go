@@ -22,9 +22,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// An expiring registry has a token server, and its tokens always expire: it
-// refuses the first request of each kind, then accepts only the same token.
-// With OAuth each token comes with another valid identity token.
+// An expiring is a registry whose tokens expire. For each method and URL, it
+// refuses the first request and each later request with the same token. Its
+// token server sends another valid identity token with each token.
 type expiring struct {
 	next http.Handler
 
@@ -65,8 +65,8 @@ func (e *expiring) issue(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"token":"t%d","refresh_token":"%s%d"}`, e.issued, password, e.issued)
 }
 
-// A token that expires during a pull or a push is renewed, also for concurrent
-// requests.
+// A token that expires during a pull or a push is renewed, even if requests are
+// concurrent.
 func TestTokensExpire(t *testing.T) {
 	for kind, login := range logins {
 		if kind == "token" {
@@ -98,7 +98,7 @@ func TestTokensExpire(t *testing.T) {
 	}
 }
 
-// write uploads all blobs of an image concurrently.
+// write uploads all blobs of an image concurrently, and then its manifest.
 func write(ctx context.Context, u *remote.Uploader, tag string, img v1.Image) error {
 	manifest, err := img.Manifest()
 	if err != nil {

@@ -20,9 +20,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// A guarded is a transport that refuses some requests: to addresses that a registry must not
-// redirect to, and with credentials for another server. It remembers the credentials that it
-// sends. It also handles the requests of go-containerregistry's login.
+// A guarded is a transport that refuses redirects to forbidden addresses, and requests that
+// would send credentials in plain HTTP or to another server. It remembers the credentials
+// that it sends. It also changes the ping and the token responses of go-containerregistry's
+// login.
 type guarded struct {
 	inner http.RoundTripper
 	sent  *secrets
@@ -33,8 +34,8 @@ type guarded struct {
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if g.plain && req.Method == http.MethodGet && req.URL.Path == "/v2/" && req.Response == nil {
-		// This is the request by which go-containerregistry determines whether the registry uses
-		// HTTPS or HTTP (OCI distribution spec, "Determining Support").
+		// With this request, go-containerregistry determines whether the registry uses HTTPS or
+		// HTTP (OCI distribution spec, "Determining Support"). With PlainHTTP it must be HTTP.
 		plain := req.Clone(req.Context())
 		plain.URL.Scheme = "http"
 		req = plain
@@ -75,7 +76,8 @@ func isTokenRequest(req *http.Request) bool {
 	return req.Header.Get("Content-Type") == "application/x-www-form-urlencoded"
 }
 
-// isLocal reports whether plain HTTP is allowed for a host even without PlainHTTP.
+// isLocal reports whether plain HTTP is allowed for a host even if Options.PlainHTTP is
+// false.
 func isLocal(host string) bool {
 	r, err := name.NewRegistry(host)
 	return err == nil && r.Scheme() == "http"
@@ -84,7 +86,7 @@ func isLocal(host string) bool {
 // checkRedirects returns an error after ten redirects.
 func checkRedirects(_ *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
-		return &targetError{errors.New("the registry redirects without end")}
+		return &targetError{errors.New("stopped after 10 redirects of the registry")}
 	}
 	return nil
 }
@@ -104,7 +106,7 @@ func checkTarget(from, to *url.URL) error {
 	}
 }
 
-// A targetError says that a request was not sent, because its address is not allowed.
+// A targetError says that a request was not sent, because its address is forbidden.
 type targetError struct{ error }
 
 func isPrivate(host string) bool {
@@ -113,15 +115,16 @@ func isPrivate(host string) bool {
 }
 
 const (
-	// maxToken limits the bytes that are read of a request for a token and of its response, as
-	// in go-containerregistry.
+	// maxToken limits the bytes that are read of the request for a token, and of its response.
+	// The limit is that of go-containerregistry.
 	maxToken = 64 << 10
-	// maxSecrets limits the credentials that are remembered. The latest ones are kept.
+	// maxSecrets limits the number of credentials that are remembered. The latest ones are
+	// kept.
 	maxSecrets = 256
 )
 
-// secrets are the credentials that were sent to servers. A server's message may contain one
-// and must then not be shown.
+// secrets are the credentials that were sent to servers. A message of a server that
+// contains one of them must not be shown.
 type secrets struct {
 	mu    sync.Mutex
 	known []string
@@ -155,7 +158,7 @@ func (s *secrets) add(all []string) {
 func credentialsIn(req *http.Request) []string {
 	_, header, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	decoded, _ := base64.StdEncoding.DecodeString(header)
-	_, password, _ := strings.Cut(string(decoded), ":") // of "Basic base64(USER:PASSWORD)"
+	_, password, _ := strings.Cut(string(decoded), ":") // from "Basic base64(USER:PASSWORD)"
 	all := []string{header, password}
 	if req.GetBody == nil || !isTokenRequest(req) {
 		return all
@@ -180,7 +183,7 @@ func withoutRefreshToken(resp *http.Response) error {
 		return errors.Join(err, resp.Body.Close())
 	}
 	var answer map[string]json.RawMessage
-	_ = json.Unmarshal(text, &answer) // A response that is not JSON has no token.
+	_ = json.Unmarshal(text, &answer) // A response that is not JSON contains no refresh_token.
 	if _, ok := answer["refresh_token"]; ok {
 		delete(answer, "refresh_token")
 		if text, err = json.Marshal(answer); err != nil {
@@ -195,8 +198,8 @@ func withoutRefreshToken(resp *http.Response) error {
 }
 
 // A watched is a transport with an idle timeout: a request fails if the registry neither
-// reads it nor responds for that long. The timer stops while this process produces the
-// request's body or handles the response's.
+// reads the request nor sends a response for that time. The timer stops while this process
+// produces the request's body or handles the response's body.
 type watched struct {
 	inner   http.RoundTripper
 	timeout time.Duration
@@ -228,7 +231,8 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// causeOf returns the idleTimeoutError if that ended ctx. Otherwise it returns err.
+// causeOf returns the idleTimeoutError if an idle timeout canceled ctx. Otherwise it
+// returns err.
 func causeOf(ctx context.Context, err error) error {
 	if s, ok := context.Cause(ctx).(idleTimeoutError); ok {
 		return s
@@ -236,10 +240,11 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// An idleTimeoutError is the net.Error of a request that exceeded the idle timeout.
+// An idleTimeoutError is the error of a request that exceeded the idle timeout. It
+// implements net.Error.
 type idleTimeoutError struct{}
 
-func (idleTimeoutError) Error() string   { return "nothing arrives" }
+func (idleTimeoutError) Error() string   { return "no data arrived within the idle timeout" }
 func (idleTimeoutError) Timeout() bool   { return true }
 func (idleTimeoutError) Temporary() bool { return true }
 

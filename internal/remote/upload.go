@@ -33,20 +33,21 @@ type Blob struct {
 
 // An Upload is the result of uploading a blob.
 type Upload struct {
-	// Mounted is true if the registry mounted the blob from a neighbor repository, so that its
-	// content was not sent.
+	// Mounted is true if the registry mounted the blob from another of its repositories, so
+	// that the content was not sent.
 	Mounted bool
 	// Again is the number of bytes that were sent again after an error.
 	Again int64
 }
 
-// small is the largest size in bytes of a blob that is sent in the final request of its
-// upload. This saves a round trip, but such an upload cannot be resumed.
+// small is the maximum size in bytes of a blob that is sent in the closing PUT request of
+// its upload, without a PATCH request. This saves a round trip, but such an upload cannot
+// be resumed.
 const small = 1 << 20
 
 // Upload sends a blob that Find did not find in the repository, or mounts it from found.At.
 // After an error it resumes at the offset that the registry reports, or starts again. The
-// count of tries restarts when the registry has received more of the blob.
+// count of tries restarts when the registry has received another MiB.
 func (u *Uploader) Upload(ctx context.Context, b Blob, found Found) (Upload, error) {
 	s := &session{Uploader: u, blob: b, from: found.At}
 	for a := (attempts{}); ; {
@@ -78,15 +79,16 @@ type session struct {
 	resumed, broken    bool
 	committed, mounted bool
 
-	// mu guards the fields below, which readers of the blob write. The reader of an earlier
-	// request may still be running.
+	// mu guards wire, high and local, which readers of the blob write. The reader of an
+	// earlier, failed request may still be running.
 	mu         sync.Mutex
 	wire, high int64
 	local      error
 }
 
-// recover reports whether to try again after err. If so, it abandons a session that cannot
-// be resumed. Otherwise it returns the cause of err.
+// recover reports whether to try the upload again after err. If so, it discards the URL of
+// an upload that cannot be resumed. Otherwise cause is the error to return: that of ctx,
+// that of reading the blob, or err.
 func (s *session) recover(ctx context.Context, err error) (again bool, cause error) {
 	s.mu.Lock()
 	local := s.local
@@ -103,19 +105,20 @@ func (s *session) recover(ctx context.Context, err error) (again bool, cause err
 	if status, ok := errors.AsType[*transport.Error](err); ok && s.at != nil {
 		switch status.StatusCode {
 		case http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable:
-			s.at, again = nil, true // The session has expired, or is at another offset.
+			s.at, again = nil, true // The upload at the registry has expired, or is at another offset.
 		case http.StatusBadRequest:
-			s.at, again = nil, s.resumed // The registry had reported a wrong offset.
+			s.at, again = nil, s.resumed // The registry may have reported a wrong offset to resume at.
 		}
 	}
 	s.broken = true
 	return again, err
 }
 
-// try makes one attempt to complete the upload. It continues the session if there is one.
+// try makes one attempt to complete the upload. It continues an upload that the registry
+// has begun, if there is one.
 func (s *session) try(ctx context.Context) error {
 	if s.committed {
-		// The upload may have succeeded, and its response may be lost.
+		// The registry may have completed the upload although its response was lost.
 		there, err := s.has(ctx, s.repo, s.blob.Descriptor)
 		if there || err != nil {
 			return err
@@ -139,8 +142,9 @@ func (s *session) try(ctx context.Context) error {
 	return s.commit(ctx, single)
 }
 
-// resume asks the registry for the offset of a session whose connection broke. It abandons
-// the session if the registry has received nothing or reports an impossible offset.
+// resume asks the registry for the offset of an upload whose connection broke. If the
+// registry has received nothing or reports an impossible offset, resume discards the
+// upload's URL, and the upload starts again.
 func (s *session) resume(ctx context.Context) error {
 	if !s.broken || s.at == nil {
 		return nil
@@ -168,8 +172,9 @@ func (s *session) resume(ctx context.Context) error {
 	return nil
 }
 
-// parseRange returns the number of bytes received by a Range header "0-N". It returns 0 for
-// "0-0", by which registries also say that nothing was received, and for an invalid header.
+// parseRange returns the number of bytes that the registry received according to its Range
+// header "0-N". It returns 0 for an invalid header, and for "0-0", which may also mean that
+// the registry received nothing.
 func parseRange(text string) int64 {
 	var first, last int64
 	n, _ := fmt.Sscanf(strings.TrimPrefix(text, "bytes="), "%d-%d", &first, &last)
@@ -179,7 +184,7 @@ func parseRange(text string) int64 {
 	return last + 1
 }
 
-// start begins an upload session, or mounts the blob if another repository has it.
+// start begins an upload, or mounts the blob if another repository of the registry has it.
 func (s *session) start(ctx context.Context) error {
 	at := urlOf(s.repo, "blobs/uploads/")
 	if s.from != (name.Repository{}) {
@@ -202,7 +207,7 @@ func (s *session) start(ctx context.Context) error {
 	return err
 }
 
-// stream sends the rest of the blob.
+// stream sends the blob from s.offset to its end in one PATCH request.
 func (s *session) stream(ctx context.Context) error {
 	r := s.request(ctx, http.MethodPatch, s.at, true)
 	if s.offset > 0 {
@@ -219,8 +224,8 @@ func (s *session) stream(ctx context.Context) error {
 	return err
 }
 
-// commit sends the final request of the upload. With withBody, the request contains the
-// content of the blob.
+// commit sends the closing PUT request of the upload. If withBody is true, the request
+// contains the content of the blob.
 func (s *session) commit(ctx context.Context, withBody bool) error {
 	at := *s.at
 	if at.RawQuery != "" {
@@ -232,8 +237,8 @@ func (s *session) commit(ctx context.Context, withBody bool) error {
 	return err
 }
 
-// request returns a request of the session. With withBody, its body is the content of the
-// blob from the session's offset.
+// request returns a request of the upload. If withBody is true, the request's body is the
+// content of the blob from s.offset.
 func (s *session) request(ctx context.Context, method string, at *url.URL, withBody bool) request {
 	r := request{method: method, url: at, header: http.Header{"Content-Type": {"application/octet-stream"}}}
 	if withBody {
@@ -244,7 +249,8 @@ func (s *session) request(ctx context.Context, method string, at *url.URL, withB
 	return r
 }
 
-// A reader reads a blob for the transport, which may close it while it reads.
+// A reader is the body of a request that sends a blob. The transport may call Close while
+// Read runs.
 type reader struct {
 	ctx context.Context
 	s   *session
@@ -299,7 +305,8 @@ func (r *reader) Close() error {
 	return r.blob.Close()
 }
 
-// fail records an error of reading the blob, to distinguish it from errors of the registry.
+// fail records an error of reading the blob, so that recover can distinguish it from errors
+// of the registry.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

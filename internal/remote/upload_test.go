@@ -24,7 +24,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// large is streamed, and tiny is sent in one request.
+// large is uploaded with a PATCH request. tiny is uploaded in the closing PUT
+// request.
 var large, tiny = noise(5 << 20), noise(1000)
 
 func noise(n int) []byte {
@@ -54,7 +55,8 @@ func repository(t *testing.T, host, path string) name.Repository {
 	return repo
 }
 
-// upload uploads a blob to gold/image as a push does.
+// upload uploads b to the repository gold/image of the registry at host, as a
+// push does.
 func upload(t *testing.T, c *remote.Client, host string, b remote.Blob) (remote.Upload, error) {
 	t.Helper()
 	repo := repository(t, host, "gold/image")
@@ -74,7 +76,8 @@ func uploadTo(ctx context.Context, c *remote.Client, repo name.Repository, b rem
 	return u.Upload(ctx, b, found)
 }
 
-// checkStored checks that the registry has the blob.
+// checkStored checks that the registry at host has a blob with the content
+// want.
 func checkStored(t *testing.T, host string, want []byte) {
 	t.Helper()
 	resp, err := http.Get("http://" + host + "/v2/gold/image/blobs/" + blobOf(t, want).Digest.String())
@@ -87,8 +90,8 @@ func checkStored(t *testing.T, host string, want []byte) {
 	}
 }
 
-// cut is a fault: the connection breaks after n bytes of the request's body
-// reached h.
+// cut returns a fault that passes the first n bytes of the request's body to h
+// and then breaks the connection.
 func cut(h http.Handler, n int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		part := r.Clone(r.Context())
@@ -119,7 +122,8 @@ func TestUpload(t *testing.T) {
 	one := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
 		return func(s http.Handler) http.Handler { return remotetest.Faults(s, n, match, fault) }
 	}
-	// broken breaks the stream after 3 MiB, and then injects another fault.
+	// broken breaks the connection of the first PATCH request after 3 MiB, and
+	// passes the first n requests that match to fault.
 	broken := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
 		return func(s http.Handler) http.Handler {
 			return remotetest.Faults(remotetest.Faults(s, 1, patch, cut(s, 3<<20)), n, match, fault)
@@ -129,7 +133,8 @@ func TestUpload(t *testing.T) {
 		reason string
 		data   []byte
 		faults faults
-		// patches is the number of streams, unless it is -1.
+		// patches is the expected number of PATCH requests; -1 means any number.
+		// posts is the expected number of POST requests.
 		patches, posts int64
 		again          bool
 		err            string
@@ -157,9 +162,9 @@ func TestUpload(t *testing.T) {
 		"PostBusy":   {"the start of an upload is tried again", large, one(2, post, remotetest.Status(429)), 1, 3, false, ""},
 		"PostReset":  {"the start of an upload is tried again after a broken connection", tiny, one(2, post, remotetest.Reset), 0, 3, false, ""},
 		"PostNever":  {"the number of tries is limited", large, one(99, post, remotetest.Status(500)), 0, 3, false, "answered 500"},
-		"PostDenied": {"an upload that is refused is not tried again", large, one(99, post, remotetest.Status(403)), 0, 1, false, "does not permit"},
+		"PostDenied": {"an upload that is refused is not tried again", large, one(99, post, remotetest.Status(403)), 0, 1, false, "denied access"},
 		"TooLarge":   {"a blob that is too large is not tried again", large, one(99, patch, remotetest.Status(413)), 1, 1, false, "answered 413"},
-		"Nowhere":    {"a response without a location is an error", large, one(99, post, remotetest.Status(202)), 0, 1, false, "does not say where"},
+		"Nowhere":    {"a response without a location is an error", large, one(99, post, remotetest.Status(202)), 0, 1, false, "returned no upload location"},
 		"Private": {"a location at a private address is refused", large, one(99, post, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://169.254.169.254/latest")
 			w.WriteHeader(http.StatusAccepted)
@@ -189,7 +194,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// Each byte is reported once, also if it is sent again.
+// Blob.Progress reports each byte once, even if it is sent again.
 func TestUploadProgress(t *testing.T) {
 	s := remotetest.Embedded(t)
 	host := remotetest.Serve(t, remotetest.Faults(s, 1, remotetest.Method(http.MethodPatch), remotetest.Reset))
@@ -263,7 +268,7 @@ func TestMount(t *testing.T) {
 	}
 }
 
-// An upload on another host gets no credentials.
+// Requests of an upload that continues on another host contain no credentials.
 func TestUploadElsewhere(t *testing.T) {
 	sessions := remotetest.Embedded(t)
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -320,7 +325,8 @@ func TestUploadTokenExpires(t *testing.T) {
 	}
 }
 
-// Pauses grow, have a jitter, and follow the registry's request up to a limit.
+// Pauses between tries grow and have a jitter. The pause that the registry asks
+// for is used up to a limit.
 func TestPauses(t *testing.T) {
 	cases := map[string]struct {
 		reason, retryAfter string
@@ -374,6 +380,6 @@ func TestIdle(t *testing.T) {
 		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 50 * time.Millisecond})
 		_, err := upload(t, c, host, blobOf(t, data))
 		close(given)
-		checkError(t, method, err, "does not answer: nothing arrives", "check the address")
+		checkError(t, method, err, "does not answer: no data arrived within the idle timeout", "check the address")
 	}
 }

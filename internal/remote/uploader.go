@@ -23,9 +23,10 @@ type Uploader struct {
 	neighbors []name.Repository
 }
 
-// Uploader logs in to the registry with permission to push to repo. The registry may mount
-// blobs from neighbors, which are repositories of the same registry. If the login fails
-// because of them, they are not used.
+// Uploader logs in to the registry with permission to push to repo and to read neighbors.
+// The registry may mount blobs from neighbors, which are repositories of the same registry.
+// If the registry refuses that login, Uploader logs in for repo only and does not use
+// neighbors.
 func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbors ...name.Repository) (*Uploader, error) {
 	scopes := []string{repo.Scope(transport.PushScope)}
 	for _, n := range neighbors {
@@ -47,7 +48,8 @@ func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbors .
 var notThere = []int{http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden}
 
 // ManifestAt returns the digest of the manifest at a tag or digest. It returns the zero
-// value if the registry does not say: some do not show a repository that does not exist yet.
+// value if the registry returns no digest: it may deny access to a repository that does not
+// exist yet.
 func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash, err error) {
 	resp, err := u.head(ctx, u.repo, "manifests/"+reference, notThere...)
 	if err == nil && resp.StatusCode == http.StatusOK {
@@ -56,8 +58,8 @@ func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash,
 	return h, err
 }
 
-// PutManifest writes a manifest. reference is a tag or the manifest's digest. The blobs and
-// manifests that it refers to must exist.
+// PutManifest writes a manifest. reference is a tag or the manifest's digest. All blobs and
+// manifests that raw refers to must exist.
 func (u *Uploader) PutManifest(ctx context.Context, reference string, mediaType types.MediaType, raw []byte) error {
 	put := request{method: http.MethodPut, url: urlOf(u.repo, "manifests/"+reference), header: http.Header{"Content-Type": {string(mediaType)}}}
 	put.size = int64(len(raw))
@@ -78,8 +80,9 @@ func LacksBlob(err error) bool {
 }
 
 // Refused reports whether err proves that the registry did not execute a request. After any
-// other error, the request may have been executed and its response lost. This includes the
-// status of an overloaded registry, which may be the response to a later try.
+// other error, the registry may have executed the request although its response was lost. A
+// status of an overloaded registry proves nothing, because it may be the response to a
+// later try.
 func Refused(err error) bool {
 	status, ok := errors.AsType[*transport.Error](err)
 	return ok && status.StatusCode < http.StatusInternalServerError && !isBusy(status.StatusCode)
@@ -89,11 +92,12 @@ func Refused(err error) bool {
 type Found struct {
 	// Exists is true if the repository has the blob.
 	Exists bool
-	// At is a neighbor repository that has the blob, or the zero value.
+	// At is a repository of the same registry that has the blob, one of the Uploader's
+	// neighbors, or the zero value.
 	At name.Repository
 }
 
-// Find looks for a blob in the repository, then in its neighbors.
+// Find looks for a blob in the repository, then in the Uploader's neighbors.
 func (u *Uploader) Find(ctx context.Context, desc v1.Descriptor) (Found, error) {
 	exists, err := u.has(ctx, u.repo, desc)
 	if exists || err != nil {
@@ -112,16 +116,17 @@ func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descri
 	if err != nil {
 		return false, err
 	}
-	// If the size differs, it is not the same blob.
+	// A blob with another size is not the blob that desc describes.
 	return resp.StatusCode == http.StatusOK && (resp.ContentLength < 0 || resp.ContentLength == desc.Size), nil
 }
 
-// location returns the URL at which the upload continues. The registry sends a path, or a
-// URL that may be on another host. Behind a proxy it may send the wrong scheme.
+// location returns the URL at which the upload continues. The registry sends a path or a
+// URL, which may be on another host. If the host is the registry, location keeps the scheme
+// of the request, because a registry behind a proxy may send the wrong scheme.
 func (u *Uploader) location(resp *http.Response) (*url.URL, error) {
 	at := resp.Header.Get("Location")
 	if at == "" {
-		return nil, errors.New("the registry does not say where to upload to")
+		return nil, errors.New("the registry returned no upload location")
 	}
 	base := resp.Request.URL
 	to, err := base.Parse(at)

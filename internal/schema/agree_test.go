@@ -24,8 +24,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A reference validates like the API server's strategy for custom resources,
-// with the same library but without the code under test.
+// A reference validates custom resources with the same library as the API
+// server, without the code under test.
 type reference struct {
 	props *apiextensions.JSONSchemaProps
 	tree  *structural.Structural
@@ -51,8 +51,8 @@ func newReference(t *testing.T, crd map[string]any) reference {
 	return r
 }
 
-// create returns the errors of a request to create an object, after those of
-// strict decoding.
+// create returns the errors that the API server reports when an object is
+// created: unknown fields first, then the errors of validation.
 func (r reference) create(t *testing.T, obj map[string]any) []string {
 	t.Helper()
 	obj = runtime.DeepCopyJSON(obj)
@@ -92,7 +92,7 @@ func (r reference) create(t *testing.T, obj map[string]any) []string {
 	return all
 }
 
-// fullTexts returns the faults with the texts of the API server.
+// fullTexts returns the complete error texts of the API server for the faults.
 func fullTexts(found []schema.Fault) []string {
 	var all []string
 	for _, f := range found {
@@ -105,8 +105,8 @@ func fullTexts(found []schema.Fault) []string {
 	return all
 }
 
-// TestAgrees compares fields and texts with those of the library, called as in
-// the API server.
+// TestAgrees compares the faults of Validate with the errors of the API
+// server's library, which is called as the API server does it.
 func TestAgrees(t *testing.T) {
 	const spec = `
       {type: object, required: [size], properties: {
@@ -147,7 +147,7 @@ func TestAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The order of the library's errors is random.
+		// The library returns its errors in random order.
 		want, got := reference.create(t, obj), fullTexts(found)
 		slices.Sort(want)
 		want = slices.Compact(want)

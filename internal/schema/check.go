@@ -46,7 +46,8 @@ func (v version) check(ctx context.Context) []Fault {
 	return faults(append(errs, checkEach(v.at, v.structural, true)...))
 }
 
-// checkEach returns the errors in types and CEL rules, also in nested schemas.
+// checkEach returns the errors in types and CEL rules of s and of all schemas
+// in it.
 func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
 	var errs field.ErrorList
 	if _, ok := typeNames[s.Type]; !ok && s.Type != "" {
@@ -68,7 +69,8 @@ func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorL
 	return errs
 }
 
-// compile returns the errors in the CEL rules of s, without nested schemas.
+// compile returns the errors in the CEL rules of s itself, not in those of
+// nested schemas.
 func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	rules, err := cel.Compile(s, model.SchemaDeclType(s, root), celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
@@ -87,14 +89,15 @@ func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorLis
 	return errs
 }
 
-// ErrNotServed is the error for a version that the API server does not serve.
+// ErrNotServed is the error for a version of a kind with served: false.
 var ErrNotServed = errors.New("not served")
 
-// Serves returns an error unless the kind has the version and serves it.
+// Serves returns an error unless the kind has a version called name with
+// served: true.
 func (d *Definition) Serves(name string) error {
 	v, ok := d.version(name)
 	if !ok {
-		return fmt.Errorf("version %s does not exist, only %s", name, strings.Join(d.Versions(), ", "))
+		return fmt.Errorf("version %s does not exist; the versions are %s", name, strings.Join(d.Versions(), ", "))
 	}
 	if !v.served {
 		return fmt.Errorf("version %s: %w", name, ErrNotServed)
@@ -102,7 +105,8 @@ func (d *Definition) Serves(name string) error {
 	return nil
 }
 
-// valid returns a version, or an error if it has no structural schema.
+// valid returns the version called name, or an error if it does not exist or
+// has no structural schema.
 func (d *Definition) valid(name string) (version, error) {
 	v, ok := d.version(name)
 	switch {

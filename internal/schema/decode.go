@@ -17,14 +17,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// Decode returns the errors that strict decoding of obj into the Go type of the
-// kind would find: unknown fields, and values of the wrong type. obj must have
-// the types of decoded JSON, with whole numbers as int64.
+// Decode returns the errors of strictly decoding obj into the Go type of the
+// kind: unknown fields, and values of the wrong type. obj must have the types
+// of decoded JSON, with whole numbers as int64.
 func (k Kind) Decode(obj map[string]any) []Fault {
 	return DecodeKind(nil, obj, k.fields)
 }
 
-// DecodeKind is Kind.Decode for any value at a path, and any type of Go.
+// DecodeKind is like Kind.Decode, for a value v at the path at and a Go type
+// into.
 func DecodeKind(at *field.Path, v any, into reflect.Type) []Fault {
 	var d decoder
 	d.value(at, v, into)
@@ -84,7 +85,8 @@ func (d *decoder) object(at *field.Path, v any, t reflect.Type) {
 	}
 }
 
-// scalar checks a value for a Go type that has no fields or decodes itself.
+// scalar checks a value for a Go type without fields, or with its own JSON
+// decoder.
 func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -105,7 +107,8 @@ func (d *decoder) misfit(at *field.Path, v any, t reflect.Type) {
 	d.found = append(d.found, Of(field.TypeInvalid(at, messageValue(v), fmt.Sprintf("must be %s, not %s", kindOf(t), valueKind(v)))))
 }
 
-// messageValue returns a value for a message, which omits objects and lists.
+// messageValue returns the value that an error message shows for v. Messages
+// omit objects and lists.
 func messageValue(v any) any {
 	switch v.(type) {
 	case map[string]any, []any:
@@ -120,7 +123,8 @@ var (
 	textDecoder = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// decodesItself reports whether a type implements a JSON or text unmarshaler.
+// decodesItself reports whether t implements json.Unmarshaler or
+// encoding.TextUnmarshaler.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(jsonDecoder) || p.Implements(textDecoder)
@@ -129,7 +133,8 @@ func decodesItself(t reflect.Type) bool {
 // known caches the results of fieldsOf.
 var known sync.Map
 
-// fieldsOf returns the types of a struct's fields by their names in JSON.
+// fieldsOf returns the types of a struct's fields, by the names of the fields
+// in JSON.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if fields, ok := known.Load(t); ok {
 		return fields.(map[string]reflect.Type)
@@ -161,7 +166,8 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// kindOf describes the values of a type in messages, such as "a whole number".
+// kindOf describes the values of a Go type for error messages, such as "a whole
+// number".
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -188,7 +194,7 @@ func kindOf(t reflect.Type) string {
 	return "an object"
 }
 
-// valueKind describes a value in messages, such as "a list".
+// valueKind describes a value for error messages, such as "a list".
 func valueKind(v any) string {
 	switch v.(type) {
 	case float64:

@@ -15,8 +15,8 @@ import (
 	kinds "github.com/xfn-dev/xfn/internal/schema"
 )
 
-// FuzzDecode checks that a document has a fault if the API server's decoder
-// rejects it, and only then.
+// FuzzDecode checks that Decode returns a fault if and only if the API server's
+// decoder rejects the document.
 func FuzzDecode(f *testing.F) {
 	for _, text := range []string{
 		`{"spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 80}]}]}}}}`,
@@ -46,7 +46,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || len(strict) > 0 || obj == nil {
 			return
 		}
-		// Both decoders get the same decoded values.
+		// The API server's decoder gets the values that Decode got, encoded again.
 		if data, err = json.Marshal(obj); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 
 // A Definition is a kind of custom resources, with the schema of each version.
 type Definition struct {
-	// GroupKind is the defined kind.
+	// GroupKind is the kind that the CRD, XRD or MRD defines.
 	GroupKind schema.GroupKind
 	// Namespaced is true if the kind is namespaced.
 	Namespaced bool
@@ -31,22 +31,23 @@ type Definitions map[schema.GroupKind]*Definition
 // Definition returns the definition of a kind, or nil.
 func (d Definitions) Definition(kind schema.GroupKind) *Definition { return d[kind] }
 
-// A version is one version of the defined kind.
+// A version is one API version of the kind that a Definition defines.
 type version struct {
 	name   string
 	served bool
-	// at is the path of the schema in the CRD, XRD or MRD.
+	// at is the path of the version's schema in the CRD, XRD or MRD.
 	at *field.Path
-	// props is the schema, and structural its structural form, or nil.
+	// props is the schema, and structural the same schema in structural form. Both
+	// are nil if there is no schema; structural is also nil if err is not.
 	props      *apiextensions.JSONSchemaProps
 	structural *structural.Structural
 	// err is the reason why the schema has no structural form.
 	err error
-	// validators returns the compiled schema, which is cached.
+	// validators returns the compiled schema. It compiles the schema once.
 	validators func() validators
 }
 
-// Versions returns the names of all versions in order.
+// Versions returns the names of all versions, in the order of the definition.
 func (d *Definition) Versions() []string {
 	names := make([]string, len(d.versions))
 	for i, v := range d.versions {
@@ -55,7 +56,7 @@ func (d *Definition) Versions() []string {
 	return names
 }
 
-// A definer has the fields of a CRD or MRD that a Definition needs.
+// A definer is the part of a CRD or MRD from which a Definition is decoded.
 type definer struct {
 	Spec struct {
 		Group    string
@@ -89,7 +90,7 @@ func decodeDefinition(obj map[string]any) (*Definition, error) {
 	}
 	var d definer
 	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, errors.New("not an OpenAPI schema")
+		return nil, errors.New("expected an OpenAPI v3 schema")
 	}
 	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}, Namespaced: d.Spec.Scope == "Namespaced"}
 	for i, from := range d.Spec.Versions {
@@ -113,8 +114,8 @@ func (v *version) setSchema(s *extv1.JSONSchemaProps) {
 	}
 }
 
-// Define returns the kinds that an object defines: of a CRD or MRD, or the XRs
-// and claims of an XRD. Other objects, and CRDs of v1beta1, define none.
+// Define returns the kinds that obj defines: the kind of a CRD or MRD, or the
+// XRs and claims of an XRD. Other objects, and CRDs of v1beta1, define none.
 func Define(obj map[string]any) ([]*Definition, error) {
 	if !crd.Defines(obj) || obj["apiVersion"] == "apiextensions.k8s.io/v1beta1" {
 		return nil, nil

@@ -1,3 +1,3 @@
 // Package schema reads the schemas of CRDs and XRDs. It applies defaults, and
-// returns the API server's errors in objects and definitions.
+// finds the errors that the API server would find in objects and definitions.
 package schema

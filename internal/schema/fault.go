@@ -14,26 +14,30 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A Fault is an API server's error in an object, or a field that it drops.
+// A Fault is an error that the API server finds in an object, or an unknown
+// field that it drops.
 type Fault struct {
-	// Field is a path, such as "spec.sizes[0].unit", or empty for the
+	// Field is a path, such as "spec.sizes[0].unit". It is empty for the whole
 	// object.
 	Field string
-	// Unknown is true for a dropped field. Nearest is a similar field, or
-	// empty.
+	// Unknown is true for an unknown field. Nearest is the known field with the
+	// most similar name, or empty.
 	Unknown bool
 	Nearest string
-	// Unchecked is true if the fault says that rules were not checked.
+	// Unchecked is true if the fault says that CEL rules were not checked, because
+	// of other errors.
 	Unchecked bool
 	// Value is the value of the field, if known.
 	Value any
-	// Text is the message without the name of the field.
+	// Text is the error message without the path of the field.
 	Text string
-	// Err is the error of the API server. It is nil if Unknown is true.
+	// Err is the original error of the API server's library. It is nil if Unknown
+	// is true.
 	Err *field.Error
 }
 
-// String returns the message of the API server, which includes the field.
+// String returns the API server's message, which includes the path of the
+// field.
 func (f Fault) String() string {
 	if f.Err == nil {
 		return fmt.Sprintf("unknown field %q", f.Field)
@@ -44,13 +48,15 @@ func (f Fault) String() string {
 	return strings.TrimPrefix(f.Err.Error(), noField+": ")
 }
 
-// noField is the library's field name for errors in the whole object.
+// noField is the text by which the API server's library denotes an error in the
+// whole object.
 const noField = "<nil>"
 
 func faults(errs field.ErrorList) []Fault {
 	found := make([]Fault, 0, len(errs))
 	for i, err := range errs {
-		// The library adds this error to a type error about a fraction.
+		// For a fraction where an integer is required, the library returns a second
+		// error, which is dropped.
 		if i > 0 && err.Field == noField && strings.HasSuffix(err.Detail, " in "+errs[i-1].Field) {
 			continue
 		}
@@ -64,10 +70,11 @@ func Of(err *field.Error) Fault {
 	return Fault{Field: FieldName(err.Field), Value: err.BadValue, Text: faultText(err), Err: err}
 }
 
-// keyed matches a map key in brackets in a field path of the API server.
+// keyed matches a map key in brackets, such as "[app]", in a field path of the
+// API server.
 var keyed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*[^\]\d][^\]]*)\]`) })
 
-// FieldName converts a path of the API server to the form of Fault.Field.
+// FieldName converts a field path of the API server to the form of Fault.Field.
 func FieldName(path string) string {
 	if path == noField {
 		return ""
@@ -75,7 +82,7 @@ func FieldName(path string) string {
 	return strings.TrimPrefix(keyed().ReplaceAllString(path, ".$1"), ".")
 }
 
-// faultText returns the message of an error without the name of the field.
+// faultText returns the message of an error without the path of the field.
 func faultText(err *field.Error) string {
 	_, detail, ok := strings.Cut(err.Detail, " in body ")
 	if !ok {
@@ -103,8 +110,8 @@ var misfit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go struct field \w+\.([\w.]+) of type .*$`)
 })
 
-// metadataFault converts an error of decoding metadata. It replaces the Go
-// types in the message.
+// metadataFault converts an error of decoding metadata to a Fault. The original
+// message contains Go types, which it replaces.
 func metadataFault(err *field.Error) Fault {
 	f := Of(err)
 	if m := misfit().FindStringSubmatch(f.Text); m != nil {
@@ -114,8 +121,9 @@ func metadataFault(err *field.Error) Fault {
 	return f
 }
 
-// nearestTo returns the known field with the name most similar to the field at
-// the path unknown, in the same object, or "".
+// nearestTo returns the known field whose name is most similar to that of the
+// unknown field, in the same object. unknown is the path of the unknown field.
+// It returns "" if no name is similar.
 func nearestTo(unknown string, root *structural.Structural) string {
 	at := strings.LastIndexByte(unknown, '.')
 	parent, name := unknown[:max(at, 0)], unknown[at+1:]

@@ -16,14 +16,14 @@ import (
 type Kind struct {
 	// Namespaced is true if the kind is namespaced.
 	Namespaced bool
-	// Name validates the name of an object, and returns the errors.
+	// Name validates the name of an object of this kind, and returns the errors.
 	Name NameFunc
 
 	fields reflect.Type
 }
 
-// FindKind returns the built-in kind of Kubernetes or Crossplane for gvk, and
-// whether there is one. It is safe for concurrent use.
+// FindKind returns the built-in kind gvk of Kubernetes or Crossplane. The bool
+// is false if gvk is not built in. It is safe for concurrent use.
 func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	t, ok := kindTypes()[gvk]
 	if !ok {
@@ -41,7 +41,8 @@ func (k Kind) Fits(obj map[string]any) bool {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(obj, reflect.New(k.fields).Interface()) == nil
 }
 
-// kindTypes returns the Go types of all kinds, without lists and options.
+// kindTypes returns the Go types of all built-in kinds with ObjectMeta, so
+// without lists and options such as ListOptions.
 var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
 	all := kubernetesKinds()
 	for gvk, t := range registered() {
@@ -52,8 +53,9 @@ var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
 	return all
 })
 
-// names has the name rules of the kinds whose names need not be DNS subdomains
-// or have further limits (k8s.io/kubernetes, pkg/apis/*/validation).
+// names has the functions that validate names, for kinds whose names need not
+// be DNS subdomains or have further limits (k8s.io/kubernetes,
+// pkg/apis/*/validation).
 var names = map[schema.GroupKind]NameFunc{
 	{Kind: "Namespace"}: validation.NameIsDNSLabel,
 	{Kind: "Service"}:   validation.NameIsDNS1035Label,
@@ -64,7 +66,8 @@ var names = map[schema.GroupKind]NameFunc{
 	{Group: "batch", Kind: "CronJob"}:                                cronJobName,
 }
 
-// cronJobName limits the length, because the names of Jobs get a suffix.
+// cronJobName validates the name of a CronJob. It is shorter than other names,
+// because the names of the CronJob's Jobs get a suffix.
 func cronJobName(name string, prefix bool) []string {
 	const longest = 52
 	if len(name) > longest {

@@ -95,8 +95,8 @@ var (
 	typeName  = regexp.MustCompile(`^type (\w+) struct`)
 )
 
-// TestScopes compares the scopes with the scope markers in the sources of the
-// types.
+// TestScopes compares clusterScoped with the markers in the Go sources of the
+// kinds that say whether they are namespaced.
 func TestScopes(t *testing.T) {
 	packages := []string{
 		"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
@@ -157,7 +157,8 @@ func compareScopes(t *testing.T, dir, version string) {
 
 var groupName = regexp.MustCompile(`(?:GroupName|Group)\s+= "([^"]*)"`)
 
-// groupOf returns the name of the group that a package registers.
+// groupOf returns the name of the API group that the Go package in dir
+// registers.
 func groupOf(t *testing.T, dir string) string {
 	t.Helper()
 	for _, file := range []string{"register.go", "../register.go"} {

@@ -17,22 +17,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// kubernetesJSON describes the Kubernetes kinds whose Go packages the program
-// does not import, because they would add three megabytes to it and slow down
-// the start of every command. A test writes the file from the Go types.
+// kubernetesJSON describes Kubernetes kinds whose Go packages are not imported,
+// because these would add three megabytes to the program and slow down the
+// start of every command. TestKubernetes writes the file from the Go types.
 //
 //go:embed kubernetes.json
 var kubernetesJSON []byte
 
-// described has the fields of types. A type is the name of another type, or of
-// one of leaves, after any number of "[]" for a list and "{}" for a map.
+// described has the fields of Go types by name. The type of a field is a key of
+// Types or the name of one of leaves. "[]" before it means a list, and "{}" a
+// map.
 type described struct {
 	// Kinds maps "apiVersion kind" to the name of the kind's type in Types.
 	Kinds map[string]string            `json:"kinds"`
 	Types map[string]map[string]string `json:"types"`
 }
 
-// leaves returns the Go types that kubernetes.json names but does not describe.
+// leaves returns the Go types that kubernetes.json refers to by name, but whose
+// fields it does not list.
 func leaves() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[bool](), reflect.TypeFor[string](), reflect.TypeFor[int32](), reflect.TypeFor[int64](), reflect.TypeFor[uint8](),
@@ -45,13 +47,12 @@ func leaves() []reflect.Type {
 	}
 }
 
-// kubernetesKinds returns the kinds in kubernetesJSON, each with a generated Go
-// type that has the fields of the kind.
+// kubernetesKinds returns the kinds in kubernetesJSON. Each has a Go type that
+// is generated with the fields in kubernetesJSON.
 func kubernetesKinds() map[schema.GroupVersionKind]reflect.Type {
 	var d described
 	if err := json.Unmarshal(kubernetesJSON, &d); err != nil {
-		// kubernetes.json is embedded in the program, and a test
-		// decodes it.
+		// kubernetes.json is embedded, and a test decodes it.
 		panic(err)
 	}
 	known := map[string]reflect.Type{}
@@ -66,7 +67,8 @@ func kubernetesKinds() map[schema.GroupVersionKind]reflect.Type {
 	return all
 }
 
-// typeOf returns the type of a name, and adds it to known.
+// typeOf returns the Go type called name in kubernetes.json, and caches it in
+// known.
 func (d described) typeOf(name string, known map[string]reflect.Type) reflect.Type {
 	if t, ok := known[name]; ok {
 		return t

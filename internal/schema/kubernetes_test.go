@@ -34,7 +34,8 @@ import (
 
 var update = flag.Bool("update", false, "write kubernetes.json again")
 
-// kubernetesTypes are the API groups that kubernetes.json describes.
+// kubernetesTypes registers the API groups whose kinds kubernetes.json
+// describes.
 var kubernetesTypes = runtime.NewSchemeBuilder(
 	admissionregistrationv1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme,
 	batchv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme,
@@ -43,7 +44,7 @@ var kubernetesTypes = runtime.NewSchemeBuilder(
 )
 
 // TestKubernetes compares kubernetes.json with the Go types of Kubernetes. With
-// -update it writes the file.
+// the flag -update it writes the file.
 func TestKubernetes(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := kubernetesTypes.AddToScheme(scheme); err != nil {
@@ -85,8 +86,8 @@ type description struct {
 	Types map[string]map[string]string `json:"types"`
 }
 
-// name returns the name of a Go type in kubernetes.json, and describes the type
-// if it belongs to one of the API groups there.
+// name returns the name by which kubernetes.json refers to a Go type. If the
+// type belongs to one of kubernetesTypes, name also describes its fields.
 func (d description) name(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -9,26 +9,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A NameFunc returns the errors of a name or a generateName.
+// A NameFunc validates the name, or the prefix in generateName, of an object
+// and returns the errors.
 type NameFunc = apivalidation.ValidateNameFunc
 
 var subdomain NameFunc = apivalidation.NameIsDNSSubdomain
 
-// Metadata returns the faults that the API server would find in an object's
-// metadata when it is created, or when it replaces old. Fields that the server
-// sets, and the UIDs of owners, may be missing.
+// Metadata returns the faults that the API server would find in the metadata of
+// obj: when it creates obj or, if old is not nil, when it updates old to obj.
+// Fields that the server sets, and the UIDs of owners, may be missing.
 func Metadata(obj, old map[string]any, namespaced bool, name NameFunc) []Fault {
 	return faults(metadata(runtime.DeepCopyJSON(obj), old, namespaced, name))
 }
 
-// metadata is Metadata with the errors of the API server's library.
+// metadata implements Metadata. It returns the errors of the API server's
+// library.
 func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.ErrorList {
 	path := field.NewPath("metadata")
 	meta, ok := obj["metadata"].(map[string]any)
 	if !ok && obj["metadata"] != nil {
 		return field.ErrorList{field.TypeInvalid(path, obj["metadata"], "must be an object")}
 	}
-	// An object may omit its metadata.
+	// An object may have no metadata.
 	if meta == nil {
 		meta = map[string]any{}
 	}
@@ -46,7 +48,8 @@ func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.Err
 	return apivalidation.ValidateObjectMetaAccessorUpdate(u, was, path)
 }
 
-// serverOwned are the fields that an update keeps if they are missing.
+// serverOwned are the fields of metadata that keep their old value if an update
+// does not contain them.
 var serverOwned = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
 
 func fillFrom(u, old *unstructured.Unstructured) {
@@ -62,7 +65,8 @@ func fillFrom(u, old *unstructured.Unstructured) {
 	}
 }
 
-// fillOwners sets missing UIDs of owners, such as in rendered objects.
+// fillOwners sets missing UIDs of owner references. Rendered objects have none,
+// but validation requires them.
 func fillOwners(u *unstructured.Unstructured) {
 	owners := u.GetOwnerReferences()
 	if len(owners) == 0 {
@@ -76,7 +80,8 @@ func fillOwners(u *unstructured.Unstructured) {
 	u.SetOwnerReferences(owners)
 }
 
-// generated returns a name that the API server could generate from a prefix.
+// generated returns a name that the API server could generate from the prefix
+// in generateName.
 func generated(prefix string) string {
 	const random, longest = "xxxxx", 63
 	return prefix[:min(len(prefix), longest-len(random))] + random

@@ -12,7 +12,7 @@ import (
 // Types is a set of JSON types.
 type Types uint8
 
-// The JSON types. Number, the type in schemas, is Integer or Fraction.
+// The JSON types. Number, as schemas call it, includes Integer and Fraction.
 const (
 	String Types = 1 << iota
 	Integer
@@ -26,7 +26,8 @@ const (
 	Any    = String | Number | Boolean | Object | Array | Null
 )
 
-// String returns the types for messages, such as "a string or an integer".
+// String describes the types for error messages, such as "a string or an
+// integer".
 func (t Types) String() string {
 	switch {
 	case t&Any == Any, t|Null == Any:
@@ -50,11 +51,12 @@ func (t Types) String() string {
 // A Node is the schema of a value. The zero Node allows any value.
 type Node struct {
 	schema *structural.Structural
-	// resource is true for a Kubernetes object, which has metadata.
+	// resource is true for the schema of a Kubernetes object, which has
+	// apiVersion, kind and metadata.
 	resource bool
 }
 
-// Root returns the schema of whole objects of the version called name. It
+// Root returns the schema of a whole object of the version called name. It
 // returns an error if the version does not exist or its schema is invalid.
 func (d *Definition) Root(name string) (Node, error) {
 	v, err := d.valid(name)
@@ -72,7 +74,8 @@ var typeNames = map[string]Types{
 	"string": String, "integer": Integer, "number": Number, "boolean": Boolean, "object": Object, "array": Array,
 }
 
-// Types returns the types that the value may have. An unknown type allows any.
+// Types returns the JSON types that the value may have. A schema with an
+// unknown type allows all types.
 func (n Node) Types() Types {
 	if n.schema == nil {
 		return Any
@@ -90,8 +93,8 @@ func (n Node) Types() Types {
 	return types
 }
 
-// Field returns the schema of the field called name, and whether the schema
-// allows such a field.
+// Field returns the schema of the field called name. The bool is false if the
+// schema does not allow such a field.
 func (n Node) Field(name string) (Node, bool) {
 	if n.schema == nil {
 		return Node{}, true
@@ -113,14 +116,15 @@ func (n Node) Field(name string) (Node, bool) {
 	return Node{}, n.Types() == Any
 }
 
-// Rest returns the schema of other fields than Named, and whether there may be
-// any.
+// Rest returns the schema of the fields that Named does not return. The bool is
+// false if the schema allows no such fields.
 func (n Node) Rest() (Node, bool) {
-	// No schema has a property with an empty name.
+	// No schema has a property with an empty name, so Field returns the schema of
+	// all other fields.
 	return n.Field("")
 }
 
-// Named returns the names of the schema's properties in order.
+// Named returns the names of the schema's properties in sorted order.
 func (n Node) Named() []string {
 	if n.schema == nil {
 		return nil
@@ -128,7 +132,7 @@ func (n Node) Named() []string {
 	return slices.Sorted(maps.Keys(n.schema.Properties))
 }
 
-// Always reports whether a field is required or has a default.
+// Always reports whether the field called name is required or has a default.
 func (n Node) Always(name string) bool {
 	if n.schema == nil {
 		return false
@@ -137,7 +141,7 @@ func (n Node) Always(name string) bool {
 	return required || n.schema.Properties[name].Default.Object != nil
 }
 
-// Element returns the schema of a list's elements.
+// Element returns the schema of the elements of a list.
 func (n Node) Element() Node {
 	if n.schema == nil {
 		return Node{}
@@ -145,7 +149,8 @@ func (n Node) Element() Node {
 	return Node{schema: n.schema.Items}
 }
 
-// Enum returns the allowed values, or nil if there is no enum.
+// Enum returns the values that an enum allows, or nil if the schema has no
+// enum.
 func (n Node) Enum() []any {
 	if n.schema == nil || n.schema.ValueValidation == nil {
 		return nil
@@ -157,8 +162,8 @@ func (n Node) Enum() []any {
 	return values
 }
 
-// kubernetes is the schema of the fields of all objects, which other schemas
-// may only restrict (Kubernetes' API conventions, "Metadata").
+// kubernetes is the schema of apiVersion, kind and metadata. Schemas of kinds
+// can only restrict these fields (Kubernetes' API conventions, "Metadata").
 var kubernetes = sync.OnceValue(func() *structural.Structural {
 	text, number, truth := typed("string"), typed("integer"), typed("boolean")
 	texts := typed("object")

@@ -10,7 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// root returns the root of a kind with a schema of spec in flow style.
+// root returns the root Node of a kind. spec is the schema of its field spec,
+// as YAML in flow style.
 func root(t *testing.T, spec string) schema.Node {
 	t.Helper()
 	node, err := definition(t, widgets(spec)).Root("v1")
@@ -20,8 +21,9 @@ func root(t *testing.T, spec string) schema.Node {
 	return node
 }
 
-// at returns the types at a path of fields; "*" is an element. It returns
-// "absent" for a missing field.
+// at returns the types that the schema n allows at a path of fields, in which
+// "*" is an element of a list. It returns "absent" for a field that is not
+// allowed.
 func at(n schema.Node, path string) string {
 	for name := range strings.SplitSeq(path, ".") {
 		if name == "*" {
@@ -120,7 +122,7 @@ func TestTypesInWords(t *testing.T) {
 func TestRootRefuses(t *testing.T) {
 	const good = "{type: object}"
 	cases := map[string]struct{ reason, text, version, want string }{
-		"Version":  {"a version must exist", widgets(good), "v7", "version v7 does not exist, only v1, v0"},
+		"Version":  {"a version must exist", widgets(good), "v7", "version v7 does not exist; the versions are v1, v0"},
 		"NoSchema": {"a version must have a schema", strings.Replace(widgets(good), ", schema: {openAPIV3Schema: {type: object}}}", "}", 1), "v0", "version v0 has no schema"},
 		"Untyped":  {"a schema must have types", widgets("{properties: {a: {type: string}}}"), "v1", "the schema of version v1 cannot be used: spec.versions[0].schema.openAPIV3Schema.properties.spec.type is required: must not be empty for specified object fields"},
 		"NoTree":   {"a schema must be structural", widgets("{type: object, properties: {a: {type: array, items: [{type: string}, {type: string}]}}}"), "v1", "the schema of version v1 cannot be used: OpenAPIV3Schema 'items' must be a schema"},

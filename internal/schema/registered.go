@@ -21,15 +21,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// groups registers the API groups that the program needs for other reasons.
+// groups registers the API groups whose Go packages the program imports for
+// other reasons, too.
 var groups = runtime.NewSchemeBuilder(
 	corev1.AddToScheme, extv1.AddToScheme,
 	xpv1.AddToScheme, xpv2.AddToScheme, xpv1beta1.AddToScheme, xpv1alpha1.AddToScheme,
 	opsv1alpha1.AddToScheme, pkgv1beta1.AddToScheme, protectionv1beta1.AddToScheme,
 )
 
-// pkgv1 has the types of pkg.crossplane.io/v1. The API group's own Go package
-// is not imported, because it depends on a client of the API server.
+// pkgv1 has the Go types of kinds in pkg.crossplane.io/v1. The Go package of
+// that version is not imported, because it depends on a client of the API
+// server.
 var pkgv1 = map[string]reflect.Type{
 	"Function":         reflect.TypeFor[pkgv1beta1.Function](),
 	"FunctionRevision": reflect.TypeFor[pkgv1beta1.FunctionRevision](),
@@ -46,7 +48,8 @@ type configuration struct {
 	Status pkgv1beta1.FunctionStatus `json:"status,omitempty"`
 }
 
-// pkgMeta has the types of meta.pkg.crossplane.io, by version and kind.
+// pkgMeta has the Go types of kinds in meta.pkg.crossplane.io, by version and
+// kind.
 var pkgMeta = map[string]map[string]reflect.Type{
 	"v1": {
 		"Configuration": reflect.TypeFor[pkgmetav1.Configuration](),
@@ -60,11 +63,12 @@ var pkgMeta = map[string]map[string]reflect.Type{
 	},
 }
 
-// registered returns the Go types of every registered kind, including lists.
+// registered returns the Go types of the kinds in groups, pkgv1 and pkgMeta,
+// including list kinds.
 func registered() map[schema.GroupVersionKind]reflect.Type {
 	scheme := runtime.NewScheme()
 	if err := groups.AddToScheme(scheme); err != nil {
-		// The packages register their own types, which is tested.
+		// AddToScheme returns no error for these packages, and a test calls it.
 		panic(err)
 	}
 	all := maps.Clone(scheme.AllKnownTypes())

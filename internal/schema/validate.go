@@ -22,24 +22,25 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// Options configure Validate. The zero value validates a creation.
+// Options configure Validate. The zero value validates obj as a new object.
 type Options struct {
-	// Old is the object to replace, with the same version and kind, or nil.
+	// Old is the existing object that obj replaces, of the same version and kind.
+	// Nil means that obj is new.
 	Old map[string]any
-	// Metadata enables the validation of metadata, as in the function
-	// Metadata.
+	// Metadata enables the validation of metadata, as the function Metadata does
+	// it.
 	Metadata bool
 }
 
 // Validate returns the faults that the API server would find when it creates
-// obj, or updates o.Old to it: unknown fields, values that the schema does not
-// allow, and violated CEL rules. It also validates the status. As in the API
-// server, defaults are applied first, and CEL rules are only checked if the
-// structure is valid.
+// obj or, if o.Old is not nil, updates o.Old to obj. Faults are unknown fields,
+// values that the schema does not allow, and violated CEL rules, also in
+// status. As in the API server, defaults are applied first, and CEL rules are
+// checked only if the structure is valid.
 //
-// obj must have the types of decoded JSON, with whole numbers as int64. It is
-// not changed. A version that does not exist, or has an invalid schema, is an
-// error. Validate is safe for concurrent use.
+// obj must have the types of decoded JSON, with whole numbers as int64.
+// Validate does not change obj. It returns an error if obj's version does not
+// exist or has an invalid schema. It is safe for concurrent use.
 func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options) ([]Fault, error) {
 	apiVersion, _ := obj["apiVersion"].(string)
 	name := apiVersion[strings.LastIndexByte(apiVersion, '/')+1:]
@@ -66,11 +67,12 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	}
 	found = append(found, j.faults(ctx, obj, old, errs)...)
 	slices.SortStableFunc(found, compare)
-	// The library reports some errors twice.
+	// The library returns some errors twice.
 	return slices.CompactFunc(found, func(a, b Fault) bool { return compare(a, b) == 0 }), nil
 }
 
-// compare sorts faults by field, since the library's order is random.
+// compare orders faults by field, because the order of the library's errors is
+// random.
 func compare(a, b Fault) int {
 	switch {
 	case a.Unchecked != b.Unchecked && a.Unchecked:
@@ -81,13 +83,15 @@ func compare(a, b Fault) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.String(), b.String()))
 }
 
-// fill sets missing fields to their defaults, and removes disallowed nulls.
+// fill sets missing fields of obj to their defaults, and removes nulls that the
+// schema does not allow.
 func (v version) fill(obj map[string]any) {
 	defaulting.Default(obj, v.structural)
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj, v.structural)
 }
 
-// unknown removes unknown fields, and returns them with malformed metadata.
+// unknown removes unknown fields from obj. It returns faults for them, and for
+// metadata of the wrong type.
 func (v version) unknown(obj map[string]any) []Fault {
 	var found []Fault
 	paths := pruning.PruneWithOptions(obj, v.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
@@ -118,8 +122,9 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 	return validators{tree: tree, forms: forms, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}
 }
 
-// faults validates obj, which replaces old if old is not nil. It returns errs,
-// followed by the errors it found, in the order of the API server's checks.
+// faults validates obj as a new object or, if old is not nil, as an update of
+// old. It returns errs, followed by the errors that it finds, in the order of
+// the API server.
 func (j validators) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList) []Fault {
 	var was any // This must be an untyped nil: the library treats a nil map as an object.
 	var ratchet []cel.Option
@@ -146,7 +151,8 @@ func (j validators) faults(ctx context.Context, obj, old map[string]any, errs fi
 	return faults(errs)
 }
 
-// malformed reports whether errs prevent the check of CEL rules.
+// malformed reports whether errs contains an error because of which the API
+// server does not check CEL rules.
 func malformed(errs field.ErrorList) bool {
 	for _, err := range errs {
 		switch err.Type {

@@ -10,7 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// widgets returns a CRD with a schema of spec in flow style.
+// widgets returns a CRD. spec is the schema of its field spec, as YAML in flow
+// style.
 func widgets(spec string) string {
 	return `
 apiVersion: apiextensions.k8s.io/v1
@@ -126,7 +127,7 @@ func TestValidateMetadataInWords(t *testing.T) {
 
 func TestServes(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
-	for version, want := range map[string]string{"v1": "<nil>", "v0": "version v0: not served", "v2": "version v2 does not exist, only v1, v0"} {
+	for version, want := range map[string]string{"v1": "<nil>", "v0": "version v0: not served", "v2": "version v2 does not exist; the versions are v1, v0"} {
 		if got := fmt.Sprint(def.Serves(version)); got != want {
 			t.Errorf("version %s: got %s, want %s", version, got, want)
 		}

@@ -25,8 +25,9 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	return XRD{obj, sync.OnceValues(func() (*Definition, error) { return decodeDefinition(obj) })}, nil
 }
 
-// Legacy reports whether the XRs have Crossplane's fields where Crossplane v1
-// had them: the scope is LegacyCluster, or the XRD is v1 and sets no scope.
+// Legacy reports whether XRs have Crossplane's fields directly in spec, as in
+// Crossplane v1. It is true if the scope is LegacyCluster, or the XRD is of
+// version v1 and has no scope.
 func (x XRD) Legacy() bool {
 	if scope := x.text("scope"); scope != "" {
 		return scope == "LegacyCluster"
@@ -34,16 +35,16 @@ func (x XRD) Legacy() bool {
 	return x.obj["apiVersion"] == "apiextensions.crossplane.io/v1"
 }
 
-// Defines returns an error unless the XRD defines the group and kind.
+// Defines returns an error unless the XRs have the group and kind of gvk.
 func (x XRD) Defines(gvk schema.GroupVersionKind) error {
 	group, kind := x.text("group"), x.Kind()
 	if group != gvk.Group || kind != gvk.Kind {
-		return fmt.Errorf("it defines %s of group %q, not %s of group %q", kind, group, gvk.Kind, gvk.Group)
+		return fmt.Errorf("the XRD defines %s of group %q, not %s of group %q", kind, group, gvk.Kind, gvk.Group)
 	}
 	return nil
 }
 
-// Kind returns the kind of the composite resources.
+// Kind returns the kind of the XRs.
 func (x XRD) Kind() string { return x.text("names", "kind") }
 
 // Offers reports whether the XRD's claims have the group and kind of gvk.
@@ -52,7 +53,8 @@ func (x XRD) Offers(gvk schema.GroupVersionKind) bool {
 	return kind != "" && kind == gvk.Kind && x.text("group") == gvk.Group
 }
 
-// EnforcedComposition returns the name of the Composition for all XRs, or "".
+// EnforcedComposition returns the name of the Composition that all XRs must
+// use, or "".
 func (x XRD) EnforcedComposition() string { return x.text("enforcedCompositionRef", "name") }
 
 // DefaultComposition returns the name of the default Composition, or "".
@@ -64,7 +66,8 @@ func (x XRD) text(path ...string) string {
 	return s
 }
 
-// Default applies the defaults of xr's version, which must have a valid schema.
+// Default sets missing fields of xr to the defaults of its version. It returns
+// an error if the version does not exist or its schema is invalid.
 func (x XRD) Default(xr *unstructured.Unstructured) error {
 	def, err := x.definition()
 	if err != nil {

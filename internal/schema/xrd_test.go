@@ -109,8 +109,8 @@ func TestDefines(t *testing.T) {
 	cases := map[string]struct{ reason, xr, want string }{
 		"Itself":  {"an XRD defines its own kind", `{apiVersion: gold.test/v1, kind: XWidget}`, ""},
 		"Version": {"a missing version is an error", `{apiVersion: gold.test/v2, kind: XWidget}`, `version "v2" does not exist`},
-		"Group":   {"another group is an error", `{apiVersion: lead.test/v1, kind: XWidget}`, "it defines XWidget of group"},
-		"Kind":    {"another kind is an error", `{apiVersion: gold.test/v1, kind: XGadget}`, "it defines XWidget of group"},
+		"Group":   {"another group is an error", `{apiVersion: lead.test/v1, kind: XWidget}`, "the XRD defines XWidget of group"},
+		"Kind":    {"another kind is an error", `{apiVersion: gold.test/v1, kind: XGadget}`, "the XRD defines XWidget of group"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,12 +19,13 @@ import (
 )
 
 // Runner is the Runtime of an alpha function that a remote container runner
-// runs, at an endpoint that the Composition names.
+// runs. The Composition contains the endpoint of the runner.
 const Runner Runtime = "Runner"
 
 const environmentKey = "apiextensions.crossplane.io/environment"
 
-// An alphaPlan has the data that the renders of all XRs share in profile Alpha.
+// An alphaPlan contains the data that the renders of all XRs share in profile
+// Alpha.
 type alphaPlan struct {
 	plan
 	composition *alpha.Composition
@@ -33,8 +34,9 @@ type alphaPlan struct {
 	runs        []Run
 }
 
-// renderAlpha implements Render for profile Alpha. Functions are containers
-// named in the Composition, so none starts before it is called.
+// renderAlpha implements Session.Render for profile Alpha. The Composition
+// names the images of its functions. Each call starts a container, so no
+// function is started in advance.
 func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
 	if err := s.checkAlpha(in); err != nil {
 		return err
@@ -129,7 +131,8 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	return err
 }
 
-// environment reads the environment, the only context in profile Alpha.
+// environment reads the environment from the context. Profile Alpha has no
+// other context keys.
 func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, error) {
 	fields, err := s.contextFields(ctx, in, reconciler.Checks{})
 	if err != nil {
@@ -148,8 +151,8 @@ func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, e
 	return environment, nil
 }
 
-// prepareContainers sets how p runs containers and describes the functions for
-// users. Paths of images may be relative to dir.
+// prepareContainers sets p.run, which runs containers, and describes the
+// functions in p.runs. A relative path of an image is relative to dir.
 func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 	here := alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		if s.config.Containers == nil {

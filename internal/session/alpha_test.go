@@ -27,8 +27,8 @@ import (
 // alphaInputs are inputs for profile Alpha.
 var alphaInputs = session.Inputs{Profile: render.Alpha, XRs: []string{"xr.yaml"}, Composition: "lib/composition.yaml"}
 
-// calling returns a Composition with one resource and functions in these
-// containers.
+// calling returns a Composition with one resource, and with one alpha function
+// for each of containers, which are in YAML flow style.
 func calling(containers ...string) string {
 	text := old
 	for i, c := range containers {
@@ -40,7 +40,8 @@ func calling(containers ...string) string {
 	return text
 }
 
-// echoes is a Runner whose functions return their input. It records calls.
+// echoes is a ContainerRunner whose functions return their input. It records
+// the images that it runs.
 type echoes struct {
 	name string
 
@@ -55,8 +56,8 @@ func (e *echoes) RunContainer(_ context.Context, req alpha.ContainerRequest) ([]
 	return req.Input, nil
 }
 
-// served starts a server of a Runner and returns its endpoint: an abstract
-// socket if the system has them.
+// served serves a ContainerRunner by gRPC and returns its endpoint: an abstract
+// socket on Linux, and a TCP port on other systems.
 func served(t *testing.T, r alpha.ContainerRunner) string {
 	t.Helper()
 	network, address, prefix := "tcp", "127.0.0.1:0", "dns:///"
@@ -79,8 +80,9 @@ func served(t *testing.T, r alpha.ContainerRunner) string {
 	return prefix + strings.TrimPrefix(lis.Addr().String(), "@")
 }
 
-// TestAlphaRunners: a function runs in the runner that the Composition names,
-// or locally, with paths relative to the Composition.
+// TestAlphaRunners: a function runs in the remote runner that the Composition
+// names, or otherwise locally. A path of an image is relative to the
+// Composition.
 func TestAlphaRunners(t *testing.T) {
 	here, there := &echoes{name: "here"}, &echoes{name: "there"}
 	endpoint := served(t, there)
@@ -138,8 +140,8 @@ func TestAlphaMany(t *testing.T) {
 	}
 }
 
-// TestAlphaEnvironment: the environment is a value of the context. A missing
-// environment that patches need is a warning.
+// TestAlphaEnvironment: the environment is the value of a context key. If
+// patches need the environment and it is missing, a warning is reported.
 func TestAlphaEnvironment(t *testing.T) {
 	const key = "apiextensions.crossplane.io/environment"
 	composition := strings.Replace(old, "patches: [", "patches: [{type: FromEnvironmentFieldPath, fromFieldPath: count, toFieldPath: spec.count, transforms: [{type: string, string: {fmt: '%03d'}}]}, ", 1)
@@ -216,7 +218,7 @@ func TestAlphaRefuses(t *testing.T) {
 		"Name":         {"errors of resources have lines", composition(strings.Replace(calling("image: a"), "name: bolt", "x: y", 1)), "lib/composition.yaml:7: spec.resources[0].name: cannot have anonymous resources", ""},
 		"Image":        {"errors of functions have lines", composition(calling("image: a", "x: y")), "lib/composition.yaml:12: spec.functions[1].container.image: an image is required", ""},
 		"Match":        {"a Composition for another kind is an error", composition(strings.Replace(calling(), "XWidget", "XOther", 1)), `is for kind XOther`, ""},
-		"Profile":      {"literal deletion is an error in other profiles", in(func(in *session.Inputs) { in.Profile, in.LiteralDeletion = render.V2, true }), "literal deletion is for profile alpha", ""},
+		"Profile":      {"literal deletion is an error in other profiles", in(func(in *session.Inputs) { in.Profile, in.LiteralDeletion = render.V2, true }), "literal deletion is only supported for profile alpha", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +233,8 @@ func TestAlphaRefuses(t *testing.T) {
 	}
 }
 
-// TestAlphaFatal: fatal results and other errors belong to their XR.
+// TestAlphaFatal: the error of a fatal result names the XR and is a
+// *render.FatalError.
 func TestAlphaFatal(t *testing.T) {
 	s := session.Open(session.Config{
 		Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": calling("image: a")}),

@@ -19,7 +19,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// patched returns a Composition with a builtin, and a Function of its name.
+// patched returns a Composition with one step that calls
+// function-patch-and-transform with this input.
 func patched(input string) string {
 	return strings.Replace(steps("function-patch-and-transform"), "{response: {}}", input, 1)
 }
@@ -68,7 +69,7 @@ func TestBuiltinVersions(t *testing.T) {
 	}
 }
 
-// notes records warnings.
+// notes records the texts of warnings.
 type notes struct {
 	mu    sync.Mutex
 	texts []string
@@ -97,7 +98,8 @@ func TestUnknownField(t *testing.T) {
 	}
 }
 
-// real simulates a package: it answers as the builtin does, changed by change.
+// real is a Runtime that simulates a package. Its functions respond like the
+// builtin, except that change modifies each response.
 type real struct {
 	change func(*fnv1.RunFunctionResponse)
 }

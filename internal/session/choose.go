@@ -27,9 +27,9 @@ const AnnotationRuntime = "render.crossplane.io/runtime"
 type Runtime string
 
 const (
-	// Auto chooses for each function: Builtin if a builtin replaces the
-	// package, Process for a folder with source, otherwise Sandbox, or
-	// Docker if sandboxes are not available.
+	// Auto selects a runtime for each function: Builtin if a builtin replaces the
+	// package, Process for a folder with source, otherwise Sandbox, or Docker if
+	// sandboxes are not available.
 	Auto Runtime = ""
 	// Builtin runs a function that is compiled into this binary.
 	Builtin Runtime = "Builtin"
@@ -37,17 +37,19 @@ const (
 	Sandbox Runtime = "Sandbox"
 	// Docker runs a container in a Docker engine.
 	Docker Runtime = "Docker"
-	// Process runs the function as a child process: built from source, or
-	// from its image with as much isolation as possible without a sandbox.
+	// Process runs the function as a child process: a program built from source,
+	// or one from the function's image, isolated as far as possible without a
+	// sandbox.
 	Process Runtime = "Process"
-	// Development calls a function that the user runs.
+	// Development calls a function that the user has started.
 	Development Runtime = "Development"
 )
 
-// Runtimes returns all runtimes besides Auto.
+// Runtimes returns all runtimes except Auto.
 func Runtimes() []Runtime { return []Runtime{Builtin, Sandbox, Docker, Process, Development} }
 
-// ParseRuntime returns the Runtime with a name, ignoring case; "" is Auto.
+// ParseRuntime returns the Runtime with this name, ignoring case. It returns
+// Auto for "".
 func ParseRuntime(name string) (Runtime, error) {
 	if name == "" || strings.EqualFold(name, "auto") {
 		return Auto, nil
@@ -60,16 +62,18 @@ func ParseRuntime(name string) (Runtime, error) {
 	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), "use Builtin, Sandbox, Docker, Process or Development")
 }
 
-// A choice is a function of the pipeline and how to run it.
+// A choice is a function of the pipeline and the runtime that was chosen for
+// it.
 type choice struct {
 	fn      runtimes.Function
 	runtime Runtime
-	// builtin runs the function if runtime is Builtin. Otherwise, if it has
-	// a Name, its responses are compared with those of the function.
+	// builtin runs the function if runtime is Builtin. With any other runtime, if
+	// builtin has a Name, its responses are compared with those of the function.
 	builtin builtin.Builtin
 }
 
-// choose selects a runtime for each function.
+// choose selects a runtime for each of the functions called names, except those
+// in Config.Runners.
 func (s *Session) choose(ctx context.Context, names []string, fns map[string]runtimes.Function) ([]choice, error) {
 	var choices []choice
 	for _, name := range names {
@@ -88,8 +92,9 @@ func (s *Session) choose(ctx context.Context, names []string, fns map[string]run
 	return choices, nil
 }
 
-// functionNames returns the functions in the pipelines of Compositions, each
-// once. It leaves out those of steps with a Runner in answers.
+// functionNames returns the names of the functions that the pipelines of
+// Compositions call, without duplicates. It leaves out functions of steps that
+// a Runner in answers replaces.
 func functionNames(answers map[string]function.Runner, compositions ...composition.Entry) []string {
 	var names []string
 	for _, c := range compositions {
@@ -102,8 +107,8 @@ func functionNames(answers map[string]function.Runner, compositions ...compositi
 	return names
 }
 
-// addUnlisted adds the functions of a pipeline for which there is a builtin and
-// which no functions file lists.
+// addUnlisted adds a function to p.functions for each name in the pipeline of e
+// that has a builtin, but is not in p.functions.
 func (s *Session) addUnlisted(p *plan, e composition.Entry) {
 	for _, name := range functionNames(nil, e) {
 		b, ok := builtinFor(name)
@@ -113,13 +118,14 @@ func (s *Session) addUnlisted(p *plan, e composition.Entry) {
 	}
 }
 
-// builtinFor returns the builtin for a Function's name: its own, or the one that
-// Crossplane's package manager gives it.
+// builtinFor returns the builtin for the name of a Function. The name is that
+// of the builtin, or the name that Crossplane's package manager gives to its
+// package.
 func builtinFor(name string) (builtin.Builtin, bool) {
 	return builtin.Named(strings.TrimPrefix(name, "crossplane-contrib-"))
 }
 
-// warnUnused warns of packages for functions that no pipeline uses.
+// warnUnused warns of functions in Config.Packages that no pipeline calls.
 func (s *Session) warnUnused(compositions ...composition.Entry) {
 	used := functionNames(nil, compositions...)
 	for _, name := range slices.Sorted(maps.Keys(s.config.Packages)) {
@@ -139,7 +145,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 	}
 	if fn.Package == "" && c.runtime != Development {
-		return c, hint.Wrap(errors.New("it has no spec.package"), "name its package with "+packageOf(fn))
+		return c, hint.Wrap(errors.New("spec.package is missing"), "name the function's package with "+packageOf(fn))
 	}
 	isFile := given || lock.IsPath(fn.Package)
 	switch c.runtime {
@@ -148,16 +154,17 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 	case Builtin:
 		b, ok := s.config.Builtins.Forced(fn.Package)
 		if !ok || isFile {
-			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", fn.Package), "name one with "+hint.Builtin+" REPO=NAME")
+			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", fn.Package), "name a builtin with "+hint.Builtin+" REPO=NAME")
 		}
 		c.builtin = b
 	case Docker:
 		if given && !lock.IsPath(fn.Package) {
-			c.fn.Package = "." + string(filepath.Separator) + fn.Package // Without "./" the Docker runtime would read it as an image name.
+			// Without "./" the Docker runtime would treat the path as an image name.
+			c.fn.Package = "." + string(filepath.Separator) + fn.Package
 		}
 	case Development:
 		if given {
-			return c, errors.New("a package is given for it, but runtime Development does not run packages")
+			return c, errors.New("a package is given for the function, but runtime Development does not run packages")
 		}
 	}
 	return c, nil
@@ -183,9 +190,9 @@ func packageOf(fn runtimes.Function) hint.Hint {
 	return hint.Package + " " + hint.Hint(fn.Name) + "=PATH"
 }
 
-const startIt = "start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
+const startIt = "start the function yourself and annotate the Function " + AnnotationRuntime + ": Development"
 
-// chooseContainer selects the runtime for an image.
+// chooseContainer selects the runtime for a package that contains an image.
 func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (choice, error) {
 	s.containers.Do(func() { s.container, s.noContainer = s.findContainer(ctx) })
 	c.runtime = s.container
@@ -202,10 +209,10 @@ func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (c
 	return c, hint.Wrap(err, s.waysToRun(c.fn))
 }
 
-// findContainer returns Sandbox, or Docker if only an engine is available. If
-// neither is, it returns Sandbox, and each start fails with the reason. A
-// session without Sandbox gets Docker, or Auto and the reason if no engine is
-// available.
+// findContainer returns Sandbox, or Docker if sandboxes are not available and
+// an engine is. If neither is available, it returns Sandbox, and starting a
+// function then fails with the reason. If this system has no runtime Sandbox,
+// it returns Docker, or Auto and the reason if no engine is available.
 func (s *Session) findContainer(ctx context.Context) (Runtime, error) {
 	sandbox, docker := s.config.Runtimes[Sandbox], s.config.Runtimes[Docker]
 	switch {
@@ -232,7 +239,8 @@ func probe(ctx context.Context, r runtimes.Runtime) error {
 	return nil
 }
 
-// waysToRun describes how a function without a runtime could run.
+// waysToRun returns a hint about how to run a function for which no runtime is
+// available.
 func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	ways := "name the package's file or its source folder with " + packageOf(fn) + ", or " + startIt
 	b, ok := s.config.Builtins.Forced(fn.Package)
@@ -246,9 +254,9 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	}
 }
 
-// crosschecked adds the builtin, if there is one, whose responses are compared
-// with those of the function. It fails if only the builtin can run the
-// function.
+// crosschecked returns c with the builtin of the function, if there is one, so
+// that both are called and their responses compared. It returns an error if c
+// runs the builtin itself.
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
 		return c, hint.Wrap(fmt.Errorf("package %q runs only as a builtin, which cannot be checked against itself", c.fn.Package),
@@ -258,7 +266,8 @@ func (c choice) crosschecked() (choice, error) {
 	return c, nil
 }
 
-// isSource reports whether a path is a folder with source, not an OCI layout.
+// isSource reports whether path is a folder with source code. A folder with an
+// OCI layout is not.
 func (s *Session) isSource(path string) bool {
 	dir, err := afero.IsDir(s.config.Reader.FS, path)
 	if err != nil || !dir {
@@ -268,8 +277,8 @@ func (s *Session) isSource(path string) bool {
 	return err == nil && !layout
 }
 
-// resolve returns pkg or, if pkg is a path that exists relative to dir, the
-// path of that file. dir is the folder of the functions file.
+// resolve returns pkg. If pkg is a relative path of a file that exists in dir,
+// the folder of the functions file, resolve returns the path joined with dir.
 func (s *Session) resolve(dir, pkg string) string {
 	if !lock.IsPath(pkg) || filepath.IsAbs(pkg) {
 		return pkg
@@ -279,15 +288,16 @@ func (s *Session) resolve(dir, pkg string) string {
 		return pkg
 	}
 	if !lock.IsPath(beside) {
-		return "./" + beside // Without "./" it would be read as an image reference.
+		// Without "./" the path would be treated as an image reference.
+		return "./" + beside
 	}
 	return beside
 }
 
-// An UnknownStepError reports a step in Inputs.Steps that no pipeline has.
+// An UnknownStepError reports a step in Inputs.Steps that is in no pipeline.
 type UnknownStepError struct {
 	Step string
-	// Steps are the names of the existing steps.
+	// Steps are the names of the steps that exist.
 	Steps []string
 }
 
@@ -295,7 +305,8 @@ func (e *UnknownStepError) Error() string {
 	return fmt.Sprintf("no pipeline has step %q; the steps are %s", e.Step, strings.Join(e.Steps, ", "))
 }
 
-// checkSteps returns an *UnknownStepError for a step that no Composition has.
+// checkSteps returns an *UnknownStepError if answers has a step that is in none
+// of the Compositions.
 func checkSteps(answers map[string]function.Runner, all ...composition.Entry) error {
 	var steps []string
 	for _, c := range all {
@@ -311,8 +322,8 @@ func checkSteps(answers map[string]function.Runner, all ...composition.Entry) er
 	return nil
 }
 
-// answering returns a Runner that calls the step's Runner in answers, or else
-// next.
+// answering returns a Runner that calls the Runner in answers for the current
+// step or, if there is none, calls next.
 func answering(answers map[string]function.Runner, next function.Runner) function.Runner {
 	if len(answers) == 0 {
 		return next

@@ -12,7 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// prober is a Runtime that may be unavailable, and counts probes.
+// prober is a Runtime that is available only if err is nil. It counts the calls
+// of Probe.
 type prober struct {
 	shelf
 	err   error
@@ -24,8 +25,8 @@ func (p *prober) Probe(context.Context) error {
 	return p.err
 }
 
-// TestContainerChoice: an image runs in a sandbox, or in an engine if sandboxes
-// are not available.
+// TestContainerChoice: an image runs in a sandbox, or in a Docker engine if
+// sandboxes are not available.
 func TestContainerChoice(t *testing.T) {
 	forbidden, absent := errors.New("user namespaces are forbidden"), errors.New("no engine is here")
 	const stranger = "ghcr.io/acme/f:v1"

@@ -17,7 +17,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// versions resolves every constraint to v9 and records the requests.
+// versions is a Resolver that selects version v9 for every dependency. It
+// records the dependencies.
 type versions struct{ asked []string }
 
 func (v *versions) Reference(_ context.Context, d lock.Dependency) (string, error) {
@@ -39,7 +40,8 @@ func TestDependencies(t *testing.T) {
 	cases := map[string]struct {
 		reason, metadata, step string
 		config                 session.Config
-		// want is what runs, and asked what was resolved.
+		// want is the runtime and the package that run. asked is the dependency that
+		// the Resolver gets.
 		want, asked, err string
 	}{
 		"ByObject":     {"a dependency is found by its name in a cluster", metadata(on("acme/f", ">=v1"), on("other/f", ">=v1")), "acme-f", session.Config{}, "Sandbox registry.example.org/acme/f:v9", "acme/f >=v1", ""},
@@ -88,7 +90,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestDependenciesListed: the error for an unknown name lists the dependencies.
+// TestDependenciesListed: the error for an unknown function has a hint that
+// lists the dependencies.
 func TestDependenciesListed(t *testing.T) {
 	s := session.Open(session.Config{
 		Reader: reader(t, map[string]string{
@@ -105,8 +108,8 @@ func TestDependenciesListed(t *testing.T) {
 	}
 }
 
-// TestDependenciesUnused: functions of the caller and unused functions are not
-// resolved.
+// TestDependenciesUnused: dependencies that no pipeline uses, or that
+// Config.Runners replaces, are not resolved.
 func TestDependenciesUnused(t *testing.T) {
 	resolver := &versions{}
 	own := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {

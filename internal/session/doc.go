@@ -1,5 +1,5 @@
-// Package session implements the flow that all renders share: load the inputs,
-// choose a runtime for each function, start the functions, render, and stop
-// them when the session is closed. Renders of one session share running
-// functions.
+// Package session implements the steps that all renders have in common: load
+// the inputs, choose a runtime for each function, start the functions, render,
+// and stop the functions when the session is closed. All renders of a session
+// share its running functions.
 package session

@@ -30,18 +30,19 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// goldenDir has the cases and the output of the real engines. about.txt
-// explains each case.
+// goldenDir contains the golden cases: inputs, and the output of real
+// Crossplane engines. about.txt explains each case.
 const goldenDir = "../../testdata/golden/render"
 
-// engines has the real engine of each profile.
+// engines maps each profile to the version of the real Crossplane engine whose
+// output it must match.
 var engines = map[render.Profile]string{
 	render.V2: "v2.4", render.Classic: "v2.2", render.V1_20: "v1.20", render.V1_14: "v1.14",
 }
 
-// TestGolden renders each case in each profile with a result, and compares the
-// output byte for byte, and whether it failed. In profiles V2 and Classic it
-// also compares the requests to functions.
+// TestGolden renders each golden case in each profile for which the case has a
+// result. It compares the output byte for byte, and whether the render failed.
+// In profiles V2 and Classic it also compares the requests to functions.
 func TestGolden(t *testing.T) {
 	cases, err := os.ReadDir(goldenDir)
 	if err != nil {
@@ -71,7 +72,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// differences returns the results that differ on purpose, as "CASE ENGINE".
+// differences returns the golden cases whose output differs on purpose, as
+// "CASE ENGINE".
 func differences(t *testing.T) map[string]bool {
 	b, err := os.ReadFile("../../testdata/golden/differences.yaml")
 	if err != nil {
@@ -133,16 +135,16 @@ func (g golden) run(t *testing.T, profile render.Profile) {
 	if diff != "" {
 		t.Errorf("%s\nstdout (-want +got):\n%s", g.read(t, "about.txt"), diff)
 	}
-	// A render that must fail may fail before it makes all calls of the
-	// real engine.
+	// A render that is expected to fail may fail before it makes all calls that
+	// the real engine made.
 	if n := left(); n > 0 && !wantFailed {
 		t.Errorf("%d calls that the real engine made are missing", n)
 	}
 }
 
-// stage is a Runtime whose functions are simulated by one Runner, by the names
-// of their repositories. It checks that the tag of the first request of each
-// step is its SHA-256 without meta.
+// stage is a Runtime that passes all calls to one Runner, with the last part of
+// the repository as the function's name. It checks that the tag in each request
+// of a step is the SHA-256 of the step's first request without meta.
 type stage struct {
 	t      *testing.T
 	runner function.Runner
@@ -176,10 +178,12 @@ func (s stage) Start(_ context.Context, fn runtimes.Function) (*runtimes.Instanc
 	}, nil
 }
 
-// runner replays the calls of the case, and compares the builtins with the
-// recorded answers. Calls of the oldest engines lack newer fields, so there
-// local functions answer. They also answer calls that the real engine did not
-// make, so that a render that goes on is noticed.
+// runner returns a Runner that replays the recorded calls of the golden case
+// and compares them with the builtins, and a function that returns how many
+// recorded calls were not made. For v1.20 and v1.14, whose requests lack newer
+// fields, it only calls the builtins. It does so, too, if no call was recorded,
+// so that a render that should have stopped before its first call has other
+// output.
 func (g golden) runner(t *testing.T) (function.Runner, func() int) {
 	known := function.Mux{"function-literal": functiontest.Literal()}
 	for _, b := range builtin.All() {
@@ -207,7 +211,7 @@ func (g golden) functions() string {
 	return "functions"
 }
 
-// inputs parses the arguments of a case, which are those of `crossplane
+// inputs parses the arguments of a golden case, which are those of `crossplane
 // render`.
 func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
 	in := session.Inputs{
@@ -223,7 +227,7 @@ func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
 			value = lines[i]
 		}
 		if long && len(flag) == 2 {
-			value = "=" + value // in kong's format
+			value = "=" + value // for a short flag, the library kong makes "=" part of the value
 		}
 		switch flag {
 		case "":

@@ -24,11 +24,11 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// legacyDir has a legacy Composition, the equivalent pipeline, and their
-// inputs.
+// legacyDir contains a legacy Composition, an equivalent Composition with a
+// pipeline, and the inputs of both.
 const legacyDir = "testdata/legacy"
 
-// old is a legacy Composition of one resource.
+// old is a legacy Composition with one resource.
 const old = `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
 metadata: {name: widgets}
@@ -40,8 +40,8 @@ spec:
     patches: [{fromFieldPath: spec.size}]
 `
 
-// TestLegacyEqualsPipeline: a legacy Composition and the equivalent pipeline
-// have equal output in every profile.
+// TestLegacyEqualsPipeline: a legacy Composition and an equivalent pipeline
+// have the same output in every profile.
 func TestLegacyEqualsPipeline(t *testing.T) {
 	for profile := range engines {
 		t.Run(string(profile), func(t *testing.T) {
@@ -75,7 +75,7 @@ func renderLegacyDir(t *testing.T, profile render.Profile, file string) string {
 	return out.String()
 }
 
-// log records events.
+// log records progress events.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -148,8 +148,8 @@ func TestLegacyFunctions(t *testing.T) {
 	}
 }
 
-// TestLegacyStrict: strict mode refuses a Composition with fields that are lost
-// in the conversion, but not any legacy Composition.
+// TestLegacyStrict: Inputs.Strict refuses a legacy Composition only if its
+// conversion to a pipeline loses fields.
 func TestLegacyStrict(t *testing.T) {
 	const lost = "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n"
 	in := inputs
@@ -162,8 +162,8 @@ func TestLegacyStrict(t *testing.T) {
 	}
 }
 
-// TestLegacyLibrary renders an XR by a legacy Composition of a library. The
-// note of the conversion is reported once, and invalid unused Compositions are
+// TestLegacyLibrary renders XRs by a legacy Composition of a library. The
+// conversion is reported once. An invalid Composition that no XR uses is
 // ignored.
 func TestLegacyLibrary(t *testing.T) {
 	alpha := strings.NewReplacer("XWidget", "XOther", "widgets", "others", "  resources:", "  functions: [{name: f}]\n  resources:").Replace(old)
@@ -185,7 +185,8 @@ func TestLegacyLibrary(t *testing.T) {
 	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
 }
 
-// TestAlpha: a Composition that needs profile Alpha is an error with a hint.
+// TestAlpha: outside of profile Alpha, a Composition with alpha functions is an
+// error with a hint.
 func TestAlpha(t *testing.T) {
 	text := old + "  functions: [{name: f, type: Container, container: {image: acme/f:v1}}]\n"
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
@@ -203,8 +204,8 @@ func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
 	}
 }
 
-// FuzzLegacy: a converted legacy Composition is a valid pipeline, whose input
-// the function decodes strictly.
+// FuzzLegacy: a converted legacy Composition is a valid pipeline, and its input
+// can be decoded strictly by function-patch-and-transform.
 func FuzzLegacy(f *testing.F) {
 	text, err := os.ReadFile(legacyDir + "/legacy.yaml")
 	if err != nil {

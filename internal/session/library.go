@@ -16,8 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// renderNested implements Render with a library of Compositions. The XRs that
-// an XR composes have their own Results, after that of their parent.
+// renderNested implements Session.Render with a library of Compositions. XRs
+// that an XR composes have their own Results, after the Result of their parent.
 func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
 	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	return renderEach(ctx, docs, f.results, each)
 }
 
-// library reads the Compositions and XRDs, including those in in.Composition
-// and in.XRD. If in.Live is set, it adds the XRDs of the cluster dump.
+// library reads the Compositions and XRDs in in.Compositions, in.Composition
+// and in.XRD. If in.Live is set, it adds the XRDs in the cluster dump.
 func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, error) {
 	docs, err := s.documents(ctx, "Compositions", in.Compositions)
 	if err != nil {
@@ -90,14 +90,16 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 	return library, nil
 }
 
-// A state is the observed state. Resources in documents of their own belong to
-// the rendered XR. Those in a list, as `kubectl get -o yaml` prints it, are a
-// dump of a cluster, of which only some belong to the XR.
+// A state is the observed state that the user gives. A resource in a document
+// of its own (named) belongs to the rendered XR. Resources in a list, as
+// `kubectl get -o yaml` prints it, are a dump of a cluster (dumped); only some
+// of them belong to the XR.
 type state struct {
 	named, dumped []*unstructured.Unstructured
 }
 
-// state reads observed resources. Of duplicates in dumps, the first counts.
+// state reads observed resources. If a dump contains the same object twice, the
+// first one is used.
 func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	var all state
 	known := map[key]bool{}
@@ -124,7 +126,8 @@ func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	return all, nil
 }
 
-// decodeAll returns the items if the document is a list, otherwise its object.
+// decodeAll returns the items of the list in a document, and true for listed.
+// If the document is not a list, it returns the object.
 func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed bool, err error) {
 	u, err := decode(doc)
 	if err != nil {
@@ -149,14 +152,14 @@ func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed
 
 var xrdKind = apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind()
 
-// definitions returns docs, in which each list is replaced by the Compositions
-// and XRDs that it contains.
+// definitions returns docs, in which the Compositions and XRDs of each list
+// replace the list.
 func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 	var all []manifest.Document
 	for _, doc := range docs {
 		objs, listed, err := decodeAll(doc)
 		if err != nil || !listed {
-			// composition.Load reports the error.
+			// If decodeAll failed, composition.Load reports the same error.
 			all = append(all, doc)
 			continue
 		}
@@ -174,7 +177,8 @@ func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 	return all, nil
 }
 
-// addXRDs adds the XRDs of the dump to docs, unless docs have them.
+// addXRDs adds the XRDs in the cluster dump to docs. It leaves out those that
+// docs contains.
 func (s state) addXRDs(docs []manifest.Document) ([]manifest.Document, error) {
 	known := map[key]bool{}
 	for _, doc := range docs {
@@ -204,7 +208,8 @@ func document(u *unstructured.Unstructured) (manifest.Document, error) {
 	return manifest.Document{Path: composition.Describe(u), Text: text}, nil
 }
 
-// missing returns the dumped objects that are in none of the stores.
+// missing returns the objects in the cluster dump that are in none of the
+// stores.
 func (s state) missing(stores ...reconciler.Store) reconciler.Store {
 	known := map[key]bool{}
 	for _, u := range slices.Concat(stores...) {
@@ -213,8 +218,8 @@ func (s state) missing(stores ...reconciler.Store) reconciler.Store {
 	return slices.DeleteFunc(slices.Clone(s.dumped), func(u *unstructured.Unstructured) bool { return known[keyOf(u)] })
 }
 
-// live returns a document for each observed XR that has a Composition in the
-// library and is not composed by another XR.
+// live returns a document for each observed XR for which the library has a
+// Composition, unless another such XR composes it.
 func (s *Session) live(library *composition.Library, c ownerIndex) (docs []manifest.Document, err error) {
 	rendered := map[key]bool{}
 	for _, o := range c.all {

@@ -15,12 +15,13 @@ import (
 
 const widgetUID = "11111111-2222-3333-4444-555555555555"
 
-// dumped returns objects in a list, as kubectl prints them.
+// dumped returns a List of objects, as `kubectl get -o yaml` prints it.
 func dumped(items ...string) string {
 	return "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n- " + strings.Join(items, "\n- ") + "\n"
 }
 
-// owned returns a composed resource of an XWidget, by its name in the pipeline.
+// owned returns a composed resource that is controlled by the XWidget called
+// owner. resource is its name in the pipeline.
 func owned(name, owner, uid, resource string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: Thing, metadata: {name: %s, annotations: {crossplane.io/composition-resource-name: %s}, "+
 		"ownerReferences: [{apiVersion: gold.test/v1, kind: XWidget, name: %s, uid: %q, controller: true}]}, size: 1}", name, resource, owner, uid)
@@ -102,8 +103,8 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// TestLive: Live renders the XRs of a dump by the Compositions that they
-// select.
+// TestLive: Inputs.Live renders the XRs in a cluster dump with the Compositions
+// that they select.
 func TestLive(t *testing.T) {
 	one := func(kind, name, composition, more string) string {
 		return fmt.Sprintf("{apiVersion: gold.test/v1, kind: %s, metadata: {name: %s, uid: u-%s%s}, spec: {size: 2, crossplane: {compositionRef: {name: %s}}}}", kind, name, name, more, composition)

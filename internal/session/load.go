@@ -23,7 +23,8 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Inputs are the files to render. One path may be "-" for standard input.
+// Inputs are the files to render, and options. One path may be "-" for standard
+// input.
 type Inputs struct {
 	// Profile is the Crossplane version to imitate. Empty means render.V2.
 	Profile render.Profile
@@ -31,81 +32,84 @@ type Inputs struct {
 	// is set, only the first document of each file is used.
 	XRs          []string
 	AllDocuments bool
-	// Composition is a file. It may be "" if Compositions is set.
+	// Composition is the path of a file. It may be "" if Compositions is set.
 	Composition string
-	// Compositions are files or folders of Compositions and XRDs. With
-	// them, claims and composed XRs are rendered as well, up to
-	// DefaultDepth levels.
+	// Compositions are files or folders of Compositions and XRDs. If it is not
+	// empty, claims and composed XRs are rendered, too, up to DefaultDepth levels.
 	Compositions []string
-	// XRD is the file of the XRs' definition, or "".
+	// XRD is the path of the file with the XRD of the XRs, or "".
 	XRD string
-	// Observed are files or folders of existing composed resources.
-	// Resources in a list are a dump of a cluster: an XR observes those
-	// that it controls, and has its dumped UID and status. Functions may
-	// require the others.
+	// Observed are files or folders of existing resources. Resources in a list are
+	// a dump of a cluster: an XR observes the dumped resources that it controls,
+	// and has the UID and status of the dumped XR. Functions may require the other
+	// resources of the dump.
 	Observed []string
-	// Live renders the observed XRs that have Compositions, instead of XRs.
+	// Live renders the XRs in Observed that have Compositions, instead of those in
+	// XRs.
 	Live bool
-	// Required are files or folders of resources that functions may
-	// require, Extra of those that only responses may request, and
-	// Credentials of Secrets. Profile Classic and older use only the last
-	// path of Required and Extra.
+	// Required are files or folders of resources that functions may require. Extra
+	// are resources that functions may require only in a response. Credentials are
+	// Secrets for functions. Profile Classic and older profiles use only the last
+	// path of Required and of Extra.
 	Required, Extra, Credentials []string
 	// Schemas are files or folders of OpenAPI v3 documents in JSON.
 	Schemas []string
-	// ContextFiles and ContextValues are the context of the first function
-	// by key, as YAML or JSON. Values take precedence over files.
+	// ContextFiles and ContextValues are the context of the first function: files
+	// and values by context key, in YAML or JSON. Values take precedence over
+	// files.
 	ContextFiles, ContextValues map[string]string
-	// Full adds all fields of the input to the rendered XR.
+	// Full adds the fields of the input XR to the rendered XR.
 	Full bool
-	// ObserveLoop is the maximum number of passes that observe the previous
-	// output, until nothing changes; 0 disables it. ObserveFixtures are
-	// files of changes to observed resources; see package converge.
+	// ObserveLoop is the maximum number of additional passes. Each observes the
+	// output of the previous pass, until nothing changes; 0 means no additional
+	// pass. ObserveFixtures are files of changes to observed resources; see
+	// package converge.
 	ObserveLoop     int
 	ObserveFixtures []string
-	// WrapRunner, if not nil, wraps the Runner of the n-th XR. It is called
-	// from several goroutines.
+	// WrapRunner, if not nil, wraps the Runner of the XR with number n (Result.N).
+	// It is called from several goroutines.
 	WrapRunner func(n int, r function.Runner) function.Runner
-	// Steps replace the functions of steps, by step name. Replaced
-	// functions need not exist.
+	// Steps replace the functions of pipeline steps, by step name. A replaced
+	// function need not exist.
 	Steps map[string]function.Runner
-	// LiteralDeletion deletes resources as the code of profile Alpha did,
-	// and not as its documentation said.
+	// LiteralDeletion deletes resources as the code of Crossplane v1.11 did, and
+	// not as its documentation said. It is only for profile Alpha.
 	LiteralDeletion bool
 	// Strict reports all problems of the Composition as errors.
 	Strict bool
 }
 
-// Paths returns all paths of files and folders.
+// Paths returns the paths of all files and folders in the inputs.
 func (in Inputs) Paths() []string {
 	paths := slices.Concat(in.XRs, []string{in.Composition, in.XRD}, in.Compositions, in.Observed, in.Required, in.Extra,
 		in.Schemas, in.Credentials, in.ObserveFixtures, slices.Collect(maps.Values(in.ContextFiles)))
 	return slices.DeleteFunc(paths, func(p string) bool { return p == "" })
 }
 
-// A plan has the data that renders of all XRs share.
+// A plan contains the data that the renders of all XRs share.
 type plan struct {
 	in        Inputs
 	checks    reconciler.Checks
 	request   render.Request
 	functions map[string]runtimes.Function
-	// dependencies are those of the packages in the functions file.
+	// dependencies are the dependencies of the packages whose metadata is in the
+	// functions file.
 	dependencies []lock.Dependency
 	xrd          *schema.XRD
 	exists       state
 	observed     ownerIndex
 	fixtures     []converge.Fixture
-	// only decodes the single XR once for all callers. It is nil if there
-	// are several.
+	// only decodes the XR if there is exactly one, and caches it for all callers.
+	// It is nil if there are several XRs.
 	only func() (*unstructured.Unstructured, error)
-	// entry is the Composition, unless there is a library.
+	// entry is the Composition. It is empty if there is a library of Compositions.
 	entry composition.Entry
 }
 
 const loading = "loading the composite resource and its Composition"
 
-// load reads the data that all XRs share, and reports errors in the order of
-// `crossplane render`.
+// load reads the data that the renders of all XRs share. It reports errors in
+// the same order as `crossplane render`.
 func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) (p plan, err error) {
 	defer watchdog.Enter(ctx, loading)()
 	version, err := reconciler.VersionOf(string(in.Profile))
@@ -129,7 +133,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 		return p, err
 	}
 	s.warnDuplicate(entry.duplicate)
-	// An unknown mode is reported before any error in the functions.
+	// An unknown mode is reported before any error of functions.
 	i := slices.IndexFunc(entry.problems, func(p composition.Problem) bool { return p.Kind == composition.UnknownMode })
 	if i >= 0 {
 		return p, hintMode(entry.Entry, entry.problems[i])
@@ -147,7 +151,8 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 		return p, err
 	}
 	if len(xrs) == 1 {
-		_, err = p.forXR(xrs[0]) // This repeats the check of the XR, with the XRD.
+		// forXR checks the XR again, now with the XRD.
+		_, err = p.forXR(xrs[0])
 	}
 	return p, err
 }
@@ -156,7 +161,8 @@ func newPlan(in Inputs, version reconciler.Version) plan {
 	return plan{in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full}}
 }
 
-// checkOnly checks a single XR before any function starts.
+// checkOnly checks the XR before any function starts, if there is exactly one
+// XR.
 func (s *Session) checkOnly(p plan, xrs []manifest.Document) error {
 	if len(xrs) != 1 {
 		return nil
@@ -176,7 +182,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	if req.Credentials, err = s.all(ctx, "function credentials", in.Credentials); err != nil {
 		return err
 	}
-	if !in.Live { // If Live is set, renderNested has already read them.
+	if !in.Live { // If Live is set, renderNested has already read the observed resources.
 		if p.exists, err = s.state(ctx, in.Observed); err != nil {
 			return err
 		}
@@ -217,7 +223,8 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	return nil
 }
 
-// warnDuplicates warns of duplicate keys in an object. The last one counts.
+// warnDuplicates warns if an object contains a duplicate key. The last value is
+// used.
 func (s *Session) warnDuplicates(doc manifest.Document) {
 	_, err := doc.StrictJSON()
 	s.warnDuplicate(err)
@@ -229,9 +236,9 @@ func (s *Session) warnDuplicate(err error) {
 	}
 }
 
-// checkIntegrity returns the problems of a Composition with which the imitated
-// version of Crossplane fails, and warns of the others. problems are all but
-// missing functions, which checkIntegrity looks for itself.
+// checkIntegrity checks a Composition. It returns the problems because of which
+// the imitated version of Crossplane fails, and warns of all others. problems
+// are those that were already found; checkIntegrity adds missing functions.
 func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Problem, p plan) error {
 	if e.Converted {
 		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
@@ -259,7 +266,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	case !unknown:
 		return err
 	case e.Converted:
-		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package with "+hint.Package+" function-environment-configs=PATH, or remove what selects EnvironmentConfigs and give the environment with "+hint.ContextValues+" apiextensions.crossplane.io/environment=YAML")
+		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package with "+hint.Package+" function-environment-configs=PATH, or remove the selection of EnvironmentConfigs and give the environment with "+hint.ContextValues+" apiextensions.crossplane.io/environment=YAML")
 	case s.config.Functions == "":
 		return hint.Wrap(err, "name a functions file after the Composition, or a package with "+hint.Package+" NAME=PATH")
 	case len(p.dependencies) > 0:
@@ -269,15 +276,17 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	}
 }
 
-// hintMode adds a hint to err if the Composition calls alpha functions.
+// hintMode adds a hint to err if the Composition calls alpha functions, which
+// need profile Alpha.
 func hintMode(e composition.Entry, err error) error {
 	if !e.Alpha {
 		return err
 	}
-	return hint.Wrap(err, "render it with "+hint.Profile+" alpha, or convert it with `convert pipeline-composition`, which reports what it does with the functions")
+	return hint.Wrap(err, "render the Composition with "+hint.Profile+" alpha, or convert it with `convert pipeline-composition`, which reports how it converts the functions")
 }
 
-// forXR returns the request for one XR, if the Composition is for its kind.
+// forXR returns the request for the XR in doc. It returns an error if the
+// Composition is not for the XR's kind.
 func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	req := p.request
 	var err error
@@ -302,9 +311,9 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	return req, nil
 }
 
-// prepare completes the request for req.XR: fields that the XR has in the
-// cluster dump, its observed resources, and the defaults of its XRD, which may
-// be nil. first is true if no other XR composes req.XR.
+// prepare completes the request for req.XR. It sets fields from the cluster
+// dump, the observed resources, and the defaults of the XRD, which may be nil.
+// first is true if no other XR composes req.XR.
 func (p plan) prepare(req *render.Request, xrd *schema.XRD, first bool) error {
 	p.observed.identify(req.XR, first)
 	req.Observed = p.observed.of(req.XR, first)
@@ -340,7 +349,8 @@ func decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {
 	return xr, nil
 }
 
-// xrs reads the documents of the XRs. An empty document is an empty XR.
+// xrs reads the documents of the XRs. In profiles that allow it, an empty file
+// is an empty XR.
 func (s *Session) xrs(ctx context.Context, in Inputs) ([]manifest.Document, error) {
 	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
@@ -360,7 +370,8 @@ func (s *Session) xrs(ctx context.Context, in Inputs) ([]manifest.Document, erro
 	return docs, nil
 }
 
-// xrsOf returns all documents of a path, or the first of each file.
+// xrsOf returns all documents of a file or folder if all is true, and otherwise
+// the first document of each file.
 func (s *Session) xrsOf(ctx context.Context, path string, all bool) ([]manifest.Document, error) {
 	docs, err := s.config.Reader.All(ctx, path)
 	if err != nil {

@@ -25,7 +25,8 @@ func many(n int) string {
 	return b.String()
 }
 
-// names renders many XRs and returns their names, or "!" and the error.
+// names renders many XRs and returns their names. For an XR that fails, it
+// returns "!" and the error.
 func names(t *testing.T, s *session.Session, in session.Inputs) ([]string, error) {
 	t.Helper()
 	var got []string
@@ -78,8 +79,8 @@ func TestManyXRs(t *testing.T) {
 	}
 }
 
-// TestOrderAndBound: renders that end in random order return results in the
-// order of XRs, with at most one concurrent render per processor.
+// TestOrderAndBound: results are returned in the order of the XRs, although the
+// renders end in random order. At most one render per processor runs at a time.
 func TestOrderAndBound(t *testing.T) {
 	var running, most atomic.Int64
 	busy := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {

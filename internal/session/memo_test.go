@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// TestChangedFiles: each render reads the current content of files.
+// TestChangedFiles: each render of a session uses the current content of files.
 func TestChangedFiles(t *testing.T) {
 	r := reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy")})
 	s := session.Open(session.Config{Reader: r})
@@ -35,7 +35,8 @@ func TestChangedFiles(t *testing.T) {
 	}
 }
 
-// TestManyCompositions renders more documents than the cache can store.
+// TestManyCompositions renders with more Compositions than the cache of decoded
+// documents can store.
 func TestManyCompositions(t *testing.T) {
 	files := map[string]string{"xr.yaml": xr}
 	var paths []string

@@ -20,30 +20,33 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// DefaultDepth is the maximum depth of nested composite resources.
+// DefaultDepth is the maximum number of levels of composite resources below the
+// first.
 const DefaultDepth = 8
 
-// maxNested limits the number of composite resources per XR.
+// maxNested limits the number of composite resources that are rendered for one
+// XR.
 const maxNested = 10_000
 
-// A family renders XRs with all XRs that they compose.
+// A family renders XRs, and all XRs that they compose.
 type family struct {
 	session *Session
 	plan    plan
 	library *composition.Library
-	// checked caches the result of the check of each Composition.
+	// checked caches the result of checkIntegrity for each Composition.
 	checked proc.Memo[string, struct{}]
-	// depth is the maximum number of levels below the first.
+	// depth is the maximum number of levels of XRs below the first XR.
 	depth int
-	// next is the Result.N of the next nested XR.
+	// next is the next unused Result.N for a nested XR.
 	next atomic.Int64
-	// render renders one XR, without those that it composes.
+	// render renders one XR, without the XRs that it composes.
 	render func(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error)
 }
 
-// results renders the XR of a document or claim, and recursively every composed
-// XR that has a Composition: parents before children, in the order of the
-// parent's composed resources. The first error is in the last result.
+// results renders the XR in doc, or the XR of the claim in doc, and recursively
+// every composed XR that has a Composition. Parents precede their children.
+// Children are in the order of the parent's composed resources. The first error
+// ends the render and is in the last result.
 func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Result {
 	w := walk{family: f, n: n, doc: doc}
 	u, err := f.plan.decodeXR(doc)
@@ -57,17 +60,18 @@ func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Re
 	return w.done
 }
 
-// A walk renders an XR and all XRs below it.
+// A walk renders one XR and, recursively, all XRs that it composes.
 type walk struct {
 	*family
 	n    int
 	doc  manifest.Document
 	done []Result
-	// open are the XRs from the first to the current one.
+	// open is the path from the first XR to the current one.
 	open []*unstructured.Unstructured
 }
 
-// result returns a Result for the XR at a path, without its output.
+// result returns a Result without output for the XR at path, the names of
+// composed resources from the first XR to it.
 func (w *walk) result(path []string) Result {
 	r := Result{N: w.n, Source: w.doc.Position(), Document: w.doc}
 	if len(w.done) > 0 {
@@ -79,14 +83,14 @@ func (w *walk) result(path []string) Result {
 	return r
 }
 
-// fail adds the result of an XR that cannot be rendered and returns its error.
+// fail adds the Result of an XR that cannot be rendered, and returns its error.
 func (w *walk) fail(r Result, err error) error {
 	r.Source, r.Result, r.Observed, r.Err = w.doc.Position(), nil, nil, w.locate(err)
 	w.done = append(w.done, r)
 	return r.Err
 }
 
-// asXR returns a copy of u, or the XR of a claim.
+// asXR returns a copy of u or, if u is a claim, the XR of the claim.
 func (w *walk) asXR(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if xrd, ok := w.library.ClaimOf(u.GroupVersionKind()); ok {
 		return composition.FromClaim(u, xrd)
@@ -94,7 +98,8 @@ func (w *walk) asXR(u *unstructured.Unstructured) (*unstructured.Unstructured, e
 	return u.DeepCopy(), nil
 }
 
-// request returns the request for xr, which it changes, and its Composition.
+// request returns the render request for xr, and the Composition that xr
+// selects. It sets missing fields of xr.
 func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e composition.Entry, err error) {
 	var xrd *schema.XRD
 	if known, ok := w.library.XRDFor(xr.GroupVersionKind()); ok {
@@ -112,7 +117,8 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 	return req, e, nil
 }
 
-// renderOne implements family.render. A Composition is checked once for all XRs.
+// renderOne implements family.render. It checks a Composition only once for all
+// XRs.
 func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error) {
 	_, err := f.checked.Do(e.Document.Position(), func() (struct{}, error) {
 		return struct{}{}, f.session.checkIntegrity(e, composition.Check(e, nil), f.plan)
@@ -153,7 +159,8 @@ func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, path []
 	return nil
 }
 
-// descend renders a composed resource if it is an XR.
+// descend renders the composed resource u, with all XRs below it, if u is an XR
+// or a claim.
 func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent int, path []string) error {
 	_, isXR := w.library.XRDFor(u.GroupVersionKind())
 	_, isClaim := w.library.ClaimOf(u.GroupVersionKind())
@@ -171,12 +178,13 @@ func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent
 		r.Warnings = append(r.Warnings, fmt.Sprintf("there is no Composition for composed resource %q, which is a composite resource", name))
 		return nil
 	}
-	// The API server drops a status that the parent desires.
+	// The API server drops the status that a parent XR desires for u.
 	unstructured.RemoveNestedField(xr.Object, "status")
 	return w.visit(ctx, xr, path)
 }
 
-// check returns an error if the innermost XR must not be rendered.
+// check returns an error if the current XR, the last in w.open, must not be
+// rendered.
 func (w *walk) check(ctx context.Context) error {
 	last := len(w.open) - 1
 	xr := w.open[last]
@@ -184,20 +192,21 @@ func (w *walk) check(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case slices.ContainsFunc(w.open[:last], func(u *unstructured.Unstructured) bool { return same(u, xr) }):
-		return errors.New("it composes itself")
+		return errors.New("the composite resource composes itself")
 	case last > w.depth:
-		return hint.Wrap(fmt.Errorf("it is more than %d levels below the first", w.depth), "look for Compositions that compose one another's XRs, or allow more levels")
+		return hint.Wrap(fmt.Errorf("the composite resource is more than %d levels below the first", w.depth), "look for Compositions that compose one another's XRs, or allow more levels")
 	case len(w.done) >= maxNested:
 		return fmt.Errorf("there are more than %d composite resources", maxNested)
 	}
 	return nil
 }
 
-// same reports whether two objects have the same identity, and a name.
+// same reports whether two objects have the same kind, namespace and name, and
+// the name is not empty.
 func same(a, b *unstructured.Unstructured) bool { return a.GetName() != "" && keyOf(a) == keyOf(b) }
 
 // locate adds the names of the XRs from the first to the current one to an
-// error. It does not change an error of the first XR.
+// error. It returns an error of the first XR unchanged.
 func (w *walk) locate(err error) error {
 	if len(w.done) == 0 {
 		return err

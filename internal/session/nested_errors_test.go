@@ -78,13 +78,13 @@ func TestNestedErrors(t *testing.T) {
 				composing("XGadget", part("b", "XWidget", "metadata: {name: alpha}")),
 			},
 			widget,
-			`XWidget "alpha" > XGadget "g" > XWidget "alpha": it composes itself`, "",
+			`XWidget "alpha" > XGadget "g" > XWidget "alpha": the composite resource composes itself`, "",
 		},
 		"Endless": {
 			"a cycle of kinds ends at the maximum depth",
 			[]string{composing("XWidget", part("a", "XWidget"))},
 			widget,
-			"it is more than 8 levels below the first", "allow more levels",
+			"the composite resource is more than 8 levels below the first", "allow more levels",
 		},
 	}
 	for name, tc := range cases {

@@ -107,8 +107,8 @@ func TestNestedObserved(t *testing.T) {
 	}
 }
 
-// TestNestedObservedByNamespace: a namespaced XR is identified by its
-// namespace, too.
+// TestNestedObservedByNamespace: the controller of an observed resource must be
+// in the namespace of the resource, or cluster-scoped.
 func TestNestedObservedByNamespace(t *testing.T) {
 	const owned = "{apiVersion: gold.test/v1, kind: Bolt, metadata: {name: b, namespace: %s, ownerReferences: [{apiVersion: gold.test/v1, kind: XWidget, name: alpha, uid: u, controller: true}]}}"
 	n := nestingOf(t, composing("XWidget"))

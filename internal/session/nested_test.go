@@ -26,8 +26,9 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-// composing returns a Composition for a kind of gold.test/v1, with the same
-// name, that composes these resources: "name: {resource: {…}}".
+// composing returns a Composition for a kind of gold.test/v1. The name of the
+// Composition is the kind in lower case. Each of resources is a composed
+// resource as "name: {resource: {…}}".
 func composing(kind string, resources ...string) string {
 	return composingNamed(strings.ToLower(kind), kind, resources...)
 }
@@ -39,12 +40,14 @@ func composingNamed(name, kind string, resources ...string) string {
 		name, kind, strings.Join(resources, ", "))
 }
 
-// part returns a resource of gold.test/v1 for a Composition, with more fields.
+// part returns a resource of gold.test/v1 for composing. more has further
+// fields of the resource.
 func part(name, kind string, more ...string) string {
 	return fmt.Sprintf("%s: {resource: {%s}}", name, strings.Join(append([]string{"apiVersion: gold.test/v1", "kind: " + kind}, more...), ", "))
 }
 
-// defining returns the XRD of a kind of gold.test, with more fields of spec.
+// defining returns the XRD of a kind of gold.test. version is the API version
+// of the XRD, and more has further fields of its spec.
 func defining(version, kind string, more ...string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/%s, kind: CompositeResourceDefinition, metadata: {name: %ss.gold.test}, spec: {group: gold.test, names: {kind: %s}, %s}}`,
 		version, strings.ToLower(kind), kind, strings.Join(append(more, "versions: [{name: v1, schema: {openAPIV3Schema: {properties: {spec: {properties: {size: {default: 7}}}}}}}]"), ", "))
@@ -63,7 +66,7 @@ func libraryOf(t *testing.T, texts []string) *composition.Library {
 	return l
 }
 
-// A nesting has the parts of a family.
+// A nesting contains the data from which renderAll creates a family.
 type nesting struct {
 	library  *composition.Library
 	depth    int
@@ -71,7 +74,8 @@ type nesting struct {
 	render   func(context.Context, render.Request) (*render.Result, error)
 }
 
-// nestingOf returns a nesting with the real engine and the builtin dummy.
+// nestingOf returns a nesting that renders with render.Render and the builtin
+// function-dummy.
 func nestingOf(t *testing.T, texts ...string) nesting {
 	t.Helper()
 	dummy, ok := builtin.Named("function-dummy")
@@ -84,7 +88,8 @@ func nestingOf(t *testing.T, texts ...string) nesting {
 	}}
 }
 
-// summary returns the path, the name and the composed resources of each XR.
+// summary returns a line for each Result: the path and the name of the XR, the
+// kinds of its composed resources, and warnings.
 func summary(all []Result) []string {
 	var lines []string
 	for _, r := range all {
@@ -102,7 +107,7 @@ func summary(all []Result) []string {
 
 const widget = "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {}}"
 
-// renderAll renders an XR or claim with all nested XRs.
+// renderAll renders an XR or claim, with all nested XRs.
 func renderAll(ctx context.Context, n nesting, u *unstructured.Unstructured) ([]Result, error) {
 	w := walk{family: &family{
 		library: n.library, depth: n.depth, plan: plan{observed: n.observed},

@@ -22,35 +22,38 @@ func keyOf(u *unstructured.Unstructured) key {
 	return key{u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()}
 }
 
-// An observed is an observed resource and the controller that owns it.
+// An observed is an observed resource, its controller, and the kind of the
+// controller.
 type observed struct {
 	*unstructured.Unstructured
 	controller metav1.OwnerReference
 	kind       schema.GroupKind
-	// byXR is true if the controller is of a kind in the library. dumped is
-	// true if the object is from a list, which is a dump of a cluster.
+	// byXR is true if the library has an XRD or a Composition for the kind of the
+	// controller. dumped is true if the object is from a list, which is a dump of
+	// a cluster.
 	byXR, dumped bool
 }
 
-// isOf reports whether xr controls o. It compares names, because the UID of a
-// rendered XR may differ from that in the cluster.
+// isOf reports whether xr controls o. It compares names instead of UIDs,
+// because the UID of a rendered XR may differ from its UID in the cluster.
 func (o observed) isOf(xr *unstructured.Unstructured) bool {
 	return o.controller.Name != "" && o.controller.Name == xr.GetName() && o.kind == xr.GroupVersionKind().GroupKind() &&
 		(xr.GetNamespace() == "" || o.GetNamespace() == xr.GetNamespace())
 }
 
-// An ownerIndex finds observed resources by controller and by name.
+// An ownerIndex finds observed resources by their controller and by their
+// identity.
 type ownerIndex struct {
 	all []observed
-	// owned maps the kind and name of a controller to indices in all. loose
-	// has the indices of resources that only the first XR may observe.
-	// named maps the identity of a resource to indices.
+	// The values are indices in all. owned maps the kind and name of a controller
+	// to its resources. loose has the resources that only the first XR may
+	// observe. named maps an identity to the resources that have it.
 	owned map[key][]int
 	loose []int
 	named map[key][]int
 }
 
-// observe returns the index of the observed resources. library may be nil.
+// observe returns an ownerIndex of the observed resources. library may be nil.
 func observe(library *composition.Library, exists state) ownerIndex {
 	c := ownerIndex{owned: map[key][]int{}, named: map[key][]int{}}
 	for i, u := range slices.Concat(exists.named, exists.dumped) {
@@ -74,9 +77,9 @@ func observe(library *composition.Library, exists state) ownerIndex {
 	return c
 }
 
-// of returns the observed resources that xr controls, in order. The first XR
-// also has all resources that no XR controls and that are not dumped; the
-// engine decides whether it may own them.
+// of returns the observed resources that xr controls, in their original order.
+// If first is true, it adds all resources that are not from a dump and whose
+// controller is not an XR; the engine decides whether xr may own them.
 func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructured.Unstructured {
 	var own []int
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
@@ -95,9 +98,9 @@ func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructure
 	return objects
 }
 
-// identify sets missing fields of an XR that its author does not set: its UID,
-// its status, and the selected Composition. They come from the observed XR; for
-// the first XR, only from a dump.
+// identify sets fields of xr that are missing because its author does not set
+// them: the UID, the status, and the selected Composition. It copies them from
+// the observed XR. For the first XR, it uses only XRs from a dump.
 func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 	if xr.GetName() == "" {
 		return
@@ -111,15 +114,15 @@ func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 		}
 	}
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
-		// The owner references of the XR's resources have its UID, too.
+		// The owner references of the XR's resources also contain the XR's UID.
 		if o := c.all[i]; (o.dumped || !first) && xr.GetUID() == "" && o.isOf(xr) {
 			xr.SetUID(o.controller.UID)
 		}
 	}
 }
 
-// fill sets a missing field of dst to the value in src, if its parents are
-// objects.
+// fill copies a field from src to dst if dst lacks the field and the parents of
+// the field are objects.
 func fill(dst, src *unstructured.Unstructured, field ...string) {
 	v, found, err := unstructured.NestedFieldNoCopy(src.Object, field...)
 	if _, has, _ := unstructured.NestedFieldNoCopy(dst.Object, field...); has || !found || err != nil {

@@ -51,13 +51,14 @@ func (s *Session) all(ctx context.Context, what string, paths []string) ([]*unst
 
 func (s *Session) required(ctx context.Context, what string, paths []string, checks reconciler.Checks) ([]*unstructured.Unstructured, error) {
 	if n := len(paths); n > 1 && checks.LastRequired {
-		s.config.Progress.Note(fmt.Sprintf("only the last source of %s is used, as in that version of Crossplane: %s", what, paths[n-1]))
+		s.config.Progress.Note(fmt.Sprintf("only the last source of %s is used, as in the imitated version of Crossplane: %s", what, paths[n-1]))
 		paths = paths[n-1:]
 	}
 	return s.all(ctx, what, paths)
 }
 
-// schemas reads OpenAPI documents: JSON files, or the .json files of folders.
+// schemas reads OpenAPI documents. Each path is a JSON file, or a folder with
+// .json files.
 func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schemas, error) {
 	schemas := reconciler.Schemas{}
 	for _, path := range paths {
@@ -77,8 +78,8 @@ func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schem
 	return schemas, nil
 }
 
-// A content is the key of a cached document. If a file changes, its key
-// changes.
+// A content is the cache key of a decoded document. The key changes when the
+// content of the file changes.
 type content struct {
 	path string
 	line int
@@ -89,11 +90,12 @@ func contentOf(doc manifest.Document) content {
 	return content{doc.Path, doc.Line, string(doc.Text)}
 }
 
-// A checked is a Composition and its problems, except missing functions.
+// A checked is a Composition and its problems. The problems do not include
+// missing functions.
 type checked struct {
 	composition.Entry
 	problems []composition.Problem
-	// duplicate is the error of a duplicate key, or nil.
+	// duplicate is the error about a duplicate key in the Composition, or nil.
 	duplicate error
 }
 
@@ -151,8 +153,9 @@ func (s *Session) xrd(ctx context.Context, path string) (*schema.XRD, error) {
 	return &xrd, nil
 }
 
-// functions returns the functions of Compositions, by name: those of the
-// functions file (the last of duplicates), dependencies, and builtins.
+// functions sets p.functions: the functions in the functions file (the last one
+// if a name occurs twice), dependencies, builtins, and the functions in
+// Config.Packages.
 func (s *Session) functions(ctx context.Context, p *plan, compositions ...composition.Entry) error {
 	p.functions = map[string]runtimes.Function{}
 	if s.config.Functions != "" {
@@ -165,8 +168,8 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 		}
 	}
 	for _, e := range compositions {
-		// Conversion to a pipeline adds functions that the functions
-		// file need not list.
+		// The conversion to a pipeline adds steps whose functions the functions file
+		// need not contain.
 		if s.config.Functions == "" || e.Converted {
 			s.addUnlisted(p, e)
 		}
@@ -179,7 +182,7 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 	return nil
 }
 
-// listed adds the functions and the dependencies in the functions file.
+// listed adds the functions and the dependencies in the functions file to p.
 func (s *Session) listed(ctx context.Context, p *plan) error {
 	docs, err := s.config.Reader.All(ctx, lock.Metadata(s.config.Reader.FS, s.config.Functions))
 	if err != nil {
@@ -206,10 +209,11 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// A listing is a document of a functions file.
+// A listing is a decoded document of a functions file: a function or
+// dependencies.
 type listing struct {
 	function runtimes.Function
-	// dependencies is not nil if the document is a package's metadata.
+	// dependencies is not nil if the document is package metadata.
 	dependencies []lock.Dependency
 }
 
@@ -261,7 +265,7 @@ func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconcile
 	for _, key := range slices.Sorted(maps.Keys(in.ContextValues)) {
 		text := []byte(in.ContextValues[key])
 		if checks.JSONContext && !json.Valid(text) {
-			return nil, fmt.Errorf("reading context %q: that version of Crossplane accepts only JSON", key)
+			return nil, fmt.Errorf("reading context %q: expected JSON, because the imitated version of Crossplane accepts no YAML", key)
 		}
 		var err error
 		if fields[key], err = (manifest.Document{Path: "value", Line: 1, Text: text}).Value(); err != nil {
@@ -271,14 +275,15 @@ func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconcile
 	return fields, nil
 }
 
-// A Resolver selects versions of packages.
+// A Resolver selects versions of packages for dependencies.
 type Resolver interface {
-	// Reference returns the reference of the version that satisfies a
-	// dependency. Errors have the position of the dependency.
+	// Reference returns the image reference of the version that satisfies the
+	// constraint of d. Its errors contain the position of d.
 	Reference(ctx context.Context, d lock.Dependency) (string, error)
 }
 
-// depend adds the dependencies in the functions file that pipelines use.
+// depend adds a function for each dependency in the functions file that a
+// pipeline calls.
 func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Entry) error {
 	if len(p.dependencies) == 0 || s.config.Replay != nil {
 		return nil
@@ -304,12 +309,14 @@ func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Ent
 	return nil
 }
 
-// standIn returns the package and version for a builtin, if the dependency
-// allows it and the builtin will run. Then no registry needs to be asked.
+// standIn returns the package reference of the builtin that will run instead of
+// the dependency d, if the version constraint allows the builtin. No registry
+// is then asked for versions.
 func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	runtime := s.config.Runtime
 	if runtime == Auto {
-		runtime, _ = ParseRuntime(s.config.Annotations[AnnotationRuntime]) // choose reports an unknown runtime.
+		// choose reports an unknown runtime.
+		runtime, _ = ParseRuntime(s.config.Annotations[AnnotationRuntime])
 	}
 	b, ok := s.config.Builtins.For(d.Package)
 	if runtime == Builtin {

@@ -16,15 +16,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// A replayer is a function.Runner that answers from recorded calls, in their
-// order, and refuses calls that were not recorded.
+// A replayer is a function.Runner that responds with recorded responses. The
+// calls must be those that were recorded, in the same order.
 type replayer struct {
 	mu    sync.Mutex
 	calls []recordedCall
 }
 
 // recordedCall is a line of a recording: a function, its request, and its
-// response. Messages are in protobuf's JSON form.
+// response or error. Messages are in protobuf's JSON form.
 type recordedCall struct {
 	Function string          `json:"function"`
 	Request  json.RawMessage `json:"request"`
@@ -32,9 +32,9 @@ type recordedCall struct {
 	Error    json.RawMessage `json:"error"`
 }
 
-// newReplayer returns a replayer of the calls in r, one JSON object a line. A
-// call must have the recorded function and, except for fields that
-// intercept.Mask masks, the recorded request.
+// newReplayer returns a replayer of the recorded calls in r, which has one JSON
+// object per line. A call must have the recorded function and request; fields
+// that intercept.Mask masks may differ.
 func newReplayer(r io.Reader) (*replayer, error) {
 	p := &replayer{}
 	lines := bufio.NewReader(r)
@@ -82,7 +82,7 @@ func (p *replayer) RunFunction(_ context.Context, name string, req *fnv1.RunFunc
 	return rsp, nil
 }
 
-// left returns how many recorded calls were not made.
+// left returns the number of recorded calls that were not made.
 func (p *replayer) left() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

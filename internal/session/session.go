@@ -28,65 +28,68 @@ import (
 type Config struct {
 	// Reader reads all input files.
 	Reader manifest.Reader
-	// Functions is a file or folder of Function objects, or of package
-	// metadata that depends on the functions. It may be "".
+	// Functions is a file or folder of Function objects, or of package metadata
+	// with the functions as dependencies. It may be "".
 	Functions string
-	// Dependencies resolves the versions of dependencies. It is required if
-	// there are any.
+	// Dependencies selects the versions of dependencies in package metadata. It is
+	// required if Functions contains package metadata.
 	Dependencies Resolver
-	// Locked says that Dependencies has locked versions, which are used
-	// even if a builtin satisfies a dependency.
+	// Locked means that Dependencies returns locked versions, which are used even
+	// if a builtin satisfies a dependency.
 	Locked bool
-	// Packages replaces the packages of functions, by name: the path of an
-	// .xpkg file or of a folder with source.
+	// Packages replaces the packages of functions, by the name of the function. A
+	// package is the path of an .xpkg file or of a folder with source.
 	Packages map[string]string
-	// Annotations override the annotations of all Functions.
+	// Annotations override the annotations of every Function.
 	Annotations map[string]string
-	// Runtime, unless Auto, runs every function.
+	// Runtime runs every function. If it is Auto, a runtime is chosen for each
+	// function.
 	Runtime Runtime
 	// Builtins decides when a builtin replaces a package.
 	Builtins builtin.Policy
 	// BuiltinOptions configure builtins.
 	BuiltinOptions builtin.Options
-	// Crosscheck also runs the builtin of each function that has one, and
-	// fails at the first difference between their responses.
+	// Crosscheck also calls the builtin of each function that has one, and fails
+	// at the first difference between the responses.
 	Crosscheck bool
-	// Runtimes start functions, by Runtime.
+	// Runtimes contains the implementation of each Runtime. It starts functions.
 	Runtimes map[Runtime]runtimes.Runtime
-	// Containers runs the alpha functions that name no runner. It may be
-	// nil.
+	// Containers runs alpha functions for which the Composition names no remote
+	// runner. It may be nil.
 	Containers alpha.ContainerRunner
-	// Runners are called for functions by name, before any other runtime.
+	// Runners maps names of functions to Runners that are called instead of any
+	// runtime.
 	Runners function.Mux
-	// Replay, if not nil, answers for all other functions, which then need
-	// not exist. Wrap, if not nil, wraps the Runner of functions.
+	// Replay, if not nil, responds for all functions, which are then not started
+	// and need not exist. Wrap, if not nil, wraps the Runner that calls functions.
 	Replay function.Runner
 	Wrap   func(function.Runner) function.Runner
-	// Cache is the folder of cached responses, or "". CacheMaxTTL limits
-	// their age (0 means intercept.DefaultMaxTTL). It requires the clock
-	// Now.
+	// Cache is the folder of cached responses, or "" for no cache. CacheMaxTTL
+	// limits the age of cached responses; 0 means intercept.DefaultMaxTTL. Now is
+	// the clock that the cache requires.
 	Cache       string
 	CacheMaxTTL time.Duration
 	Now         func() time.Time
-	// Progress gets notes about runtimes, and warnings.
+	// Progress gets notes about runtimes, and warnings. It may be nil.
 	Progress progress.Func
 }
 
-// A Session renders, and keeps its functions running until it is closed. A name
-// means the same running function in all renders. It is safe for concurrent
-// use.
+// A Session renders XRs. It keeps functions running until it is closed; all
+// renders that call a function by the same name share the running function. It
+// is safe for concurrent use.
 type Session struct {
 	config Config
-	// calls runs all functions, with the cache if there is one. opened
-	// creates it once.
+	// calls is the Runner for all functions, with the cache if there is one.
+	// opened is used to create calls once.
 	opened sync.Once
 	calls  function.Runner
-	// container is the runtime for images. If it is Auto, noContainer is
-	// the reason why there is none. Both are set once by containers.
+	// container is the runtime for images. If it is Auto, noContainer is the
+	// reason why no runtime is available. containers is used to set both once.
 	containers  sync.Once
 	container   Runtime
 	noContainer error
-	// Thousands of renders share these decoded documents.
+	// compositions and listings cache decoded documents, which thousands of
+	// renders share.
 	compositions proc.Memo[content, checked]
 	listings     proc.Memo[content, listing]
 
@@ -95,36 +98,39 @@ type Session struct {
 	running map[string]*started
 }
 
-// A Run describes how a function ran.
+// A Run describes how a function was run.
 type Run struct {
-	// Package is the package that ran, which may replace spec.package.
+	// Package is the package that ran. It may differ from spec.package of the
+	// Function.
 	Function, Package string
-	// Runtime ran the function. Detail describes for users how it ran.
+	// Detail describes to users how Runtime ran the function.
 	Runtime Runtime
 	Detail  string
 }
 
 // A Result is the output of the render of one XR, with its inputs.
 type Result struct {
-	// N is the unique number of the XR. Source is its position as
-	// "path:line" and, for a nested XR, the path to it.
+	// N is the unique number of the XR. Source is the position of the XR as
+	// "path:line". For a nested XR, the names of the composed resources that lead
+	// to it follow.
 	N      int
 	Source string
-	// Document is the XR or its claim. It has no Text for a nested XR.
+	// Document is the XR, or the claim from which the XR was created. It is empty
+	// for a nested XR.
 	Document manifest.Document
 	// Result is nil if Err is not nil.
 	*converge.Result
-	// Observed are the observed composed resources.
+	// Observed are the composed resources that the functions observed.
 	Observed []*unstructured.Unstructured
-	// Functions describe how the functions of the pipeline ran, except
-	// those in Config.Runners.
+	// Functions describe how the functions of the pipeline were run. Functions in
+	// Config.Runners are not included.
 	Functions []Run
-	// Err is the error of the render. A FATAL result is a
+	// Err is the error of the render. For a fatal result of a function, it wraps a
 	// *render.FatalError.
 	Err error
 }
 
-// RuntimeOf returns the Runtime of a function, or "" if it is unknown.
+// RuntimeOf returns the Runtime that ran a function, or "" if it is unknown.
 func (r Result) RuntimeOf(function string) string {
 	i := slices.IndexFunc(r.Functions, func(run Run) bool { return run.Function == function })
 	if i < 0 {
@@ -133,12 +139,12 @@ func (r Result) RuntimeOf(function string) string {
 	return string(r.Functions[i].Runtime)
 }
 
-// Open returns a session. It starts no function.
+// Open returns a session. It starts no functions.
 func Open(config Config) *Session {
 	return &Session{config: config, running: map[string]*started{}}
 }
 
-// open creates s.calls, and the cache if it is enabled.
+// open creates s.calls, with the cache if it is enabled.
 func (s *Session) open(ctx context.Context) {
 	s.calls = function.RunnerFunc(s.call)
 	c := s.config
@@ -153,10 +159,11 @@ func (s *Session) open(ctx context.Context) {
 	})
 }
 
-// Render loads the inputs, starts the functions of the pipeline that do not run
-// yet, and renders each XR. It calls each with the results, one at a time and
-// in the order of the XRs, while later ones are rendered. It returns the errors
-// of each and those that affect all XRs; an error of one XR is in its Result.
+// Render loads the inputs, starts the functions of the pipeline that are not
+// running, and renders each XR. It calls each with one Result at a time, in the
+// order of the XRs, while later XRs are rendered. An error of one XR is in its
+// Result. Render returns errors that affect all XRs, and the error of each,
+// after which it stops.
 func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error) error {
 	docs, err := s.xrs(ctx, in)
 	if err != nil {
@@ -166,7 +173,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		return s.renderAlpha(ctx, docs, in, each)
 	}
 	if in.LiteralDeletion {
-		return fmt.Errorf("literal deletion is for profile %s", render.Alpha)
+		return fmt.Errorf("literal deletion is only supported for profile %s", render.Alpha)
 	}
 	if in.WrapRunner == nil {
 		in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r }
@@ -197,7 +204,8 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	}, each)
 }
 
-// renderEach renders documents concurrently, and calls each in their order.
+// renderEach renders documents concurrently, and calls each with the results in
+// the order of the documents.
 func renderEach(ctx context.Context, docs []manifest.Document, render func(context.Context, int, manifest.Document) []Result, each func(Result) error) error {
 	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
@@ -212,7 +220,8 @@ func renderEach(ctx context.Context, docs []manifest.Document, render func(conte
 	})
 }
 
-// runner starts the functions of a Composition and returns their Runner.
+// runner starts the functions of a Composition and returns a Runner that calls
+// them.
 func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (function.Runner, []Run, error) {
 	calls := s.config.Replay
 	var runs []Run
@@ -233,7 +242,7 @@ func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (func
 	return answering(p.in.Steps, calls), runs, nil
 }
 
-// render renders an XR, once or in passes.
+// render renders an XR: once or, if ObserveLoop is set, in several passes.
 func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (r *converge.Result, err error) {
 	if p.in.ObserveLoop == 0 {
 		r = &converge.Result{Passes: 1}

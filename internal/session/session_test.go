@@ -32,7 +32,8 @@ metadata: {name: alpha}
 spec: {size: 3}
 `
 
-// steps returns a Composition whose steps call functions of these names.
+// steps returns a Composition with one step for each of names, which calls the
+// function with that name.
 func steps(names ...string) string {
 	var b strings.Builder
 	b.WriteString(`
@@ -69,8 +70,8 @@ func reader(t *testing.T, files map[string]string) manifest.Reader {
 	return manifest.Reader{FS: fsys}
 }
 
-// shelf is a Runtime whose functions return their input. It records starts and
-// stops.
+// shelf is a Runtime whose functions return their input. It records the
+// functions that were started and stopped.
 type shelf struct {
 	refuse string
 
@@ -83,7 +84,7 @@ func (r *shelf) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Inst
 		return nil, fmt.Errorf("starting function %q: it exited at once: exit status 3", fn.Name)
 	}
 	if r.refuse != "" {
-		// The others are slow, so that only a cancelled start ends.
+		// The start of any other function lasts until it is canceled.
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
@@ -106,7 +107,7 @@ func (r *shelf) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Inst
 
 var inputs = session.Inputs{XRs: []string{"xr.yaml"}, Composition: "composition.yaml"}
 
-// renderOne renders one XR.
+// renderOne renders inputs with one XR and returns its Result.
 func renderOne(ctx context.Context, s *session.Session, in session.Inputs) (session.Result, error) {
 	var result session.Result
 	err := s.Render(ctx, in, func(r session.Result) error {
@@ -298,8 +299,8 @@ func TestOnlyUsedFunctionsStartOnceAndAllStop(t *testing.T) {
 	}
 }
 
-// TestCancelledRenderLeavesOthersAlone: of two renders that wait for the same
-// start, one is cancelled, and the other gets its function.
+// TestCancelledRenderLeavesOthersAlone: two renders wait for the same function
+// to start. If one render is canceled, the other one still gets the function.
 func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 	rt := &gate{open: make(chan struct{}), entered: make(chan struct{})}
 	s := session.Open(session.Config{
@@ -334,8 +335,8 @@ func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// gate is a Runtime whose functions start when it opens, unless their context
-// ends first.
+// gate is a Runtime that starts functions only after the channel open is
+// closed. A start whose context is done before that fails.
 type gate struct {
 	once    sync.Once
 	entered chan struct{}

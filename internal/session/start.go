@@ -17,11 +17,12 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// started is a function that runs or has failed once done is closed.
+// started is a function that was started once. When done is closed, the
+// function runs or has failed to start.
 type started struct {
 	choice choice
-	// waiting is the number of renders that wait for the function to start.
-	// If it becomes zero before that, cancel ends the start.
+	// waiting is the number of renders that wait for the function to start. If it
+	// becomes zero before done is closed, cancel ends the start.
 	waiting int
 	cancel  context.CancelCauseFunc
 
@@ -31,9 +32,9 @@ type started struct {
 	ended    sync.Once
 }
 
-// start starts the functions that do not run yet, concurrently, and waits for
-// them. If one fails, the other starts are cancelled, unless another render
-// waits for them.
+// start starts the functions that are not running, concurrently, and waits
+// until they run. If one fails, it cancels the other starts, unless another
+// render waits for them.
 func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
 		return nil, err
@@ -64,7 +65,8 @@ func (s *Session) noteRun(r Run) {
 	s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
 }
 
-// prepare lets runtimes fetch what the functions need that do not run yet.
+// prepare lets the runtimes fetch packages for the functions that are not
+// running.
 func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	needed := map[Runtime][]runtimes.Function{}
 	for _, c := range choices {
@@ -82,9 +84,10 @@ func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	return nil
 }
 
-// enter returns the entries of functions, which all renders of the session
-// share, and whether this call began each start. A function that failed to
-// start is not started again in this session, but a cancelled start is.
+// enter returns the started functions for choices, which all renders of the
+// session share. It begins the start of a function that is not in the session,
+// and sets isNew to true for it. A function that failed to start is not started
+// again, but one whose start was canceled is.
 func (s *Session) enter(ctx context.Context, choices []choice) (entries []*started, isNew []bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +121,7 @@ func (e *started) isDone() bool {
 }
 
 // wait waits until the function runs or has failed to start. If ctx is done
-// first, it cancels the start, unless another render waits for it.
+// first, wait cancels the start, unless another render waits for the function.
 func (s *Session) wait(ctx context.Context, e *started) error {
 	select {
 	case <-e.done:
@@ -130,8 +133,8 @@ func (s *Session) wait(ctx context.Context, e *started) error {
 		if <-e.done; e.err != nil {
 			return e.err
 		}
-		// The function started before it was cancelled. No other render
-		// uses it, so it is stopped.
+		// The function started before the cancellation took effect. It is stopped,
+		// because no other render uses it.
 		ended = e.end(context.WithoutCancel(ctx))
 	} else if e.isDone() {
 		return e.err
@@ -139,8 +142,9 @@ func (s *Session) wait(ctx context.Context, e *started) error {
 	return errors.Join(fmt.Errorf("starting function %q: %w", e.choice.fn.Name, context.Cause(ctx)), ended)
 }
 
-// isLast reports whether the caller is the last that waits for a function that
-// has not started, and then removes it, so that a later render starts it again.
+// isLast reports whether the caller is the last render that waits for a
+// function whose start is not done. If so, isLast removes the function, so that
+// a later render starts it again.
 func (s *Session) isLast(e *started) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +163,7 @@ func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, e
 	}
 	rt, ok := s.config.Runtimes[c.runtime]
 	if !ok {
-		return nil, fmt.Errorf("starting function %q: runtime %s is not available here", c.fn.Name, c.runtime)
+		return nil, fmt.Errorf("starting function %q: runtime %s is not available on this system", c.fn.Name, c.runtime)
 	}
 	s.config.Progress.Step("starting " + c.fn.Name)
 	instance, err := rt.Start(ctx, c.fn)
@@ -191,7 +195,7 @@ func (s *Session) startBuiltin(c choice) *runtimes.Instance {
 	return instance
 }
 
-// advise adds a hint to a fatal result of a builtin.
+// advise adds a hint to err if err is a fatal result of a builtin.
 func (s *Session) advise(err error) error {
 	var fatal *render.FatalError
 	if !errors.As(err, &fatal) {
@@ -209,7 +213,7 @@ func (s *Session) advise(err error) error {
 	return err
 }
 
-// call calls a function that was started, or one of Config.Runners.
+// call calls a function that is running, or one of Config.Runners.
 func (s *Session) call(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	if r, ok := s.config.Runners[name]; ok {
 		return r.RunFunction(ctx, name, req)
@@ -238,9 +242,9 @@ func (s *Session) instance(name string) (*runtimes.Instance, bool) {
 	return e.instance, true
 }
 
-// Close cancels starts and stops all functions, concurrently. ctx limits how
-// long that takes, so callers should not pass one that is done. A closed
-// session cannot render.
+// Close cancels all starts and stops all functions, concurrently. ctx limits
+// how long Close waits, so callers should not pass a context that is done. A
+// closed session cannot render.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	entries := slices.Collect(maps.Values(s.running))
@@ -256,7 +260,8 @@ func (s *Session) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stop stops a function, later if it is still starting when ctx is done.
+// stop stops a function. If the function is still starting when ctx is done,
+// stop returns, and the function is stopped later.
 func (e *started) stop(ctx context.Context) error {
 	e.cancel(errors.New("the session is closed"))
 	select {

@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// TestSteps: the function of a replaced step need not start, unless another
-// step calls it.
+// TestSteps: a function is not started if Inputs.Steps replaces all steps that
+// call it.
 func TestSteps(t *testing.T) {
 	answer := func(asked *[]string) function.Runner {
 		return function.RunnerFunc(func(ctx context.Context, name string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -58,8 +58,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestUnknownStep: an unknown step is an error, with one and with several
-// Compositions.
+// TestUnknownStep: a step in Inputs.Steps that does not exist is an error, with
+// one Composition and with a library.
 func TestUnknownStep(t *testing.T) {
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy", "function-dummy")})})
 	for _, in := range []session.Inputs{{Composition: "composition.yaml"}, {Compositions: []string{"composition.yaml"}}} {

@@ -13,10 +13,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// cosign v2.6.5 made the files in testdata, with keys that nothing else uses:
-// generate-key-pair (with the password "s3cret") and import-key-pair, then sign
-// --tlog-upload=false with each of the three keys, for an image in a local
-// registry.
+// The files in testdata were created by cosign v2.6.5, with keys that are used
+// only here. The keys are from generate-key-pair (with the password "s3cret")
+// and import-key-pair. The signatures are from sign --tlog-upload=false with
+// each of the three keys, for an image in a local registry.
 
 func file(t testing.TB, name string) []byte {
 	t.Helper()
@@ -49,8 +49,8 @@ func TestMadeByCosign(t *testing.T) {
 	}
 }
 
-// A key that cosign encrypted signs exactly the bytes that cosign signs, and an
-// image with an added signature keeps cosign's layers.
+// An encrypted private key of cosign signs the same bytes as cosign. Append
+// keeps the signature layers of cosign.
 func TestJoinCosign(t *testing.T) {
 	k := must[*signature.PrivateKey](t)(signature.ParsePrivateKey(file(t, "cosign.key"), []byte("s3cret")))
 	s := must[signature.Signature](t)(k.Sign(repo(t), cosignedDigest))

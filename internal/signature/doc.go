@@ -4,6 +4,6 @@
 // an image or index. The signatures of a digest are the layers of an image, at a tag of
 // the same repository that is named after the digest.
 //
-// It opens no files and connects to no registry. There are no certificates, timestamps
-// or transparency logs: a signature by a trusted key is valid forever.
+// The package opens no files and connects to no registry. It supports no certificates,
+// timestamps or transparency logs: a signature by a trusted key is valid forever.
 package signature

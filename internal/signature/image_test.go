@@ -22,14 +22,15 @@ const kind types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
 
 const key = "dev.cosignproject.cosign/signature"
 
-// holding returns an image with one layer.
+// holding returns an image with one layer, whose descriptor has these
+// annotations.
 func holding(t testing.TB, l v1.Layer, annotations map[string]string) v1.Image {
 	t.Helper()
 	return must[v1.Image](t)(mutate.Append(empty.Image, mutate.Addendum{Layer: l, Annotations: annotations}))
 }
 
-// A signature is appended in cosign's format, and existing layers and
-// annotations stay.
+// Append adds a signature in cosign's format, and keeps existing layers and
+// their annotations.
 func TestAppend(t *testing.T) {
 	a, b := signature.Signature{Payload: []byte("{}"), Value: []byte("a")}, signature.Signature{Payload: []byte("{}"), Value: []byte("b")}
 	theirs := map[string]string{key: base64.StdEncoding.EncodeToString(b.Value), "dev.sigstore.cosign/bundle": "{}"}
@@ -104,7 +105,7 @@ func TestReadHostile(t *testing.T) {
 		"NotBase":  {"a signature that is not base64 is ignored", holding(t, l, signed("?")), []signature.Signature{{}}, ""},
 		"Long":     {"the length of a signature is limited", holding(t, l, signed(strings.Repeat("YWFh", 2000))), []signature.Signature{{}}, ""},
 		"Large":    {"a payload whose size exceeds the limit is not fetched", holding(t, broken{l, 1 << 40}, signed("YQ==")), []signature.Signature{{}}, ""},
-		"Endless":  {"a payload that is larger than its size is an error", holding(t, broken{l, 2}, signed("YQ==")), nil, "more than 64 KiB"},
+		"Endless":  {"a payload that is larger than its size is an error", holding(t, broken{l, 2}, signed("YQ==")), nil, "expected at most 64 KiB"},
 		"Missing":  {"a missing payload is an error", holding(t, broken{l, 0}, signed("YQ==")), nil, "no such blob"},
 		"TooMany":  {"more than 1000 signatures are an error", must[v1.Image](t)(mutate.Append(empty.Image, many...)), nil, "1001 signatures, more than the limit of 1000"},
 		"NoLayers": {"an image without layers has no signatures", empty.Image, nil, ""},
@@ -127,7 +128,8 @@ func TestReadHostile(t *testing.T) {
 	checkError(t, "an image has at most 1000 signatures", err, "1000 signatures already, which is the limit", "")
 }
 
-// The layers of signatures are untrusted.
+// Read must return no error for arbitrary layers of signatures, which are
+// untrusted.
 func FuzzRead(f *testing.F) {
 	f.Add("YQ==", string(kind), []byte("{}"))
 	f.Add("?", "text/plain", []byte(nil))

@@ -18,12 +18,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// MaxKey is the maximum size in bytes of the text of a key. The longest key, an encrypted
-// RSA key of 4096 bits, has a fraction of that.
+// MaxKey is the maximum size of the text of a key, in bytes. Even an encrypted RSA key of
+// 4096 bits, the longest supported key, is much smaller.
 const MaxKey = 16 << 10
 
 // ErrNoPassword is returned for an encrypted key if no password is given.
-var ErrNoPassword = errors.New("it is encrypted, and there is no password")
+var ErrNoPassword = errors.New("the key is encrypted, and no password is given")
 
 // A PrivateKey is a key that signs images.
 type PrivateKey struct {
@@ -31,18 +31,18 @@ type PrivateKey struct {
 	public *PublicKey
 }
 
-// A PublicKey is a key that verifies signatures made by its private key.
+// A PublicKey is a key that verifies signatures made with its private key.
 type PublicKey struct {
-	// verifiers has a verifier for each hash function that signatures by the key may use.
+	// verifiers has one verifier for each hash function with which the key may have signed.
 	verifiers []sigstore.Verifier
 }
 
-// ParsePrivateKey parses a private key in PEM: PKCS #8, SEC 1 (EC) or PKCS #1
-// (RSA) without encryption, or one that cosign has encrypted, whose password
-// may be empty but not nil. It is ECDSA on P-256, P-384 or P-521, RSA of 2048,
-// 3072 or 4096 bits, or Ed25519.
+// ParsePrivateKey parses a private key in PEM. The key is unencrypted in PKCS #8, SEC 1
+// (EC) or PKCS #1 (RSA), or was encrypted by cosign; then password must not be nil, but may
+// be empty. The key is ECDSA on P-256, P-384 or P-521, RSA of 2048, 3072 or 4096 bits, or
+// Ed25519.
 //
-// An error does not name the source of the key, and contains no part of it.
+// Errors do not name the source of the key, and contain no part of the key.
 func ParsePrivateKey(text, password []byte) (*PrivateKey, error) {
 	block, err := decode(text)
 	if err != nil {
@@ -54,8 +54,8 @@ func ParsePrivateKey(text, password []byte) (*PrivateKey, error) {
 	return privateKey(block, password)
 }
 
-// ParsePublicKey parses a public key in PEM, PKIX or PKCS #1 (RSA), or derives it from a
-// private key as in ParsePrivateKey.
+// ParsePublicKey parses a public key in PEM, in PKIX or PKCS #1 (RSA). If text is a private
+// key as in ParsePrivateKey, it returns the public key of it.
 func ParsePublicKey(text, password []byte) (*PublicKey, error) {
 	block, err := decode(text)
 	if err != nil {
@@ -70,13 +70,13 @@ func ParsePublicKey(text, password []byte) (*PublicKey, error) {
 	}
 	public, err := cryptoutils.UnmarshalPEMToPublicKey(pem.EncodeToMemory(block))
 	if err != nil {
-		return nil, fmt.Errorf("its PEM block %q is not a valid key", block.Type)
+		return nil, fmt.Errorf("the PEM block %q is not a valid key", block.Type)
 	}
 	return publicKey(public)
 }
 
-// NewPrivateKey returns the private key of signer, which must be of a kind that
-// ParsePrivateKey supports.
+// NewPrivateKey returns a PrivateKey that signs with signer. The kind of key must be one
+// that ParsePrivateKey supports.
 func NewPrivateKey(signer crypto.Signer) (*PrivateKey, error) {
 	public, err := publicKey(signer.Public())
 	if err != nil {
@@ -93,8 +93,8 @@ func (k *PrivateKey) Signer() crypto.Signer {
 	return k.signer
 }
 
-// sign returns the signature of text. It uses SHA-256, which cosign expects by default.
-// Ed25519 uses its own hash function.
+// sign returns the signature of text. It hashes the text with SHA-256, which cosign expects
+// by default. For Ed25519, the algorithm contains the hash function.
 func (k *PrivateKey) sign(text []byte) ([]byte, error) {
 	if _, ok := k.signer.Public().(ed25519.PublicKey); ok {
 		return k.signer.Sign(rand.Reader, text, crypto.Hash(0))
@@ -106,16 +106,16 @@ func (k *PrivateKey) sign(text []byte) ([]byte, error) {
 // Public returns the public key of k.
 func (k *PrivateKey) Public() *PublicKey { return k.public }
 
-// decode returns the PEM block that contains a key. It skips the block with the curve that
-// OpenSSL writes before an EC key.
+// decode returns the PEM block that contains a key. It skips the block "EC PARAMETERS",
+// which OpenSSL writes before an EC key.
 func decode(text []byte) (*pem.Block, error) {
 	if len(text) > MaxKey {
-		return nil, fmt.Errorf("it is larger than %d KiB, the limit of a key", MaxKey>>10)
+		return nil, fmt.Errorf("the key is larger than the limit of %d KiB", MaxKey>>10)
 	}
 	for {
 		block, rest := pem.Decode(text)
 		if block == nil {
-			return nil, errors.New("it contains no key in PEM")
+			return nil, errors.New("expected a key in PEM")
 		}
 		if block.Type != "EC PARAMETERS" {
 			return block, nil
@@ -129,14 +129,15 @@ func isPublic(block *pem.Block) bool {
 }
 
 func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
-	// These are the types that cosign writes, since version 2 and before. The library accepts
-	// only three settings of scrypt, which limits the cost of decryption to 128 MiB.
+	// cosign writes the first type since version 2, and wrote the second before. The sigstore
+	// library accepts only three settings of scrypt, which limits the memory for decryption to
+	// 128 MiB.
 	encrypted := block.Type == string(cryptoutils.EncryptedSigstorePrivateKeyPEMType) || block.Type == "ENCRYPTED COSIGN PRIVATE KEY"
 	switch {
 	case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
 		return nil, hint.Wrap(
-			errors.New("it is encrypted as OpenSSL does it, which is not supported"),
-			"encrypt it as cosign does: cosign import-key-pair",
+			errors.New("keys encrypted by OpenSSL are not supported"),
+			"encrypt the key as cosign does: cosign import-key-pair",
 		)
 	case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
 		return nil, fmt.Errorf("expected a key, got a PEM block of type %q", block.Type)
@@ -146,9 +147,9 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 	key, err := cryptoutils.UnmarshalPEMToPrivateKey(pem.EncodeToMemory(block), cryptoutils.StaticPasswordFunc(password))
 	switch {
 	case err != nil && encrypted && strings.Contains(err.Error(), "decryption failed"):
-		return nil, errors.New("its password is wrong")
+		return nil, errors.New("the password is wrong")
 	case err != nil:
-		return nil, fmt.Errorf("its PEM block %q is not a valid key", block.Type)
+		return nil, fmt.Errorf("the PEM block %q is not a valid key", block.Type)
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
@@ -157,11 +158,11 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 	return NewPrivateKey(signer)
 }
 
-var errKind = errors.New("its kind of key is not supported: expected ECDSA on P-256, P-384 or P-521, RSA of 2048, 3072 or 4096 bits, or Ed25519")
+var errKind = errors.New("the kind of key is not supported: expected ECDSA on P-256, P-384 or P-521, RSA of 2048, 3072 or 4096 bits, or Ed25519")
 
-// publicKey returns a PublicKey that accepts two kinds of signatures: with SHA-256, which
-// cosign expects by default, and with the hash that cosign uses since 2.5, which is as long
-// as the curve, or Ed25519ph.
+// publicKey returns a PublicKey that accepts signatures with two hash functions. The first
+// is SHA-256, which cosign expects by default. The second is that of cosign since 2.5: as
+// long as the curve for ECDSA, and Ed25519ph for Ed25519.
 func publicKey(key crypto.PublicKey) (*PublicKey, error) {
 	standard, err := sigstore.LoadVerifier(key, crypto.SHA256)
 	if err != nil {
@@ -174,7 +175,7 @@ func publicKey(key crypto.PublicKey) (*PublicKey, error) {
 	return &PublicKey{[]sigstore.Verifier{standard, sized}}, nil
 }
 
-// verify reports whether s was signed by k's private key.
+// verify reports whether s is a signature by k's private key.
 func (k *PublicKey) verify(s Signature) bool {
 	for _, v := range k.verifiers {
 		if v.VerifySignature(bytes.NewReader(s.Value), bytes.NewReader(s.Payload)) == nil {

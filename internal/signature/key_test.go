@@ -50,13 +50,15 @@ func curve(t testing.TB, c elliptic.Curve) *ecdsa.PrivateKey {
 	return must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(c, rand.Reader))
 }
 
-// seal encrypts a key as cosign does, at the lowest cost that cosign supports.
+// seal encrypts a private key as cosign does, with the lowest scrypt cost that
+// cosign supports.
 func seal(t testing.TB, key crypto.PrivateKey, password string) []byte {
 	t.Helper()
 	return must[[]byte](t)(encrypted.EncryptWithCustomKDFParameters(pkcs8(t, key), []byte(password), encrypted.Legacy))
 }
 
-// A key of every supported kind and format verifies its own signatures only.
+// A key of each supported kind and format verifies its own signatures, and no
+// signatures by other keys.
 func TestKeys(t *testing.T) {
 	p256, p384, p521 := curve(t, elliptic.P256()), curve(t, elliptic.P384()), curve(t, elliptic.P521())
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
@@ -121,17 +123,17 @@ func TestNoKey(t *testing.T) {
 		want     string
 		hint     string
 	}{
-		"Empty":     {"an empty file is not a key", nil, nil, "contains no key in PEM", ""},
-		"Garbage":   {"a file without PEM is not a key", []byte("\x00\x01 apiVersion: v1\n"), nil, "contains no key in PEM", ""},
-		"Long":      {"a file that is too large is refused", append(make([]byte, signature.MaxKey), block("PRIVATE KEY", pkcs8(t, p256))...), nil, "larger than 16 KiB", ""},
+		"Empty":     {"an empty file is not a key", nil, nil, "expected a key in PEM", ""},
+		"Garbage":   {"a file without PEM is not a key", []byte("\x00\x01 apiVersion: v1\n"), nil, "expected a key in PEM", ""},
+		"Long":      {"a file that is too large is refused", append(make([]byte, signature.MaxKey), block("PRIVATE KEY", pkcs8(t, p256))...), nil, "larger than the limit of 16 KiB", ""},
 		"Damaged":   {"a truncated key is invalid", block("PRIVATE KEY", pkcs8(t, p256)[:50]), nil, `"PRIVATE KEY" is not a valid key`, ""},
 		"Mislabel":  {"a key in another format than its PEM type is invalid", block("RSA PRIVATE KEY", pkcs8(t, p256)), nil, `"RSA PRIVATE KEY" is not a valid key`, ""},
 		"Cert":      {"a certificate is not trusted by its key alone", block("CERTIFICATE", []byte("x")), nil, `expected a key, got a PEM block of type "CERTIFICATE"`, ""},
 		"OpenSSH":   {"the format of OpenSSH is not supported", block("OPENSSH PRIVATE KEY", []byte("x")), nil, "is not a valid key", ""},
-		"OpenSSL":   {"PKCS #8 encryption", block("ENCRYPTED PRIVATE KEY", []byte("x")), []byte("s3cret"), "as OpenSSL does it", "cosign import-key-pair"},
-		"Legacy":    {"PEM encryption", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("x")}), []byte("s3cret"), "as OpenSSL does it", "cosign import-key-pair"},
-		"NoPass":    {"an encrypted key needs a password", block(kind, sealed), nil, "there is no password", ""},
-		"WrongPass": {"a wrong password is an error", block(kind, sealed), []byte("hunter2"), "its password is wrong", ""},
+		"OpenSSL":   {"PKCS #8 encryption", block("ENCRYPTED PRIVATE KEY", []byte("x")), []byte("s3cret"), "encrypted by OpenSSL", "cosign import-key-pair"},
+		"Legacy":    {"PEM encryption", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("x")}), []byte("s3cret"), "encrypted by OpenSSL", "cosign import-key-pair"},
+		"NoPass":    {"an encrypted key needs a password", block(kind, sealed), nil, "no password is given", ""},
+		"WrongPass": {"a wrong password is an error", block(kind, sealed), []byte("hunter2"), "the password is wrong", ""},
 		"Greedy":    {"the cost of scrypt is limited", block(kind, []byte(greedy)), []byte("s3cret"), "is not a valid key", ""},
 		"Sealed":    {"an encrypted key must be JSON", block(kind, []byte("{")), []byte("s3cret"), "is not a valid key", ""},
 		"P224":      {"P-224 is not supported", block("PRIVATE KEY", pkcs8(t, curve(t, elliptic.P224()))), nil, "kind of key is not supported", ""},
@@ -167,7 +169,8 @@ func checkError(t *testing.T, reason string, err error, want, next string) {
 	}
 }
 
-// Keys are untrusted, and errors do not contain them.
+// Parsing arbitrary text as a key must not panic, and errors must not contain
+// the text.
 func FuzzKey(f *testing.F) {
 	p256 := curve(f, elliptic.P256())
 	f.Add(block("PRIVATE KEY", pkcs8(f, p256)))

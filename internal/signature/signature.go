@@ -27,7 +27,7 @@ type Signature struct {
 	Value []byte
 }
 
-// Tag returns the tag of repo at which the signatures of a digest are stored,
+// Tag returns the tag in repo at which the signatures of a digest are stored:
 // "sha256-HEX.sig".
 func Tag(repo name.Repository, digest v1.Hash) name.Tag {
 	return repo.Tag(tagOf(digest, "sig"))
@@ -43,8 +43,8 @@ func tagOf(digest v1.Hash, kind string) string {
 	return digest.Algorithm + "-" + digest.Hex + "." + kind
 }
 
-// Sign returns a signature of the image with this digest in repo. Two signatures by the same
-// ECDSA key differ.
+// Sign returns a signature of the image with this digest in repo. ECDSA is randomized: two
+// signatures of the same digest differ.
 func (k *PrivateKey) Sign(repo name.Repository, digest v1.Hash) (Signature, error) {
 	text, err := json.Marshal(payload.Cosign{Image: repo.Digest(digest.String())})
 	if err != nil {
@@ -57,32 +57,31 @@ func (k *PrivateKey) Sign(repo name.Repository, digest v1.Hash) (Signature, erro
 	return Signature{text, value}, nil
 }
 
-// digest returns the digest of the image that the payload of s names.
+// digest returns the digest of the image that s signs, from the payload.
 func (s Signature) digest() (v1.Hash, error) {
 	var p payload.SimpleContainerImage
 	if err := json.Unmarshal(s.Payload, &p); err != nil {
-		return v1.Hash{}, errors.New("it is not the JSON of a simple signing document")
+		return v1.Hash{}, errors.New("expected the JSON of a simple signing document")
 	}
 	if p.Critical.Type != payload.CosignSignatureType {
-		return v1.Hash{}, fmt.Errorf("its type is %q, not %q", p.Critical.Type, payload.CosignSignatureType)
+		return v1.Hash{}, fmt.Errorf("the type is %q, not %q", p.Critical.Type, payload.CosignSignatureType)
 	}
 	h, err := v1.NewHash(p.Critical.Image.DockerManifestDigest)
 	if err != nil {
-		return v1.Hash{}, fmt.Errorf("its digest %q is invalid", p.Critical.Image.DockerManifestDigest)
+		return v1.Hash{}, fmt.Errorf("the digest %q is invalid", p.Critical.Image.DockerManifestDigest)
 	}
 	return h, nil
 }
 
-// Count returns the number of signatures of a digest that were made by k's private key.
-// Their payload may name another repository: a signature is also valid for copies of the
-// image.
+// Count returns the number of signatures of digest that k's private key made. The payload
+// may name another repository, because a signature is also valid for copies of the image.
 func (k *PublicKey) Count(signatures []Signature, digest v1.Hash) int {
 	good, _ := k.sort(signatures, digest)
 	return good
 }
 
-// sort returns the number of signatures of a digest that were made by k's private key. For
-// the other signatures by that key, it returns what is wrong with them.
+// sort returns the number of signatures of digest that k's private key made. For each other
+// signature by the same key, wrong says what is wrong with it.
 func (k *PublicKey) sort(signatures []Signature, digest v1.Hash) (good int, wrong []string) {
 	for _, s := range signatures {
 		if !k.verify(s) {
@@ -100,9 +99,9 @@ func (k *PublicKey) sort(signatures []Signature, digest v1.Hash) (good int, wron
 	return good, wrong
 }
 
-// Check returns the number of signatures of a digest by each key. It returns an error if
-// there is none by any key, which describes the signatures that exist. One signature is
-// enough, as one authority is enough in Crossplane's ImageConfig.
+// Check returns the number of valid signatures of digest by each of keys. If there is none
+// by any key, it returns an error that describes the existing signatures. One valid
+// signature is enough, as one authority is enough in Crossplane's ImageConfig.
 func Check(signatures []Signature, digest v1.Hash, keys ...*PublicKey) (by []int, err error) {
 	found := false
 	var wrong []string
@@ -129,31 +128,32 @@ func Check(signatures []Signature, digest v1.Hash, keys ...*PublicKey) (by []int
 	return nil, fmt.Errorf("%s has %s, but none by %s: they were made with other keys, or changed", digest, have, others)
 }
 
-// mediaType is the media type of a layer that contains the payload of a signature.
+// mediaType is the media type of a layer that contains the payload of one signature.
 const mediaType types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
 
 const (
-	// annotation is the key of a layer's annotation that contains the signature, in base64.
+	// annotation is the key of the layer annotation that contains the signature in base64.
 	annotation = "dev.cosignproject.cosign/signature"
 
-	// maxSignatures limits the signatures of an image, as cosign does.
+	// maxSignatures limits the number of signatures in an image. cosign has the same limit.
 	maxSignatures = 1000
-	// maxPayload limits the bytes of a payload, which has about 300 plus what the signer adds.
-	// maxValue limits the bytes of a signature in base64, which has 684 with RSA.
+	// maxPayload limits the bytes of a payload, which usually has about 300 plus what the
+	// signer adds. maxValue limits the bytes of a signature in base64, which has 684 with RSA
+	// of 4096 bits.
 	maxPayload = 64 << 10
 	maxValue   = 4 << 10
 )
 
-// Read returns the signatures in the image img, in the order of its layers. Layers of other
-// media types are ignored. A signature that is too large or not base64 is returned as the
-// zero value. The layers of img must verify their digests when they are read.
+// Read returns the signatures in the image img, in the order of its layers. It ignores
+// layers of other media types. For a signature that is too large or not base64, it returns
+// the zero value. Callers must pass an img whose layers verify their digests.
 func Read(img v1.Image) ([]Signature, error) {
 	m, err := img.Manifest()
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest of signatures: %w", err)
 	}
 	if n := len(m.Layers); n > maxSignatures {
-		return nil, fmt.Errorf("there are %d signatures, more than the limit of %d", n, maxSignatures)
+		return nil, fmt.Errorf("the image has %d signatures, more than the limit of %d", n, maxSignatures)
 	}
 	var all []Signature
 	payloads := map[v1.Hash][]byte{} // Signatures by several keys often have the same payload.
@@ -181,20 +181,20 @@ func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rc, err := l.Compressed() // reads the stored bytes, without decompression
+	rc, err := l.Compressed() // Compressed returns the stored bytes, without decompressing them
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rc.Close()) }()
 	text, err := io.ReadAll(io.LimitReader(rc, maxPayload+1))
 	if err == nil && len(text) > maxPayload {
-		err = fmt.Errorf("it has more than %d KiB", maxPayload>>10)
+		err = fmt.Errorf("expected at most %d KiB", maxPayload>>10)
 	}
 	return text, err
 }
 
-// Append returns img with the signature s added as its last layer. If img is nil, the result
-// has only that signature.
+// Append returns a copy of img with the signature s as its last layer. If img is nil, the
+// result has only this signature.
 func Append(img v1.Image, s Signature) (v1.Image, error) {
 	if img == nil {
 		img = mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
@@ -204,7 +204,7 @@ func Append(img v1.Image, s Signature) (v1.Image, error) {
 		return nil, fmt.Errorf("reading the manifest of signatures: %w", err)
 	}
 	if n := len(m.Layers); n >= maxSignatures {
-		return nil, fmt.Errorf("there are %d signatures already, which is the limit", n)
+		return nil, fmt.Errorf("the image has %d signatures already, which is the limit", n)
 	}
 	img, err = mutate.Append(img, mutate.Addendum{
 		Layer:       static.NewLayer(s.Payload, mediaType),

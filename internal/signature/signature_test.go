@@ -30,7 +30,8 @@ func repo(t testing.TB) name.Repository {
 	return must[name.Repository](t)(name.NewRepository("registry.example.org/acme/hello"))
 }
 
-// document is the text that cosign 2 signs for a digest.
+// document is the text that cosign 2 signs. %s stands for the digest of the
+// image.
 const document = `{"critical":{"identity":{"docker-reference":"registry.example.org/acme/hello"},"image":{"docker-manifest-digest":"%s"},"type":"cosign container image signature"},"optional":null}`
 
 func TestTag(t *testing.T) {
@@ -40,7 +41,7 @@ func TestTag(t *testing.T) {
 	}
 }
 
-// The signed bytes are exactly those that cosign signs.
+// Sign creates exactly the payload that cosign creates.
 func TestSign(t *testing.T) {
 	s := must[signature.Signature](t)(imagetest.Key(t).Sign(repo(t), digest))
 	if diff := cmp.Diff(fmt.Sprintf(document, digest), string(s.Payload)); diff != "" {
@@ -48,7 +49,8 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// Signatures with each hash that cosign has used with a key are verified.
+// Signatures with each hash function that cosign has used for the kind of key
+// are valid.
 func TestHashes(t *testing.T) {
 	text := fmt.Appendf(nil, document, digest)
 	sum256, sum384, sum512 := sha256.Sum256(text), sha512.Sum384(text), sha512.Sum512(text)
@@ -134,8 +136,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A valid signature of a document that is not about an image, such as a file,
-// is rejected.
+// A valid signature is rejected if its document is not about an image: cosign
+// can also sign files.
 func TestOtherDocuments(t *testing.T) {
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -143,12 +145,12 @@ func TestOtherDocuments(t *testing.T) {
 	}
 	key := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, ed), nil))
 	cases := map[string]struct{ reason, text, want string }{
-		"File":     {"a blob that cosign sign-blob signed is rejected", "hello", "not the JSON of a simple signing document"},
-		"Empty":    {"an empty document is rejected", "{}", `its type is ""`},
-		"Atomic":   {"the older document type is rejected", strings.Replace(fmt.Sprintf(document, digest), "cosign container image signature", "atomic container signature", 1), `its type is "atomic container signature"`},
-		"NoDigest": {"an invalid digest in the document is an error", fmt.Sprintf(document, "latest"), `its digest "latest" is invalid`},
-		"List":     {"JSON of another structure is rejected", "[]", "not the JSON of a simple signing document"},
-		"Twice":    {"a text with two documents is rejected", fmt.Sprintf(document, digest) + "{}", "not the JSON of a simple signing document"},
+		"File":     {"a blob that cosign sign-blob signed is rejected", "hello", "expected the JSON of a simple signing document"},
+		"Empty":    {"an empty document is rejected", "{}", `the type is ""`},
+		"Atomic":   {"the older document type is rejected", strings.Replace(fmt.Sprintf(document, digest), "cosign container image signature", "atomic container signature", 1), `the type is "atomic container signature"`},
+		"NoDigest": {"an invalid digest in the document is an error", fmt.Sprintf(document, "latest"), `the digest "latest" is invalid`},
+		"List":     {"JSON of another structure is rejected", "[]", "expected the JSON of a simple signing document"},
+		"Twice":    {"a text with two documents is rejected", fmt.Sprintf(document, digest) + "{}", "expected the JSON of a simple signing document"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +161,7 @@ func TestOtherDocuments(t *testing.T) {
 	}
 }
 
-// A signature is valid only if its document names this digest.
+// Check accepts a signature only if its document contains the expected digest.
 func FuzzCheck(f *testing.F) {
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -22,10 +22,10 @@ func TestKeyFromEnvironment(t *testing.T) {
 		err, hint   string
 	}{
 		"Right":      {"a key and its password are accepted", string(text), new("s3cret"), "", ""},
-		"Wrong":      {"a wrong password is an error", string(text), new("hunter2"), `reading key "env://KEY": its password is wrong`, ""},
-		"NoPassword": {"a missing password is an error", string(text), nil, `reading key "env://KEY": it is encrypted, and there is no password`, "COSIGN_PASSWORD"},
-		"Empty":      {"an empty password is not a missing one", string(text), new(""), `its password is wrong`, ""},
-		"NoKey":      {"text that is not a key is an error", "s3cret", nil, "it contains no key in PEM", ""},
+		"Wrong":      {"a wrong password is an error", string(text), new("hunter2"), `reading key "env://KEY": the password is wrong`, ""},
+		"NoPassword": {"a missing password is an error", string(text), nil, `reading key "env://KEY": the key is encrypted, and no password is given`, "COSIGN_PASSWORD"},
+		"Empty":      {"an empty password is not a missing one", string(text), new(""), `the password is wrong`, ""},
+		"NoKey":      {"text that is not a key is an error", "s3cret", nil, "expected a key in PEM", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -131,7 +131,7 @@ func TestRules(t *testing.T) {
 		"RegexpTooLong": {
 			"the size of a regular expression is limited",
 			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: a, transforms: [{type: string, string: {type: Regexp, regexp: {match: " + strings.Repeat("a", 17000) + "}}}]}]}]", "",
-			"", "invalid regexp: it is too large",
+			"", "invalid regexp: the regular expression is too large",
 		},
 		"AppendDuplicates": {
 			"an existing value is not appended, but an integer of the base differs from a float of the XR until a value is written",
@@ -268,7 +268,7 @@ func TestOddities(t *testing.T) {
 	e2e.Wait(t, &wg)
 	want := []string{
 		`composed resource "r", readiness check at index 1: MatchInteger never passes, because function-patch-and-transform does not accept an observed number as an integer`,
-		`composed resource "r", patch at index 0: Join cuts only one byte off the end, though its separator ", " has more`,
+		`composed resource "r", patch at index 0: the transform Join removes only one byte from the end, although its separator ", " is longer`,
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -94,7 +94,7 @@ func TestMissingSchemas(t *testing.T) {
 		want         []string
 	}{
 		"Nobody":   {"an undefined kind has no schema", input("none.test/v1"), known(t), []string{at + "no schema of kind Bucket of none.test/v1 was found, so its fields are not checked", xrs}},
-		"Version":  {"an undefined version has no schema", input("gold.test/v2"), known(t), []string{at + "the fields of kind Bucket of gold.test/v2 are not checked: version v2 does not exist, only v1, v0, v9", xrs}},
+		"Version":  {"an undefined version has no schema", input("gold.test/v2"), known(t), []string{at + "the fields of kind Bucket of gold.test/v2 are not checked: version v2 does not exist; the versions are v1, v0, v9", xrs}},
 		"Invalid":  {"a schema that is not structural cannot be used", input("gold.test/v0"), known(t), []string{at + "the fields of kind Bucket of gold.test/v0 are not checked: the schema of version v0 cannot be used: spec.versions[1].schema.openAPIV3Schema.properties.spec.properties.a.type is required: must not be empty for specified object fields", xrs}},
 		"NoSchema": {"a version may have no schema", input("gold.test/v9"), known(t), []string{at + "the fields of kind Bucket of gold.test/v9 are not checked: version v9 has no schema", xrs}},
 		"Nothing": {"without definitions every kind is reported", input("gold.test/v1"), nil, []string{

@@ -79,7 +79,7 @@ func TestCollect(t *testing.T) {
 		"NoVersion":     {"a constraint without a matching tag is an error", "", meta("Function", `{provider: acme/provider, version: ">=v9"}`), nil, `none of the 4 tags matches ">=v9"`},
 		"NoConstraint":  {"an invalid version is an error", "", meta("Function", `{provider: acme/provider, version: newest}`), nil, `reading the version "newest"`},
 		"NotThere":      {"a missing package is an error", "", meta("Function", `{provider: acme/none, version: v1.0.0}`), nil, "acme/none"},
-		"NoDefinition":  {"a CRD without a group is an error", "", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", nil, "file.yaml:1: the group is missing"},
+		"NoDefinition":  {"a CRD without a group is an error", "", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", nil, "file.yaml:1: spec.group is missing"},
 		"NothingDigest": {"a version may be a digest", "", meta("Function", `{provider: acme/provider, version: "sha256:`+strings.Repeat("0", 64)+`"}`), nil, "acme/provider@sha256:0000"},
 	}
 	for name, tc := range cases {
@@ -166,7 +166,7 @@ func TestCollectFaulty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"standard input:3: mapping values are not allowed in this context", "standard input:5: the group is missing"}
+	want := []string{"standard input:3: mapping values are not allowed in this context", "standard input:5: spec.group is missing"}
 	if diff := cmp.Diff(want, told); diff != "" || len(all) != 2 {
 		t.Errorf("got %d definitions (-want +got):\n%s", len(all), diff)
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// SplitError returns the path of an error of this package, and what is wrong with
-// the field. Other errors have no path.
+// SplitError returns the field path in an error of this package, and the text
+// that says what is wrong with the field. For other errors, path is "".
 func SplitError(err error) (path, text string) {
 	e, ok := err.(*field.Error)
 	if !ok {
@@ -24,7 +24,7 @@ func SplitError(err error) (path, text string) {
 // Required returns the API server's error for a missing field.
 func Required(path, text string) error { return field.Required(field.NewPath(path), text) }
 
-// requireIf is Required if missing is true, else nil.
+// requireIf returns Required(path, text) if missing is true, and otherwise nil.
 func requireIf(missing bool, path, text string) error {
 	if !missing {
 		return nil
@@ -32,13 +32,14 @@ func requireIf(missing bool, path, text string) error {
 	return Required(path, text)
 }
 
-// Invalid returns the API server's error for a value that a field cannot have.
+// Invalid returns the API server's error for a value that is not allowed in the
+// field at path.
 func Invalid[T ~string](path string, value T, text string) error {
 	return field.Invalid(field.NewPath(path), string(value), text)
 }
 
-// UnderPath puts a path before that of an error of this package. It returns other
-// errors, and nil, unchanged.
+// UnderPath adds path in front of the field path in an error of this package.
+// It returns other errors, and nil, unchanged.
 func UnderPath(path string, err error) error {
 	e, ok := err.(*field.Error)
 	if !ok {
@@ -49,8 +50,9 @@ func UnderPath(path string, err error) error {
 	return &under
 }
 
-// FirstError returns the first error of check for the n elements of the list at
-// path, under the element's path.
+// FirstError calls check for each of the n elements of the list at path, and
+// returns the first error. The error's field path begins with that of the
+// element.
 func FirstError(path string, n int, check func(i int) error) error {
 	for i := range n {
 		if err := check(i); err != nil {
@@ -60,15 +62,15 @@ func FirstError(path string, n int, check func(i int) error) error {
 	return nil
 }
 
-// SplitTypeError returns the field of a *json.UnmarshalTypeError, without the
-// indexes of lists, and the JSON value that has the wrong type: "array" or
-// "number 1.5".
+// SplitTypeError splits a *json.UnmarshalTypeError. path is the field path
+// without the indexes of lists. value describes the JSON value of the wrong
+// type, such as "array" or "number 1.5".
 func SplitTypeError(err error) (path, value string, ok bool) {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
 		return "", "", false
 	}
-	// The path also has the names of embedded Go structs, which are not
+	// t.Field also contains the names of embedded Go structs, which are not JSON
 	// fields.
 	names := slices.DeleteFunc(strings.Split(t.Field, "."), func(p string) bool { return p != "" && unicode.IsUpper(rune(p[0])) })
 	return strings.Join(names, "."), t.Value, true

@@ -6,74 +6,78 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Resources is the input of function-patch-and-transform.
+// Resources is the input of function-patch-and-transform (kind Resources).
 type Resources struct {
 	// APIVersion, Kind and Metadata are ignored.
 	APIVersion string            `json:"apiVersion,omitempty"`
 	Kind       string            `json:"kind,omitempty"`
 	Metadata   metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// PatchSets are lists of patches to which patches of type PatchSet
-	// refer. If two have the same name, the last one is used.
+	// PatchSets are lists of patches to which patches of type PatchSet refer by
+	// name. If two sets have the same name, the last one is used.
 	PatchSets []PatchSet `json:"patchSets,omitempty"`
 	// Environment has patches that run before resources are composed.
 	Environment *Environment `json:"environment,omitempty"`
-	// Resources are composed in order. The last one of a name is kept.
+	// Resources are composed in order. If two have the same name, the last one is
+	// used.
 	Resources []Template `json:"resources,omitempty"`
-	// WriteConnectionSecretToRef names the Secret with the connection details of
-	// an XR that has spec.crossplane. Default: the XR's name with "-connection",
-	// in its namespace.
+	// WriteConnectionSecretToRef names the Secret for the connection details of an
+	// XR with fields in spec.crossplane. Default: the XR's name with the suffix
+	// "-connection", in the XR's namespace.
 	WriteConnectionSecretToRef *ConnectionSecret `json:"writeConnectionSecretToRef,omitempty"`
 }
 
 // A PatchSet is a named list of patches.
 type PatchSet struct {
 	Name string `json:"name"`
-	// Patches have any type except PatchSet.
+	// Patches may have any type except PatchSet.
 	Patches []Patch `json:"patches"`
 }
 
-// Environment has the patches of the environment.
+// Environment contains patches between the environment and the XR.
 type Environment struct {
-	// The types FromCompositeFieldPath, CombineFromComposite and
-	// ToEnvironmentFieldPath write to the environment.
-	// ToCompositeFieldPath, CombineToComposite and FromEnvironmentFieldPath
-	// write to the XR.
+	// Patches of the types FromCompositeFieldPath, CombineFromComposite and
+	// ToEnvironmentFieldPath write to the environment. Patches of the types
+	// ToCompositeFieldPath, CombineToComposite and FromEnvironmentFieldPath write
+	// to the XR.
 	Patches []Patch `json:"patches,omitempty"`
 }
 
 // A Template is the template of a composed resource.
 type Template struct {
-	// Name is its key among the composed resources.
+	// Name is the name of the composed resource in the pipeline.
 	Name string `json:"name"`
-	// Base is an object with a kind. Default: the resource with the name
-	// that an earlier step or template desires.
+	// Base is an object with a kind. Default: the resource of the same name that
+	// an earlier step or template desires.
 	Base json.RawMessage `json:"base,omitempty"`
-	// Patches run in order.
+	// Patches are applied in order.
 	Patches []ComposedPatch `json:"patches,omitempty"`
-	// ConnectionDetails are copied from the observed resource to the XR.
+	// ConnectionDetails are copied from the observed composed resource to the XR.
 	ConnectionDetails []ConnectionDetail `json:"connectionDetails,omitempty"`
-	// ReadinessChecks must all pass for the resource to be ready. Default: the
-	// condition Ready is True.
+	// ReadinessChecks must all pass for the composed resource to be ready.
+	// Default: the condition Ready must be True.
 	ReadinessChecks []ReadinessCheck `json:"readinessChecks,omitempty"`
 }
 
-// A ComposedPatch is a patch of a template, or refers to a patch set.
+// A ComposedPatch is a patch of a Template, or a reference to a patch set.
 type ComposedPatch struct {
 	Patch `json:",inline"`
-	// PatchSetName is required for type PatchSet, which ignores all other fields.
+	// PatchSetName is the name of a patch set. It is required for type PatchSet,
+	// for which all other fields are ignored.
 	PatchSetName *string `json:"patchSetName,omitempty"`
 }
 
 // A ConnectionDetail is an entry of the XR's connection details.
 type ConnectionDetail struct {
-	// Name is the key of the connection detail. It is required.
+	// Name is the key of the connection detail in the XR. It is required.
 	Name string `json:"name"`
-	// Type decides which of the other fields is required.
+	// Type decides whether FromConnectionSecretKey, FromFieldPath or Value is
+	// required.
 	Type ConnectionDetailType `json:"type"`
-	// FromConnectionSecretKey is a key of the observed connection details.
+	// FromConnectionSecretKey is a key in the connection details of the observed
+	// composed resource.
 	FromConnectionSecretKey *string `json:"fromConnectionSecretKey,omitempty"`
-	// FromFieldPath is a path in the observed resource.
+	// FromFieldPath is a field path in the observed composed resource.
 	FromFieldPath *string `json:"fromFieldPath,omitempty"`
 	// Value is the value for type FromValue. It may be "".
 	Value *string `json:"value,omitempty"`
@@ -89,17 +93,18 @@ const (
 	FromValue               ConnectionDetailType = "FromValue"
 )
 
-// A ReadinessCheck is a check of the observed resource.
+// A ReadinessCheck is a check of the observed composed resource.
 type ReadinessCheck struct {
 	Type ReadinessCheckType `json:"type"`
-	// FieldPath is required for all types except None and MatchCondition.
+	// FieldPath is the path to check. It is required for all types except None and
+	// MatchCondition.
 	FieldPath      *string         `json:"fieldPath,omitempty"`
 	MatchString    *string         `json:"matchString,omitempty"`
 	MatchInteger   *int64          `json:"matchInteger,omitempty"`
 	MatchCondition *MatchCondition `json:"matchCondition,omitempty"`
 }
 
-// A ReadinessCheckType is a type of check.
+// A ReadinessCheckType decides what a ReadinessCheck compares.
 type ReadinessCheckType string
 
 // The types of readiness checks.
@@ -113,7 +118,7 @@ const (
 	CheckNone           ReadinessCheckType = "None"
 )
 
-// MatchCondition is the required status of a condition.
+// MatchCondition is a type of condition and the status that it must have.
 type MatchCondition struct {
 	Type   string `json:"type"`
 	Status string `json:"status"`
@@ -123,7 +128,7 @@ type MatchCondition struct {
 type ConnectionSecret struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Patches of type FromCompositeFieldPath and CombineFromComposite write to
-	// name and namespace.
+	// Patches of the types FromCompositeFieldPath and CombineFromComposite write
+	// to the fields name and namespace of the reference to the Secret.
 	Patches []Patch `json:"patches,omitempty"`
 }

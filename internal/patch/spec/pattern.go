@@ -7,16 +7,18 @@ import (
 	"regexp/syntax"
 )
 
-// Limits of regular expressions: the length in bytes, the number of compiled
-// instructions, and for a search the instructions times the bytes of the text.
+// These limit regular expressions. MaxPatternLength is the length in bytes, and
+// MaxSize the number of compiled instructions. MaxSteps limits a search: the
+// instructions times the bytes of the text.
 const (
 	MaxPatternLength = 16 << 10
 	MaxSize          = 10_000
 	MaxSteps         = 1 << 30
 )
 
-// ErrPatternTooLarge is the error of an expression that exceeds a limit.
-var ErrPatternTooLarge = errors.New("it is too large")
+// ErrPatternTooLarge is the error of a regular expression that exceeds
+// MaxPatternLength or MaxSize.
+var ErrPatternTooLarge = errors.New("the regular expression is too large")
 
 // An Expression is an RE2 regular expression of limited size.
 type Expression struct {
@@ -24,16 +26,16 @@ type Expression struct {
 	size int
 }
 
-// CompilePattern parses an expression. The error is ErrPatternTooLarge, or that of
-// package regexp.
+// CompilePattern compiles a regular expression. The error is ErrPatternTooLarge
+// or the error of regexp.Compile.
 func CompilePattern(text string) (*Expression, error) {
 	if len(text) > MaxPatternLength {
 		return nil, ErrPatternTooLarge
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		// This error's text is expected; that of package syntax
-		// differs.
+		// function-patch-and-transform returns the error of package regexp, whose
+		// text differs from that of package syntax.
 		_, err := regexp.Compile(text)
 		return nil, err
 	}
@@ -45,7 +47,8 @@ func CompilePattern(text string) (*Expression, error) {
 	return &Expression{expr, size}, err
 }
 
-// sizeOf estimates the instructions of an expression, at most MaxSize+1.
+// sizeOf estimates the number of instructions of a compiled regular expression.
+// It returns at most MaxSize+1.
 func sizeOf(re *syntax.Regexp) int {
 	size := 1
 	if re.Op == syntax.OpLiteral {
@@ -60,8 +63,8 @@ func sizeOf(re *syntax.Regexp) int {
 	return size
 }
 
-// MatchString reports whether text has a match. A search that would exceed
-// MaxSteps is an error.
+// MatchString reports whether text contains a match of the regular expression.
+// It returns an error if the search could exceed MaxSteps.
 func (e *Expression) MatchString(text string) (bool, error) {
 	if err := e.check(text); err != nil {
 		return false, err
@@ -69,8 +72,8 @@ func (e *Expression) MatchString(text string) (bool, error) {
 	return e.expr.MatchString(text), nil
 }
 
-// FindStringSubmatch returns the first match and its groups, or nil. A search that
-// would exceed MaxSteps is an error.
+// FindStringSubmatch returns the first match in text and its groups, or nil if
+// there is none. It returns an error if the search could exceed MaxSteps.
 func (e *Expression) FindStringSubmatch(text string) ([]string, error) {
 	if err := e.check(text); err != nil {
 		return nil, err

@@ -2,9 +2,9 @@ package spec
 
 import "encoding/json"
 
-// A Transform changes a value.
+// A Transform converts one value to another.
 type Transform struct {
-	// Type decides which of the other fields is required.
+	// Type decides whether Math, Map, Match, String or Convert is required.
 	Type    TransformType              `json:"type"`
 	Math    *Math                      `json:"math,omitempty"`
 	Map     map[string]json.RawMessage `json:"map,omitempty"`
@@ -25,47 +25,49 @@ const (
 	TransformConvert TransformType = "convert"
 )
 
-// Math computes a number from a number.
+// Math computes a number from another number.
 type Math struct {
-	// Type decides which of the other fields is required.
+	// Type decides whether Multiply, ClampMin or ClampMax is required.
 	Type     MathType `json:"type,omitempty"`
 	Multiply *int64   `json:"multiply,omitempty"`
 	ClampMin *int64   `json:"clampMin,omitempty"`
 	ClampMax *int64   `json:"clampMax,omitempty"`
 }
 
-// A MathType is a type of math transform.
+// A MathType is the operation of a math transform.
 type MathType string
 
-// The types of math transforms.
+// The operations of math transforms.
 const (
 	Multiply MathType = "Multiply"
 	ClampMin MathType = "ClampMin"
 	ClampMax MathType = "ClampMax"
 )
 
-// Match returns the result of the first pattern that matches a string.
+// Match returns the result of the first pattern that matches the value.
 type Match struct {
 	Patterns []Pattern `json:"patterns,omitempty"`
 	// FallbackValue is the result if no pattern matches. Default: null.
 	FallbackValue json.RawMessage `json:"fallbackValue,omitempty"`
-	// FallbackTo is FallbackToInput, which excludes a FallbackValue, or any
-	// other text, which selects FallbackValue.
+	// FallbackTo selects the result if no pattern matches: the input for
+	// FallbackToInput, which excludes a FallbackValue, and FallbackValue for any
+	// other text.
 	FallbackTo string `json:"fallbackTo,omitempty"`
 }
 
-// FallbackToInput returns the input if no pattern matches.
+// FallbackToInput is the value of Match.FallbackTo that returns the input if no
+// pattern matches.
 const FallbackToInput = "Input"
 
-// A Pattern matches strings.
+// A Pattern of a match transform matches strings.
 type Pattern struct {
-	// Type decides which of the next two fields is required. Validation
-	// accepts a pattern without a type, which fails when it is used.
+	// Type decides whether Literal or Regexp is required. Validation accepts a
+	// pattern without a type, but the transform then fails.
 	Type    PatternType `json:"type,omitempty"`
 	Literal *string     `json:"literal,omitempty"`
-	// Regexp is an RE2 regular expression, which is not anchored.
+	// Regexp is an RE2 regular expression. It matches anywhere in the string.
 	Regexp *string `json:"regexp,omitempty"`
-	// Result is null by default.
+	// Result is the result if the pattern matches. Default: null.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
@@ -80,13 +82,15 @@ const (
 
 // String converts any value to a string.
 type String struct {
-	// Type decides which of the other fields is required.
+	// Type decides whether Format, Convert, Trim, Regexp, Join or Replace is
+	// required.
 	Type StringType `json:"type,omitempty"`
-	// Format is a format of Go's fmt.Sprintf.
+	// Format is a format for Go's fmt.Sprintf, with the value as its argument.
 	Format *string `json:"fmt,omitempty"`
-	// Convert is the name of a conversion. Validation accepts any name.
+	// Convert is the name of a conversion, such as "ToUpper". Validation accepts
+	// any name.
 	Convert *string `json:"convert,omitempty"`
-	// Trim is the text that TrimPrefix and TrimSuffix remove once.
+	// Trim is the prefix or suffix that is removed once.
 	Trim    *string      `json:"trim,omitempty"`
 	Regexp  *Regexp      `json:"regexp,omitempty"`
 	Join    *Join        `json:"join,omitempty"`
@@ -107,19 +111,20 @@ const (
 	ReplaceAll    StringType = "Replace"
 )
 
-// Regexp returns the first match of an RE2 regular expression.
+// Regexp returns the first match of an RE2 regular expression in a string.
 type Regexp struct {
 	Match string `json:"match"`
-	// Group is the group of the match to return. Default: 0, the whole match.
+	// Group is the number of the capturing group to return. Default: 0, the whole
+	// match.
 	Group *int `json:"group,omitempty"`
 }
 
-// Join concatenates the elements of a list.
+// Join concatenates the elements of a list with Separator.
 type Join struct {
 	Separator string `json:"separator"`
 }
 
-// A Replacement replaces all occurrences of Search.
+// A Replacement replaces all occurrences of Search by Replace.
 type Replacement struct {
 	Search  string `json:"search"`
 	Replace string `json:"replace"`
@@ -128,14 +133,14 @@ type Replacement struct {
 // Convert converts a value to another type.
 type Convert struct {
 	ToType ConvertType `json:"toType"`
-	// Format is none by default.
+	// Format is the format of the input string. Default: FormatNone.
 	Format *ConvertFormat `json:"format,omitempty"`
 }
 
-// A ConvertType is a type to convert to.
+// A ConvertType is the target type of a convert transform.
 type ConvertType string
 
-// The types to convert to. ToInt means ToInt64.
+// The target types of convert transforms. ToInt is an alias of ToInt64.
 const (
 	ToString  ConvertType = "string"
 	ToInt     ConvertType = "int"
@@ -146,10 +151,10 @@ const (
 	ToArray   ConvertType = "array"
 )
 
-// A ConvertFormat is the format of a string to convert.
+// A ConvertFormat is the format of the string that a convert transform parses.
 type ConvertFormat string
 
-// The formats.
+// The formats of strings that a convert transform parses.
 const (
 	FormatNone     ConvertFormat = "none"
 	FormatQuantity ConvertFormat = "quantity"

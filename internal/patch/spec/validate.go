@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Validate returns the first error in p, with the texts of
+// Validate returns the first error in p, with the same text as
 // function-patch-and-transform. p must not be of type PatchSet.
 func (p *Patch) Validate() error {
 	switch t := p.TypeOrDefault(); t {
@@ -14,8 +14,8 @@ func (p *Patch) Validate() error {
 			return Required("fromFieldPath", fmt.Sprintf("fromFieldPath must be set for patch type %s", t))
 		}
 	case CombineFromComposite, CombineToComposite, CombineFromEnvironment, CombineToEnvironment:
-		// The real function does not validate the transforms and policies of
-		// these patches. They fail when they are used.
+		// function-patch-and-transform does not validate the transforms and policies
+		// of Combine patches. Invalid ones fail when they are used.
 		return p.validateCombine()
 	default:
 		return Invalid("type", t, "unknown patch type")
@@ -23,8 +23,8 @@ func (p *Patch) Validate() error {
 	return p.ValidateRest()
 }
 
-// ValidateRest returns the first error in p's transforms and policies, which
-// Validate does not check for all types.
+// ValidateRest returns the first error in the transforms and policies of p.
+// Validate does not check them for Combine types.
 func (p *Patch) ValidateRest() error {
 	if err := FirstError("transforms", len(p.Transforms), func(i int) error { return p.Transforms[i].validate() }); err != nil {
 		return err
@@ -71,11 +71,13 @@ func (c *Combine) validate() error {
 	})
 }
 
-// Validate returns the first error in r, with the texts of the real function. It
-// does not check the patches of writeConnectionSecretToRef.
+// Validate returns the first error in r, with the same text as
+// function-patch-and-transform. It does not check the patches of
+// writeConnectionSecretToRef.
 func (r *Resources) Validate() error {
 	for _, s := range r.PatchSets {
-		// The real function's error has no path of the patch set.
+		// The error of function-patch-and-transform does not contain the path of the
+		// patch set.
 		if err := s.validate(); err != nil {
 			return err
 		}
@@ -99,7 +101,7 @@ func (s *PatchSet) validate() error {
 	return FirstError("patches", len(s.Patches), s.ValidatePatch)
 }
 
-// ValidatePatch returns the first error in patch i of the set.
+// ValidatePatch returns the first error in patch number i of the patch set.
 func (s *PatchSet) ValidatePatch(i int) error {
 	p := &s.Patches[i]
 	if p.Type == PatchSetType {
@@ -120,7 +122,7 @@ func (e *Environment) validate() error {
 	return nil
 }
 
-// ValidatePatch returns the first error in patch i.
+// ValidatePatch returns the first error in patch number i of the environment.
 func (e *Environment) ValidatePatch(i int) error {
 	p := &e.Patches[i]
 	if !inEnvironment(p) {
@@ -135,7 +137,7 @@ func notInEnvironment(path string, p *Patch) error {
 	return Invalid(path, p.Type, "invalid environment patch type")
 }
 
-// environmentTypes are the types of patches that Environment may have.
+// environmentTypes are the patch types that are allowed in Environment.Patches.
 var environmentTypes = []PatchType{
 	FromCompositeFieldPath, ToCompositeFieldPath, CombineFromComposite, CombineToComposite,
 	FromEnvironmentFieldPath, ToEnvironmentFieldPath,

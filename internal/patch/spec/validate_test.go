@@ -8,7 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// transformed returns a patch with one transform.
+// transformed returns a patch in YAML with one transform.
 func transformed(transform string) string {
 	return "{fromFieldPath: a, transforms: [" + transform + "]}"
 }

@@ -65,8 +65,9 @@ func validateRegexp(path, expr string) error {
 	return nil
 }
 
-// Validate returns the first error in m. Compiling m also calls it, because the
-// real function does not validate every patch before it runs.
+// Validate returns the first error in m. It is also called when m is compiled,
+// because function-patch-and-transform does not validate every patch before it
+// applies it.
 func (m *Math) Validate() error {
 	switch m.Type {
 	case "":
@@ -117,8 +118,9 @@ func (s *String) validateRegexp() error {
 	}
 }
 
-// Validate returns the first error in c. Like Math.Validate, it is also called
-// when the transform is compiled.
+// Validate returns the first error in c. It is also called when c is compiled,
+// because function-patch-and-transform does not validate every patch before it
+// applies it.
 func (c *Convert) Validate() error {
 	if c.Format != nil && !slices.Contains([]ConvertFormat{FormatNone, FormatQuantity, FormatJSON}, *c.Format) {
 		return Invalid("format", *c.Format, "invalid format")

@@ -25,7 +25,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// maxFile limits the bytes of a configuration file.
+// maxFile limits the size of a configuration file, in bytes.
 const maxFile = 1 << 20
 
 // A file is a configuration of Docker or podman that contains credentials.
@@ -45,7 +45,8 @@ type entry struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-// read reads the configuration at path. Errors contain name in place of path.
+// read reads the configuration file at path. If the file does not exist, the result has no
+// entries. Errors contain name instead of path.
 func read(path, name string) (file, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -62,12 +63,12 @@ func read(path, name string) (file, error) {
 	return parse(name, text)
 }
 
-// parse parses a configuration. Empty text means no entries. Errors do not quote the text,
-// which may contain secrets.
+// parse parses the text of a configuration file in JSON. Empty text means no entries.
+// Errors contain name, but do not quote the text, which may contain secrets.
 func parse(name string, text []byte) (file, error) {
 	f := file{name: name}
 	if len(text) > maxFile {
-		return f, fmt.Errorf("reading %q: it has more than %d MiB", name, maxFile>>20)
+		return f, fmt.Errorf("reading %q: expected a configuration of at most %d MiB", name, maxFile>>20)
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return f, nil
@@ -88,7 +89,7 @@ func parse(name string, text []byte) (file, error) {
 	}
 	line := 1 + bytes.Count(text[:min(int(offset), len(text))], []byte("\n"))
 	return f, hint.Wrap(
-		fmt.Errorf("reading %q, line %d: it is not a configuration in JSON as Docker and podman write it", name, line),
+		fmt.Errorf("reading %q, line %d: expected a configuration of Docker or podman in JSON", name, line),
 		"repair the file, or move it away and log in again",
 	)
 }
@@ -105,8 +106,9 @@ func (f file) helper(host string) (program string, alone bool) {
 	return f.CredsStore, false
 }
 
-// registry returns the credential for a whole registry, not for a namespace. Older versions
-// of Docker wrote its key as a URL, such as "https://registry.example.org/v1/".
+// registry returns the credential of the entry for a whole registry, not for a namespace.
+// Older versions of Docker wrote the key of such an entry as a URL, such as
+// "https://registry.example.org/v1/".
 func (f file) registry(host string) (Credential, error) {
 	keys := names(host)
 	for _, key := range slices.Sorted(maps.Keys(f.Auths)) {
@@ -122,8 +124,8 @@ func (f file) registry(host string) (Credential, error) {
 	return Credential{}, nil
 }
 
-// names returns the keys under which a configuration may list a registry, the most usual
-// first.
+// names returns the keys by which a configuration file may name the registry host, the most
+// usual first.
 func names(host string) []string {
 	if host == name.DefaultRegistry {
 		return []string{authn.DefaultAuthKey, "docker.io", host, "registry-1.docker.io"}
@@ -131,8 +133,8 @@ func names(host string) []string {
 	return []string{host}
 }
 
-// hostOf returns the registry of a configuration key that is a URL, with or without its
-// scheme. It returns "" for another key with a path, because that is a namespace.
+// hostOf returns the registry in a key such as "https://HOST/v1/", "HOST/v1/" or "HOST". It
+// returns "" for a key such as "HOST/acme", which is for a namespace.
 func hostOf(key string) string {
 	rest, isURL := strings.CutPrefix(key, "https://")
 	if !isURL {
@@ -145,8 +147,9 @@ func hostOf(key string) string {
 	return ""
 }
 
-// credential returns the credential of a configuration key, or the zero value. An empty
-// entry counts as none: Docker writes it if a credential helper has the credential.
+// credential returns the credential of the entry called key, or the zero value if there is
+// no entry or it is empty. Docker writes an empty entry if a credential helper has the
+// credential.
 func (f file) credential(key string) (Credential, error) {
 	e := f.Auths[key]
 	if e == (entry{}) {
@@ -168,11 +171,12 @@ func (f file) credential(key string) (Credential, error) {
 }
 
 const (
-	// maxAnswer limits the bytes of a helper's output. fresh is how long its credential is
-	// cached. Tokens of cloud providers are valid for an hour or more.
+	// maxAnswer limits the output of a credential helper, in bytes. fresh is how long a
+	// credential from a helper is cached. Tokens of cloud providers are valid for an hour or
+	// more.
 	maxAnswer = 1 << 20
 	fresh     = 5 * time.Minute
-	// grace is how long the output of a killed helper may stay open.
+	// grace is how long the output pipe of a killed credential helper may stay open.
 	grace = time.Second
 )
 
@@ -183,8 +187,8 @@ type answer struct {
 	at time.Time
 }
 
-// ask asks the helper "docker-credential-SUFFIX" for the credential of a registry. It
-// returns the zero value if the helper has none.
+// ask runs the credential helper "docker-credential-SUFFIX" for a registry, or uses its
+// cached result. It returns the zero value if the helper has no credential.
 func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Credential, error) {
 	q := question{"docker-credential-" + suffix, names(host)[0]}
 	select {
@@ -215,8 +219,9 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	return a.Credential, nil
 }
 
-// run runs a credential helper, by the protocol in docker-credential-helpers, "Development".
-// Errors do not contain the helper's output, which may be a secret.
+// run runs a credential helper with the protocol in the README of
+// docker-credential-helpers, section "Development". Errors do not contain the helper's
+// output, which may be a secret.
 func (k *Keychain) run(ctx context.Context, path string, q question) (authn.AuthConfig, error) {
 	limited, cancel := context.WithTimeout(ctx, k.s.HelperTimeout)
 	defer cancel()
@@ -250,17 +255,17 @@ func (k *Keychain) run(ctx context.Context, path string, q question) (authn.Auth
 }
 
 func tryIt(q question, err error) error {
-	return hint.Wrap(err, fmt.Sprintf("see what it says: echo %s | %s get", q.server, q.program))
+	return hint.Wrap(err, fmt.Sprintf("run the helper to see its output: echo %s | %s get", q.server, q.program))
 }
 
-// output collects the output of a helper. A Write beyond the limit fails, which closes the
-// pipe.
+// output collects the output of a credential helper. Write fails if the output would exceed
+// maxAnswer bytes; package exec then closes the pipe.
 type output struct{ text []byte }
 
 // Write implements io.Writer.
 func (s *output) Write(p []byte) (int, error) {
 	if len(s.text)+len(p) > maxAnswer {
-		return 0, errors.New("its output is too large")
+		return 0, errors.New("the output is too large")
 	}
 	s.text = append(s.text, p...)
 	return len(p), nil

@@ -18,7 +18,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// helped returns the sources of a user with the helper, and its environment.
+// helped returns the Sources of a user whose Docker configuration is config.
+// The credential helper of these tests is on PATH, and runs with the variables
+// env.
 func helped(t *testing.T, config any, env ...string) credentials.Sources {
 	t.Helper()
 	home := t.TempDir()
@@ -82,8 +84,8 @@ func TestHelper(t *testing.T) {
 	}
 }
 
-// The error of a helper names it and has a hint, but does not contain its
-// output. The time is limited.
+// If a credential helper fails or exceeds its time limit, the error names the
+// helper and has a hint. The error does not contain the helper's output.
 func TestHelperErrors(t *testing.T) {
 	cases := map[string]struct{ reason, mode, program, want, hint string }{
 		"Fails":   {"a helper that fails is an error", "fails", "xyz", `the credential helper "docker-credential-xyz" failed: exit status 1`, "echo registry.example.org | docker-credential-xyz get"},
@@ -105,7 +107,7 @@ func TestHelperErrors(t *testing.T) {
 	}
 }
 
-// A canceled context ends the helper.
+// A canceled context stops a running credential helper.
 func TestHelperIsCancelled(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -130,8 +132,8 @@ func TestHelperIsCancelled(t *testing.T) {
 	}
 }
 
-// A helper runs once for a registry, also for concurrent requests, and again
-// after its answer has expired.
+// A credential helper runs once for concurrent requests to a registry, and
+// again after its cached credential has expired.
 func TestHelperIsAskedOnce(t *testing.T) {
 	s := helped(t, map[string]string{"credsStore": "xyz"})
 	now := time.Unix(0, 0)

@@ -21,7 +21,7 @@ import (
 // credential helpers for five minutes. It is safe for concurrent use.
 type Keychain struct {
 	s Sources
-	// turn is the lock for answers. It is locked while a helper runs.
+	// turn is a semaphore of size 1 that guards answers. It is locked while a helper runs.
 	turn    chan struct{}
 	answers map[question]answer
 }
@@ -45,7 +45,7 @@ type Credential struct {
 	Source string
 }
 
-// GitHub is the Source of a GitHub token.
+// GitHub is the Credential.Source of a token from the environment variable GITHUB_TOKEN.
 const GitHub = "GITHUB_TOKEN"
 
 // Resolve implements authn.Keychain. It always returns an error, because finding credentials
@@ -67,7 +67,7 @@ func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (a
 	for _, o := range k.s.Others {
 		auth, err := authn.Resolve(ctx, o.Keychain, target)
 		if err != nil {
-			return nil, fmt.Errorf("asking %s: %w", o.Name, err)
+			return nil, fmt.Errorf("getting credentials from %s: %w", o.Name, err)
 		}
 		if auth != authn.Anonymous {
 			return &Credential{auth, o.Name}, nil
@@ -76,7 +76,8 @@ func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (a
 	return authn.Anonymous, nil
 }
 
-// find searches all sources except Others. It returns the zero value if none has an entry.
+// find searches all sources except Sources.Others. It returns the zero value if no source
+// has an entry for target.
 func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential, error) {
 	const variable = "DOCKER_AUTH_CONFIG"
 	if strings.TrimSpace(k.s.Text) != "" {
@@ -104,10 +105,10 @@ func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential,
 	return Credential{}, nil
 }
 
-// inFile finds the credential for target in a configuration, as containers-auth.json(5)
-// says. If a helper is configured for this registry only, nothing else is searched. Entries
-// for a namespace take precedence over the entry for the registry. A helper for all
-// registries, which only Docker has, is asked after the namespaces.
+// inFile finds the credential for target in a configuration file, in the order of
+// containers-auth.json(5). If a helper is configured for this registry only, inFile asks it
+// and ignores all entries. Otherwise it uses the entry for a namespace, then a helper for
+// all registries (only Docker has one), then the entry for the registry.
 func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (Credential, error) {
 	host := target.RegistryStr()
 	helper, alone := f.helper(host)
@@ -127,7 +128,7 @@ func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (C
 	return f.registry(host)
 }
 
-// show returns a path with the home directory written as ~.
+// show returns path for messages, with the home directory written as ~.
 func (k *Keychain) show(path string) string {
 	if rest, ok := strings.CutPrefix(path, k.s.Home+string(filepath.Separator)); ok && k.s.Home != "" {
 		return "~/" + filepath.ToSlash(rest)
@@ -135,8 +136,8 @@ func (k *Keychain) show(path string) string {
 	return path
 }
 
-// Sources are the places that a Keychain searches, in the order of the fields. It uses the
-// first that has an entry for the repository.
+// Sources are the places that a Keychain searches, in the order of the fields. The Keychain
+// uses the first place that has an entry for the repository.
 type Sources struct {
 	// Text is the value of DOCKER_AUTH_CONFIG: a configuration in JSON. Its credential helpers
 	// are ignored.
@@ -145,9 +146,9 @@ type Sources struct {
 	// missing file counts as empty.
 	Files []string
 	// Token is a GitHub token, which is used for ghcr.io. User is the user name that is sent
-	// with it; GitHub accepts any.
+	// with the token; GitHub accepts any name.
 	Token, User string
-	// Others are keychains of other libraries. They are asked last.
+	// Others are keychains of other libraries. The Keychain searches them last.
 	Others []Other
 
 	// Home is the home directory. It is written as ~ in Credential.Source.
@@ -161,16 +162,16 @@ type Sources struct {
 	Now func() time.Time
 }
 
-// An Other is a keychain of another library. Its name is used in messages.
+// An Other is a keychain of another library. Name identifies it in messages.
 type Other struct {
 	Name string
 	authn.Keychain
 }
 
-// FromEnviron returns the sources that the environment env ("name=value" each) selects:
-// DOCKER_AUTH_CONFIG; REGISTRY_AUTH_FILE; config.json in DOCKER_CONFIG or ~/.docker;
-// podman's auth.json in XDG_RUNTIME_DIR and in the user's configuration directory
-// (containers-auth.json(5)); GITHUB_TOKEN.
+// FromEnviron returns the sources that the environment env selects. Each entry of env is
+// "name=value". The sources are DOCKER_AUTH_CONFIG; REGISTRY_AUTH_FILE; config.json in
+// DOCKER_CONFIG or ~/.docker; podman's auth.json in XDG_RUNTIME_DIR and in the user's
+// configuration directory (containers-auth.json(5)); GITHUB_TOKEN.
 func FromEnviron(env []string) Sources {
 	get := func(key string) string { return proc.Getenv(env, key) }
 	home := cmp.Or(get("HOME"), get("USERPROFILE"))

@@ -18,8 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// packed returns the encoded user name and password of a user. The password is
-// the canary.
+// packed returns an entry of "auths" for a user whose password is canary.
+// Docker encodes the user name and the password in base64.
 func packed(user string) map[string]string {
 	return map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte(user + ":" + canary))}
 }
@@ -77,16 +77,16 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// The error of an unreadable file names the file and the cause, but contains
-// none of its content.
+// The error of an unreadable configuration file names the file and the cause,
+// but contains none of the file's content.
 func TestFileErrors(t *testing.T) {
 	cases := map[string]struct{ reason, config, want, hint string }{
-		"Cut":    {"a truncated file is an error", "{\n\"auths\": {\n\"" + canary, `reading "~/config.json", line 3: it is not a configuration in JSON`, "repair the file"},
+		"Cut":    {"a truncated file is an error", "{\n\"auths\": {\n\"" + canary, `reading "~/config.json", line 3: expected a configuration of Docker or podman in JSON`, "repair the file"},
 		"Type":   {"an entry that is not an object is an error", "{\n\"auths\": {\"registry.example.org\": \"" + canary + "\"}}", `reading "~/config.json", line 2: `, "repair the file"},
 		"List":   {"a file that is a list is an error", "[\"" + canary + "\"]", `reading "~/config.json", line 1: `, "repair the file"},
 		"Base64": {"an auth that is not base64 is an error", `{"auths":{"registry.example.org":{"auth":"` + canary + `"}}}`, `the auth of "registry.example.org" is not USER:PASSWORD in base64`, "docker login registry.example.org"},
 		"Colon":  {"an auth without a colon is an error", `{"auths":{"registry.example.org":{"auth":"YWRh"}}}`, `the auth of "registry.example.org"`, "docker login"},
-		"Large":  {"the size of a file is limited", strings.Repeat(" ", 1<<20+1), "it has more than 1 MiB", ""},
+		"Large":  {"the size of a file is limited", strings.Repeat(" ", 1<<20+1), "expected a configuration of at most 1 MiB", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,8 @@ func check(t *testing.T, reason string, err error, want, next string) {
 	}
 }
 
-// Each source counts only if those before it have no entry.
+// A source of credentials is used only if no earlier source has an entry for
+// the repository.
 func TestOrder(t *testing.T) {
 	home := t.TempDir()
 	at := func(below ...string) string { return filepath.Join(append([]string{home}, below...)...) }
@@ -181,7 +182,7 @@ func (broken) Resolve(authn.Resource) (authn.Authenticator, error) { return nil,
 func TestOtherFails(t *testing.T) {
 	k := credentials.New(credentials.Sources{Others: []credentials.Other{{Name: "a cloud", Keychain: broken{}}}})
 	_, _, err := resolve(t, k, "registry.example.org/acme/fn")
-	check(t, "the error names the keychain", err, "asking a cloud: broken", "")
+	check(t, "the error names the keychain", err, "getting credentials from a cloud: broken", "")
 }
 
 func TestFromEnviron(t *testing.T) {
@@ -220,8 +221,8 @@ func TestResolveWithoutContext(t *testing.T) {
 	}
 }
 
-// FuzzFile checks that no configuration causes a panic, and that no error
-// contains its content.
+// FuzzFile checks that no content of a configuration file causes a panic, and
+// that no error contains that content.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		`{"auths":{"registry.example.org":{"auth":"YWRhOmE="}}}`, `{"auths":{"https://registry.example.org/v1/":{"identitytoken":"x"}},"credHelpers":{"registry.example.org":"../x"},"credsStore":"y"}`,

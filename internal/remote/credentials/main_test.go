@@ -21,8 +21,9 @@ import (
 
 const (
 	helper = "docker-credential-xyz"
-	// The variables of the helper's behavior, of the file where it records
-	// its calls, and of the address to which it connects when it runs.
+	// modeVar is the variable that selects the behavior of the credential helper.
+	// callsVar names the file in which the helper records its calls. dialVar is
+	// the address to which the helper connects in mode "hangs".
 	modeVar, callsVar, dialVar = "XFN_TEST_HELPER", "XFN_TEST_CALLS", "XFN_TEST_DIAL"
 	canary                     = "canary-s3cret"
 )
@@ -72,14 +73,17 @@ func playHelper() int {
 		if address := os.Getenv(dialVar); address != "" {
 			_, _ = net.Dial("tcp", address)
 		}
-		time.Sleep(e2e.Limit) // without cgo, select{} ends the program as a deadlock
+		// select{} would end the program: without cgo, the Go runtime reports a
+		// deadlock.
+		time.Sleep(e2e.Limit)
 	default:
 		fmt.Printf(`{"ServerURL":"x","Username":%q,"Secret":%q}`, string(server), canary)
 	}
 	return 0
 }
 
-// installHelper returns a folder with the helper.
+// installHelper returns a directory that contains the test binary under the
+// name of the credential helper.
 func installHelper(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -103,7 +107,8 @@ func installHelper(t *testing.T) string {
 	return dir
 }
 
-// write writes a configuration and returns its path.
+// write writes a configuration file, in JSON unless config is a string, and
+// returns its path.
 func write(t *testing.T, path string, config any) string {
 	t.Helper()
 	text, ok := config.(string)
@@ -123,8 +128,8 @@ func write(t *testing.T, path string, config any) string {
 	return path
 }
 
-// resolve returns the credential of a keychain for a repository, and its
-// source.
+// resolve returns the credential that k finds for a repository, and the source
+// of the credential.
 func resolve(t *testing.T, k authn.Keychain, repository string) (authn.AuthConfig, string, error) {
 	t.Helper()
 	repo, err := name.NewRepository(repository)

@@ -26,9 +26,9 @@ type Downloads struct {
 	done map[string]int
 }
 
-// NewDownloads returns a proxy to next. rate is the share of requests with a fault. Some
-// requests for blobs are redirected to the host storage. Some responses stall, so clients
-// need a short IdleTimeout.
+// NewDownloads returns a proxy to next. rate is the share of read requests that get a
+// fault, from 0 to 1. Some requests for blobs are redirected to the host storage. Some
+// responses stall, so clients need a short IdleTimeout.
 func NewDownloads(next http.Handler, seed uint64, rate float64, storage string) *Downloads {
 	return &Downloads{next: next, storage: storage, rate: rate, rand: rand.New(rand.NewPCG(seed, 2)), done: map[string]int{}}
 }
@@ -56,7 +56,7 @@ func (d *Downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader([]int{429, 500, 502, 503}[n%4])
 	case "elsewhere":
 		http.Redirect(w, r, "http://"+d.storage+r.URL.Path, http.StatusTemporaryRedirect)
-	case "whole": // remove the Range header
+	case "whole": // without a Range header, next sends the whole blob
 		r = r.Clone(r.Context())
 		r.Header.Del("Range")
 		d.next.ServeHTTP(w, r)
@@ -65,14 +65,15 @@ func (d *Downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// choose returns the kind of the next fault and a random number for it. The kind is "" for
-// no fault.
+// choose returns the kind of the next fault, and a random number for its details. The kind
+// is "" for no fault. blob is true if the request is for a blob.
 func (d *Downloads) choose(blob bool) (kind string, n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n = d.rand.Uint64()
 	switch dice := d.rand.Float64(); {
-	case dice < d.rate/40: // Rare, because all bytes up to a flipped bit must be fetched again.
+	// A flipped bit is rare, because clients must fetch all bytes up to it again.
+	case dice < d.rate/40:
 		kind = "flip"
 	case dice < d.rate/20:
 		kind = "stall"
@@ -87,7 +88,8 @@ func (d *Downloads) choose(blob bool) (kind string, n uint64) {
 	return kind, n
 }
 
-// spoil changes the body of the response.
+// spoil forwards the request to d.next and damages the body of the response: it flips a
+// bit, cuts the body off, or stalls.
 func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	d.next.ServeHTTP(answer, r)
@@ -98,7 +100,7 @@ func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.
 	case kind == "flip" && len(body) > 0:
 		body[n%uint64(len(body))] ^= 1
 		part = body
-	case kind == "short": // the server then sets the length of the part
+	case kind == "short": // without the header, the server sends the length of part
 		w.Header().Del("Content-Length")
 	}
 	w.WriteHeader(answer.Code)
@@ -112,10 +114,10 @@ func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.
 	}
 }
 
-// Seeds calls run in parallel with each of XFN_SEEDS seeds, by default 40, which take
-// seconds. run returns the faults that it injected, by kind, and the error of the code under
-// test. With 100 seeds or more, each of the kinds must be injected, and some runs must fail,
-// but at most half of them.
+// Seeds calls run in parallel subtests, once for each seed. The number of seeds is the
+// environment variable XFN_SEEDS; its default is 40, which takes seconds. run returns the
+// number of injected faults by kind, and the error of the code under test. With 100 seeds
+// or more, each of kinds must be injected, and some runs must fail, but at most half.
 func Seeds(t *testing.T, kinds []string, run func(t *testing.T, seed uint64) (faults map[string]int, err error)) {
 	t.Helper()
 	seeds, err := strconv.ParseUint(cmp.Or(os.Getenv("XFN_SEEDS"), "40"), 10, 64)

@@ -15,14 +15,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// Handler returns an empty registry that keeps everything in memory. It supports
-// neither partial uploads nor ranges.
+// Handler returns an empty registry that keeps everything in memory. It supports neither
+// partial uploads nor HTTP ranges.
 func Handler() http.Handler {
 	return memory.New(memory.Logger(log.New(io.Discard, "", 0)))
 }
 
-// Embedded returns the empty registry of `xfn registry serve`. It keeps a partial
-// upload, which can be resumed.
+// Embedded returns an empty registry, the one of `xfn registry serve`. It keeps partial
+// uploads, so that clients can resume them.
 func Embedded(t testing.TB) http.Handler {
 	t.Helper()
 	reg, err := registry.Open(t.TempDir())
@@ -39,7 +39,7 @@ func Serve(t testing.TB, h http.Handler) string {
 	return serve(t, h, (*httptest.Server).Start)
 }
 
-// ServeTLS is Serve with TLS and a certificate that clients do not trust.
+// ServeTLS is like Serve, but uses TLS and a certificate that clients do not trust.
 func ServeTLS(t testing.TB, h http.Handler) string {
 	t.Helper()
 	return serve(t, h, (*httptest.Server).StartTLS)

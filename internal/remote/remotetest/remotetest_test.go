@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// outcome is a test that records its result.
+// outcome is a testing.TB that records how the test ended.
 type outcome struct {
 	testing.TB
 	end string
@@ -61,7 +61,8 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// A Distribution has the configured properties.
+// The registry that Distribution.Start starts has the properties that the
+// fields of the Distribution configure.
 func TestDistribution(t *testing.T) {
 	cert := remotetest.NewCertificate(t)
 	pem, err := os.ReadFile(cert.CA)

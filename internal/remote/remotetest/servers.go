@@ -31,14 +31,14 @@ import (
 // A Distribution is Docker's registry in a separate process. The zero value requires no
 // credentials and uses plain HTTP.
 type Distribution struct {
-	// Dir is the directory that stores the content. Several registries may share it. Empty
+	// Dir is the directory that stores the content. Several Distributions may share it. Empty
 	// means a temporary directory.
 	Dir string
 	// User and Password are the only valid credentials. Empty means that none are required.
 	User, Password string
 	// Certificate, if not nil, enables TLS.
 	Certificate *Certificate
-	// ReadOnly refuses all writes. Deletes enables deletion.
+	// ReadOnly makes the registry refuse all writes. Deletes makes it allow deletions.
 	ReadOnly, Deletes bool
 }
 
@@ -48,10 +48,11 @@ func Registry(t testing.TB) string {
 	return Distribution{}.Start(t)
 }
 
-// Start starts the registry at a free port of this machine and returns HOST:PORT. It stops
-// when the test ends. The program is that of XFN_TEST_DOCKER_REGISTRY, or docker-registry,
-// its name in Debian. If there is none, the test is skipped, or fails if the comma-separated
-// list XFN_REQUIRE contains "registry".
+// Start starts the registry at a free port of this machine and returns HOST:PORT. The
+// registry stops when the test ends. The program is the path in XFN_TEST_DOCKER_REGISTRY
+// or, if that is empty, docker-registry on PATH, as Debian calls it. If there is no
+// program, the test is skipped, or fails if the comma-separated list XFN_REQUIRE contains
+// "registry".
 func (d Distribution) Start(t testing.TB) string {
 	t.Helper()
 	program := os.Getenv("XFN_TEST_DOCKER_REGISTRY")
@@ -70,7 +71,9 @@ func (d Distribution) Start(t testing.TB) string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "serve", config)
-	cmd.Env = []string{} // The registry would read REGISTRY_AUTH_FILE, which has another meaning for podman.
+	// Docker's registry would read REGISTRY_AUTH_FILE, which podman defines, as a part of its
+	// own configuration.
+	cmd.Env = []string{}
 	log, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -90,8 +93,8 @@ func (d Distribution) Start(t testing.TB) string {
 	return address
 }
 
-// config returns the registry's configuration in YAML. It writes the files that the
-// configuration names to dir.
+// config returns the registry's configuration in YAML. It creates the files that the
+// configuration names in dir.
 func (d Distribution) config(t testing.TB, dir string) string {
 	t.Helper()
 	if d.Dir == "" {
@@ -125,7 +128,8 @@ http:
 
 var listeningOn = regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
 
-// listening reads the registry's log until a line contains its address, and returns that.
+// listening reads the registry's log until a line contains the registry's address, and
+// returns the address.
 func listening(log io.Reader) (address string, err error) {
 	var text strings.Builder
 	lines := bufio.NewScanner(log)
@@ -142,7 +146,7 @@ func listening(log io.Reader) (address string, err error) {
 type Certificate struct {
 	// File and Key are paths of PEM files for a server.
 	File, Key string
-	// CA is the path of the same certificate in a folder that contains no other file.
+	// CA is the path of a copy of the certificate, in a folder that contains no other file.
 	CA string
 }
 
@@ -179,7 +183,8 @@ func NewCertificate(t testing.TB) *Certificate {
 	return c
 }
 
-// Serve serves h over TLS with this certificate, as ServeTLS does.
+// Serve serves h over TLS with the certificate c until the test ends, and returns
+// HOST:PORT.
 func (c *Certificate) Serve(t testing.TB, h http.Handler) string {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(c.File, c.Key)

@@ -10,28 +10,28 @@ import (
 
 // A Change is a difference between two definitions of a kind.
 type Change struct {
-	// Version is the version in whose schema the change is. It is empty for
-	// a change outside of the schemas, such as of the scope.
+	// Version is the API version whose schema changed. It is empty for a change
+	// outside of the schemas, such as of the scope.
 	Version string `json:"version,omitempty"`
 	// Path is a field such as "spec.ports[*].name", where [*] is any element or
 	// key. It is empty for the object itself.
 	Path string `json:"path,omitempty"`
-	// Rule is the type of change, such as "field-removed".
+	// Rule identifies the type of change, such as "field-removed".
 	Rule string `json:"rule"`
-	// Breaking is true if the API server may reject an object that was valid, or
-	// prune fields of it, or if clients may not find the kind.
+	// Breaking is true if the API server may reject an object that was valid
+	// before, or prune fields of it, or if clients may no longer find the kind.
 	Breaking bool `json:"breaking"`
 	// Text describes the change.
 	Text string `json:"text"`
 }
 
-// maxDepth limits the depth of the fields that are compared. API servers accept
-// only schemas that are less deep.
+// maxDepth limits the depth of the fields that are compared. API servers reject
+// schemas of that depth.
 const maxDepth = 256
 
 // Compare returns the changes from one definition of a kind to another, in the
-// order of the versions. It compares the schemas of a version if both
-// definitions serve it, and ignores descriptions.
+// order of the versions. It compares the schemas of a version only if both definitions
+// serve the version. It ignores descriptions.
 func Compare(from, to Definition) []Change {
 	c := &comparison{}
 	c.kind(from, to)
@@ -63,7 +63,8 @@ func storageOf(d Definition) string {
 	return "none"
 }
 
-// A comparison collects changes. in and path are the current version and field.
+// A comparison collects changes. in is the current version, and path the
+// current field.
 type comparison struct {
 	changes []Change
 	in      string
@@ -75,7 +76,8 @@ func (c *comparison) add(rule string, breaking bool, format string, args ...any)
 	c.changes = append(c.changes, Change{c.in, path, rule, breaking, fmt.Sprintf(format, args...)})
 }
 
-// at calls compare with field appended to the path of the reported changes.
+// at calls compare. The changes that compare adds have field at the end of
+// their path.
 func (c *comparison) at(field string, compare func()) {
 	c.path = append(c.path, field)
 	compare()
@@ -122,8 +124,9 @@ func (c *comparison) version(from, to Version) {
 	}
 }
 
-// schema compares the old and the new schema of a value. A missing schema has
-// no fields: the API server prunes all fields of such an object.
+// schema compares the old and the new schema of a value. It treats a missing
+// schema as one without fields, because the API server prunes all fields of
+// such a value.
 func (c *comparison) schema(from, to object) {
 	if reflect.DeepEqual(from, to) {
 		return
@@ -172,9 +175,9 @@ func (c *comparison) fields(from, to object) {
 	}
 }
 
-// field compares the old schema of a property, was, with the new one: in
-// fields, the new properties, or in another keyword of to, the object's new
-// schema.
+// field compares the old schema of the property name, was, with its new schema.
+// The new schema is in fields, the new properties, or follows from other
+// keywords of to, the new schema of the object.
 func (c *comparison) field(was, fields, to object, name string) {
 	_, there := fields[name]
 	values := to.object("additionalProperties")

@@ -12,7 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// definition reads a CRD whose one version has a schema for spec.value.
+// definition reads a CRD with one version. value is the schema of spec.value,
+// and spec has the keywords of the schema of spec.
 func definition(t *testing.T, spec, value string) crd.Definition {
 	t.Helper()
 	text := `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: example.org, scope: Cluster, names: {kind: Input, plural: inputs}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {value: ` + value + `}}}}}}]}}`
@@ -32,7 +33,8 @@ func definition(t *testing.T, spec, value string) crd.Definition {
 
 func ptr[T any](v T) *T { return &v }
 
-// ruleAndPath returns a change as its rule and path, with a "!" if it is breaking.
+// ruleAndPath returns the rule and the path of a change, followed by "!" if the
+// change is breaking.
 func ruleAndPath(c crd.Change) string {
 	text := c.Rule + " " + c.Path
 	if c.Breaking {
@@ -197,9 +199,9 @@ func TestRead(t *testing.T) {
 			`{"group":"g","kind":"K","plural":"ks","scope":"Namespaced","versions":[{"name":"v1","served":false,"storage":false}]}`, "",
 		},
 		"Other":     {"a Secret is not a definition", `{apiVersion: v1, kind: Secret}`, "", "got Secret"},
-		"NoGroup":   {"a definition must have a group", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: [1]}`, "", "the group is missing"},
-		"NoKind":    {"a definition must have a kind", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: 3}}`, "", "the kind is missing"},
-		"NoVersion": {"a definition must have versions", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: K}, versions: x}}`, "", "the versions are missing"},
+		"NoGroup":   {"a definition must have a group", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: [1]}`, "", "spec.group is missing"},
+		"NoKind":    {"a definition must have a kind", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: 3}}`, "", "spec.names.kind is missing"},
+		"NoVersion": {"a definition must have versions", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: K}, versions: x}}`, "", "spec.versions is missing"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -242,8 +244,8 @@ func TestGenerateErrors(t *testing.T) {
 	}
 }
 
-// FuzzCompare checks that any two definitions are compared without a panic, and
-// that each equals itself.
+// FuzzCompare checks that Compare does not panic for any two definitions, and
+// returns no changes between equal definitions.
 func FuzzCompare(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"group":"g","names":{"kind":"K"},"versions":[{"name":"v1","served":true,"schema":{"openAPIV3Schema":{"required":[1,"a"],"enum":[{}],"properties":{"a":{"default":[]}}}}}]}}`), []byte(`{"apiVersion":"apiextensions.crossplane.io/v1","kind":"CompositeResourceDefinition","spec":{"group":"g","names":{"kind":"K","plural":"k","categories":[1]},"claimNames":{"kind":"C","plural":"c"},"versions":[{"name":"v1","served":true,"schema":{"openAPIV3Schema":{"required":"a","minimum":"1","not":{},"properties":{"spec":{"properties":{"a":1}}}}}}]}}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {

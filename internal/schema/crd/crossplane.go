@@ -1,7 +1,8 @@
 package crd
 
-// composite returns the CRD parts of composite resources. Crossplane's fields
-// are below spec.crossplane, or directly below spec for scope LegacyCluster.
+// composite returns what Crossplane adds to the CRD of composite resources.
+// Crossplane's fields are below spec.crossplane, or directly below spec for
+// scope LegacyCluster.
 func composite(scope string, xrdSpec object) resource {
 	legacy := scope == legacyCluster
 	r := resource{names: "names", category: "composite", scope: cluster, status: status(legacy)}
@@ -37,7 +38,7 @@ func composite(scope string, xrdSpec object) resource {
 	return r
 }
 
-// claim returns the CRD parts of an XRD's claims.
+// claim returns what Crossplane adds to the CRD of an XRD's claims.
 func claim(xrdSpec object) resource {
 	props := selection("")
 	props["compositeDeletePolicy"] = withDefault(str("Background", "Foreground"), xrdSpec.text("defaultCompositeDeletePolicy"))
@@ -54,7 +55,8 @@ func claim(xrdSpec object) resource {
 	}
 }
 
-// selection returns the schemas of the spec fields that select a Composition.
+// selection returns the schemas of the fields in spec that select a
+// Composition. updatePolicy is the default of compositionUpdatePolicy, or "".
 func selection(updatePolicy string) object {
 	ref := func() map[string]any { return objectOf(nil, stringFields("name"), "name") }
 	selector := func() map[string]any {
@@ -67,7 +69,8 @@ func selection(updatePolicy string) object {
 	}
 }
 
-// status returns the schemas of the status fields that Crossplane sets.
+// status returns the schemas of the fields in status that Crossplane sets.
+// legacy is true for claims and for XRs of scope LegacyCluster.
 func status(legacy bool) object {
 	moment := func() map[string]any { return map[string]any{"type": "string", "format": "date-time"} }
 	condition := stringFields("message", "reason", "status", "type")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The kinds of definitions.
+// The kinds of objects that define other kinds.
 const (
 	customResource    = "CustomResourceDefinition"
 	compositeResource = "CompositeResourceDefinition"
@@ -23,17 +23,17 @@ type Definition struct {
 	Scope  string `json:"scope"`
 	// Claim is the kind of the claims that an XRD defines, or empty.
 	Claim string `json:"claim,omitempty"`
-	// Versions has the versions in the order of the definition.
+	// Versions has the versions in the order of the CRD, XRD or MRD.
 	Versions []Version `json:"versions"`
 
 	claimPlural string
 }
 
-// A Version is one version of the defined kind.
+// A Version is one API version of the kind that a Definition defines.
 type Version struct {
 	Name string `json:"name"`
-	// Storage is true for the storage version of a CRD, and for the version
-	// of an XRD that is referenceable by Compositions.
+	// Storage is true for the storage version of a CRD, and for the referenceable
+	// version of an XRD.
 	Served     bool `json:"served"`
 	Storage    bool `json:"storage"`
 	Deprecated bool `json:"deprecated,omitempty"`
@@ -42,8 +42,8 @@ type Version struct {
 	raw    object
 }
 
-// An object is a YAML or JSON object. Its methods return the zero value if a
-// field is missing or has another type.
+// An object is a decoded YAML or JSON object. Its methods return the zero value
+// if a field is missing or has another type.
 type object map[string]any
 
 func (o object) object(key string) object {
@@ -99,11 +99,11 @@ func Read(obj map[string]any) (Definition, error) {
 	}
 	switch {
 	case d.Group == "":
-		return d, errors.New("the group is missing")
+		return d, errors.New("spec.group is missing")
 	case d.Kind == "":
-		return d, errors.New("the kind is missing")
+		return d, errors.New("spec.names.kind is missing")
 	case len(d.Versions) == 0:
-		return d, errors.New("the versions are missing")
+		return d, errors.New("spec.versions is missing")
 	}
 	return d, nil
 }
@@ -126,8 +126,8 @@ const (
 	legacyCluster = "LegacyCluster"
 )
 
-// versionsOf returns the versions of a definition. A CRD of v1beta1 may have a
-// common schema, and a field version in place of versions.
+// versionsOf returns the versions of a definition. A CRD of v1beta1 may have
+// one schema for all versions, and the field version instead of versions.
 func versionsOf(spec object) []Version {
 	common := spec.object("validation").object("openAPIV3Schema")
 	listed := spec.list("versions")

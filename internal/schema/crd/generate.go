@@ -27,15 +27,17 @@ func Generate(xrd map[string]any) ([]map[string]any, error) {
 	return []map[string]any{xr, claims}, err
 }
 
-// A resource is a kind that Crossplane generates a CRD for.
+// A resource describes a kind for which Crossplane generates a CRD: composite
+// resources or claims.
 type resource struct {
-	// names is the field of the XRD's spec with the names of the kind.
-	// category is added to the categories in it.
+	// names is the field in the XRD's spec that contains the names of the kind.
+	// category is added to the categories of the kind.
 	names, category string
 	scope           string
-	// spec and status are the fields that are added to those of the XRD.
+	// spec and status are the fields that Crossplane adds to those in the XRD's
+	// schema.
 	spec, status object
-	// columns are the printer columns that are added to those of the XRD.
+	// columns are the printer columns that Crossplane adds to those in the XRD.
 	columns []any
 }
 
@@ -84,7 +86,8 @@ func merge(a, b object) object {
 	return all
 }
 
-// version returns the entry of a generated CRD for a version of the XRD.
+// version returns the entry in spec.versions of a generated CRD for the version
+// v of an XRD.
 func version(v Version, r resource) object {
 	out := object{
 		"name": v.Name, "served": v.Served, "storage": v.Storage,
@@ -109,8 +112,8 @@ func version(v Version, r resource) object {
 // Crossplane uses the names as label values.
 const maxName = 63
 
-// root returns the schema of a whole object: Crossplane's fields, and the parts
-// of the XRD's schema that Crossplane copies into the CRD.
+// root returns the schema of the whole object in a generated CRD: Crossplane's
+// fields, and the parts of the XRD's schema that Crossplane copies.
 func root(schema object, r resource) object {
 	props := schema.object("properties")
 	name := object{"type": "string", "maxLength": int64(maxName)}
@@ -133,9 +136,9 @@ func root(schema object, r resource) object {
 	return out
 }
 
-// section returns the schema of spec or status. Its properties are those of
-// given, the XRD's schema, and those of added, which take precedence. It also
-// has the keywords of given that keep lists.
+// section returns the schema of spec or status in a generated CRD. Its
+// properties are those of given, the XRD's schema, and of added, which take
+// precedence. keep lists the keywords that are copied from given.
 func section(given, added object, keep ...string) map[string]any {
 	out := objectOf(nil, merge(given.object("properties"), added))
 	for _, key := range keep {
@@ -147,7 +150,7 @@ func section(given, added object, keep ...string) map[string]any {
 }
 
 // objectOf returns the schema of an object with the properties props. If values
-// is not nil, it is the schema of all other fields.
+// is not nil, it is the schema of all fields that props does not list.
 func objectOf(values map[string]any, props object, required ...string) map[string]any {
 	out := map[string]any{"type": "object"}
 	if values != nil {
@@ -190,9 +193,9 @@ func withDefault(schema map[string]any, value string) map[string]any {
 	return schema
 }
 
-// All returns the CRDs that an API server would have for obj, without status:
-// obj itself if it is a CRD, the result of Generate for an XRD, or the CRD that
-// Crossplane generates from an active MRD.
+// All returns the CRDs that an API server would have for obj, without status: a
+// CRD itself, the results of Generate for an XRD, or the CRD that Crossplane
+// generates from an active MRD.
 func All(obj map[string]any) ([]map[string]any, error) {
 	d, err := Read(obj)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// objects returns the objects of a file.
+// objects returns the objects in a YAML file.
 func objects(t testing.TB, path string) []map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -34,9 +34,10 @@ func objects(t testing.TB, path string) []map[string]any {
 	return all
 }
 
-// TestGenerate compares with the CRDs that Crossplane v2.3 generates (its
-// runtime's ForCompositeResource and ForCompositeResourceClaim), without the
-// owner, the status and the descriptions of Crossplane's own fields.
+// TestGenerate compares the CRDs with those of Crossplane v2.3
+// (ForCompositeResource and ForCompositeResourceClaim in crossplane-runtime).
+// It ignores the owner, the status and the descriptions of Crossplane's own
+// fields.
 func TestGenerate(t *testing.T) {
 	paths, err := filepath.Glob("testdata/xrd/*.crds.yaml")
 	if err != nil || len(paths) == 0 {

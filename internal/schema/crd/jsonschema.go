@@ -13,7 +13,8 @@ import (
 func (v Version) JSONSchema(id string) map[string]any {
 	out := jsonSchema(runtime.DeepCopyJSON(v.schema))
 	out["$schema"], out["$id"] = "http://json-schema.org/draft-07/schema#", id
-	// The schema in a CRD does not list all fields of metadata.
+	// The schema in a CRD lists only restricted fields of metadata. Others must be
+	// allowed.
 	if props := object(out).object("properties"); props != nil {
 		props["apiVersion"], props["kind"] = map[string]any{"type": "string"}, map[string]any{"type": "string"}
 		props["metadata"] = map[string]any{"type": "object"}
@@ -21,7 +22,8 @@ func (v Version) JSONSchema(id string) map[string]any {
 	return out
 }
 
-// jsonSchema changes an OpenAPI schema to a JSON Schema, and returns it.
+// jsonSchema converts an OpenAPI schema to a JSON Schema in place, and returns
+// it.
 func jsonSchema(s object) map[string]any {
 	if s == nil {
 		return map[string]any{}
@@ -34,7 +36,8 @@ func jsonSchema(s object) map[string]any {
 	if s.is("nullable") {
 		nullable(s)
 	}
-	// OpenAPI has a flag beside the limit, draft-07 the limit itself.
+	// In OpenAPI, exclusiveMinimum is a boolean beside minimum. In draft-07, it is
+	// the limit itself.
 	for flag, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
 		limit, bounded := s[bound]
 		if s.is(flag) && bounded {
@@ -60,7 +63,8 @@ func jsonSchema(s object) map[string]any {
 	return s
 }
 
-// rejectUnknown rejects unknown fields, unless the API server keeps them.
+// rejectUnknown makes a schema reject unknown fields, unless the API server
+// keeps them.
 func rejectUnknown(s object) {
 	_, other := s["additionalProperties"]
 	if s.object("properties") != nil && !other && !s.is("x-kubernetes-preserve-unknown-fields") && !s.is("x-kubernetes-embedded-resource") {
@@ -68,7 +72,7 @@ func rejectUnknown(s object) {
 	}
 }
 
-// nullable makes a schema also allow null.
+// nullable changes a schema so that it also allows null.
 func nullable(s object) {
 	switch t := s["type"].(type) {
 	case string:

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// types compares the types of two schemas. Type number allows integers.
+// types compares the types that two schemas allow. A change from integer to
+// number is not breaking.
 func (c *comparison) types(from, to object) {
 	was, is := typeOf(from), typeOf(to)
 	if was != is {
@@ -74,7 +75,8 @@ type bound struct {
 	lower bool
 }
 
-// bounds compares the limits in two schemas, such as minimum and maxLength.
+// bounds compares the limits in two schemas, such as minimum and maxLength, and
+// the keywords pattern, format and multipleOf.
 func (c *comparison) bounds(from, to object) {
 	for _, b := range []bound{
 		{"minimum", true},
@@ -110,7 +112,7 @@ func (c *comparison) bound(b bound, was, is any) {
 	}
 	stricter := has && (!had || b.lower == (now > old))
 	if b.lower && !had && now <= 0 && b.key != "minimum" {
-		stricter = false // a lower limit of 0 has no effect
+		stricter = false // a minimum length or number of 0 has no effect
 	}
 	c.add("bound-changed", stricter, "%s is %s, was %s", b.key, jsonOrNone(is), jsonOrNone(was))
 }
@@ -159,7 +161,8 @@ func (c *comparison) composed(from, to object) {
 	}
 }
 
-// rules compares the CEL rules of two schemas, without their messages.
+// rules compares the CEL rules of two schemas. It ignores the messages of the
+// rules.
 func (c *comparison) rules(from, to object) {
 	was, is := celRules(from), celRules(to)
 	for _, rule := range without(is, was) {
@@ -179,7 +182,8 @@ func celRules(s object) []any {
 	return all
 }
 
-// lists compares the types of lists and maps. A set or map rejects duplicates.
+// lists compares the types of lists and maps (x-kubernetes-list-type and
+// x-kubernetes-map-type). Lists of type set or map reject duplicates.
 func (c *comparison) lists(from, to object) {
 	was, is := listType(from), listType(to)
 	if was != is {
@@ -199,7 +203,7 @@ func listType(s object) string {
 	return t
 }
 
-// unknown compares whether two schemas keep unknown fields.
+// unknown compares whether two schemas keep or prune unknown fields.
 func (c *comparison) unknown(from, to object) {
 	if keepsUnknown(from) && !keepsUnknown(to) {
 		open := isAny(to.object("additionalProperties"))
@@ -213,7 +217,8 @@ func (c *comparison) unknown(from, to object) {
 	}
 }
 
-// required compares the fields that are required and have no default.
+// required compares which fields two schemas require. A required field with a
+// default counts as optional.
 func (c *comparison) required(from, to object) {
 	was, is := requiredOf(from), requiredOf(to)
 	for _, name := range is {

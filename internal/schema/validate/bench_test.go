@@ -49,7 +49,8 @@ spec:
                 items: {type: object, required: [name], properties: {name: {type: string}, value: {type: string}}}
 `
 
-// benchDocuments returns n objects of the kind with a dozen fields each.
+// benchDocuments returns n objects of the kind that benchDefinition defines,
+// with a dozen fields each.
 func benchDocuments(n int) iter.Seq2[manifest.Document, error] {
 	return func(yield func(manifest.Document, error) bool) {
 		for i := range n {

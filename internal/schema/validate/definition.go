@@ -16,8 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// A Definition is a CRD and the place that it was read from. The CRD may be
-// generated from an XRD or MRD.
+// A Definition is a CRD, and the file or package that contains it. The CRD may
+// be generated from an XRD or MRD.
 type Definition struct {
 	Object map[string]any
 	// Path is the file or package of the CRD. Line is 0 if it is unknown.
@@ -35,7 +35,8 @@ type definition struct {
 	faults []schema.Fault
 }
 
-// open returns the decoded definition, or its faults.
+// open decodes and checks the CRD at the first call. It returns the decoded
+// definition, or the faults of the CRD.
 func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fault) {
 	d.once.Do(func() {
 		var err error
@@ -48,12 +49,13 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 	return d.def, d.faults
 }
 
-// invalid returns err as a fault of the field at the path first, more.
+// invalid returns err as a fault of the field whose path consists of first and
+// more.
 func invalid(err error, first string, more ...string) []schema.Fault {
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath(first, more...), field.OmitValueType{}, err.Error()))}
 }
 
-// result returns the result that reports the faults of the definition itself.
+// result returns a Result that contains the faults of the definition itself.
 func (d *definition) result() Result {
 	u := unstructured.Unstructured{Object: d.Object}
 	return Result{
@@ -65,8 +67,8 @@ func (d *definition) result() Result {
 // reported has the invalid definitions whose faults were reported.
 type reported map[*definition]bool
 
-// with returns r. If r is the first result for a kind with an invalid
-// definition, the result of the definition precedes it.
+// with returns r. If the definition of r's kind is invalid and not yet
+// reported, with returns the Result of the definition before r.
 func (t reported) with(r Result) []Result {
 	if r.broken == nil || t[r.broken] {
 		return []Result{r}
@@ -75,14 +77,15 @@ func (t reported) with(r Result) []Result {
 	return []Result{r.broken.result(), r}
 }
 
-// definingFaults returns the faults of an object that defines a kind: those that
-// the API server finds in its schemas, and unknown keywords in them.
+// definingFaults returns the faults of a CRD, XRD or MRD: the errors that the
+// API server finds in its schemas, and unknown keywords in its schemas.
 func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	all, err := crd.All(obj)
 	if err != nil {
 		return invalid(err, "spec")
 	}
-	// all[0] is the CRD of the XRs. That of the claims has the same schema.
+	// all[0] is the CRD of the XRs. The CRD of the claims has the same schema, so
+	// it is not checked.
 	def, err := schema.New(all[0])
 	if err != nil {
 		return invalid(err, "spec", "versions")
@@ -91,7 +94,8 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	if obj["kind"] == "CustomResourceDefinition" {
 		return found
 	}
-	// The Go types of XRDs and MRDs contain the schemas as raw JSON.
+	// In the Go types of XRDs and MRDs, schemas are raw JSON, which Kind.Decode
+	// does not check.
 	versions, _, _ := unstructured.NestedSlice(obj, "spec", "versions")
 	for i, v := range versions {
 		version, _ := v.(map[string]any)
@@ -101,7 +105,7 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	return found
 }
 
-// unknownKeywords returns the errors of strictly decoding a schema and the
+// unknownKeywords returns the errors of strictly decoding the schema s and all
 // schemas in it, such as unknown keywords.
 func unknownKeywords(at *field.Path, s map[string]any) []schema.Fault {
 	own := maps.Clone(s)

@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// FuzzDocuments validates documents of any bytes. Invalid results must have
-// faults, and two runs must agree.
+// FuzzDocuments validates arbitrary bytes as documents. Invalid results must
+// have faults, and a second run must return the same results.
 func FuzzDocuments(f *testing.F) {
 	for _, text := range []string{
 		"apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu, size: 9, costly: [a]}\n---\n5\n--- x\n",
@@ -46,7 +46,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// FuzzDefinition validates an object by definitions of any bytes.
+// FuzzDefinition validates an object by arbitrary bytes as definitions.
 func FuzzDefinition(f *testing.F) {
 	f.Add([]byte(`{type: object, properties: {spec: {type: object, properties: {a: {type: array, items: {type: string, pattern: "("}, x-kubernetes-list-type: set}}}}}`))
 	f.Add([]byte(`{type: object, x-kubernetes-validations: [{rule: "self.a"}], properties: {a: {type: integer, default: x, enum: [1]}}}`))

@@ -9,7 +9,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// Old has the existing objects that validated objects replace, by identity.
+// Old contains the existing objects that validated objects replace, by
+// identity.
 type Old map[identity]map[string]any
 
 // An identity is the version, kind, namespace and name of an object.
@@ -23,8 +24,8 @@ func identify(obj map[string]any, gvk kschema.GroupVersionKind) identity {
 	return identity{gvk, u.GetNamespace(), u.GetName()}
 }
 
-// ReadOld returns the objects in docs, including the items of lists. A document
-// that is not an object is an error.
+// ReadOld returns the objects in docs. It returns the items of a list
+// separately. A document that is not an object is an error.
 func ReadOld(docs iter.Seq2[manifest.Document, error]) (Old, error) {
 	all := Old{}
 	for doc, err := range docs {
@@ -43,7 +44,8 @@ func ReadOld(docs iter.Seq2[manifest.Document, error]) (Old, error) {
 	return all, nil
 }
 
-// old returns the object that obj replaces, in obj's namespace, or nil.
+// old returns the existing object that obj replaces, or nil. An existing object
+// without a namespace counts as being in the default namespace.
 func (v *Validator) old(obj map[string]any, gvk kschema.GroupVersionKind) map[string]any {
 	if len(v.Old) == 0 {
 		return nil

@@ -11,10 +11,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A Status is the outcome of the validation of an object.
+// A Status is the outcome of validating an object.
 type Status string
 
-// The statuses of objects.
+// Valid and Invalid are the statuses of objects that were validated.
 const (
 	Valid   Status = "valid"
 	Invalid Status = "invalid"
@@ -22,15 +22,15 @@ const (
 	NoSchema Status = "no schema"
 )
 
-// A Result is the outcome of validating an object. A document that is not an
-// object also has a Result.
+// A Result is the outcome of validating an object. A document that cannot be
+// decoded to an object has a Result, too.
 type Result struct {
-	// Path and Line are the position of the object. Line is 0 if it is
+	// Path and Line are the position of the object in a file. Line is 0 if it is
 	// unknown.
 	Path string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
-	// Name is the object's name or generateName. A rendered resource that
-	// has neither is identified by its name in the Composition.
+	// Name is the object's name or generateName. A rendered resource without both
+	// is identified by its name in the Composition.
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
 	Namespace  string  `json:"namespace,omitempty"`
@@ -44,19 +44,20 @@ type Result struct {
 
 // A Fault is an error in an object.
 type Fault struct {
-	// Field is the path of the field, such as "spec.sizes[0].unit", or
-	// empty for the whole object. Line is the line of the field, or 0 if it
+	// Field is the path of the field, such as "spec.sizes[0].unit". It is empty
+	// for the whole object. Line is the line of the field in the file, or 0 if it
 	// is unknown.
 	Field string `json:"field,omitempty"`
 	Line  int    `json:"line,omitempty"`
-	// Text is the API server's message, which includes the field.
+	// Text is the API server's message, which includes the path of the field.
 	Text string `json:"text"`
-	// Nearest is an existing field that is similar to an unknown one, or empty.
+	// Nearest is the known field whose name is most similar to that of an unknown
+	// field, or empty.
 	Nearest string `json:"nearest,omitempty"`
 	// Warning is true if the fault does not make the object invalid.
 	Warning bool `json:"warning,omitempty"`
 
-	last bool // sorted after all others
+	last bool // If last is true, the fault is sorted after all others.
 }
 
 // String returns Text on one line, with a suggestion if Nearest is set.
@@ -68,7 +69,8 @@ func (f Fault) String() string {
 	return text
 }
 
-// byLine compares faults by their lines in the file.
+// byLine orders faults by their lines in the file. Faults with last set come
+// last.
 func byLine(a, b Fault) int {
 	switch {
 	case a.last == b.last:
@@ -80,7 +82,8 @@ func byLine(a, b Fault) int {
 	}
 }
 
-// Counts has the number of validated objects with each status.
+// Counts contains the number of validated objects, in total and for each
+// status.
 type Counts struct {
 	Total    int `json:"total"`
 	Valid    int `json:"valid"`
@@ -101,7 +104,8 @@ func (c *Counts) Add(r Result) {
 	}
 }
 
-// Unreadable returns the result for a document that is not an object.
+// Unreadable returns the result for a document that cannot be decoded to an
+// object.
 func Unreadable(doc manifest.Document, err error) Result {
 	r := Result{Path: doc.Path, Line: doc.Line, Status: Invalid}
 	text := err.Error()
@@ -113,7 +117,8 @@ func Unreadable(doc manifest.Document, err error) Result {
 	return r
 }
 
-// faults adds line numbers to the faults of the object at a place.
+// faults converts all, the faults of the object at a place, and adds line
+// numbers.
 func faults(at place, all []schema.Fault) []Fault {
 	out := make([]Fault, len(all))
 	for i, f := range all {
@@ -122,16 +127,18 @@ func faults(at place, all []schema.Fault) []Fault {
 	return out
 }
 
-// A place is the position of an object. The zero value is an unknown position.
+// A place is the position of an object in a document. The zero value is an
+// unknown position.
 type place struct {
 	doc manifest.Document
-	// field is the path of the object in the document, such as "items[0]".
-	// It is empty if the object is the whole document.
+	// field is the path of the object in the document, such as "items[0]" for an
+	// item of a list. It is empty if the object is the whole document.
 	field string
 	lines func() manifest.Lines
 }
 
-// line returns the line of a field in the object, or 0 if it is unknown.
+// line returns the line of the field in the file, or 0 if it is unknown. field
+// is a path in the object.
 func (p place) line(field string) int {
 	if p.lines == nil {
 		return p.doc.Line
@@ -143,7 +150,7 @@ func (p place) line(field string) int {
 }
 
 // decode returns the object in a document. If the document has a duplicate key,
-// the error for it is duplicate, and the object is returned nevertheless.
+// decode returns the object and the error for the key as duplicate.
 func decode(doc manifest.Document) (obj map[string]any, duplicate, err error) {
 	data, duplicate := doc.StrictJSON()
 	if duplicate == nil && json.Unmarshal(data, &obj) == nil && obj != nil {
@@ -153,8 +160,8 @@ func decode(doc manifest.Document) (obj map[string]any, duplicate, err error) {
 	return obj, duplicate, err
 }
 
-// plain returns a copy of an object with the types of decoded JSON, and whole
-// numbers as int64.
+// plain returns a copy of obj whose values have the types of decoded JSON, with
+// whole numbers as int64.
 func plain(obj map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {

@@ -28,17 +28,18 @@ type Options struct {
 	// Namespace is the default namespace of namespaced objects, as in kubectl. If
 	// it is empty, an object without a namespace is invalid.
 	Namespace string
-	// Old has the objects that updates replace. Other objects are created.
+	// Old contains the existing objects. An object with the identity of one of
+	// them is validated as an update, any other as a creation.
 	Old Old
-	// Composition, if not nil, checks Compositions, in addition to the
-	// validation by their Go type.
+	// Composition, if not nil, is called for Compositions, in addition to their
+	// validation by Go type.
 	Composition CompositionCheck
 }
 
-// A CompositionCheck returns the faults of the Composition obj in doc. known
-// returns the definition of a kind, or nil, by which the check validates
-// patches. A fault whose Line is 0 gets the line of its Field. isLegacy is true
-// if the Composition has fields that Crossplane v2 removed.
+// A CompositionCheck returns the faults of the Composition obj in doc. It
+// validates patches by the definitions that known returns; known returns nil
+// for an unknown kind. A fault whose Line is 0 gets the line of its Field.
+// isLegacy is true if the Composition has fields that Crossplane v2 removed.
 type CompositionCheck func(doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (faults []Fault, isLegacy bool)
 
 // A Validator validates objects. It is safe for concurrent use.
@@ -47,8 +48,8 @@ type Validator struct {
 	Options
 }
 
-// New returns a Validator with definitions. It decodes a definition at its first
-// use, and uses the first one of a kind.
+// New returns a Validator with the given definitions. If several define the
+// same kind, it uses the first. It decodes a definition when it is first used.
 func New(all []Definition, o Options) *Validator {
 	v := &Validator{definitions: map[kschema.GroupKind]*definition{}, Options: o}
 	for _, d := range all {
@@ -61,25 +62,25 @@ func New(all []Definition, o Options) *Validator {
 	return v
 }
 
-// In returns a Validator with the same definitions and old objects, but another
-// default namespace.
+// In returns a Validator like v, but with another default namespace.
 func (v *Validator) In(namespace string) *Validator {
 	other := *v
 	other.Namespace = namespace
 	return &other
 }
 
-// ClusterScoped reports whether a kind is defined as cluster-scoped.
+// ClusterScoped reports whether one of the definitions defines gk as a
+// cluster-scoped kind.
 func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
 	d, ok := v.definitions[gk]
 	return ok && d.cluster
 }
 
-// Documents validates the objects of documents in parallel, and calls each with
-// the results in the order of the documents. Each item of a list (kind: List)
-// has its own result. The result of an invalid definition precedes the result
-// of the first object of that kind. Documents returns the first error of each,
-// or the cause if ctx is done.
+// Documents validates the objects in docs in parallel, and calls each with the
+// results in the order of docs. Each item of a list (kind: List) has its own
+// result. If a definition is invalid, its result precedes that of the first
+// object of the defined kind. Documents stops at the first error of each and
+// returns it. If ctx is done, it returns the cause.
 func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Document, error], each func(Result) error) error {
 	told := reported{}
 	err := proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), read(docs), func(ctx context.Context, _ int, in input) []Result {
@@ -120,7 +121,7 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 }
 
 // Objects validates objects that were not read from a file, such as rendered
-// ones. Numbers in them may have any Go type.
+// ones. Numbers in the objects may have any Go type.
 func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Result {
 	told := reported{}
 	var all []Result
@@ -155,11 +156,12 @@ func (v *Validator) document(ctx context.Context, doc manifest.Document) []Resul
 	return all
 }
 
-// engineGroup is the API group of the results and contexts in rendered output.
+// engineGroup is the API group of objects in rendered output that are not
+// resources: results of functions and the context.
 const engineGroup = "render.crossplane.io"
 
 // object validates the object at a place. The bool is false for an object of
-// engineGroup, which is not validated and has no result.
+// engineGroup, which is not validated.
 func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (Result, bool) {
 	u := unstructured.Unstructured{Object: obj}
 	r := Result{
@@ -189,8 +191,9 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	return r, true
 }
 
-// composition checks a Composition by v.Composition. The bool is true if the
-// Composition has fields that Crossplane v2 removed.
+// composition calls v.Composition for the Composition obj, and adds line
+// numbers. The bool is true if the Composition has fields that Crossplane v2
+// removed.
 func (v *Validator) composition(ctx context.Context, at place, obj map[string]any) ([]Fault, bool) {
 	doc := at.doc
 	if at.field != "" || doc.Text == nil {
@@ -217,7 +220,7 @@ func (v *Validator) composition(ctx context.Context, at place, obj map[string]an
 }
 
 // validate returns the status and the faults of an object. If the definition of
-// its kind is invalid, it returns that definition instead.
+// the object's kind is invalid, it returns this definition and no faults.
 func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschema.GroupVersionKind, isLegacy bool) (Status, []schema.Fault, *definition) {
 	if gvk.Version == "" || gvk.Kind == "" {
 		return Valid, untyped(gvk), nil
@@ -244,7 +247,7 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 	return Valid, append(found, k.Decode(obj)...), nil
 }
 
-// custom validates a custom resource.
+// custom returns the faults of obj, a custom resource whose kind def defines.
 func (v *Validator) custom(ctx context.Context, def *schema.Definition, obj map[string]any, gvk kschema.GroupVersionKind) []schema.Fault {
 	err := def.Serves(gvk.Version)
 	if err == nil {
@@ -256,8 +259,8 @@ func (v *Validator) custom(ctx context.Context, def *schema.Definition, obj map[
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath("apiVersion"), gvk.GroupVersion().String(), fmt.Sprintf("no matches for kind %q: %v", gvk.Kind, err)))}
 }
 
-// placed returns obj, or a copy with the default namespace if obj is of a
-// namespaced kind and has no namespace.
+// placed returns obj, or a copy of obj with the default namespace if its kind
+// is namespaced and it has no namespace.
 func (v *Validator) placed(obj map[string]any, namespaced bool) map[string]any {
 	meta, _ := obj["metadata"].(map[string]any)
 	invalid := meta == nil && obj["metadata"] != nil
@@ -273,7 +276,7 @@ func (v *Validator) placed(obj map[string]any, namespaced bool) map[string]any {
 	return obj
 }
 
-// untyped returns the faults of an object whose apiVersion or kind is missing.
+// untyped returns the faults of an object without apiVersion or kind.
 func untyped(gvk kschema.GroupVersionKind) []schema.Fault {
 	var found []schema.Fault
 	for _, f := range [][2]string{{"apiVersion", gvk.Version}, {"kind", gvk.Kind}} {
@@ -284,7 +287,8 @@ func untyped(gvk kschema.GroupVersionKind) []schema.Fault {
 	return found
 }
 
-// members returns the items of a list, or the object itself.
+// members returns the items of obj if obj is a list, and otherwise obj itself.
+// The kind of a list ends with "List".
 func members(doc manifest.Document, obj map[string]any) iter.Seq2[place, map[string]any] {
 	return func(yield func(place, map[string]any) bool) {
 		lines := sync.OnceValue(doc.Lines)

@@ -21,7 +21,8 @@ import (
 
 var checked = check.ForValidation(check.ByAnnotation)
 
-// definitions returns the CRDs of the XRDs and CRDs in a file.
+// definitions returns the CRDs, and the CRDs generated from XRDs, in a YAML
+// text.
 func definitions(t testing.TB, text string) []validate.Definition {
 	t.Helper()
 	docs, err := manifest.Split("defs.yaml", []byte(text))
@@ -45,12 +46,13 @@ func definitions(t testing.TB, text string) []validate.Definition {
 	return all
 }
 
-// docs returns the documents of a file with a text.
+// docs returns the documents in a YAML text.
 func docs(text string) iter.Seq2[manifest.Document, error] {
 	return (manifest.Reader{FS: afero.NewMemMapFs(), Stdin: strings.NewReader(text)}).Stream(context.Background(), "-")
 }
 
-// statusLines returns a line for each result, and one for each fault.
+// statusLines validates the objects in a YAML text. It returns one line for
+// each result and one for each fault.
 func statusLines(t testing.TB, v *validate.Validator, text string) []string {
 	t.Helper()
 	var all []string
@@ -156,7 +158,7 @@ func TestDocuments(t *testing.T) {
 		"Owner":     {"an owner reference may have no UID", "apiVersion: example.org/v1\nkind: Net\nmetadata: {name: net, ownerReferences: [{apiVersion: a/v1, kind: A, name: a, uid: \"\"}]}\n", []string{"1 Net net: valid"}},
 		"Claim":     {"a claim has its own definition", "apiVersion: example.org/v1\nkind: DB\nmetadata: {name: d}\nspec: {gb: 1, compositionSelector: {matchLabels: {a: b}}, claimRef: {}}", []string{"1 DB d: invalid", `  4 unknown field "spec.claimRef"`}},
 		"Legacy":    {"an XR of a v1 XRD is cluster-scoped", "apiVersion: example.org/v1\nkind: XDB\nmetadata: {name: d}\nspec: {gb: 1, claimRef: {apiVersion: a, kind: b, namespace: c, name: d}}", []string{"1 XDB d: valid"}},
-		"NoVersion": {"an unknown version is a fault", "apiVersion: example.org/v9\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v9": no matches for kind "XBucket": version v9 does not exist, only v1, v0`}},
+		"NoVersion": {"an unknown version is a fault", "apiVersion: example.org/v9\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v9": no matches for kind "XBucket": version v9 does not exist; the versions are v1, v0`}},
 		"NotServed": {"a version that is not served is a fault", "apiVersion: example.org/v0\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v0": no matches for kind "XBucket": version v0: not served`}},
 		"NoSchema":  {"an object without a definition has no schema", "apiVersion: other.org/v1\nkind: O\nmetadata: {name: o}", []string{"1 O o: no schema"}},
 		"Broken": {"an invalid definition is reported once, and other objects are validated", "apiVersion: example.org/v1\nkind: Bad\nmetadata: {name: a}\n---\napiVersion: example.org/v1\nkind: Bad\nmetadata: {name: b}\n---\n" + bucket + "spec: {region: eu}", []string{
@@ -164,7 +166,7 @@ func TestDocuments(t *testing.T) {
 			"1 Bad a: no schema", "  0 the definition of its kind at defs.yaml:48 is invalid", "5 Bad b: no schema", "  0 the definition of its kind at defs.yaml:48 is invalid", "9 XBucket b: valid",
 		}},
 		"Unread": {"a definition whose schema has another type is reported", "apiVersion: example.org/v1\nkind: Odd\nmetadata: {name: a}", []string{
-			"53 CustomResourceDefinition odds.example.org: invalid", "  53 spec.versions: Invalid value: not an OpenAPI schema", "1 Odd a: no schema", "  0 the definition of its kind at defs.yaml:53 is invalid",
+			"53 CustomResourceDefinition odds.example.org: invalid", "  53 spec.versions: Invalid value: expected an OpenAPI v3 schema", "1 Odd a: no schema", "  0 the definition of its kind at defs.yaml:53 is invalid",
 		}},
 		"Untyped":    {"an object must have an apiVersion and a kind", "metadata: {name: x}\n---\nkind: X\n", []string{"1  x: invalid", "  1 apiVersion: Required value: must not be empty", "  1 kind: Required value: must not be empty", "3 X : invalid", "  3 apiVersion: Required value: must not be empty"}},
 		"NoObject":   {"documents after invalid ones are validated", "5\n---\na: b: c\n---\n" + bucket + "spec: {region: eu}", []string{"1  : invalid", "  1 expected an object, got a number", "3  : invalid", "  3 mapping values are not allowed in this context", "5 XBucket b: valid"}},
@@ -232,8 +234,9 @@ func TestOld(t *testing.T) {
 	}
 }
 
-// TestComposition checks that patches are validated by the definitions of both
-// sides, and that the mode decides which faults are warnings.
+// TestComposition checks that the validation of a patch uses the definitions of
+// both kinds, that of the source and that of the target. The mode of the
+// Composition decides which faults are warnings.
 func TestComposition(t *testing.T) {
 	const text = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n  pipeline:\n  - step: a\n    functionRef: {name: function-patch-and-transform}\n    input:\n      apiVersion: pt.fn.crossplane.io/v1beta1\n      kind: Resources\n      resources:\n      - name: net\n        base: {apiVersion: example.org/v1, kind: Net}\n        patches:\n        - {fromFieldPath: spec.regoin, toFieldPath: spec.cidr}\n      - {name: o, base: {apiVersion: other.org/v1, kind: O}}\n      - {name: cm, base: {apiVersion: v1, kind: ConfigMap}}\n"
 	const typo = "  17 spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: "
@@ -252,7 +255,8 @@ func TestComposition(t *testing.T) {
 	}
 }
 
-// TestObjects checks numbers of functions, and positions without a file.
+// TestObjects validates objects with numbers as functions return them, and
+// without a position in a file.
 func TestObjects(t *testing.T) {
 	v := validate.New(definitions(t, platform), validate.Options{Composition: checked}).In("default")
 	results := v.Objects(t.Context(),
@@ -283,7 +287,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestDeepSchema validates by a schema with 2000 levels.
+// TestDeepSchema validates an object by a schema that is 2000 levels deep.
 func TestDeepSchema(t *testing.T) {
 	const depth = 2000
 	open := strings.Repeat(`{type: object, properties: {a: `, depth)

@@ -12,42 +12,45 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Options configure the passes after the first.
+// Options configure how many passes Render makes, and what changes between
+// them.
 type Options struct {
 	// Passes is the maximum number of passes. Less than 1 means 1.
 	Passes int
-	// Fixtures are the changes that providers would make.
+	// Fixtures are the changes that providers would make between passes.
 	Fixtures []Fixture
 }
 
-// A Result is the result of the last pass, with details of the loop.
+// A Result is the result of the last pass, with details of all passes.
 type Result struct {
 	*render.Result
 	Passes int
-	// Settled is true if the last two passes rendered the same composite
-	// and composed resources. Results of functions may differ.
+	// Settled is true if the last two passes rendered the same composite resource
+	// and the same composed resources. Results of functions may differ.
 	Settled bool
-	// ReadySince is the first of the last passes that all rendered a ready
-	// composite resource, or 0 if the last pass did not.
+	// ReadySince is the number of the pass since which all passes rendered a ready
+	// composite resource. It is 0 if the last pass did not.
 	ReadySince int
-	// Changing are the fields that differ between the last two passes, sorted,
-	// as in `composite resource: status.size` and `resource "bucket": spec.size`.
-	// A resource that only one of them has is named without a field.
+	// Changing are the fields that differ between the last two passes, sorted, as
+	// in `composite resource: status.size` and `resource "bucket": spec.size`. A
+	// resource that only one of the two passes rendered is listed without a field.
 	Changing []string
 	// Unused are the fixtures that no pass observed.
 	Unused []string
 }
 
-// Render renders a request until two passes are equal and all fixtures apply,
-// or until o.Passes are done. A result that does not settle is not an error.
+// Render renders a request until two passes have equal output and all fixtures
+// have been applied, or until o.Passes passes are done. Output that does not
+// settle is not an error.
 //
-// From the second pass on, the composed resources of the previous pass are
-// observed. Their status is that of the user's observed resources, merged with
-// fixtures, because in a cluster a composer cannot set it. Resources that are
-// no longer desired are deleted. The composite resource is that of the request,
-// with the rendered status and, except in classic profiles, Crossplane's
-// references. Profile V2 keeps observed Secrets that were never desired,
-// because they have connection details.
+// From the second pass on, functions observe the composed resources of the
+// previous pass. Their status is that of the user's observed resources, merged
+// with fixtures, because in a cluster a composer cannot set the status.
+// Resources that are no longer desired are not observed. The composite resource
+// is that of the request, with the rendered status and, except in classic
+// profiles, Crossplane's references. In profile V2, functions can still require
+// observed Secrets that were never desired, because these contain connection
+// details.
 func Render(ctx context.Context, run function.Runner, req render.Request, o Options) (*Result, error) {
 	l := loop{req: req, fixtures: o.Fixtures, used: make([]bool, len(o.Fixtures)), xr: req.XR.Object, given: req.Observed}
 	l.req.Full = false

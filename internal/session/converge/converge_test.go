@@ -25,11 +25,11 @@ import (
 
 var profiles = []render.Profile{render.V2, render.Classic, render.V1_20, render.V1_14}
 
-// A pipeline is one step that gets the observed state and the number of the
-// call.
+// A pipeline simulates a pipeline of one step. It gets the observed state and
+// the number of the call, and returns a response as JSON.
 type pipeline func(observed *fnv1.State, call int) string
 
-// runner returns a Runner of p, which returns a response as JSON.
+// runner returns a Runner that responds with what p returns.
 func runner(t *testing.T, p pipeline) function.Runner {
 	calls := 0
 	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -42,7 +42,8 @@ func runner(t *testing.T, p pipeline) function.Runner {
 	})
 }
 
-// sequencer desires b when a is ready, and c when b is.
+// sequencer desires resource a, then b when a is ready, and then c when b is
+// ready.
 func sequencer(observed *fnv1.State, _ int) string {
 	desired := resource("a", "{}")
 	if isReady(observed, "a") {
@@ -63,7 +64,8 @@ func copier(observed *fnv1.State, _ int) string {
 	return `{"desired": {"composite": {"resource": {"status": {"copied": ` + status + `}}}, "resources": {` + resource("a", "{}") + `}}}`
 }
 
-// oscillator alternates a field, a list element and a resource.
+// oscillator changes a field, a list element and the existence of a resource in
+// each call.
 func oscillator(_ *fnv1.State, call int) string {
 	spec := fmt.Sprintf(`{"size": %d, "stays": 1, "list": ["x", {"flag.x": %t}]}`, call%2, call%2 == 0)
 	desired := resource("a", spec)
@@ -73,7 +75,7 @@ func oscillator(_ *fnv1.State, call int) string {
 	return `{"desired": {"composite": {"resource": {"status": {"even": ` + fmt.Sprint(call%2 == 0) + `}}}, "resources": {` + desired + `}}}`
 }
 
-// counter desires one more resource than it observes.
+// counter increments status.n of the XR in each pass, up to 4.
 func counter(observed *fnv1.State, _ int) string {
 	n := observed.GetComposite().GetResource().GetFields()["status"].GetStructValue().GetFields()["n"].GetNumberValue()
 	return fmt.Sprintf(`{"desired": {"composite": {"resource": {"status": {"n": %v}}}}}`, min(n+1, 4))
@@ -222,7 +224,7 @@ func TestRender(t *testing.T) {
 				}
 				wanted := tc.want
 				if wanted.Changing != nil && profile == render.V2 {
-					// The references change with the resources.
+					// In V2 the references in the XR change with the resources.
 					wanted.Changing = slices.Concat([]string{"composite resource: spec.crossplane.resourceRefs"}, wanted.Changing)
 				}
 				is := want{got.Passes, got.Settled, names(got.Composed), got.Changing, got.Unused}
@@ -265,7 +267,8 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestErrors: an error has the number of the pass and wraps the original error.
+// TestErrors: an error contains the number of the pass and wraps the original
+// error.
 func TestErrors(t *testing.T) {
 	failing := func(_ *fnv1.State, call int) string {
 		if call == 2 {
@@ -293,8 +296,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestFull: the full composite resource has the status of the last pass, and
-// needs no more function calls.
+// TestFull: with Request.Full, the XR has its own fields and the status of the
+// last pass. No further function calls are made.
 func TestFull(t *testing.T) {
 	calls := 0
 	forgetful := func(_ *fnv1.State, call int) string {
@@ -320,8 +323,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestInputIsNotChanged renders the same input twice, with equal results and
-// unchanged input.
+// TestInputIsNotChanged renders the same request twice. The outputs must be
+// equal, and the request unchanged.
 func TestInputIsNotChanged(t *testing.T) {
 	const list = "- {match: {resource: a}, metadata: {annotations: {x: z}}, status: {conditions: [{type: Synced, status: 'True'}], m: {b: 2}}, ready: true}\n" +
 		"- {match: {resource: a}, status: {m: {c: 3}}, ready: false}\n- {match: {resource: a}, from: 2, ready: true}\n"

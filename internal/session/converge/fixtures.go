@@ -12,31 +12,34 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// The type of a document with fixtures.
+// The apiVersion and the kind of a document that contains fixtures.
 const (
 	APIVersion = "xfn.dev/v1alpha1"
 	Kind       = "ObserveFixtures"
 )
 
-// A Fixture is a change that a provider makes to composed resources.
+// A Fixture is a simulated change that a provider makes to composed resources.
 type Fixture struct {
 	// Match selects the composed resources.
 	Match Match `json:"match"`
-	// From is the pass after which the fixture applies; the next pass
-	// observes it. Less than 1 means 1.
+	// From is the number of the pass after which the fixture applies, so that the
+	// next pass observes it. Less than 1 means 1.
 	From int `json:"from"`
-	// Ready sets the condition Ready. Nil leaves it unchanged.
+	// Ready sets the status of the condition Ready. Nil leaves the condition
+	// unchanged.
 	Ready *bool `json:"ready"`
-	// Status is merged into the status of the resource. Metadata is merged
-	// into its metadata, where rendered values win. Values are as in JSON.
+	// Status is merged into the status of the resource, and Metadata into its
+	// metadata, where rendered values take precedence. Values have the types of
+	// decoded JSON.
 	Status   map[string]any `json:"status"`
 	Metadata map[string]any `json:"metadata"`
-	// Position is "path:line" of the fixture, or empty.
+	// Position is the position of the fixture as "path:line", or empty.
 	Position string `json:"-"`
 }
 
-// A Match selects composed resources by their name in the pipeline, or by type
-// and, unless it is empty, metadata.name.
+// A Match selects composed resources by their name in the pipeline (Resource),
+// or by APIVersion and Kind. In the second case, a Name that is not empty must
+// equal metadata.name.
 type Match struct {
 	Resource   string `json:"resource"`
 	APIVersion string `json:"apiVersion"`
@@ -44,7 +47,8 @@ type Match struct {
 	Name       string `json:"name"`
 }
 
-// String returns the position of a fixture and what it matches.
+// String returns the position of the fixture and the resources that it matches,
+// for messages.
 func (f Fixture) String() string {
 	what := fmt.Sprintf("resource %q", f.Match.Resource)
 	if f.Match.Resource == "" {
@@ -95,8 +99,9 @@ func withReady(conditions []any, ready bool) []any {
 	return slices.Concat(conditions, value)
 }
 
-// ParseFixtures parses documents in the format of the package's comment. It
-// returns all errors joined, each a *manifest.Error. Unknown fields are errors.
+// ParseFixtures parses documents in the format that the package comment
+// describes. It returns all errors joined, each a *manifest.Error. Unknown
+// fields are errors.
 func ParseFixtures(docs []manifest.Document) ([]Fixture, error) {
 	var all []Fixture
 	var errs []error

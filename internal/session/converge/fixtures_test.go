@@ -56,8 +56,7 @@ fixtures:
 		{Position: "f.yaml:6", From: 1, Match: converge.Match{Resource: "bucket"}, Ready: &no},
 		{
 			Position: "f.yaml:8", From: 2, Match: converge.Match{APIVersion: "v1", Kind: "Pod", Name: "p"},
-			// The key is a string, although YAML 1.1 reads it as a
-			// boolean.
+			// The key is the string "true", which YAML 1.1 reads as a boolean.
 			Status:   map[string]any{"i": int64(1), "f": 1.5, "true": true},
 			Metadata: map[string]any{"labels": map[string]any{"a": "b"}},
 		},
@@ -133,7 +132,8 @@ func TestFixtureString(t *testing.T) {
 	}
 }
 
-// FuzzParseFixtures: parsing returns errors with a position, or valid fixtures.
+// FuzzParseFixtures: ParseFixtures returns errors with a position, or valid
+// fixtures.
 func FuzzParseFixtures(f *testing.F) {
 	example, err := os.ReadFile("testdata/fixtures.yaml")
 	if err != nil {

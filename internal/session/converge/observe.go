@@ -13,19 +13,20 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// A loop is the state between two passes.
+// A loop is the state that Render keeps between two passes.
 type loop struct {
 	// req is the request of the next pass.
 	req      render.Request
 	fixtures []Fixture
 	used     []bool
-	// xr is the user's composite resource. given are the user's observed
+	// xr is the composite resource of the original request. given are its observed
 	// resources, without those that a pass deleted.
 	xr    map[string]any
 	given []*unstructured.Unstructured
 }
 
-// feed prepares the request of the next pass from the result of this one.
+// feed prepares l.req, the request of the next pass, from r, the result of the
+// current pass.
 func (l *loop) feed(r *render.Result, pass int) {
 	existing := reconciler.ByName(l.given)
 	l.req.Observed = make([]*unstructured.Unstructured, len(r.Composed))
@@ -48,12 +49,13 @@ func (l *loop) feed(r *render.Result, pass int) {
 	l.req.XR = &unstructured.Unstructured{Object: l.composite(r.XR)}
 }
 
-// reconciles reports whether the profile is V2. Only in V2 do functions observe
-// the fields of the composite resource that Crossplane writes.
+// reconciles reports whether the profile is V2. Only in V2, functions observe
+// the fields that Crossplane writes to the composite resource.
 func (l *loop) reconciles() bool { return l.req.Profile == "" || l.req.Profile == render.V2 }
 
-// composite returns the composite resource after a pass that rendered doc: the
-// user's, merged with doc. Of profiles other than V2 only the status is merged.
+// composite returns the composite resource that the next pass observes: that of
+// the original request, merged with doc, the rendered one. In profiles other
+// than V2, only the status of doc is merged.
 func (l *loop) composite(doc map[string]any) map[string]any {
 	if !l.reconciles() {
 		doc = map[string]any{"status": doc["status"]}
@@ -62,15 +64,17 @@ func (l *loop) composite(doc map[string]any) map[string]any {
 	return merged(without(l.xr, "status"), doc)
 }
 
-// isSame reports whether a rendered resource is the observed one. A resource of
-// another kind with the same name is new.
+// isSame reports whether a rendered resource is the observed one: it has the
+// same kind and name. Otherwise, it is a new resource, although its name in the
+// pipeline is the same.
 func isSame(observed, rendered *unstructured.Unstructured) bool {
 	return observed.GroupVersionKind().GroupKind() == rendered.GroupVersionKind().GroupKind() &&
 		observed.GetName() == rendered.GetName()
 }
 
-// observe returns a rendered resource as it exists after a pass. before is the
-// user's observed resource, or nil.
+// observe returns a rendered resource as the next pass observes it. before is
+// the observed resource of the original request that has the same name in the
+// pipeline, or nil.
 func (l *loop) observe(before map[string]any, rendered *unstructured.Unstructured, name string, pass int) *unstructured.Unstructured {
 	for i, f := range l.fixtures {
 		if f.From <= pass && f.Match.selects(rendered, name) {
@@ -81,9 +85,9 @@ func (l *loop) observe(before map[string]any, rendered *unstructured.Unstructure
 	return &unstructured.Unstructured{Object: merged(before, without(rendered.Object, "status"))}
 }
 
-// keepSecrets makes observed Secrets that are not desired available as required
-// resources: functions can require them and get connection details from them,
-// but do not observe them. Providers write such Secrets.
+// keepSecrets adds observed Secrets that are not desired to the required
+// resources. Providers write such Secrets. Functions can then require them and
+// read connection details, but do not observe them.
 func (l *loop) keepSecrets(desired []*unstructured.Unstructured) {
 	for _, o := range l.given {
 		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && !slices.Contains(desired, o) {
@@ -92,7 +96,8 @@ func (l *loop) keepSecrets(desired []*unstructured.Unstructured) {
 	}
 }
 
-// byReference orders resources as in the references of a composite resource.
+// byReference compares two resources by their order in the references of a
+// composite resource.
 func (l *loop) byReference(a, b *unstructured.Unstructured) int {
 	key := func(u *unstructured.Unstructured) string {
 		s := u.GetAPIVersion() + u.GetKind() + u.GetName()
@@ -104,8 +109,8 @@ func (l *loop) byReference(a, b *unstructured.Unstructured) int {
 	return cmp.Compare(key(a), key(b))
 }
 
-// merged returns a with b merged into it: objects are merged, any other value
-// of b replaces that of a. The arguments are not changed.
+// merged returns a merged with b. Objects are merged recursively; any other
+// value of b replaces that of a. Neither a nor b is changed.
 func merged(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {
@@ -127,7 +132,8 @@ func without(m map[string]any, key string) map[string]any {
 	return out
 }
 
-// changes returns the fields in which two passes differ, as in Result.Changing.
+// changes returns the fields in which the results of two passes differ, in the
+// format of Result.Changing.
 func changes(before, after *render.Result) []string {
 	var found []string
 	add := func(what string, before, after map[string]any) {

@@ -13,7 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// seen returns what the second of two passes observes.
+// seen renders two passes and returns the state that functions observe in the
+// second.
 func seen(t *testing.T, req render.Request, response, fixtureList string) *fnv1.State {
 	t.Helper()
 	var second *fnv1.State
@@ -118,7 +119,8 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestDeletedIsForgotten: a resource that is deleted and desired again is new.
+// TestDeletedIsForgotten: if a resource is deleted in one pass and desired
+// again later, functions no longer observe its old status.
 func TestDeletedIsForgotten(t *testing.T) {
 	for _, profile := range profiles {
 		req := request(t, profile)
@@ -223,8 +225,8 @@ func types(conditions any) string {
 	return text
 }
 
-// TestReferencesGo: a composite resource without composed resources has no
-// references.
+// TestReferencesGo: the references of a composite resource are empty if it
+// composes no resources.
 func TestReferencesGo(t *testing.T) {
 	req := request(t, render.V2)
 	req.Observed = []*unstructured.Unstructured{
@@ -237,8 +239,8 @@ func TestReferencesGo(t *testing.T) {
 	}
 }
 
-// TestConnectionDetailsStay: an observed Secret gives connection details in
-// each pass.
+// TestConnectionDetailsStay: an observed Secret supplies connection details in
+// each pass, although it is not desired.
 func TestConnectionDetailsStay(t *testing.T) {
 	req := request(t, render.V2)
 	req.Observed = []*unstructured.Unstructured{
@@ -251,7 +253,8 @@ func TestConnectionDetailsStay(t *testing.T) {
 	}
 }
 
-// TestPaused: a paused XR settles after the first pass, without function calls.
+// TestPaused: the render of a paused XR calls no function and settles after two
+// passes.
 func TestPaused(t *testing.T) {
 	req := request(t, render.V2)
 	req.XR.SetAnnotations(map[string]string{reconciler.AnnotationPaused: "true"})
@@ -268,8 +271,8 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// TestReferencesInNamespace: references are sorted without the namespace. One
-// of the two names is a prefix of the other.
+// TestReferencesInNamespace: the references of a namespaced XR are sorted by
+// name, without the namespace. In this test, one name is a prefix of the other.
 func TestReferencesInNamespace(t *testing.T) {
 	req := request(t, render.V2)
 	req.XR.SetNamespace("default")

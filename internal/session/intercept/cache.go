@@ -15,27 +15,29 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// DefaultMaxTTL is the default of CacheOptions.MaxTTL, as in Crossplane.
+// DefaultMaxTTL is the default of CacheOptions.MaxTTL. It is the same as in
+// Crossplane.
 const DefaultMaxTTL = 24 * time.Hour
 
-// MaxCachedSize is the maximum size of a cached response, as protobuf: 64 MiB.
+// MaxCachedSize is the maximum size of a cached response, encoded as protobuf:
+// 64 MiB.
 const MaxCachedSize = 64 << 20
 
-// CacheOptions configure a cache. Dir and Identity are required.
+// CacheOptions configure Cache. Dir and Identity are required.
 type CacheOptions struct {
-	// Dir is the folder of responses, which several processes may share. A
-	// user who can write to it can forge responses of any function.
+	// Dir is the folder in which responses are stored. Several processes may share
+	// it. A user who can write to it can forge responses of any function.
 	Dir string
-	// Identity returns what a function's responses depend on besides the
-	// request: the digest or reference of its package, and its environment.
-	// Calls with identity "" are not cached.
+	// Identity returns what the responses of the function called name depend on
+	// besides the request: the digest or reference of its package, and its
+	// environment. If it returns "", the function's responses are not cached.
 	Identity func(name string) string
-	// MaxTTL limits how long a response is used, even if it is cached
-	// already. Zero means DefaultMaxTTL.
+	// MaxTTL limits how long a response is used, including responses that are
+	// already in the cache. Zero means DefaultMaxTTL.
 	MaxTTL time.Duration
 	// Now returns the current time. Nil means time.Now.
 	Now func() time.Time
-	// Progress gets one warning if the folder cannot be used.
+	// Progress gets at most one warning, which says why the cache cannot be used.
 	Progress progress.Func
 }
 
@@ -45,16 +47,18 @@ type cache struct {
 	warn    sync.Once
 }
 
-// Cache returns a Runner that returns cached responses of r for equal requests
-// to the same function until their TTL ends. It does not cache a response
-// without a positive TTL, with a fatal result, or larger than MaxCachedSize.
+// Cache returns a Runner that calls r and caches its responses. Until the TTL
+// of a response ends, equal requests to the same function get the cached
+// response. It does not cache a response without a positive TTL, with a fatal
+// result, or larger than MaxCachedSize.
 //
-// The request's meta is ignored: its tag is a digest of the other fields, and
-// its capabilities are the caller's. Profiles therefore share responses.
+// The cache ignores the request's meta: its tag is a digest of the other
+// fields, and its capabilities are those of the caller. Therefore all profiles
+// share cached responses.
 //
-// If the folder cannot be used, Cache reports it once and passes calls to r.
-// Expired responses stay in the folder until they are requested again or
-// pruned.
+// If the folder cannot be used, the Runner reports that once and passes calls
+// to r. An expired response stays in the folder until it is requested again or
+// PruneCache removes it.
 func Cache(r function.Runner, o CacheOptions) function.Runner {
 	if o.MaxTTL == 0 {
 		o.MaxTTL = DefaultMaxTTL
@@ -70,7 +74,8 @@ func Cache(r function.Runner, o CacheOptions) function.Runner {
 	return c
 }
 
-// RunFunction returns a cached response, or passes the call on.
+// RunFunction returns the cached response or, if there is none, calls the
+// function.
 func (c *cache) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	identity := c.options.Identity(name)
 	if identity == "" {
@@ -85,7 +90,7 @@ func (c *cache) RunFunction(ctx context.Context, name string, req *fnv1.RunFunct
 		return nil, fmt.Errorf("calling function %q: %w", name, context.Cause(ctx))
 	}
 	if rsp := c.load(k); rsp != nil {
-		// The request that was cached may have had other meta.
+		// The request whose response was cached may have had another tag.
 		rsp.Meta.Tag = req.GetMeta().GetTag()
 		return rsp, nil
 	}
@@ -110,14 +115,15 @@ func (c *cache) load(k key) *fnv1.RunFunctionResponse {
 	case left <= 0:
 		c.report(remove(path))
 		return nil
-	case left > c.options.MaxTTL: // It was cached with a larger MaxTTL, or the clock was ahead.
+	// The response was cached with a larger MaxTTL, or while the clock was ahead.
+	case left > c.options.MaxTTL:
 		return nil
 	}
 	return e.response
 }
 
-// store caches a response, readable by the owner only: it may contain connection
-// details.
+// store writes a response to the cache. Only the owner can read the file,
+// because it may contain connection details.
 func (c *cache) store(k key, rsp *fnv1.RunFunctionResponse) {
 	ttl := min(lifetime(rsp), c.options.MaxTTL)
 	if ttl <= 0 {

@@ -26,12 +26,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// noon is the start time of the tests, long before the times of files.
+// noon is the time at which the tests begin. It is long before the times of
+// real files.
 var noon = time.Date(2024, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func at(t time.Time) func() time.Time { return func() time.Time { return t } }
 
-// request returns a request for size, with a credential and a tag.
+// request returns a request with size in its input, a credential, and the given
+// tag.
 func request(size float64, tag string) *fnv1.RunFunctionRequest {
 	return &fnv1.RunFunctionRequest{
 		Meta:  &fnv1.RequestMeta{Tag: tag},
@@ -42,7 +44,8 @@ func request(size float64, tag string) *fnv1.RunFunctionRequest {
 	}
 }
 
-// answer returns the response of the function echo to the request.
+// answer returns the response of the Runner echo to the request, with the given
+// TTL.
 func answer(req *fnv1.RunFunctionRequest, ttl time.Duration) *fnv1.RunFunctionResponse {
 	return &fnv1.RunFunctionResponse{
 		Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag(), Ttl: durationpb.New(ttl)},
@@ -50,7 +53,8 @@ func answer(req *fnv1.RunFunctionRequest, ttl time.Duration) *fnv1.RunFunctionRe
 	}
 }
 
-// echo returns a Runner that responds with the request's input and ttl.
+// echo returns a Runner that responds with the request's input as the context,
+// and with the given TTL.
 func echo(ttl time.Duration) function.Runner {
 	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return answer(req, ttl), nil
@@ -64,10 +68,10 @@ func always(rsp *fnv1.RunFunctionResponse, err error) function.Runner {
 	})
 }
 
-// byName uses a function's name as its identity.
+// byName implements CacheOptions.Identity: a function's name is its identity.
 func byName(name string) string { return name }
 
-// options returns options that fail the test on any event.
+// options returns CacheOptions that fail the test on any progress event.
 func options(t *testing.T, dir string) intercept.CacheOptions {
 	t.Helper()
 	return intercept.CacheOptions{Dir: dir, Identity: byName, Now: at(noon), Progress: func(e progress.Event) { t.Errorf("unexpected event: %s", e.Text) }}
@@ -82,8 +86,9 @@ func call(t *testing.T, r function.Runner, name string, req *fnv1.RunFunctionReq
 	return rsp
 }
 
-// TestSecondCall: the first call is for size 1 with tag "one" of function "fn"
-// at noon, and its response has a TTL of an hour.
+// TestSecondCall checks whether a second call uses the cached response of a
+// first call. The first call is at noon, for function "fn", with size 1 and tag
+// "one"; the TTL of its response is an hour.
 func TestSecondCall(t *testing.T) {
 	withoutMeta := request(1, "")
 	withoutMeta.Meta = nil
@@ -94,7 +99,7 @@ func TestSecondCall(t *testing.T) {
 	door := request(1, "one")
 	door.Credentials["door"].GetCredentialData().Data["key"] = []byte("other")
 	alien := request(1, "one")
-	alien.ProtoReflect().SetUnknown([]byte{0xf8, 0x3f, 1}) // field 1023, a varint
+	alien.ProtoReflect().SetUnknown([]byte{0xf8, 0x3f, 1}) // the undefined field 1023, a varint
 	cases := map[string]struct {
 		reason   string
 		req      *fnv1.RunFunctionRequest
@@ -234,7 +239,7 @@ func TestFilesAreTheOwners(t *testing.T) {
 		}
 	}
 	if runtime.GOOS == "windows" {
-		return // Windows has no such modes.
+		return // Windows has no such file modes.
 	}
 	for path, want := range map[string]fs.FileMode{dir: 0o700, filepath.Join(dir, files[0]): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
@@ -243,8 +248,8 @@ func TestFilesAreTheOwners(t *testing.T) {
 	}
 }
 
-// TestUnusableFolder: a folder that cannot be used is reported once, and no
-// call fails.
+// TestUnusableFolder: if the folder of the cache cannot be used, one warning is
+// reported, and calls succeed.
 func TestUnusableFolder(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -295,7 +300,8 @@ func TestUnusableFolder(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8: a message that cannot be encoded is not cached.
+// TestInvalidUTF8: if a request or response cannot be encoded, the response is
+// not cached, and the call succeeds.
 func TestInvalidUTF8(t *testing.T) {
 	bad := request(1, "")
 	bad.Context = &structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewStringValue("\xff")}}
@@ -350,7 +356,7 @@ func TestConcurrentCalls(t *testing.T) {
 			if err != nil || !proto.Equal(rsp, answer(req, time.Hour)) {
 				t.Errorf("got %v, %v", rsp, err)
 			}
-			// The caller may change its response.
+			// A caller may change its response. Other callers must not see the change.
 			rsp.Context.Fields["size"] = structpb.NewStringValue("mine")
 		})
 	}

@@ -15,15 +15,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// A Side is one implementation of a function, and its name, such as "the
-// builtin".
+// A Side is one of two implementations of a function that are compared. Name
+// describes it in messages, such as "the builtin".
 type Side struct {
 	Name string
 	function.Runner
 }
 
-// Crosscheck returns a Runner that calls both sides concurrently and returns
-// the response of the first, or a *CrosscheckError if the second one differs.
+// Crosscheck returns a Runner that calls two implementations of a function
+// concurrently. It returns the response of first, or a *CrosscheckError if the
+// response of second differs.
 func Crosscheck(first, second Side) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		sides := []Side{first, second}
@@ -59,7 +60,7 @@ func Crosscheck(first, second Side) function.Runner {
 func (s Side) value(has bool, v any) string {
 	text := []byte("nothing")
 	if has {
-		text, _ = json.Marshal(v) // It cannot fail: v was decoded from JSON.
+		text, _ = json.Marshal(v) // Marshal cannot fail, because v was decoded from JSON.
 	}
 	return string(text) + " by " + s.Name
 }
@@ -67,10 +68,11 @@ func (s Side) value(has bool, v any) string {
 // A CrosscheckError reports the first field in which two responses differ.
 type CrosscheckError struct {
 	Function string
-	// Field is the path in the JSON form of a RunFunctionResponse, such as
-	// "desired.resources.bucket.ready".
+	// Field is the path of the field in the JSON form of RunFunctionResponse, such
+	// as "desired.resources.bucket.ready".
 	Field string
-	// First and Second describe both values, such as "3 by the builtin".
+	// First and Second describe the value of the field in each response, such as
+	// "3 by the builtin".
 	First, Second string
 }
 
@@ -78,8 +80,9 @@ func (e *CrosscheckError) Error() string {
 	return fmt.Sprintf("crosschecking function %q: %s is %s, but %s", e.Function, e.Field, e.First, e.Second)
 }
 
-// compare returns the fields in which two responses differ. If only one of them
-// is fatal, only results are compared, because it causes all other differences.
+// compare returns the fields in which two responses differ. If exactly one
+// response has a fatal result, compare only compares the results, because the
+// fatal result causes all other differences.
 func compare(first, second *fnv1.RunFunctionResponse) ([]fieldpath.Change, error) {
 	a, err := values(first)
 	if err != nil {
@@ -99,10 +102,11 @@ func compare(first, second *fnv1.RunFunctionResponse) ([]fieldpath.Change, error
 	return differ.Diff(a, b), nil
 }
 
-// An UnstableError reports that a function gave two responses to one request.
+// An UnstableError reports that a function returned different responses to two
+// equal requests.
 type UnstableError struct {
 	Function, Step string
-	// First and Second are the responses in protobuf's JSON form.
+	// First and Second are the two responses in protobuf's JSON form.
 	First, Second map[string]any
 }
 
@@ -111,8 +115,8 @@ func (e *UnstableError) Error() string {
 	return fmt.Sprintf("function %q at step %q gives two different responses to one request", e.Function, e.Step)
 }
 
-// Twice returns a Runner that calls r twice for each call. It returns the first
-// response, or an *UnstableError if they differ.
+// Twice returns a Runner that calls r twice with each request. It returns the
+// first response, or an *UnstableError if the two responses differ.
 func Twice(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		first, err := r.RunFunction(ctx, name, proto.CloneOf(req))

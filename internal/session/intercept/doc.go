@@ -1,4 +1,4 @@
-// Package intercept wraps a function.Runner: it caches responses, records and
-// replays calls, repeats each call to find functions whose answers vary, and
-// compares two implementations of one function.
+// Package intercept provides Runners that wrap another function.Runner. They
+// cache responses, record and replay calls, repeat each call to find functions
+// whose responses vary, or compare two implementations of a function.
 package intercept

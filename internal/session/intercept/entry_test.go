@@ -22,7 +22,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// entryPath calls with request(1) and returns the file of the response.
+// entryPath calls function "fn" with request(1, "") through the cache r, and
+// returns the path of the file with the cached response.
 func entryPath(t testing.TB, r function.Runner, dir string) string {
 	t.Helper()
 	if _, err := r.RunFunction(t.Context(), "fn", request(1, "")); err != nil {
@@ -35,8 +36,8 @@ func entryPath(t testing.TB, r function.Runner, dir string) string {
 	return files[0]
 }
 
-// file returns a complete file, in the format that entry.go describes, for the
-// key in path.
+// file returns the content of a complete cache file, in the format that
+// store.go describes. The key is in the name of the file at path.
 func file(t testing.TB, path string, expires int64, response []byte) []byte {
 	t.Helper()
 	key, err := hex.DecodeString(strings.TrimSuffix(filepath.Base(path), ".response"))
@@ -60,7 +61,7 @@ func marshal(t testing.TB, rsp *fnv1.RunFunctionResponse) []byte {
 	return b
 }
 
-// TestReading: a file is used or ignored, depending on its content.
+// TestReading: the cache uses or ignores a file, depending on its content.
 func TestReading(t *testing.T) {
 	fatal := &fnv1.RunFunctionResponse{Meta: answer(nil, time.Hour).GetMeta(), Results: []*fnv1.Result{{Severity: fnv1.Severity_SEVERITY_FATAL}}}
 	hour := noon.Add(time.Hour).UnixNano()
@@ -109,7 +110,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// checkUse calls with request(1), by a function whose responses are not cached.
+// checkUse calls function "fn" with request(1, "") and checks whether the cache
+// has the response. The call adds no response to the cache.
 func checkUse(t *testing.T, reason, dir string, wantHit bool) {
 	t.Helper()
 	calls := report.Record(echo(0), time.Now)
@@ -119,7 +121,7 @@ func checkUse(t *testing.T, reason, dir string, wantHit bool) {
 	}
 }
 
-// TestIrregularFiles: only regular files are opened or written.
+// TestIrregularFiles: the cache opens and writes only regular files.
 func TestIrregularFiles(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -210,8 +212,8 @@ func TestPruneOtherFolders(t *testing.T) {
 	if _, err := intercept.PruneCache(t.Context(), filepath.Join(dir, "f"), noon); err == nil {
 		t.Error("a file is not a folder")
 	}
-	// A folder that is not empty cannot be removed; other files are
-	// removed.
+	// os.Remove fails for a folder that is not empty. PruneCache must still remove
+	// the other files.
 	full := filepath.Join(dir, strings.Repeat("a", 64)+".response")
 	if err := os.MkdirAll(filepath.Join(full, "x"), 0o700); err != nil {
 		t.Fatal(err)
@@ -222,8 +224,8 @@ func TestPruneOtherFolders(t *testing.T) {
 	}
 }
 
-// FuzzEntry reads arbitrary bytes as an entry, and as the response in a
-// complete entry.
+// FuzzEntry reads arbitrary bytes as a cache file, and as the response in a
+// complete cache file.
 func FuzzEntry(f *testing.F) {
 	dir := f.TempDir()
 	path := entryPath(f, intercept.Cache(echo(time.Hour), intercept.CacheOptions{Dir: dir, Identity: byName}), dir)

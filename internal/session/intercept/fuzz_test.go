@@ -6,8 +6,8 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 )
 
-// FuzzParse: reading and replaying any recording ends in a response or an
-// error.
+// FuzzParse: replaying a recorded call with arbitrary content returns either a
+// response or an error.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"function":"f","step":"s","request":{},"response":{"meta":{"tag":"t"}}}`, `{"error":"e"}`, `{"response":null}`, `[]`} {
 		f.Add([]byte(seed))

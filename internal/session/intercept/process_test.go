@@ -21,8 +21,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// With these variables set, the test binary is a child process that uses a
-// folder, concurrently with others or until it is killed.
+// If these variables are set, the test binary is a child process that uses a
+// cache folder: concurrently with other processes, or until it is killed.
 const (
 	childDir  = "CACHE_TEST_DIR"
 	childKind = "CACHE_TEST_CHILD"
@@ -44,9 +44,9 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// hammer requests eight responses repeatedly. The clock advances by half an
-// hour per round, so that each response is read and written in turn. It reports
-// each round.
+// hammer requests eight responses from the cache in each round. The clock
+// advances by half an hour per round, so that each response is alternately read
+// and written. It prints a line after each round.
 func hammer(ctx context.Context, dir string, rounds int) error {
 	var fault error
 	now := noon
@@ -68,7 +68,8 @@ func hammer(ctx context.Context, dir string, rounds int) error {
 	return nil
 }
 
-// right requests the response to i, and fails if it is wrong.
+// right calls r with request i, and returns an error if the response is not the
+// expected one.
 func right(ctx context.Context, r function.Runner, i int) error {
 	req := request(float64(i), "tag")
 	want, _ := large(ctx, "fn", req)
@@ -79,7 +80,7 @@ func right(ctx context.Context, r function.Runner, i int) error {
 	return err
 }
 
-// large responds as echo does, with a large response.
+// large is a Runner like echo, but its responses are large.
 var large = function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := answer(req, time.Hour)
 	size := req.GetInput().GetFields()["size"]
@@ -126,7 +127,8 @@ func TestKilledProcess(t *testing.T) {
 	dir := t.TempDir()
 	for range 5 {
 		kill(t, child(t, dir, "endless"))
-		// All responses are right, and no file blocks others.
+		// All responses are correct, and no file of the killed process prevents
+		// caching.
 		r := intercept.Cache(large, options(t, dir))
 		for i := range 8 {
 			if err := right(t.Context(), r, i); err != nil {
@@ -142,7 +144,7 @@ func TestKilledProcess(t *testing.T) {
 	}
 }
 
-// kill starts a child process and kills it after its third round.
+// kill starts a child process and kills it after it has reported three rounds.
 func kill(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -161,6 +163,6 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// The child was killed, so this returns an error.
+	// Wait returns an error, because the child process was killed.
 	_ = e2e.Await(t, cmd.Wait)
 }

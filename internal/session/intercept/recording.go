@@ -29,7 +29,8 @@ import (
 // MaxRecordingSize is the maximum size of the file of a recorded call: 256 MiB.
 const MaxRecordingSize = 256 << 20
 
-// A call is the content of a recorded file, with messages in protobuf's JSON.
+// A call is the content of the file of a recorded call. Its messages are in
+// protobuf's JSON form.
 type call struct {
 	Function string          `json:"function"`
 	Step     string          `json:"step"`
@@ -38,11 +39,11 @@ type call struct {
 	Error    string          `json:"error,omitempty"`
 }
 
-// Record returns a Runner that passes calls to r and writes each to a file
-// below dir: FUNCTION/STEP.HASH.json, with the hash of the masked request. It
-// does not record a call whose context ended. If the file cannot be written,
-// the call fails. Recordings contain no credentials, but all other input and
-// output of functions, such as connection details.
+// Record returns a Runner that passes calls to r and writes each call to a file
+// below dir: FUNCTION/STEP.HASH.json, where HASH is a hash of the request as
+// Mask returns it. A call whose context is done is not recorded. If the file
+// cannot be written, the call fails. Recordings contain no credentials. They
+// contain all other input and output of functions, such as connection details.
 func Record(dir string, r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		c, file, err := newCall(ctx, name, req)
@@ -75,8 +76,8 @@ func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c 
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9_-]+`) })
 
-// fileName converts a name to a valid file name. Different names may get the
-// same file name.
+// fileName converts the name of a function or step to a valid file name.
+// Different names may result in the same file name.
 func fileName(name string) string {
 	const longest = 100
 	name = unfit().ReplaceAllString(name, "_")
@@ -87,7 +88,8 @@ func (c call) write(path string, rsp *fnv1.RunFunctionResponse, err error) error
 	if err != nil {
 		c.Error = err.Error()
 	} else {
-		// The order of keys in protojson's own output is random.
+		// The output of protojson varies between builds, so its values are encoded
+		// again.
 		answer, err := values(rsp)
 		if err == nil {
 			c.Response, err = json.Marshal(answer)
@@ -109,11 +111,11 @@ func (c call) write(path string, rsp *fnv1.RunFunctionResponse, err error) error
 	return fsx.WriteFile(path, 0o666, text.Bytes())
 }
 
-// A MissError reports that a call is not in a recording.
+// A MissError reports that a recording does not contain a call.
 type MissError struct {
 	Dir, Function, Step string
-	// Now is the masked request, and Recorded the most similar one of the
-	// function at that step, or nil.
+	// Now is the request as Mask returns it. Recorded is the most similar recorded
+	// request of the same function and step, or nil.
 	Now, Recorded map[string]any
 }
 
@@ -125,8 +127,9 @@ func (e *MissError) Error() string {
 	return fmt.Sprintf("function %q at step %q is called with a request that differs from recording %q", e.Function, e.Step, e.Dir)
 }
 
-// Replay returns a Runner that returns the responses of the recording in dir,
-// by the masked request. Any other call returns a *MissError.
+// Replay returns a Runner that responds with the responses in the recording in
+// dir. It finds a call by its function, its step, and its request as Mask
+// returns it. A call that was not recorded returns a *MissError.
 func Replay(dir string) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		now, file, err := newCall(ctx, name, req)
@@ -180,12 +183,13 @@ func readCall(root *os.Root, file string) (c call, err error) {
 	return parseCall(file, text)
 }
 
-// parseCall parses a call, which must have a response or an error.
+// parseCall parses the file of a recorded call, which must contain a response
+// or an error.
 func parseCall(file string, text []byte) (c call, err error) {
 	if len(text) > MaxRecordingSize {
 		err = fmt.Errorf("the file is larger than %d MiB", MaxRecordingSize>>20)
 	} else if err = json.Unmarshal(text, &c); err == nil && c.Response == nil && c.Error == "" {
-		err = errors.New("it has neither a response nor an error")
+		err = errors.New("expected a response or an error")
 	}
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", file, err)
@@ -193,7 +197,8 @@ func parseCall(file string, text []byte) (c call, err error) {
 	return c, nil
 }
 
-// mostNear limits the number of calls that are searched for a similar one.
+// mostNear limits the number of recorded calls among which the most similar one
+// is searched.
 const mostNear = 100
 
 func (c call) miss(dir string, root *os.Root, file string) error {
@@ -218,7 +223,7 @@ func (c call) miss(dir string, root *os.Root, file string) error {
 	return e
 }
 
-// alike counts the equal leaves of two values.
+// alike returns the number of equal leaf values in two JSON values.
 func alike(a, b any) (n int) {
 	switch a := a.(type) {
 	case map[string]any:
@@ -243,9 +248,9 @@ func alike(a, b any) (n int) {
 
 const masked = "masked"
 
-// Mask returns a request as JSON values. It replaces with "masked" the tag (a
-// hash of the request), the time at which the XR became responsive, and
-// credentials.
+// Mask returns a request as JSON values, without values that vary between equal
+// renders or are secret. It replaces with "masked" the tag, which is a hash of
+// the request, the time at which the XR became responsive, and credentials.
 func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	req = proto.CloneOf(req)
 	if req.GetMeta().GetTag() != "" {
@@ -270,7 +275,7 @@ func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	return m, nil
 }
 
-// values returns a message as JSON values.
+// values converts a protobuf message to JSON values.
 func values(m proto.Message) (map[string]any, error) {
 	b, err := protojson.Marshal(m)
 	if err != nil {

@@ -28,7 +28,8 @@ func callRequest(t *testing.T, text string) *fnv1.RunFunctionRequest {
 	return req
 }
 
-// counter responds with the number of calls, and fails if the tag says so.
+// counter is a Runner that responds with the number of its calls. A call of
+// function "broken" fails.
 type counter int
 
 func (c *counter) RunFunction(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -45,7 +46,7 @@ func (c *counter) RunFunction(_ context.Context, name string, req *fnv1.RunFunct
 const first = `{"meta": {"tag": "one"}, "observed": {"composite": {"resource": {"metadata": {"name": "a"}, "spec": {"size": 1}}}}}`
 
 func TestReplay(t *testing.T) {
-	const secret = "c2VjcmV0LXZhbHVl" // "secret-value"
+	const secret = "c2VjcmV0LXZhbHVl" // base64 of "secret-value"
 	withSecret := strings.Replace(first, `"observed"`, `"credentials": {"c": {"credentialData": {"data": {"password": "`+secret+`"}}}}, "observed"`, 1)
 	cases := map[string]struct {
 		reason           string
@@ -102,8 +103,8 @@ func responsive(at string) string {
 	return `{"observed": {"composite": {"resource": {"status": {"conditions": [{"type": "Responsive", "lastTransitionTime": "` + at + `"}]}}}}}`
 }
 
-// refuse fails if the name or content of a file below dir contains one of the
-// texts.
+// refuse fails the test if the path or the content of a file below dir contains
+// one of texts.
 func refuse(t *testing.T, dir string, texts ...string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -123,7 +124,8 @@ func refuse(t *testing.T, dir string, texts ...string) {
 	}
 }
 
-// TestNearest: the error has the most similar of several recorded calls.
+// TestNearest: the MissError contains the most similar of several recorded
+// requests.
 func TestNearest(t *testing.T) {
 	dir := t.TempDir()
 	ctx := function.WithStep(t.Context(), "s")
@@ -154,7 +156,7 @@ func TestNearest(t *testing.T) {
 func TestReplayRefuses(t *testing.T) {
 	cases := map[string]struct{ reason, content, want string }{
 		"Garbage":     {"a file that is not JSON is reported", "{", "s."},
-		"NoAnswer":    {"a call without a response is an error", `{"function": "f", "step": "s"}`, "neither a response nor an error"},
+		"NoAnswer":    {"a call without a response is an error", `{"function": "f", "step": "s"}`, "expected a response or an error"},
 		"BadResponse": {"an invalid response is an error", `{"response": {"a": 1}}`, "decoding the recorded response"},
 	}
 	for name, tc := range cases {
@@ -182,8 +184,8 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// TestRecordRefuses: a call that cannot be written fails, and a cancelled one
-// is not recorded.
+// TestRecordRefuses: a call fails if it cannot be written to a file. A call
+// whose context is canceled is not recorded.
 func TestRecordRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {

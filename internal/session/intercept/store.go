@@ -23,19 +23,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// entryName matches the file name of a cached response.
+// entryName matches the name of a file that contains a cached response.
 var entryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.response$`) })
 
-// abandoned is the age at which a temporary file must be from a killed process.
+// abandoned is the age after which a temporary file must have been left by a
+// killed process.
 const abandoned = time.Hour
 
 func pathOf(dir string, k key) string {
 	return filepath.Join(dir, hex.EncodeToString(k[:])+".response")
 }
 
-// read returns the cached response in a file, or the zero entry if there is
-// none. It removes an invalid file. If another process writes a valid file at
-// that moment, that file is removed instead.
+// read returns the cached response in the file at path, or the zero entry if
+// there is none. It removes an invalid file. If another process replaces the
+// invalid file at the same time, the new file is removed.
 func read(path string, k key) (entry, error) {
 	b, err := readFile(path, maxFile+1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +52,8 @@ func read(path string, k key) (entry, error) {
 	return e, nil
 }
 
-// readFile returns the first bytes of a file, or nothing if it is not regular.
+// readFile returns at most the first most bytes of a file. It returns nothing
+// if the file is not a regular file.
 func readFile(path string, most int64) (b []byte, err error) {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode().IsRegular() {
@@ -74,10 +76,10 @@ func remove(path string) error {
 	return nil
 }
 
-// PruneCache removes responses that expired before now, invalid files with the
-// name of a response, and temporary files of killed processes, and returns
-// their number. A missing folder is empty. It continues after errors, and joins
-// them.
+// PruneCache removes responses in dir that expired before now, invalid files
+// with the name of a response, and temporary files of killed processes. It
+// returns the number of removed files. A missing dir is not an error. After an
+// error it continues with the next file; it returns all errors joined.
 func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +102,7 @@ func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, er
 	return removed, errors.Join(errs...)
 }
 
-// stale reports whether PruneCache must remove a file.
+// stale reports whether PruneCache must remove the file at path.
 func stale(path string, now time.Time) (bool, error) {
 	name := filepath.Base(path)
 	if !entryName().MatchString(name) && !fsx.IsTemporary(name) {
@@ -124,12 +126,13 @@ func stale(path string, now time.Time) (bool, error) {
 	return !whole || !now.Before(expires), err
 }
 
-// A key identifies a cached response: a digest of the function's identity and
-// of the request. Requests have credentials and are therefore not stored.
+// A key identifies a cached response. It is a digest of the function's identity
+// and of the request. The request itself is not stored, because it contains
+// credentials.
 type key [sha256.Size]byte
 
-// keyOf returns the key of a request without its meta. Another version of the
-// protobuf library may give another key, which only causes a cache miss.
+// keyOf returns the key of a request, ignoring its meta. Another version of the
+// protobuf library may produce another key, which only causes a cache miss.
 func keyOf(identity string, req *fnv1.RunFunctionRequest) (key, error) {
 	bare := req.ProtoReflect().New()
 	req.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -144,22 +147,22 @@ func keyOf(identity string, req *fnv1.RunFunctionRequest) (key, error) {
 		return key{}, fmt.Errorf("encoding a request: %w", err)
 	}
 	h := sha256.New()
-	// The length separates the identity from the request.
+	// The length separates the identity from the encoded request.
 	fmt.Fprintf(h, "%s%d %s", magic, len(identity), identity)
 	h.Write(b)
 	return key(h.Sum(nil)), nil
 }
 
-// An entry is a response and its expiry time.
+// An entry is a cached response and its expiry time.
 type entry struct {
 	response *fnv1.RunFunctionResponse
 	expires  time.Time
 }
 
-// The file of an entry is a header, the response as protobuf, and the SHA-256
-// of both. The header is the magic, the key, the expiry in nanoseconds since
-// the Unix epoch, and the length of the response, as big-endian numbers of 8
-// bytes.
+// A cache file contains a header, the response as protobuf, and the SHA-256 of
+// both. The header contains magic, the key, the expiry time in nanoseconds
+// since the Unix epoch, and the length of the response. The last two are
+// big-endian numbers of 8 bytes.
 const (
 	magic      = "xfnrsp1\n"
 	headerSize = int64(len(magic) + len(key{}) + 8 + 8)
@@ -167,7 +170,7 @@ const (
 	maxFile    = headerSize + MaxCachedSize + sumSize
 )
 
-// encode returns the content of the file of e.
+// encode returns the content of the cache file for e.
 func encode(k key, e entry) ([]byte, error) {
 	rsp, err := proto.Marshal(e.response)
 	if err != nil {
@@ -183,7 +186,8 @@ func encode(k key, e entry) ([]byte, error) {
 	return append(b, sum[:]...), nil
 }
 
-// parseHeader parses the header of a file of the given size.
+// parseHeader parses the header of a cache file. size is the size of the whole
+// file. ok is false if the header is invalid or does not fit that size.
 func parseHeader(b []byte, size int64) (k key, expires time.Time, ok bool) {
 	if int64(len(b)) < headerSize || !bytes.HasPrefix(b, []byte(magic)) {
 		return k, expires, false
@@ -195,7 +199,8 @@ func parseHeader(b []byte, size int64) (k key, expires time.Time, ok bool) {
 	return k, expires, length <= MaxCachedSize && int64(length) == size-headerSize-sumSize
 }
 
-// parse returns the entry in a file, if it is complete and has the key k.
+// parse returns the entry in the content of a cache file. ok is false if the
+// content is incomplete or invalid, or has another key.
 func parse(k key, b []byte) (e entry, ok bool) {
 	got, expires, ok := parseHeader(b, int64(len(b)))
 	if !ok || got != k {
