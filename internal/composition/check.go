@@ -108,8 +108,8 @@ func (ps *problems) checkMode(e Entry) {
 	case "":
 		ps.add(UnknownMode, "spec.mode", "no mode is set: only Pipeline and Resources are supported")
 	default:
-		// The fields of another mode are not checked.
-		ps.add(UnknownMode, "spec.mode", "mode %q is not supported: only Pipeline and Resources are", e.Spec.Mode)
+		// The fields of a Composition with an unknown mode are not checked.
+		ps.add(UnknownMode, "spec.mode", "expected mode Pipeline or Resources, got %q", e.Spec.Mode)
 		return
 	}
 	if len(e.Spec.Pipeline) == 0 {

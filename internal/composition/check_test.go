@@ -65,7 +65,7 @@ func TestCheck(t *testing.T) {
 			"3 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
 		"OtherMode": {"an unknown mode requires no pipeline", head + "spec:\n  mode: Magic\n", []string{
-			`4 spec.mode UnknownMode: mode "Magic" is not supported: only Pipeline and Resources are`,
+			`4 spec.mode UnknownMode: expected mode Pipeline or Resources, got "Magic"`,
 		}},
 		"Legacy": {"a legacy Composition is checked as a pipeline, with its own lines", head + "spec:\n  resources:\n  - {name: one, bese: {}}\n  typo: 1\n", []string{
 			`4 spec.pipeline[0].functionRef.name UnknownFunction: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`,
@@ -86,7 +86,7 @@ func TestCheck(t *testing.T) {
 			"4 spec.functions UnknownMode: alpha functions can only be rendered in profile alpha",
 		}},
 		"ModeIsCaseSensitive": {"a mode is case-sensitive", head + "spec:\n  mode: pipeline\n  pipeline: []\n", []string{
-			`4 spec.mode UnknownMode: mode "pipeline" is not supported: only Pipeline and Resources are`,
+			`4 spec.mode UnknownMode: expected mode Pipeline or Resources, got "pipeline"`,
 		}},
 		"EmptyPipeline": {"a pipeline requires a step", head + "spec:\n  mode: Pipeline\n  pipeline: []\n", []string{
 			"5 spec.pipeline EmptyPipeline: the pipeline has no steps",

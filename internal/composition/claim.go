@@ -28,7 +28,7 @@ func FromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (xr *unstructur
 	namespace := cmp.Or(claim.GetNamespace(), "default")
 	switch {
 	case !xrd.Offers(claim.GroupVersionKind()):
-		err = fmt.Errorf("the XRD of %s does not offer such claims", xrd.Kind())
+		err = fmt.Errorf("the XRD of %s does not offer claims of this kind", xrd.Kind())
 	case !xrd.Legacy():
 		err = errors.New("only an XRD of scope LegacyCluster can offer claims")
 	case claim.GetName() == "":

@@ -52,7 +52,7 @@ func Load(docs []manifest.Document) (*Library, error) {
 			continue
 		}
 		if first, ok := seen[what]; ok {
-			return nil, fmt.Errorf("%s: %s is also at %s", doc.Position(), what, first)
+			return nil, fmt.Errorf("%s: %s is already defined at %s", doc.Position(), what, first)
 		}
 		seen[what] = doc.Position()
 	}
@@ -104,17 +104,17 @@ func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	all := l.For(xr.GroupVersionKind())
 	if len(all) == 0 {
 		return Entry{}, hint.Wrap(fmt.Errorf("no Composition is for %s of apiVersion %s", xr.GetKind(), xr.GetAPIVersion()),
-			"add one whose spec.compositeTypeRef names both")
+			"add a Composition whose spec.compositeTypeRef has this apiVersion and kind")
 	}
 	xrd, known := l.XRDFor(xr.GroupVersionKind())
 	selection := selectionOf(xr, xrd, known)
 	switch enforced, byDefault := xrd.EnforcedComposition(), xrd.DefaultComposition(); {
 	case enforced != "":
-		return named(all, enforced, "its XRD enforces")
+		return named(all, enforced, "the XRD enforces")
 	case selection.name != "":
-		return named(all, selection.name, "it refers to")
+		return named(all, selection.name, "the composite resource refers to")
 	case !selection.byLabels && byDefault != "":
-		return named(all, byDefault, "its XRD has as default")
+		return named(all, byDefault, "the XRD has as default")
 	}
 	return only(all, selection.labels)
 }
@@ -156,8 +156,8 @@ func named(all []Entry, name, how string) (Entry, error) {
 	if i >= 0 {
 		return all[i], nil
 	}
-	return Entry{}, hint.Wrap(fmt.Errorf("the Composition %q, which %s, is not among those for its kind: %s", name, how, list(all)),
-		"add it, or name another")
+	return Entry{}, hint.Wrap(fmt.Errorf("the Composition %q, which %s, is not among the Compositions for this kind of composite resource: %s", name, how, list(all)),
+		"add this Composition, or refer to another one")
 }
 
 // only returns the Composition with all labels. Unless exactly one has them, it
@@ -167,12 +167,12 @@ func only(all []Entry, labels map[string]string) (Entry, error) {
 	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return !selector.Matches(klabels.Set(e.GetLabels())) })
 	switch len(fit) {
 	case 0:
-		return Entry{}, fmt.Errorf("no Composition for its kind has the labels of its selector: %s", list(all))
+		return Entry{}, fmt.Errorf("no Composition for this kind of composite resource has the labels of its selector: %s", list(all))
 	case 1:
 		return fit[0], nil
 	}
 	return Entry{}, hint.Wrap(fmt.Errorf("several Compositions match: %s", list(fit)),
-		"name one in its compositionRef, or a default in its XRD: Crossplane would pick one at random")
+		"name one in compositionRef of the composite resource, or set a default in the XRD: Crossplane would select one at random")
 }
 
 // list returns the names and positions of Compositions.

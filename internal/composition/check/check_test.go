@@ -356,7 +356,7 @@ func TestOtherInputs(t *testing.T) {
 		"OtherKind": {"inputs of other functions are not checked", strings.Replace(pipeline("  resources: 1\n"), "pt.fn", "other.fn", 1), ""},
 		"Malformed": {"a legacy Composition with a field of another type cannot be converted", legacy("  resources: [{name: [a]}]\n"), "7 spec.resources.name: UnknownMode: cannot decode a JSON array"},
 		"Alpha":     {"alpha functions are not checked", legacy("  resources: [{}]\n  functions: [{name: a}]\n"), "8 spec.functions: UnknownMode: alpha functions can only be rendered in profile alpha"},
-		"OtherMode": {"a Composition of an unknown mode has no other problems", head + "  mode: Magic\n", `6 spec.mode: UnknownMode: mode "Magic" is not supported: only Pipeline and Resources are`},
+		"OtherMode": {"a Composition of an unknown mode has no other problems", head + "  mode: Magic\n", `6 spec.mode: UnknownMode: expected mode Pipeline or Resources, got "Magic"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func (c *checker) integrity(in source) {
 		if ofSecret(p) {
 			c.patchIntegrity(in, at, p, p.Validate())
 		} else {
-			c.add(InvalidInput, at+".type", "a patch of type %q is not supported here", p.Type)
+			c.add(InvalidInput, at+".type", "expected patch type FromCompositeFieldPath or CombineFromComposite, got %q", p.Type)
 		}
 	}
 }

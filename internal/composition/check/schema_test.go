@@ -290,7 +290,7 @@ func TestPlaces(t *testing.T) {
     - {}
 `, []string{
 			"18 spec.pipeline[0].input.writeConnectionSecretToRef.patches[1].fromFieldPath: NoSuchField: XR has no field spec.none",
-			`19 spec.pipeline[0].input.writeConnectionSecretToRef.patches[2].type: InvalidInput: a patch of type "ToCompositeFieldPath" is not supported here`,
+			`19 spec.pipeline[0].input.writeConnectionSecretToRef.patches[2].type: InvalidInput: expected patch type FromCompositeFieldPath or CombineFromComposite, got "ToCompositeFieldPath"`,
 			"20 spec.pipeline[0].input.writeConnectionSecretToRef.patches[3].fromFieldPath: PatchWithoutFromFieldPath: fromFieldPath must be set for patch type FromCompositeFieldPath",
 		}},
 		"NoBase": {"a template without a base uses a known resource of the same name", `  resources:

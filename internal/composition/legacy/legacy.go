@@ -151,7 +151,7 @@ func (c *converter) ownSteps(old spec) []any {
 		return nil
 	}
 	if len(old.Resources) > 0 || len(old.Functions) > 0 {
-		c.note("spec.pipeline", "a Composition of mode Resources does not run its pipeline, so it is left out")
+		c.note("spec.pipeline", "a Composition of mode Resources does not run its pipeline, so the pipeline is left out")
 		return nil
 	}
 	c.note("spec.mode", "the pipeline is used, since there are no resources: Crossplane would reject the Composition")

@@ -185,7 +185,7 @@ func TestSteps(t *testing.T) {
 			"spec.mode: the pipeline is used, since there are no resources: Crossplane would reject the Composition",
 		}},
 		"PipelineBesides": {"mode Resources with resources drops the pipeline", resources + "  pipeline: [{step: own, functionRef: {name: f}}]\n", []string{"patch-and-transform"}, []string{
-			"spec.pipeline: a Composition of mode Resources does not run its pipeline, so it is left out",
+			"spec.pipeline: a Composition of mode Resources does not run its pipeline, so the pipeline is left out",
 		}},
 		"Stores": {"removed fields are noted", resources + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n", []string{"patch-and-transform"}, []string{
 			"spec.publishConnectionDetailsWithStoreConfigRef: the field was removed from Compositions: Crossplane no longer supports external secret stores",

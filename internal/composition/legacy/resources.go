@@ -46,7 +46,7 @@ func (c *converter) nameResources(all []resource) {
 	switch unnamed {
 	case 0:
 	case len(all):
-		c.note("spec.resources", "they have no names, so they are named resource-0 and so on: "+
+		c.note("spec.resources", "the resources have no names, so they are named resource-0 and so on: "+
 			"existing resources need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them")
 	default:
 		c.note("spec.resources", "some resources have names and others do not: Crossplane would reject the Composition")

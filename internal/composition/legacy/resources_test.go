@@ -16,7 +16,7 @@ func TestResources(t *testing.T) {
 		notes                   []string
 	}{
 		"Names": {"resources without names are named by their index", "[{base: {kind: A}}, {base: {kind: B}}]", "[{name: resource-0, base: {kind: A}}, {name: resource-1, base: {kind: B}}]", []string{
-			"spec.resources: they have no names, so they are named resource-0 and so on: existing resources need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them",
+			"spec.resources: the resources have no names, so they are named resource-0 and so on: existing resources need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them",
 		}},
 		"SomeNames": {"resources with and without names are noted", "[{name: a}, {}]", "[{name: a}, {name: resource-1}]", []string{
 			"spec.resources: some resources have names and others do not: Crossplane would reject the Composition",

@@ -85,7 +85,7 @@ func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunF
 			return rsp, nil
 		}
 		if i == maxIterations {
-			return nil, fmt.Errorf("requirements still change after %d more calls", maxIterations)
+			return nil, fmt.Errorf("the function's requirements still change after %d more calls", maxIterations)
 		}
 		next := r.fetch(first, asks)
 		if i == 0 && r.SkipSame && sameRequired(req, next) {
