@@ -235,9 +235,9 @@ func TestProblemIsAnError(t *testing.T) {
 	}
 }
 
-// TestGoldenCompositions checks the Compositions of golden cases. Those that
-// all engines render have no problem except unknown fields. Cases for a problem
-// have it.
+// TestGoldenCompositions checks the Compositions of the golden cases. The map
+// want has the problems of the cases that test a problem. No other case has a
+// problem.
 func TestGoldenCompositions(t *testing.T) {
 	want := map[string][]composition.ProblemKind{
 		"bad-check-order":        {composition.NotCarried, composition.UnknownFunction},
@@ -265,7 +265,7 @@ func TestGoldenCompositions(t *testing.T) {
 			}
 			c, err := composition.Decode(doc)
 			if err != nil {
-				return // It is the problem that the case is for.
+				return // The case tests a Composition that cannot be decoded.
 			}
 			var functions []string
 			docs, err := r.All(t.Context(), filepath.Join(filepath.Dir(path), "functions.yaml"))

@@ -22,8 +22,8 @@ type Library struct {
 	ignored      []string
 }
 
-// Load returns a Library with the Compositions and XRDs among docs. Other
-// objects are in Ignored. Two objects of the same kind and name are an error.
+// Load returns a Library with the Compositions and XRDs among docs. Ignored
+// returns the other objects. Two objects of the same kind and name are an error.
 func Load(docs []manifest.Document) (*Library, error) {
 	l := &Library{}
 	seen := map[string]string{}
@@ -59,7 +59,8 @@ func Load(docs []manifest.Document) (*Library, error) {
 	return l, nil
 }
 
-// Ignored returns the objects of other kinds, each as "path:line: object".
+// Ignored returns the loaded objects that are neither Compositions nor XRDs, each
+// as "path:line: object".
 func (l *Library) Ignored() []string { return slices.Clone(l.ignored) }
 
 // Compositions returns all Compositions in the order in which they were loaded.
@@ -95,11 +96,11 @@ func (l *Library) For(gvk kschema.GroupVersionKind) []Entry {
 	return found
 }
 
-// Select returns the Composition for xr by the rules of Crossplane: the one
-// that its XRD enforces; else the one that the XR refers to; else, without a
-// selector, its XRD's default; else the only one with the labels of the
-// selector. It returns an error where Crossplane would select one of several at
-// random.
+// Select returns the Composition for xr by the rules of Crossplane. In order of
+// precedence, it is the Composition that the XRD enforces, the one that the XR
+// refers to, the default of the XRD if the XR has no selector, or the only one
+// with the labels of the selector. If several Compositions have these labels,
+// Select returns an error, because Crossplane selects one of them at random.
 func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	all := l.For(xr.GroupVersionKind())
 	if len(all) == 0 {
@@ -119,7 +120,7 @@ func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	return only(all, selection.labels)
 }
 
-// A selection has the fields of an XR that select its Composition.
+// A selection has the fields of an XR by which Crossplane selects a Composition.
 type selection struct {
 	// name is the name in the composition reference, or "".
 	name string
@@ -129,7 +130,8 @@ type selection struct {
 }
 
 // selectionOf reads the selection from spec.crossplane, or from spec if the XRD
-// is legacy. Without an XRD it reads the first of both that has a selection.
+// is legacy. If the XRD is not known, it reads spec.crossplane first, and spec
+// only if spec.crossplane selects no Composition.
 func selectionOf(xr *unstructured.Unstructured, xrd schema.XRD, known bool) selection {
 	modern, legacy := []string{"spec", "crossplane"}, []string{"spec"}
 	parents := [][]string{modern, legacy}
@@ -160,8 +162,8 @@ func named(all []Entry, name, how string) (Entry, error) {
 		"add this Composition, or refer to another one")
 }
 
-// only returns the Composition with all labels. Unless exactly one has them, it
-// returns an error.
+// only returns the only Composition that has all the labels. It returns an error
+// if none or several have them.
 func only(all []Entry, labels map[string]string) (Entry, error) {
 	selector := klabels.SelectorFromSet(labels)
 	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return !selector.Matches(klabels.Set(e.GetLabels())) })

@@ -29,14 +29,14 @@ func compositionFor(kind, name, labels string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: %s, labels: {%s}}, spec: {compositeTypeRef: {apiVersion: gold.test/v1, kind: %s}, mode: Pipeline, pipeline: []}}`, name, labels, kind)
 }
 
-// xrdFor returns the XRD of a kind of gold.test, with additional fields of the
-// spec.
+// xrdFor returns an XRD of group gold.test for a kind. The text more is added to
+// its spec.
 func xrdFor(version, kind, more string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/%s, kind: CompositeResourceDefinition, metadata: {name: %ss.gold.test}, spec: {group: gold.test, names: {kind: %s}%s}}`, version, strings.ToLower(kind), kind, more)
 }
 
-// documents returns the documents of a file with each text on its own line,
-// after a separator.
+// documents returns the documents of a file with the texts. Between two texts is
+// a separator line, so the texts begin on lines 1, 3, 5 and so on.
 func documents(t *testing.T, texts ...string) []manifest.Document {
 	t.Helper()
 	docs, err := manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n")))
