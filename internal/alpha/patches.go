@@ -97,7 +97,7 @@ func patchSet(name *string, sets map[string][]compiledPatch) ([]compiledPatch, e
 // have. Other errors of a patch are found when it is applied.
 func check(p *spec.Patch, types []spec.PatchType) error {
 	if !slices.Contains(types, p.TypeOrDefault()) {
-		return fault("type", "a patch of type %q is not supported here", p.Type)
+		return fault("type", "patch type %q is not allowed in this list of patches", p.Type)
 	}
 	for i, t := range p.Transforms {
 		if s := t.String; s != nil && (s.Type == spec.JoinList || s.Type == spec.ReplaceAll) {

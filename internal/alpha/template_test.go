@@ -298,12 +298,12 @@ func TestTerminal(t *testing.T) {
 		"PatchType": {
 			"a patch requires a known type",
 			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: a}, {type: Sideways, fromFieldPath: a}]}"},
-			`spec.resources[0].patches[1].type: a patch of type "Sideways" is not supported here`,
+			`spec.resources[0].patches[1].type: patch type "Sideways" is not allowed in this list of patches`,
 		},
 		"EnvironmentType": {
 			"environment patches read and write only the XR",
 			world{spec: "environment: {patches: [{type: FromEnvironmentFieldPath, fromFieldPath: a}]}\nresources:\n" + till + "}"},
-			`spec.environment.patches[0].type: a patch of type "FromEnvironmentFieldPath" is not supported here`,
+			`spec.environment.patches[0].type: patch type "FromEnvironmentFieldPath" is not allowed in this list of patches`,
 		},
 		"TooMany": {
 			"the number of expanded patches is limited",

@@ -44,7 +44,7 @@ func (c *Client) RunContainer(ctx context.Context, req alpha.ContainerRequest) (
 	case codes.OK:
 		return rsp.GetOutput(), nil
 	case codes.ResourceExhausted:
-		err = hint.Wrap(err, fmt.Sprintf("make the FunctionIO smaller: a runner's messages may have %d bytes, and that cannot be raised", alpha.MaxMessage))
+		err = hint.Wrap(err, fmt.Sprintf("make the FunctionIO smaller: a message to or from a runner may have at most %d bytes, and this limit cannot be raised", alpha.MaxMessage))
 	case codes.Unavailable:
 		err = hint.Wrap(err, "start a runner at the endpoint that the Composition names, for example by: xfn alpha start")
 	}

@@ -228,14 +228,14 @@ func TestErrors(t *testing.T) {
 			func(context.Context, alpha.ContainerRequest) ([]byte, error) { return nil, nil },
 			big,
 			"rpc error: code = ResourceExhausted desc = grpc: received message larger than max (4194316 vs. 4194304)",
-			"make the FunctionIO smaller: a runner's messages may have 4194304 bytes, and that cannot be raised",
+			"make the FunctionIO smaller: a message to or from a runner may have at most 4194304 bytes, and this limit cannot be raised",
 		},
 		"Output": {
 			"a response has a maximum size",
 			func(context.Context, alpha.ContainerRequest) ([]byte, error) { return big, nil },
 			nil,
 			"rpc error: code = ResourceExhausted desc = grpc: received message larger than max (4194309 vs. 4194304)",
-			"make the FunctionIO smaller: a runner's messages may have 4194304 bytes, and that cannot be raised",
+			"make the FunctionIO smaller: a message to or from a runner may have at most 4194304 bytes, and this limit cannot be raised",
 		},
 	}
 	for name, tc := range cases {

@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -31,7 +30,7 @@ func Decode(output []byte) (*FunctionIO, error) {
 // Encode returns io as YAML.
 func Encode(io *FunctionIO) ([]byte, error) { return kyaml.Marshal(io) }
 
-var errExpanded = errors.New("the aliases expand to too many bytes")
+var errExpanded = fmt.Errorf("the YAML aliases expand to more than %d MiB", MaxExpanded>>20)
 
 // checkAliases returns an error for documents whose expanded aliases are too
 // large for the decoder.

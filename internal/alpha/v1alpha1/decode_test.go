@@ -71,9 +71,9 @@ func TestDecodeWhatDoesNotFit(t *testing.T) {
 		"List":     {"a list is an error", "[]", decoding + "json: cannot unmarshal array into Go value of type v1alpha1.FunctionIO"},
 		"Results":  {"results that are not a list are an error", "results: 3", decoding + "json: cannot unmarshal number into Go struct field FunctionIO.results of type []v1alpha1.Result"},
 		"Tab":      {"a tab as indentation is an error", "desired:\n\tcomposite:", converting + "yaml: line 2: found character that cannot start any token"},
-		"Laughs":   {"aliases of aliases that expand to too many bytes are an error", laughs, converting + "the aliases expand to too many bytes"},
-		"LongText": {"aliases of a long string that expand to too many bytes are an error", "a: &a \"" + strings.Repeat("x", 1<<20) + "\"\nb: [" + strings.Repeat("*a, ", 1<<10) + "*a]", converting + "the aliases expand to too many bytes"},
-		"Itself":   {"a node that contains itself is an error", "a: &a [*a]", converting + "the aliases expand to too many bytes"},
+		"Laughs":   {"aliases of aliases that expand to too many bytes are an error", laughs, converting + "the YAML aliases expand to more than 64 MiB"},
+		"LongText": {"aliases of a long string that expand to too many bytes are an error", "a: &a \"" + strings.Repeat("x", 1<<20) + "\"\nb: [" + strings.Repeat("*a, ", 1<<10) + "*a]", converting + "the YAML aliases expand to more than 64 MiB"},
+		"Itself":   {"a node that contains itself is an error", "a: &a [*a]", converting + "the YAML aliases expand to more than 64 MiB"},
 		"NoAnchor": {"an alias without an anchor is an error", "a: &b c\nd: *e", converting + "yaml: unknown anchor 'e' referenced"},
 	}
 	for name, tc := range cases {
