@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// reencoded decodes and encodes a text.
+// reencoded decodes a FunctionIO and encodes the result.
 func reencoded(t *testing.T, text string) string {
 	t.Helper()
 	io, err := v1alpha1.Decode([]byte(text))
@@ -61,7 +61,8 @@ func TestDecode(t *testing.T) {
 func TestDecodeWhatDoesNotFit(t *testing.T) {
 	const converting = "error converting YAML to JSON: "
 	const decoding = "error unmarshaling JSON: while decoding JSON: "
-	// Each line multiplies the size of the previous one by ten.
+	// Each line of laughs has ten aliases of the line before, so the size after
+	// expansion grows tenfold with each line.
 	laughs := "a: &a [" + strings.Repeat("lol, ", 9) + "lol]\n"
 	for c := 'b'; c <= 'j'; c++ {
 		laughs += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 9) + "*" + string(c-1) + "]\n"
@@ -142,7 +143,8 @@ observed:
 	}
 }
 
-// FuzzDecode checks that a decoded FunctionIO survives encoding and decoding.
+// FuzzDecode checks that a decoded FunctionIO is the same after it is encoded and
+// decoded again.
 func FuzzDecode(f *testing.F) {
 	paths, err := filepath.Glob("../../../testdata/golden/xfn-alpha/*.yaml")
 	if err != nil || len(paths) == 0 {
