@@ -34,8 +34,8 @@ func (in Input) findSchema(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	return in.Schemas(sel)
 }
 
-// Output is the output of a render. Its fields are those of render.Result, in
-// the same order, so that one can be converted to the other.
+// Output is the output of a render. Its fields are those of render.Result, in the
+// same order, so that Go can convert an Output to a render.Result.
 type Output struct {
 	XR, Full          map[string]any
 	Composed          []map[string]any
