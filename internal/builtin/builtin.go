@@ -151,9 +151,9 @@ func (b Builtin) CheckVersion(pkg string) error {
 	case semver.IsValid(version) && semver.Compare(version, b.From) >= 0 && semver.Compare(version, b.Below) < 0:
 		return nil
 	case semver.IsValid(version):
-		return fmt.Errorf("the builtin %s replaces %s, not %s", b.Name, b.Versions(), tag)
+		return fmt.Errorf("the builtin %s replaces versions %s, not %s", b.Name, b.Versions(), tag)
 	default:
-		return fmt.Errorf("the builtin %s replaces %s, and the tag %q is not a version", b.Name, b.Versions(), tag)
+		return fmt.Errorf("the builtin %s replaces versions %s, but the tag %q is not a version", b.Name, b.Versions(), tag)
 	}
 }
 
@@ -167,11 +167,11 @@ func (b Builtin) Advice(fatal string) hint.Hint {
 	if !strings.HasPrefix(fatal, "cannot get Function input") {
 		return ""
 	}
-	field := "the fields of its input"
+	field := "the fields of the input"
 	if _, name, ok := strings.Cut(fatal, `unknown field "`); ok {
 		field, _, _ = strings.Cut(name, `"`)
 	}
-	return hint.Hint(fmt.Sprintf("check %s: this is the builtin %s, which has the input of %s; give another version's package with %s NAME=PATH", field, b.Name, b.Versions(), hint.Package))
+	return hint.Hint(fmt.Sprintf("check %s: the builtin %s has the input of versions %s; for another version, give its package with %s NAME=PATH", field, b.Name, b.Versions(), hint.Package))
 }
 
 // Check returns an error if a builtin or a repository in the policy does not
@@ -179,7 +179,7 @@ func (b Builtin) Advice(fatal string) hint.Hint {
 func (p Policy) Check() error {
 	for _, repo := range slices.Sorted(maps.Keys(p.Repositories)) {
 		if _, err := name.NewRepository(repo); err != nil {
-			return fmt.Errorf("%q is not a repository", repo)
+			return fmt.Errorf("expected a repository such as ghcr.io/acme/dummy, got %q", repo)
 		}
 		if _, err := Find(p.Repositories[repo]); err != nil {
 			return err

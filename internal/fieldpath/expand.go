@@ -38,7 +38,7 @@ func (p Path) expand(i int, from any, paths []Path) ([]Path, error) {
 		from = next
 	}
 	if (len(paths)+1)*len(p) > MaxExpanded {
-		return nil, fmt.Errorf("there are more than %d segments", MaxExpanded)
+		return nil, fmt.Errorf("the expanded paths have more than %d segments", MaxExpanded)
 	}
 	return append(paths, p), nil
 }

@@ -26,7 +26,7 @@ func inlineRequest(t testing.TB, text string) *fnv1.RunFunctionRequest {
 // TestHostile checks templates that could crash the process.
 func TestHostile(t *testing.T) {
 	const (
-		tooLarge = "a value exceeds 256 MiB"
+		tooLarge = "the call would allocate more than 256 MiB"
 		cyclic   = "the value would contain itself"
 		tooDeep  = "templates and loops are nested too deeply"
 	)
@@ -239,7 +239,7 @@ func TestHostileUsual(t *testing.T) {
 		"Value": {
 			reason:   "a value",
 			template: `{{ repeat 269000000 "x" }}`,
-			want:     "a value exceeds 256 MiB",
+			want:     "the call would allocate more than 256 MiB",
 		},
 	}
 	for name, tc := range cases {

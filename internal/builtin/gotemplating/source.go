@@ -92,8 +92,8 @@ func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
 	return "", fmt.Errorf("cannot read tmpl from the folder {%s}: %w", f.DirPath, failed)
 }
 
-// errOutside is the error for a path that is in none of the allowed folders.
-var errOutside = errors.New("it is outside of the folders that templates are read from")
+// errOutside is the error for a path that is not in a folder of templates.
+var errOutside = errors.New("the path is outside of the folders that templates are read from")
 
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errOutside)
@@ -157,7 +157,7 @@ func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
 		return err
 	}
 	if t.files++; t.files > maxFiles {
-		return fmt.Errorf("it has more than %d files", maxFiles)
+		return fmt.Errorf("the folder has more than %d files", maxFiles)
 	}
 	if !isFolder {
 		return t.readFile(name)

@@ -58,7 +58,7 @@ func TestFiles(t *testing.T) {
 		"last/only":               say("shadowed"),
 		"last/.keep/hidden/x.txt": say("hidden"),
 	})
-	const outside = "it is outside of the folders that templates are read from"
+	const outside = "the path is outside of the folders that templates are read from"
 	cases := map[string]struct {
 		reason  string
 		dirPath string

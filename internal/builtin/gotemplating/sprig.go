@@ -33,7 +33,7 @@ var known = sync.OnceValue(func() map[string]any {
 		for name := range strings.FieldsSeq(names) {
 			all[name] = callFirst(all[name], func(args []reflect.Value) {
 				if bytes(args) > maxCall {
-					panic(fmt.Errorf("a value exceeds %d MiB", maxCall>>20)) // text/template returns it
+					panic(fmt.Errorf("the call would allocate more than %d MiB", maxCall>>20)) // text/template returns the panic as an error
 				}
 			})
 		}
