@@ -58,7 +58,7 @@ func Compute(ctx context.Context, s *session.Session, in session.Inputs, before 
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only they set are not shown as removed", err))
+		warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only the old Compositions set are not shown as removed", err))
 	}
 	return s.Render(ctx, in, func(r session.Result) error { return each(diffOf(r, previous)) })
 }

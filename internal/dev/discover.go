@@ -78,7 +78,7 @@ func ownFunction(fsys afero.Fs, dir, composition string) (string, error) {
 		return called[0], nil
 	}
 	return "", hint.Wrap(fmt.Errorf("looking for a function in %q: %s calls %s, but not a function with the name of the package or the module", dir, composition, strings.Join(called, ", ")),
-		"name it with "+hint.Package+" NAME="+hint.Hint(dir))
+		"name the function with "+hint.Package+" NAME="+hint.Hint(dir))
 }
 
 // calls returns the names of the functions that a Composition calls, without

@@ -292,7 +292,7 @@ func (l *loop) polls(why error, show func(Event) error) error {
 	if why == nil {
 		return nil
 	}
-	return show(Event{Notice: fmt.Sprintf("looking for changes every %s: %v", watch.Interval, why)})
+	return show(Event{Notice: fmt.Sprintf("polling for changes every %s: %v", watch.Interval, why)})
 }
 
 func union(a, b []string) []string {
