@@ -10,10 +10,10 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// TestReconcileAgain reconciles an XR three times with two functions. In the
-// first reconcile, one function writes a quote from the network, and the other
-// adds a user. The second reconcile patches the objects that the first one
-// created. The third deletes a resource that is no longer desired.
+// TestReconcileAgain reconciles an XR three times. The function quote annotates a
+// resource, and the function user adds a resource. The second reconcile patches
+// the objects that the first one created. The third deletes a resource that is no
+// longer desired.
 func TestReconcileAgain(t *testing.T) {
 	const database = `
 resources:

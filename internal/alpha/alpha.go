@@ -83,9 +83,9 @@ func (e fatalError) Error() string { return "fatal function pipeline result: " +
 func (e fatalError) Unwrap() error { return e.FatalError }
 
 // Run reconciles an XR. It applies the patches and transforms of the Composition,
-// calls the functions in order with the ContainerRunner run, and applies the
-// output of the last function to the store. It adds the XR to the store if the
-// store does not have it.
+// and calls the functions in order with the ContainerRunner run. It applies the
+// output of the last function to the store, and adds the XR if the store does not
+// have it.
 //
 // Errors have the text of Crossplane's event on the XR. A Fatal result is
 // returned as a *function.FatalError. If a function fails, Run applies nothing.

@@ -10,8 +10,9 @@ import (
 )
 
 // deleteUndesired removes the resources that the last function did not return
-// from r.resources. It deletes those of them that the XR controls from the store.
-// It returns the removed resources that existed before the reconcile.
+// from r.resources. If the XR controls such a resource, it also deletes the
+// resource from the store. It returns the removed resources that existed before
+// the reconcile.
 func (r *reconcile) deleteUndesired() (dropped []Dropped) {
 	for _, c := range r.sorted() {
 		if c.desired != nil {

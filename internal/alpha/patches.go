@@ -95,9 +95,9 @@ func patchSet(name *string, sets map[string][]compiledPatch) ([]compiledPatch, e
 	return set, nil
 }
 
-// check returns an error if types does not have the type of the patch, or if a
-// string transform needs a version of Crossplane after v1.13. Any other error in
-// a patch is found when the patch is applied.
+// check returns an error if the type of the patch is not in types, or if a string
+// transform needs Crossplane v1.14 or later. Any other error in a patch is found
+// when the patch is applied.
 func check(p *spec.Patch, types []spec.PatchType) error {
 	if !slices.Contains(types, p.TypeOrDefault()) {
 		return fault("type", "patch type %q is not allowed in this list of patches", p.Type)

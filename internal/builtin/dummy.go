@@ -25,10 +25,10 @@ type Response struct {
 	Response json.RawMessage `json:"response"`
 }
 
-// runDummy implements function-dummy. It starts with a response that has the
-// desired state and context of the request, and merges the response in the input
-// into it, like proto.Merge: fields that are set replace existing ones, lists are
-// appended, and map entries are replaced. An invalid input is a fatal result.
+// runDummy implements function-dummy. It merges the response in the input into a
+// response with the desired state and context of the request. It merges like
+// proto.Merge: fields that are set replace existing ones, lists are appended, and
+// map entries are replaced. An invalid input is a fatal result.
 func runDummy(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
 	in := &Response{}

@@ -96,11 +96,16 @@ func (l *Library) For(gvk kschema.GroupVersionKind) []Entry {
 	return found
 }
 
-// Select returns the Composition for xr by the rules of Crossplane. In order of
-// precedence, it is the Composition that the XRD enforces, the one that the XR
-// refers to, the default of the XRD if the XR has no selector, or the only one
-// with the labels of the selector. If several Compositions have these labels,
-// Select returns an error, because Crossplane selects one of them at random.
+// Select returns the Composition for xr by the rules of Crossplane. The rules
+// are, in this order:
+//
+//   - the Composition that the XRD enforces
+//   - the Composition that the XR refers to
+//   - the default Composition of the XRD, if the XR has no selector
+//   - the only Composition that has the labels of the XR's selector
+//
+// If several Compositions have the labels, Select returns an error, because
+// Crossplane selects one of them at random.
 func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	all := l.For(xr.GroupVersionKind())
 	if len(all) == 0 {

@@ -37,7 +37,8 @@ type Pool struct {
 // A Start describes how long the start of a function took.
 type Start struct {
 	Function string
-	// Compiled is the time spent compiling. Took is the rest of the time.
+	// Compiled is the time spent compiling. Took is the remaining time of the
+	// start.
 	Compiled, Took time.Duration
 }
 

@@ -30,8 +30,8 @@ type Round struct {
 	// it did not include tests.
 	Rendered *Rendering
 	Tested   *Testing
-	// Notes are those that no earlier round had. Warnings may be the same as in
-	// earlier rounds.
+	// Notes has the notes that no earlier round had. Warnings may be the same as
+	// in earlier rounds.
 	Notes, Warnings []string
 	// Good is the last successful render up to this round, or nil. GoodN is the
 	// number of the round of that render.

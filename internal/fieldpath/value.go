@@ -21,8 +21,8 @@ func IsNotFound(err error) bool {
 }
 
 // Get returns the value at path p in from, which may be null. For an empty path,
-// Get returns nil. If a field or element does not exist, or if the path leads
-// through a null instead of an object, IsNotFound is true for the error.
+// Get returns nil. IsNotFound is true for the error if a field or element does
+// not exist, or if a value on the path is null and not an object.
 func (p Path) Get(from any) (any, error) {
 	if len(p) == 0 {
 		return nil, nil

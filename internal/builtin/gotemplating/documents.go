@@ -97,7 +97,7 @@ var syntaxError = sync.OnceValue(func() *regexp.Regexp {
 
 // explainSyntax adds a line number in out to a YAML syntax error. Like the real
 // function, it adds the line in the document to the line of the separator after
-// the document or, if there is none, of the last separator.
+// the document. If there is none, it uses the last separator.
 func explainSyntax(err error, out string, documents int) error {
 	match := syntaxError().FindStringSubmatch(err.Error())
 	if match == nil {

@@ -77,8 +77,8 @@ func compileAll[S, C any](all []S, compile func(*S) C) []C {
 }
 
 // compileTemplate compiles a template. It replaces a reference to a patch set by
-// the patches of the set, so these count in the indexes of patches in results.
-// More than most patches are an error.
+// the patches of the set, so an index of a patch in a result counts them. More
+// than most patches are an error.
 func compileTemplate(t *spec.Template, sets map[string][]patch.Patch, most int) (template, error) {
 	compiled := template{name: t.Name, details: compileAll(t.ConnectionDetails, compileDetail), checks: compileAll(t.ReadinessChecks, compileCheck)}
 	compiled.base, compiled.baseErr = decodeBase(t)

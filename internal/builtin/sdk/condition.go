@@ -8,8 +8,8 @@ import (
 )
 
 // ConditionStatus returns the status of an object's first condition of the given
-// type. It returns "Unknown" if there is none, and "" if the object has no status
-// or if a condition has a field of the wrong type.
+// type, or "Unknown" if there is none. It returns "" if the object has no status,
+// or if a field of a condition has the wrong type.
 func ConditionStatus(obj *structpb.Struct, conditionType string) string {
 	status, ok := obj.GetFields()["status"]
 	conditions := status.GetStructValue().GetFields()["conditions"]

@@ -73,8 +73,8 @@ func toValue(v any) (*structpb.Value, error) {
 const TTL = 60 * time.Second
 
 // To returns a response to req. It has the tag, desired state and context of req,
-// and the default TTL. It shares these messages with req, so a caller that
-// changes them must replace them by copies.
+// and the default TTL. The response shares the desired state and the context with
+// req. A caller that changes them must replace them by copies.
 func To(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	return &fnv1.RunFunctionResponse{
 		Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag(), Ttl: durationpb.New(TTL)},

@@ -56,10 +56,10 @@ const (
 type Schemas = func(kschema.GroupKind) *schema.Definition
 
 // Composition returns the problems of a Composition, sorted by line. It reports
-// the problems that this package finds and those that composition.Check finds if
-// every function is available. The mode decides which problems are warnings.
-// ByAnnotation selects the mode in the Composition's annotation. An invalid
-// schema counts as missing.
+// the problems that this package finds, and the problems that composition.Check
+// finds if every function is available. The mode decides which problems are
+// warnings. ByAnnotation selects the mode in the Composition's annotation. An
+// invalid schema counts as missing.
 //
 // If patch sets expand to more than patch.Most patches, only the first patch.Most
 // of these are checked. A Composition that calls alpha functions is checked only

@@ -147,9 +147,8 @@ func decodeInput(raw []byte) (*structpb.Struct, error) {
 }
 
 // warnings describes changes by a step that Crossplane ignores or that may be
-// mistakes. These are changes to spec or metadata of the composite resource,
-// changes to the status of a composed resource, and the removal of a desired
-// resource.
+// mistakes: changes to spec or metadata of the composite resource, changes to the
+// status of a composed resource, and the removal of a desired resource.
 func warnings(step string, observed, before, after *fnv1.State) []string {
 	var ws []string
 	warn := func(format string, args ...any) {
@@ -173,8 +172,8 @@ func warnings(step string, observed, before, after *fnv1.State) []string {
 	return ws
 }
 
-// isNew reports whether r has a non-empty object in the field, and no resource in
-// others has all the values of that object in this field.
+// isNew reports whether the field of r is a non-empty object, and no resource in
+// others has all values of this object in the same field.
 func isNew(field string, r *fnv1.Resource, others ...*fnv1.Resource) bool {
 	v, ok := r.GetResource().GetFields()[field]
 	if !ok || len(v.GetStructValue().GetFields()) == 0 {

@@ -116,7 +116,7 @@ func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) 
 	}, nil
 }
 
-// existing returns the observed resources that have a name. It omits those
+// existing returns the observed resources that have a name. It omits resources
 // without a name, because an XR cannot refer to them.
 func existing(observed []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var named []*unstructured.Unstructured

@@ -68,8 +68,8 @@ type stamp struct {
 	embeds []string
 }
 
-// same reports whether the file or folder has not changed. Large files are
-// compared by modification time, others by content.
+// same reports whether the file or folder has not changed. Files larger than
+// hashed are compared by modification time, smaller files by content.
 func (s stamp) same(o stamp) bool {
 	return s.exists == o.exists && s.size == o.size && s.sum == o.sum && (s.size <= hashed || s.modified.Equal(o.modified))
 }

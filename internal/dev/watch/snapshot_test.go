@@ -168,8 +168,8 @@ func TestSinceOfNewTargets(t *testing.T) {
 	}
 }
 
-// TestSnapshotTrustsTimes checks that a file is not read again if it is old and
-// has the same size and modification time as before.
+// TestSnapshotTrustsTimes checks that an old file is not read again if its size
+// and its modification time are those in the former Snapshot.
 func TestSnapshotTrustsTimes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.yaml")

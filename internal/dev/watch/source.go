@@ -93,7 +93,7 @@ func isSkipped(path, name string) bool {
 // or assembly file, go.mod or go.sum.
 func isSource(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
-		return false // such names are those of editors' temporary files
+		return false // names of editors' temporary files begin with . or _
 	}
 	switch filepath.Ext(name) {
 	case ".go":
