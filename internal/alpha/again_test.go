@@ -10,10 +10,10 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// TestReconcileAgain renders a Composition with a database and two functions:
-// one writes a quote from the network, the other adds a user. The second
-// reconcile patches what the first one created. The third deletes a removed
-// resource.
+// TestReconcileAgain reconciles an XR three times. The function quote annotates a
+// resource, and the function user adds a resource. The second reconcile patches
+// the objects that the first one created. The third deletes a resource that is no
+// longer desired.
 func TestReconcileAgain(t *testing.T) {
 	const database = `
 resources:

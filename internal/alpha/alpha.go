@@ -13,36 +13,37 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch"
 )
 
-// Deadline limits a whole reconcile, all functions included.
+// Deadline limits the duration of a reconcile, including all functions.
 const Deadline = 2 * time.Minute
 
-// A Request is the input of a reconcile, which does not change it.
+// A Request is the input of a reconcile. Run does not change it.
 type Request struct {
 	// XR is the observed composite resource.
 	XR *unstructured.Unstructured
 	// Composition is the Composition that the XR uses.
 	Composition *Composition
-	// Environment is what environment patches read and write. If it is nil,
-	// they do nothing.
+	// Environment is the object that environment patches read and write. If it is
+	// nil, these patches do nothing.
 	Environment map[string]any
-	// LiteralDeletion follows Crossplane's code instead of its documentation: a resource from
-	// spec.resources is kept when a function drops it, and every resource is kept when a
-	// function returns an XR without its UID.
+	// LiteralDeletion follows Crossplane's code instead of its documentation. A
+	// resource of a template in spec.resources is then kept when a function drops
+	// it. All resources are kept when a function returns an XR without its UID.
 	LiteralDeletion bool
 }
 
 // A Result is the output of a reconcile.
 type Result struct {
-	// XR has the patches, but not what functions returned. Only the store
-	// has both.
+	// XR is the XR after the patches of the Composition, without the fields that
+	// functions returned. The XR in the store has both.
 	XR *unstructured.Unstructured
 	// Composed are the composed resources, sorted by name.
 	Composed []Composed
 	// Dropped are the existing resources that are no longer desired, sorted by name.
 	Dropped []Dropped
-	// ConnectionDetails are those of the XR.
+	// ConnectionDetails are the connection details of the XR.
 	ConnectionDetails map[string][]byte
-	// Events are the events of failed patches, then the functions' results.
+	// Events are the events of failed patches, followed by the results of the
+	// functions.
 	Events []Event
 
 	stored *unstructured.Unstructured
@@ -51,8 +52,8 @@ type Result struct {
 // Composed is a composed resource.
 type Composed struct {
 	Name string
-	// Desired is the object that was applied. It is nil for a resource that was not rendered;
-	// Unrendered has the reason.
+	// Desired is the object that was applied. It is nil if the resource was not
+	// rendered. Unrendered is then the reason.
 	Desired    *unstructured.Unstructured
 	Unrendered error
 	Ready      bool
@@ -62,7 +63,8 @@ type Composed struct {
 type Dropped struct {
 	Name   string
 	Object *unstructured.Unstructured
-	// Deleted reports whether the resource was deleted or only forgotten.
+	// Deleted is true if the resource was deleted, and false if the XR only no
+	// longer refers to it.
 	Deleted bool
 }
 
@@ -73,25 +75,28 @@ type Event struct {
 	Message string
 }
 
-// A fatalError is the first Fatal result of the last function, in the words of Crossplane's event.
+// A fatalError is the first Fatal result of the last function, with the text of
+// Crossplane's event.
 type fatalError struct{ *function.FatalError }
 
 func (e fatalError) Error() string { return "fatal function pipeline result: " + e.Message }
 func (e fatalError) Unwrap() error { return e.FatalError }
 
-// Run reconciles an XR: it patches and transforms, calls the functions in order
-// by run, and applies the output of the last one to the store. It adds the XR
-// to the store if the store does not have it.
+// Run reconciles an XR. It applies the patches and transforms of the Composition,
+// and calls the functions in order with the ContainerRunner run. It applies the
+// output of the last function to the store, and adds the XR if the store does not
+// have it.
 //
-// Errors have the text of Crossplane's event on the XR. A Fatal result is a
-// *function.FatalError. If a function fails, nothing is applied.
+// Errors have the text of Crossplane's event on the XR. A Fatal result is
+// returned as a *function.FatalError. If a function fails, Run applies nothing.
 func Run(ctx context.Context, req Request, run ContainerRunner, store *Store) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Deadline, fmt.Errorf("the reconcile timed out after %s", Deadline))
 	defer cancel()
 
 	r := &reconcile{Request: req, store: store, xr: req.XR.DeepCopy()}
 	if req.Environment != nil {
-		// Alpha patches, like function-patch-and-transform, need an object with a kind.
+		// patch.Environment sets a kind if there is none. A patch to an object
+		// without a kind fails.
 		r.Environment = patch.Environment(runtime.DeepCopyJSON(req.Environment)).Fields
 	}
 	store.add(r.xr)

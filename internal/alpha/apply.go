@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// deleteUndesired forgets the resources that the last function did not return,
-// and deletes those that the XR controls. It returns those that existed.
+// deleteUndesired removes the resources that the last function did not return
+// from r.resources. If the XR controls such a resource, it also deletes the
+// resource from the store. It returns the removed resources that existed before
+// the reconcile.
 func (r *reconcile) deleteUndesired() (dropped []Dropped) {
 	for _, c := range r.sorted() {
 		if c.desired != nil {
@@ -42,8 +44,8 @@ func (r *reconcile) delete(c *composed) bool {
 	return true
 }
 
-// exists reports whether Crossplane's code sees the resource as existing. A
-// rendered or returned resource exists only if it has a creation timestamp.
+// exists reports whether a composed resource exists. With LiteralDeletion, it
+// exists if its current object has a creation timestamp, as in Crossplane's code.
 func (r *reconcile) exists(c *composed) bool {
 	if r.LiteralDeletion {
 		created := c.object.GetCreationTimestamp()
@@ -52,8 +54,8 @@ func (r *reconcile) exists(c *composed) bool {
 	return c.observed != nil
 }
 
-// references returns the XR's resource references: all resources except those
-// that were not rendered and do not exist.
+// references returns the XR's references to its composed resources. It omits
+// resources that were not rendered and do not exist.
 func (r *reconcile) references() []any {
 	refs := []any{}
 	for _, c := range r.sorted() {
@@ -86,7 +88,8 @@ func reference(u *unstructured.Unstructured) map[string]any {
 	return ref
 }
 
-// apply puts the XR into the store, then the resources that it refers to.
+// apply applies the XR to the store, and then the composed resources that were
+// rendered.
 func (r *reconcile) apply(result *Result) error {
 	_ = unstructured.SetNestedSlice(r.returned.Object, r.references(), "spec", "resourceRefs")
 	stored, err := r.store.apply(r.returned, nil)

@@ -15,7 +15,7 @@ const (
 	newTill = `{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till}, spec: {drawers: 2}}`
 )
 
-// returns returns a function that returns an XR and resources.
+// returns returns a function that outputs the given XR and composed resources.
 func returns(t *testing.T, xr string, resources ...string) func(*fnio.FunctionIO) {
 	return func(io *fnio.FunctionIO) {
 		raw, err := (&unstructured.Unstructured{Object: object(t, xr)}).MarshalJSON()
@@ -28,15 +28,16 @@ func returns(t *testing.T, xr string, resources ...string) func(*fnio.FunctionIO
 	}
 }
 
-// TestApply checks the calls to the store and the objects in it.
+// TestApply checks the write calls to the store, and the objects in the store
+// after a reconcile.
 func TestApply(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		existing []string
 		f        func(*fnio.FunctionIO)
 		calls    []string
-		// kind and name identify an object, want is its spec and
-		// status.
+		// kind and name identify an object in the store. want is the spec and
+		// status of this object.
 		kind, name string
 		want       string
 	}{
@@ -172,7 +173,8 @@ func TestLiteralDeletion(t *testing.T) {
 	}
 }
 
-// TestMarks checks the metadata that Crossplane sets on each returned resource.
+// TestMarks checks the labels, annotations and owner that Crossplane sets on each
+// resource that a function returns.
 func TestMarks(t *testing.T) {
 	p := world{
 		spec: calls("f"),
@@ -199,8 +201,8 @@ func roundTripUnsorted(t *testing.T, v any) any {
 	return value(t, string(raw)).(map[string]any)["v"]
 }
 
-// TestApplyFails checks resources that cannot be applied, after the XR has
-// been.
+// TestApplyFails checks the errors for an XR and for composed resources that
+// cannot be applied.
 func TestApplyFails(t *testing.T) {
 	others := `{apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till, ownerReferences: [{apiVersion: v1, kind: Box, name: b, uid: u, controller: true}]}}`
 	cases := map[string]struct {

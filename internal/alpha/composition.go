@@ -26,7 +26,7 @@ type Composition struct {
 	functions   []functionSpec
 }
 
-// A template is an entry of spec.resources, with its patch sets expanded.
+// A template is an entry of spec.resources. Its patch sets are expanded.
 type template struct {
 	name    string
 	base    json.RawMessage
@@ -35,8 +35,8 @@ type template struct {
 	checks  []fnio.DesiredReadinessCheck
 }
 
-// A compiledPatch is a patch. missing is the error if a required field is
-// unset.
+// A compiledPatch is a patch. If a required field of the patch is not set,
+// missing is the error that applying the patch returns.
 type compiledPatch struct {
 	patch.Patch
 	missing error
@@ -73,11 +73,13 @@ type Container struct {
 	// Function is the name of the function.
 	Function string
 	Image    string
-	// Endpoint is the runner that the Composition names, or "".
+	// Endpoint is the gRPC target of the runner that the Composition names, or
+	// "".
 	Endpoint string
 }
 
-// Containers returns the containers of the functions, in order.
+// Containers returns the containers of the functions in the order of the
+// functions.
 func (c *Composition) Containers() []Container {
 	var all []Container
 	for _, f := range c.functions {
@@ -112,7 +114,7 @@ func fault(field, format string, args ...any) error {
 	return &FieldError{field, fmt.Errorf(format, args...)}
 }
 
-// under prefixes the field of a FieldError with a path.
+// under adds a path before the field of a FieldError.
 func under(path string, err error) error {
 	if e, ok := err.(*FieldError); ok {
 		return &FieldError{path + "." + e.Field, e.Err}
@@ -121,9 +123,9 @@ func under(path string, err error) error {
 }
 
 // Decode reads spec.resources, spec.patchSets, spec.environment.patches and
-// spec.functions of a Composition, and does the checks of the API server and
-// the reconciler. obj has JSON values, like a manifest.Document. An invalid
-// field is a *FieldError.
+// spec.functions of a Composition. It validates them as the API server and the
+// reconciler do. The values of obj are JSON values, as in a manifest.Document. An
+// invalid field is a *FieldError.
 func Decode(obj map[string]any) (*Composition, error) {
 	fields, _, _ := unstructured.NestedMap(obj, "spec")
 	c := &Composition{}
@@ -179,7 +181,7 @@ func checkNames(resources []any, functions bool) error {
 	return nil
 }
 
-// input is the function input that legacy converts resources to.
+// input is the input of function-patch-and-transform that legacy.Convert creates.
 type input struct {
 	PatchSets []struct {
 		Name    string            `json:"name"`
@@ -197,8 +199,8 @@ type input struct {
 	} `json:"resources"`
 }
 
-// decodeResources converts the resources to the input of a pipeline step, with
-// the defaults of the schema written out.
+// decodeResources converts spec.resources to the input of a pipeline step. In the
+// input, the defaults of the schema are set.
 func (c *Composition) decodeResources(obj, fields map[string]any) error {
 	resources, _ := fields["resources"].([]any)
 	environment, _, _ := unstructured.NestedSlice(fields, "environment", "patches")
@@ -228,8 +230,8 @@ func (c *Composition) decodeResources(obj, fields map[string]any) error {
 	return c.compile(&steps[0].Input)
 }
 
-// unset converts a template's check for a FunctionIO: fields that are empty or
-// 0 become nil.
+// unset prepares the readiness check of a template for a FunctionIO. It sets
+// fields that are empty or 0 to nil.
 func unset(c *fnio.DesiredReadinessCheck) {
 	if c.FieldPath != nil && *c.FieldPath == "" {
 		c.FieldPath = nil

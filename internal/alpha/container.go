@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Defaults of a ContainerRequest.
+// Defaults of the fields of a ContainerRequest.
 const (
 	// DefaultTimeout is how long a container may run by default.
 	DefaultTimeout = 25 * time.Second
@@ -15,20 +15,20 @@ const (
 	DefaultEndpoint = "unix-abstract:crossplane/fn/default.sock"
 )
 
-// MaxMessage is the largest message between Crossplane and a runner in bytes,
-// in both directions. It is gRPC's default, which neither of them raises. A
-// FunctionIO has to fit.
+// MaxMessage is the maximum size in bytes of a message between Crossplane and a
+// runner, in both directions. It is the default of gRPC, which neither Crossplane
+// nor the runner changes. A larger FunctionIO cannot be sent.
 const MaxMessage = 4 << 20
 
-// A ContainerRunner runs functions: a sandbox, a gRPC client, or a fake. It
-// must be safe for concurrent use.
+// A ContainerRunner runs the containers of functions. It is a sandbox, a gRPC
+// client, or a fake. It must be safe for concurrent use.
 type ContainerRunner interface {
-	// RunContainer runs a container once, and returns its standard output,
-	// which may be empty or invalid.
+	// RunContainer runs a container once, and returns its standard output, which
+	// may be empty or invalid.
 	//
-	// It returns an error if the container does not exit with 0. It leaves
-	// nothing of the container behind, also if ctx is done or the timeout
-	// ends. The timeout includes the time to pull the image.
+	// It returns an error if the exit code of the container is not 0. It removes
+	// the container and its files, even if ctx is done or the timeout ends. The
+	// timeout includes the time to pull the image.
 	RunContainer(ctx context.Context, req ContainerRequest) (output []byte, err error)
 }
 
@@ -42,27 +42,29 @@ func (f ContainerRunnerFunc) RunContainer(ctx context.Context, req ContainerRequ
 
 // A ContainerRequest describes a container to run. Only Image is required.
 type ContainerRequest struct {
-	// Image is a reference, such as "registry.example.org/fn:v1".
+	// Image is an image reference, such as "registry.example.org/fn:v1".
 	Image string
-	// Input is the standard input: a FunctionIO in YAML.
+	// Input is the standard input of the container: a FunctionIO in YAML.
 	Input []byte
-	// PullPolicy is PullIfNotPresent by default.
+	// PullPolicy is PullIfNotPresent if it is empty.
 	PullPolicy PullPolicy
-	// Auth is for the image's registry. Nil means the runner's own credentials.
+	// Auth has the credentials for the image's registry. If it is nil, the runner
+	// uses its own credentials.
 	Auth *Auth
-	// CPU and Memory are limits as Kubernetes quantities, such as "100m"
-	// and "128Mi". Empty means no limit.
+	// CPU and Memory are limits as Kubernetes quantities, such as "100m" and
+	// "128Mi". An empty string is no limit.
 	CPU, Memory string
-	// Network is NetworkIsolated by default.
+	// Network is NetworkIsolated if it is empty.
 	Network NetworkPolicy
-	// Timeout is DefaultTimeout by default.
+	// Timeout is DefaultTimeout if it is 0.
 	Timeout time.Duration
-	// Endpoint is the gRPC target of the runner that the Composition names,
-	// or empty for any runner.
+	// Endpoint is the gRPC target of the runner that the Composition names. If it
+	// is empty, any runner may be used.
 	Endpoint string
 }
 
-// Complete returns the request with defaults set.
+// Complete returns a copy of the request in which empty fields have their
+// defaults.
 func (r ContainerRequest) Complete() ContainerRequest {
 	r.PullPolicy = cmp.Or(r.PullPolicy, PullIfNotPresent)
 	r.Network = cmp.Or(r.Network, NetworkIsolated)
@@ -75,11 +77,11 @@ type PullPolicy string
 
 // The pull policies.
 const (
-	// PullIfNotPresent pulls an image that is not in the cache.
+	// PullIfNotPresent pulls an image only if it is not in the cache.
 	PullIfNotPresent PullPolicy = "IfNotPresent"
 	// PullAlways resolves the reference at the registry each time.
 	PullAlways PullPolicy = "Always"
-	// PullNever uses the image in the cache.
+	// PullNever uses the image in the cache, and fails if there is none.
 	PullNever PullPolicy = "Never"
 )
 
@@ -88,13 +90,13 @@ type NetworkPolicy string
 
 // The network policies.
 const (
-	// NetworkIsolated has only the container's own loopback device.
+	// NetworkIsolated is a network with only the container's loopback device.
 	NetworkIsolated NetworkPolicy = "Isolated"
-	// NetworkRunner is the network of the runner.
+	// NetworkRunner is the network that the runner itself uses.
 	NetworkRunner NetworkPolicy = "Runner"
 )
 
-// Auth is registry credentials with the fields of Docker's configuration.
+// Auth has registry credentials, in the fields of Docker's configuration file.
 type Auth struct {
 	Username, Password           string
 	Auth                         string
@@ -102,7 +104,8 @@ type Auth struct {
 }
 
 // LimitContainers returns a ContainerRunner that runs at most n containers of r
-// at once. The timeout of a call includes the time that it waits for its turn.
+// at once. The timeout of a call includes the time that the call waits for other
+// containers.
 func LimitContainers(r ContainerRunner, n int) ContainerRunner {
 	turns := make(chan struct{}, n)
 	return ContainerRunnerFunc(func(ctx context.Context, req ContainerRequest) ([]byte, error) {

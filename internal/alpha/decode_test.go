@@ -38,8 +38,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestCancelledPatches checks that patches end with the render's context, and
-// that the error contains the cause.
+// TestCancelledPatches checks that a reconcile stops applying patches when its
+// context is canceled, and that the error contains the cause.
 func TestCancelledPatches(t *testing.T) {
 	w := world{}
 	c := decoded(t, map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, "resources:\n"+till+", patches: [{fromFieldPath: spec.slots}]}")})

@@ -14,8 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// deriveAll derives the XR's connection details and the readiness of its
-// resources: from templates first, then from functions' output.
+// deriveAll derives the XR's connection details and the readiness of the composed
+// resources. For each resource, the rules of its template come before the rules
+// that functions returned.
 func (r *reconcile) deriveAll(result *Result) error {
 	all := r.sorted()
 	for _, c := range all {
@@ -32,7 +33,8 @@ func (r *reconcile) deriveAll(result *Result) error {
 	return nil
 }
 
-// connectionDetails adds the connection details that derive from a resource.
+// connectionDetails adds the connection details of the XR that derive from a
+// composed resource.
 func (c *composed) connectionDetails(to map[string][]byte) error {
 	all := c.desired.ConnectionDetails
 	if c.template != nil {
@@ -59,8 +61,8 @@ func (c *composed) connectionDetails(to map[string][]byte) error {
 	return nil
 }
 
-// connectionDetail returns the value of a connection detail, or nil if there is
-// none.
+// connectionDetail returns the value of a connection detail, or nil if the source
+// of the value does not exist.
 func (c *composed) connectionDetail(d fnio.DerivedConnectionDetail) ([]byte, error) {
 	missing := func(what string) error {
 		return fmt.Errorf("connection detail of type %q %s is not set", d.Type, what)
@@ -86,8 +88,8 @@ func (c *composed) connectionDetail(d fnio.DerivedConnectionDetail) ([]byte, err
 	}
 }
 
-// textAt returns the string at a path, or another value as JSON. It returns nil
-// if the path does not exist.
+// textAt returns the string at a path. It returns any other value as JSON, and
+// nil if the path does not exist.
 func textAt(u *unstructured.Unstructured, path string) []byte {
 	v, err := valueAt(u, path)
 	if err != nil {
@@ -111,7 +113,8 @@ func valueAt(u *unstructured.Unstructured, path string) (any, error) {
 	return p.Get(u.Object)
 }
 
-// isReady reports whether a resource passes all its readiness checks.
+// isReady reports whether a resource passes all its readiness checks. A resource
+// without checks is ready if its condition Ready is True.
 func (c *composed) isReady() (bool, error) {
 	checks := c.desired.ReadinessChecks
 	if c.template != nil {
@@ -132,7 +135,8 @@ func (c *composed) isReady() (bool, error) {
 	return true, nil
 }
 
-// conditionStatus returns the status of a condition. The default is Unknown.
+// conditionStatus returns the status of an object's condition of the given type,
+// or "Unknown" if the object has no such condition.
 func conditionStatus(u *unstructured.Unstructured, conditionType string) string {
 	conditions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
 	for _, c := range reconciler.ParseConditions(conditions) {

@@ -14,8 +14,9 @@ const (
 	ready     = `conditions: [{type: Ready, status: "True"}, {type: Odd, status: "Maybe"}]`
 )
 
-// derive composes an existing Till that has a status. The function and the
-// template add readiness checks or connection details.
+// derive reconciles an XR with a composed resource of kind Till that exists and
+// has a status. The YAML texts byFunction and byTemplate add readiness checks or
+// connection details to what the function and the template return.
 func derive(t *testing.T, byFunction, byTemplate string) *reconciled {
 	t.Helper()
 	w := world{
@@ -133,7 +134,8 @@ func TestConnectionDetails(t *testing.T) {
 			for k, v := range p.ok(t).ConnectionDetails {
 				got[k] = string(v)
 			}
-			// The XR has its own secret, and echo returns it.
+			// The XR's own Secret has these connection details, and the function
+			// returns them unchanged.
 			for key, value := range map[string]string{"key": "v", "binary": "\ufffd"} {
 				if _, derived := tc.want[key]; !derived {
 					if got[key] != value {

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Objects returns copies of the objects, sorted by apiVersion, kind, namespace and name.
+// Objects returns copies of the stored objects, sorted by apiVersion, kind,
+// namespace and name.
 func (s *Store) Objects() []*unstructured.Unstructured {
 	all := make([]*unstructured.Unstructured, len(s.objects))
 	for i, o := range s.objects {
@@ -21,5 +22,5 @@ func (s *Store) Objects() []*unstructured.Unstructured {
 	return all
 }
 
-// Calls returns the write calls in order, such as "create Widget a".
+// Calls returns the write calls to the store in order, such as "create Widget a".
 func (s *Store) Calls() []string { return slices.Clone(s.calls) }

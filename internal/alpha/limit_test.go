@@ -58,7 +58,8 @@ func TestLimit(t *testing.T) {
 	e2e.Wait(t, &calls)
 }
 
-// TestLimitTimeout checks that a container gets what is left of the timeout.
+// TestLimitTimeout checks that LimitContainers ends a call after the timeout of
+// its request.
 func TestLimitTimeout(t *testing.T) {
 	g := gate{make(chan struct{}, 1), nil}
 	_, err := alpha.LimitContainers(g, 1).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Timeout: time.Millisecond})

@@ -86,8 +86,9 @@ func TestOutputOfEvents(t *testing.T) {
 	}
 }
 
-// TestCluster checks renders whose input files lack fields that a cluster sets:
-// dropped resources are deleted, composed ones patched.
+// TestCluster checks renders whose input files lack the UIDs and timestamps that
+// a cluster sets. Resources that are no longer desired are still deleted, and
+// existing ones are patched.
 func TestCluster(t *testing.T) {
 	given := &unstructured.Unstructured{Object: object(t, `
 apiVersion: shop.gold.test/v1

@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// compile compiles the resources and their patches.
+// compile compiles the resource templates of a Composition and all patches.
 func (c *Composition) compile(in *input) error {
 	sets := map[string][]compiledPatch{}
 	for i, set := range in.PatchSets {
@@ -39,7 +39,8 @@ func (c *Composition) compile(in *input) error {
 	return nil
 }
 
-// The supported types of patches, besides PatchSet.
+// The supported types of environment patches and of patches in a template. A
+// template may also have patches of type PatchSet.
 var (
 	environmentTypes = []spec.PatchType{
 		spec.FromCompositeFieldPath, spec.ToCompositeFieldPath, spec.CombineFromComposite, spec.CombineToComposite,
@@ -48,8 +49,9 @@ var (
 		spec.FromEnvironmentFieldPath, spec.ToEnvironmentFieldPath, spec.CombineFromEnvironment, spec.CombineToEnvironment)
 )
 
-// compilePatches compiles the patches at a path, and expands patch sets from sets. If
-// sets is nil, patch sets are an error. The result has at most most patches.
+// compilePatches compiles the patches below the path at. It replaces each patch
+// of type PatchSet by the patches of its set in sets. If sets is nil, such a
+// patch is an error. The result has at most most patches.
 func compilePatches(at string, types []spec.PatchType, raws []json.RawMessage, sets map[string][]compiledPatch, most int) ([]compiledPatch, error) {
 	var all []compiledPatch
 	for i, raw := range raws {
@@ -93,11 +95,12 @@ func patchSet(name *string, sets map[string][]compiledPatch) ([]compiledPatch, e
 	return set, nil
 }
 
-// check returns an error for types that the schema of a Composition did not
-// have. Other errors of a patch are found when it is applied.
+// check returns an error if the type of the patch is not in types, or if a string
+// transform needs Crossplane v1.14 or later. Any other error in a patch is found
+// when the patch is applied.
 func check(p *spec.Patch, types []spec.PatchType) error {
 	if !slices.Contains(types, p.TypeOrDefault()) {
-		return fault("type", "a patch of type %q is not supported here", p.Type)
+		return fault("type", "patch type %q is not allowed in this list of patches", p.Type)
 	}
 	for i, t := range p.Transforms {
 		if s := t.String; s != nil && (s.Type == spec.JoinList || s.Type == spec.ReplaceAll) {
@@ -107,7 +110,7 @@ func check(p *spec.Patch, types []spec.PatchType) error {
 	return nil
 }
 
-// missing returns an error about a required field that is not set.
+// missing returns an error if a required field of the patch is not set.
 func missing(p *spec.Patch) error {
 	field := ""
 	switch combines := p.TypeOrDefault().IsCombine(); {

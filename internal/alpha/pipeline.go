@@ -14,15 +14,16 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// Defaults of a function in the schema of a Composition.
+// Defaults of a function's container in the schema of a Composition.
 const (
 	defaultTimeout = 20 * time.Second
 	defaultCPU     = "100m"
 	defaultMemory  = "128Mi"
 )
 
-// checkFunctions does the checks of the API server and the reconciler, except
-// for types: the pipeline checks a type when it reaches the function.
+// checkFunctions validates functions as the API server and the reconciler do. It
+// does not validate their types. The pipeline fails when it reaches a function of
+// an unsupported type.
 func checkFunctions(functions []functionSpec) error {
 	names := map[string]bool{}
 	for i := range functions {
@@ -64,8 +65,8 @@ func (f *functionSpec) check(others map[string]bool) error {
 	return nil
 }
 
-// request returns the request to run the container. The default of a field
-// applies only if the object that contains the field is set.
+// request returns the request to run the container. As in Kubernetes, the default
+// of a nested field, such as network.policy, applies only if its parent is set.
 func (c *containerFunction) request(input []byte) ContainerRequest {
 	req := ContainerRequest{
 		Image:      c.Image,
@@ -102,8 +103,9 @@ func quantity(q *resource.Quantity, byDefault string) string {
 	return q.String()
 }
 
-// run runs all functions, and returns the output of the last one. A function gets
-// the desired state and the results of the previous function, and no other output.
+// run runs all functions, and returns the output of the last one. From the output
+// of the previous function, a function gets only the desired state and the
+// results.
 func (c *Composition) run(ctx context.Context, run ContainerRunner, io fnio.FunctionIO) (fnio.FunctionIO, error) {
 	for i := range c.functions {
 		f := &c.functions[i]
@@ -136,7 +138,8 @@ func (f *functionSpec) run(ctx context.Context, run ContainerRunner, io *fnio.Fu
 	return got, nil
 }
 
-// runContainer enforces the message sizes of a gRPC runner for each ContainerRunner.
+// runContainer runs a container. It limits input and output to the size of a gRPC
+// message, even if run does not use gRPC.
 func runContainer(ctx context.Context, run ContainerRunner, req ContainerRequest) ([]byte, error) {
 	if n := len(req.Input); n > MaxMessage {
 		return nil, fmt.Errorf("the FunctionIO has %d bytes, but a message to a runner may have at most %d", n, MaxMessage)
@@ -151,7 +154,8 @@ func runContainer(ctx context.Context, run ContainerRunner, req ContainerRequest
 	return output, err
 }
 
-// setDesired makes the output of the last function the state of the reconcile.
+// setDesired replaces the desired state by the output of the last function. It
+// returns the first Fatal result as an error.
 func (r *reconcile) setDesired(io fnio.FunctionIO) error {
 	for _, result := range io.Results {
 		switch result.Severity {
@@ -177,7 +181,8 @@ func (r *reconcile) setDesired(io fnio.FunctionIO) error {
 	return nil
 }
 
-// addDesired adds a desired resource. The last one with the same name applies.
+// addDesired adds a desired resource. If several resources have the same name,
+// the last one applies.
 func (r *reconcile) addDesired(d *fnio.DesiredResource) error {
 	u := &unstructured.Unstructured{}
 	if err := json.Unmarshal(d.Resource.Raw, u); err != nil {

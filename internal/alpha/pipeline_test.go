@@ -88,7 +88,7 @@ func TestBadFunctions(t *testing.T) {
 	}
 }
 
-// TestPipeline checks what each function gets from the previous one.
+// TestPipeline checks which input each function gets from the previous function.
 func TestPipeline(t *testing.T) {
 	w := world{
 		spec: `
@@ -131,7 +131,7 @@ functions:
 	}
 }
 
-// answers returns a container that writes a text.
+// answers returns a container that writes the given text to standard output.
 func answers(text string) alpha.ContainerRunnerFunc {
 	return func(context.Context, alpha.ContainerRequest) ([]byte, error) { return []byte(text), nil }
 }
@@ -219,8 +219,8 @@ func TestInputIsBounded(t *testing.T) {
 		spec:      calls("grow", "echo"),
 		functions: map[string]func(*fnio.FunctionIO){"echo": echo},
 		raw: map[string]alpha.ContainerRunnerFunc{"grow": func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
-			// The input fits as JSON, but not as YAML, which is
-			// indented.
+			// The output fits into a message as JSON. As the input of the next
+			// function it is YAML, which is larger because it is indented.
 			list := strings.Repeat("1,", 450_000) + "1"
 			return fmt.Appendf(nil, `{"desired": {"composite": {"resource": {"kind": "X", "a": [%s]}}}}`, list), nil
 		}},
@@ -268,7 +268,8 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestSameAgain checks that the same inputs give the same bytes.
+// TestSameAgain checks that two reconciles with the same inputs have the same
+// output.
 func TestSameAgain(t *testing.T) {
 	var resources, existing []string
 	for _, name := range strings.Split("abcdefghij", "") {

@@ -11,14 +11,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
-// Render reconciles the XR of req once. Observed are the composed resources that
-// exist, and Secrets: those without the annotation of a composed resource have the
-// connection details of the XR or of composed resources. Nothing in the arguments is
-// changed.
+// Render reconciles the XR of req once. observed has the composed resources that
+// exist, and Secrets. A Secret without the annotation of a composed resource has
+// connection details of the XR or of a composed resource. Render changes none of
+// its arguments.
 //
-// Notes name the composed resources that are deleted. Warnings name those that
-// could not be rendered, and those that exist and are not deleted although
-// nothing desires them. A Fatal result is a *function.FatalError.
+// The notes of the output name the composed resources that are deleted. The
+// warnings name composed resources that could not be rendered, and those that
+// exist and are not deleted although no template or function desires them. A
+// Fatal result is returned as a *function.FatalError.
 func Render(ctx context.Context, run ContainerRunner, req Request, observed []*unstructured.Unstructured) (*reconciler.Output, error) {
 	var composed, secrets []*unstructured.Unstructured
 	for _, o := range observed {
@@ -50,10 +51,11 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 	return out, nil
 }
 
-// Output returns what a render prints. Its XR has the identity and the status
-// of the XR, without fields that functions returned; Full is the XR of the
-// store with that status. Composed resources are as they were applied, without
-// fields that only the store has. The last event is the reconciler's own.
+// Output returns the output of a render. Its XR has the identity and the status
+// of the XR, without the fields that functions returned. Full is the XR in the
+// store with the same status. Composed resources are as they were applied,
+// without the fields that only the store has. If no event is a warning, Output
+// adds the event with which Crossplane ends a successful reconcile.
 func (r *Result) Output() *reconciler.Output {
 	status := r.status()
 	full := r.stored.DeepCopy().Object
@@ -85,8 +87,8 @@ func (r *Result) Output() *reconciler.Output {
 	return out
 }
 
-// status returns the XR's status after the reconcile. The XR is ready if all
-// its resources are.
+// status returns the XR's status after the reconcile. The XR is ready if all its
+// composed resources are ready.
 func (r *Result) status() map[string]any {
 	status, _, _ := unstructured.NestedMap(r.XR.Object, "status")
 	if status == nil {

@@ -14,8 +14,8 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// renderRequest returns a request for an XR that has a Secret, with a template
-// and a function.
+// renderRequest returns a request with a template and a function, for an XR whose
+// connection details are in a Secret.
 func renderRequest(t *testing.T) alpha.Request {
 	t.Helper()
 	c, err := alpha.Decode(object(t, `
@@ -54,7 +54,8 @@ func resources(t *testing.T, texts ...string) []*unstructured.Unstructured {
 	return all
 }
 
-// functionOf returns a Runner of a function that changes its input.
+// functionOf returns a ContainerRunner that runs the function change, which
+// changes the FunctionIO that it gets.
 func functionOf(t *testing.T, change func(*fnio.FunctionIO)) alpha.ContainerRunner {
 	return alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		io, err := fnio.Decode(req.Input)
@@ -131,8 +132,8 @@ func TestRenderFull(t *testing.T) {
 	}
 }
 
-// TestRenderLeftBehind checks dropped resources that have a template: they are
-// deleted, or kept with LiteralDeletion.
+// TestRenderLeftBehind checks composed resources of a template that a function
+// dropped. Without LiteralDeletion they are deleted, and with it they are kept.
 func TestRenderLeftBehind(t *testing.T) {
 	for literal, want := range map[bool][2]string{
 		false: {`composed resource "bolt", Bolt "alpha-x", is deleted`, ""},

@@ -20,10 +20,11 @@ import (
 type reconcile struct {
 	Request
 	store *Store
-	// budget limits the output of patches.
+	// budget limits the total size of the values that patches write.
 	budget patch.Budget
 
-	// xr gets the patches, returned is the XR that functions returned.
+	// xr is the XR to which patches are applied. returned is the XR in the output
+	// of the last function.
 	xr, returned *unstructured.Unstructured
 	// details are the XR's connection details.
 	details   map[string][]byte
@@ -38,16 +39,19 @@ type composed struct {
 	observed *unstructured.Unstructured
 	// details are the connection details of the observed resource.
 	details map[string][]byte
-	// object is the current object: observed, then rendered, desired, applied.
+	// object is the current state of the resource. It is first the observed
+	// object, then the rendered, the desired and the applied object.
 	object *unstructured.Unstructured
-	// template is nil if the Composition has none. unrendered says why rendering it failed.
+	// template is nil if the resource is not in spec.resources. unrendered is the
+	// error of rendering the template.
 	template   *template
 	unrendered error
 	// desired is nil if the last function did not return the resource.
 	desired *fnio.DesiredResource
 }
 
-// composed returns the resource with that name, and adds it if it is new.
+// composed returns the composed resource called name. It adds the resource if it
+// does not exist yet.
 func (r *reconcile) composed(name string) *composed {
 	c, ok := r.resources[name]
 	if !ok {
@@ -66,7 +70,8 @@ func (r *reconcile) sorted() []*composed {
 	return all
 }
 
-// observe reads the resources that the XR refers to and no other object controls.
+// observe reads the composed resources that the XR refers to. It ignores those
+// that another object controls.
 func (r *reconcile) observe() error {
 	r.resources = map[string]*composed{}
 	store := reconciler.Store(r.store.objects)
@@ -110,8 +115,8 @@ func (r *reconcile) functionIOObserved() (fnio.Observed, error) {
 	return o, nil
 }
 
-// functionIODesired returns the desired state for the first function: the
-// rendered templates.
+// functionIODesired returns the desired state that the first function gets. It
+// contains the XR and the resources that were rendered from templates.
 func (r *reconcile) functionIODesired() (fnio.Desired, error) {
 	raw, err := rawOf(r.xr)
 	if err != nil {
@@ -136,7 +141,7 @@ func rawOf(u *unstructured.Unstructured) (runtime.RawExtension, error) {
 }
 
 // explicit returns connection details sorted by name. Bytes that are not UTF-8
-// are replaced.
+// are replaced when they are encoded.
 func explicit(details map[string][]byte) []fnio.ExplicitConnectionDetail {
 	all := make([]fnio.ExplicitConnectionDetail, 0, len(details))
 	for _, name := range slices.Sorted(maps.Keys(details)) {

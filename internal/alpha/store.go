@@ -16,14 +16,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
-// Defaults of a created object.
+// The UID and creation timestamp that a Store sets on a created object.
 const (
 	newUID  = "uid-new"
 	newTime = "2023-03-01T00:00:00Z"
 )
 
-// A Store is an in-memory API server that accepts any object. It makes names from
-// generateName and a number of five digits. It ignores the status of applied objects.
+// A Store is an in-memory API server that accepts any object. For an object
+// without a name, it appends a number of five digits to generateName. It ignores
+// the status of applied objects.
 type Store struct {
 	objects []*unstructured.Unstructured
 	calls   []string
@@ -39,26 +40,29 @@ func NewStore(objects ...*unstructured.Unstructured) *Store {
 	return s
 }
 
-// called records a write call, such as "create Widget a".
+// called records a write call, such as "create Widget a", for tests.
 func (s *Store) called(what string, u *unstructured.Unstructured) {
 	s.calls = append(s.calls, fmt.Sprintf("%s %s %s", what, u.GetKind(), u.GetName()))
 }
 
-// add adds a copy of an object, unless the store has it.
+// add adds a copy of an object, unless the store has an object with the same
+// identity.
 func (s *Store) add(u *unstructured.Unstructured) {
 	if s.find(u) < 0 {
 		s.objects = append(s.objects, u.DeepCopy())
 	}
 }
 
-// find returns the index of the object with u's identity, or -1.
+// find returns the index of the object with u's apiVersion, kind, namespace and
+// name, or -1 if there is none.
 func (s *Store) find(u *unstructured.Unstructured) int {
 	return slices.IndexFunc(s.objects, func(o *unstructured.Unstructured) bool {
 		return o.GetAPIVersion() == u.GetAPIVersion() && o.GetKind() == u.GetKind() && o.GetNamespace() == u.GetNamespace() && o.GetName() == u.GetName()
 	})
 }
 
-// get returns a copy of the object with u's identity, or nil.
+// get returns a copy of the stored object with u's identity, or nil if there is
+// none.
 func (s *Store) get(u *unstructured.Unstructured) *unstructured.Unstructured {
 	i := s.find(u)
 	if i < 0 {
@@ -67,7 +71,7 @@ func (s *Store) get(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return s.objects[i].DeepCopy()
 }
 
-// dryRun sets the name that u would get if it were created.
+// dryRun sets the name that the store would generate for u.
 func (s *Store) dryRun(u *unstructured.Unstructured) {
 	s.name(u)
 	s.called("dry-run create", u)
@@ -78,8 +82,9 @@ func (s *Store) name(u *unstructured.Unstructured) {
 	u.SetName(fmt.Sprintf("%s%05d", u.GetGenerateName(), s.names))
 }
 
-// apply creates an object, or merges it into the existing one, and returns the
-// stored object. Only owner, unless it is nil, may control the existing one.
+// apply creates u, or merges u into the existing object with the same identity.
+// It returns a copy of the stored object. Unless owner is nil, it returns an
+// error if an object other than owner controls the existing object.
 func (s *Store) apply(u, owner *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if u.GetName() == "" && u.GetGenerateName() == "" {
 		return nil, errors.New("cannot get object: resource name may not be empty")
@@ -140,10 +145,12 @@ func merge(value, patch any) any {
 	return merged
 }
 
-// Cluster returns copies of the XR and of the objects as a cluster has them before a
-// reconcile. The XR gets a UID that depends only on its identity, labels, and
-// references to the observed resources. Those get a creation timestamp, and the XR as
-// controller unless they have one. Others, such as Secrets, are not changed.
+// Cluster returns a copy of the XR, and a store with copies of all objects. They
+// have the fields that a cluster sets before a reconcile. The XR gets labels,
+// references to the observed resources, and, if it has none, a UID that depends
+// only on its identity. The observed resources get a creation timestamp, and the
+// XR as controller unless they have one. The objects in others, such as Secrets,
+// are not changed.
 func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Unstructured) (*unstructured.Unstructured, *Store) {
 	xr = xr.DeepCopy()
 	if xr.GetUID() == "" {
@@ -158,7 +165,7 @@ func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Uns
 		if created := o.GetCreationTimestamp(); created.IsZero() {
 			_ = unstructured.SetNestedField(o.Object, reconciler.Time, "metadata", "creationTimestamp")
 		}
-		// A resource that another object controls is left as it is.
+		// The error is ignored: a resource with another controller keeps it.
 		_ = reconciler.SetController(o, xr)
 		store.add(o)
 		ref := reference(o)
@@ -172,8 +179,8 @@ func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Uns
 	return xr, store
 }
 
-// label sets the XR's labels that its resources inherit. Crossplane sets them
-// before the first reconcile.
+// label sets the labels of the XR that its composed resources inherit. Crossplane
+// sets them before the first reconcile.
 func label(xr *unstructured.Unstructured) {
 	labels := xr.GetLabels()
 	if labels == nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// patchAndTransform patches the environment, then renders the templates in order. A
-// template that fails to render is an event; a failed patch to the XR is an error.
+// patchAndTransform patches the environment, then renders the templates in order.
+// If a template cannot be rendered, it adds an event. If a patch to the XR fails,
+// it returns an error.
 func (r *reconcile) patchAndTransform(ctx context.Context) error {
 	for i := range r.Composition.environment {
 		if err := r.patchEnvironment(ctx, &r.Composition.environment[i]); err != nil {
@@ -58,7 +59,7 @@ func (r *reconcile) patchEnvironment(ctx context.Context, p *compiledPatch) erro
 	}
 }
 
-// patchXR runs the patches from an existing resource to the XR.
+// patchXR applies the patches from an existing resource to the XR.
 func (r *reconcile) patchXR(ctx context.Context, t *template, observed *unstructured.Unstructured) error {
 	for i := range t.patches {
 		p := &t.patches[i]
@@ -72,8 +73,8 @@ func (r *reconcile) patchXR(ctx context.Context, t *template, observed *unstruct
 	return nil
 }
 
-// patchComposed runs a patch between the rendered resource and the XR or the
-// environment. It skips patches to the XR, which patchXR runs.
+// patchComposed applies a patch between the rendered resource and the XR or the
+// environment. It skips patches to the XR, which patchXR applies.
 func (r *reconcile) patchComposed(ctx context.Context, p *compiledPatch, rendered *unstructured.Unstructured) error {
 	switch p.Type {
 	case spec.FromCompositeFieldPath, spec.CombineFromComposite:
@@ -94,8 +95,8 @@ func (r *reconcile) patchComposed(ctx context.Context, p *compiledPatch, rendere
 	}
 }
 
-// patch applies a patch. An optional patch does nothing if its source is
-// missing. Fields that a failed patch has written stay.
+// patch applies a patch. An optional patch does nothing if its source does not
+// exist. If a patch fails, the fields that it has already written are kept.
 func (r *reconcile) patch(ctx context.Context, p *compiledPatch, from map[string]any, to *map[string]any) error {
 	switch {
 	case ctx.Err() != nil:
@@ -103,7 +104,7 @@ func (r *reconcile) patch(ctx context.Context, p *compiledPatch, from map[string
 	case p.missing != nil:
 		return p.missing
 	}
-	// Settled is true because all values were decoded from JSON.
+	// Settled is true because all values in Fields were decoded from JSON.
 	target := patch.Object{Fields: *to, Settled: true}
 	err := p.Apply(from, &target, &r.budget)
 	*to = target.Fields
@@ -113,8 +114,9 @@ func (r *reconcile) patch(ctx context.Context, p *compiledPatch, from map[string
 	return err
 }
 
-// render renders a template. Of an existing resource it keeps only the name.
-// After an error the resource is partially rendered.
+// render renders the template of a composed resource. If the resource exists,
+// render keeps its name and namespace, and no other fields. After an error,
+// c.object is partially rendered.
 func (r *reconcile) render(ctx context.Context, t *template, c *composed) error {
 	kind, name, namespace := c.object.GetKind(), c.object.GetName(), c.object.GetNamespace()
 	base := &unstructured.Unstructured{}
@@ -146,8 +148,9 @@ func (r *reconcile) render(ctx context.Context, t *template, c *composed) error 
 	return nil
 }
 
-// mark sets the metadata of a composed resource with that name, controlled by
-// the XR. Labels that the XR lacks become empty.
+// mark sets the labels, the annotation with the given name, and the XR as
+// controller of a composed resource. A label that the XR does not have is set to
+// "".
 func mark(u *unstructured.Unstructured, name string, xr *unstructured.Unstructured) error {
 	labels, annotations := u.GetLabels(), u.GetAnnotations()
 	if labels == nil {

@@ -18,7 +18,7 @@ func TestTemplates(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		world
-		// want is the spec of the Till.
+		// want is the spec of the rendered resource.
 		want string
 	}{
 		"FromComposite": {
@@ -125,8 +125,8 @@ func TestUnrendered(t *testing.T) {
 		reason string
 		world
 		event string
-		// partial is the partially rendered resource that functions
-		// get.
+		// partial is the partially rendered resource that the first function
+		// gets.
 		partial string
 	}{
 		"Required": {
@@ -219,9 +219,9 @@ func TestUnrendered(t *testing.T) {
 	}
 }
 
-// TestReferencesOfUnrendered checks that the XR keeps its reference to an
-// existing resource that could not be rendered. Crossplane's code looks at the
-// object that functions return.
+// TestReferencesOfUnrendered checks when the XR keeps its reference to an
+// existing resource that could not be rendered. With LiteralDeletion, it depends
+// on the object that functions return, as in Crossplane's code.
 func TestReferencesOfUnrendered(t *testing.T) {
 	spec := "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till}, patches: [{fromFieldPath: spec.no, policy: {fromFieldPath: Required}}]}"
 	cases := map[string]struct {
@@ -298,12 +298,12 @@ func TestTerminal(t *testing.T) {
 		"PatchType": {
 			"a patch requires a known type",
 			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: a}, {type: Sideways, fromFieldPath: a}]}"},
-			`spec.resources[0].patches[1].type: a patch of type "Sideways" is not supported here`,
+			`spec.resources[0].patches[1].type: patch type "Sideways" is not allowed in this list of patches`,
 		},
 		"EnvironmentType": {
 			"environment patches read and write only the XR",
 			world{spec: "environment: {patches: [{type: FromEnvironmentFieldPath, fromFieldPath: a}]}\nresources:\n" + till + "}"},
-			`spec.environment.patches[0].type: a patch of type "FromEnvironmentFieldPath" is not supported here`,
+			`spec.environment.patches[0].type: patch type "FromEnvironmentFieldPath" is not allowed in this list of patches`,
 		},
 		"TooMany": {
 			"the number of expanded patches is limited",
@@ -342,7 +342,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestObserved checks which resources count as existing.
+// TestObserved checks which of the XR's references lead to an observed resource.
 func TestObserved(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -385,8 +385,8 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestUnrenderedAndReported checks that events of unrendered resources come
-// before the functions' results, and that other resources are applied.
+// TestUnrenderedAndReported checks that the events of resources that could not be
+// rendered come before the functions' results. All other resources are applied.
 func TestUnrenderedAndReported(t *testing.T) {
 	p := world{
 		spec: "resources:\n" + till + ", patches: [{fromFieldPath: spec.no, policy: {fromFieldPath: Required}}]}\n- {name: box, base: {apiVersion: v1, kind: Box}}\n" + calls("f"),
@@ -452,8 +452,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestBootstrap checks the input of the first function: rendered templates
-// without fields of existing resources, and the patched XR.
+// TestBootstrap checks the input of the first function. It has the patched XR and
+// the rendered templates, which have no fields of existing resources.
 func TestBootstrap(t *testing.T) {
 	p := world{
 		existing: []string{

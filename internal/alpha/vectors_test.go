@@ -18,7 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A vector is a golden case; the README in its folder describes the fields.
+// A vector is a golden case in testdata/golden/xfn-alpha. The README there
+// describes the fields.
 type vector struct {
 	composition, xr map[string]any
 	existing        []map[string]any
@@ -54,7 +55,7 @@ func objects(all ...map[string]any) []*unstructured.Unstructured {
 	return us
 }
 
-// script returns a runner that expects a vector's requests in order.
+// script returns a runner that expects the requests of a vector, in order.
 func (v vector) script(t *testing.T, calls *int) alpha.ContainerRunner {
 	return alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		step := v.steps[*calls].(map[string]any)
@@ -73,7 +74,8 @@ func (v vector) script(t *testing.T, calls *int) alpha.ContainerRunner {
 	})
 }
 
-// roundTrip returns a value as json.Unmarshal returns it, with sorted lists.
+// roundTrip encodes and decodes v, so that it can be compared with a decoded
+// value. It sorts the lists of named objects.
 func roundTrip(t *testing.T, v any) any {
 	t.Helper()
 	text, err := kyaml.Marshal(v)
@@ -87,7 +89,7 @@ func roundTrip(t *testing.T, v any) any {
 	return sortLists(again)
 }
 
-// sortLists sorts all lists of named objects by name.
+// sortLists sorts all lists in v by the field name of their elements.
 func sortLists(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -107,7 +109,7 @@ func sortLists(v any) any {
 	return v
 }
 
-// requestOf returns a request in the form of a vector.
+// requestOf returns a request with the field names that vectors use.
 func requestOf(req alpha.ContainerRequest) any {
 	return map[string]any{
 		"image": req.Image, "cpu": req.CPU, "memory": req.Memory, "timeout": req.Timeout.String(),
@@ -120,7 +122,8 @@ func requestOf(req alpha.ContainerRequest) any {
 	}
 }
 
-// outcome returns the result of a reconcile in the form of a vector.
+// outcome returns the result of a reconcile with the field names that vectors
+// use.
 func outcome(result *alpha.Result, err error, store *alpha.Store) map[string]any {
 	got := map[string]any{"apiCalls": strs(store.Calls()), "objectsAfter": []any{}, "xrStatusInMemory": nil}
 	for _, o := range store.Objects() {
@@ -147,7 +150,7 @@ func outcome(result *alpha.Result, err error, store *alpha.Store) map[string]any
 	return got
 }
 
-// strs returns calls in the form of a vector, which sorts them by name.
+// strs converts write calls to a list as in a decoded vector.
 func strs(calls []string) any {
 	if len(calls) == 0 {
 		return nil
@@ -159,7 +162,7 @@ func strs(calls []string) any {
 	return all
 }
 
-// run reconciles a vector, and compares the result.
+// run reconciles the XR of a vector, and compares the result with want.
 func (v vector) run(t *testing.T, literal bool, want map[string]any) {
 	t.Helper()
 	store := alpha.NewStore(objects(v.existing...)...)
@@ -174,7 +177,8 @@ func (v vector) run(t *testing.T, literal bool, want map[string]any) {
 	v.compare(t, result, err, store)
 }
 
-// compare compares the result of a reconcile with the expected one.
+// compare compares the result of a reconcile with the expected result of the
+// vector.
 func (v vector) compare(t *testing.T, result *alpha.Result, err error, store *alpha.Store) {
 	t.Helper()
 	if diff := cmp.Diff(v.expect, outcome(result, err, store)); diff != "" {
@@ -209,8 +213,9 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestDocumentedDeletion runs the vectors with the deletion that the
-// documentation describes. Two of them differ.
+// TestDocumentedDeletion reconciles the vectors without LiteralDeletion, so that
+// resources are deleted as Crossplane's documentation says. The map dropped has
+// the two vectors for which this differs from Crossplane's code.
 func TestDocumentedDeletion(t *testing.T) {
 	dropped := map[string]string{"04-drop-pt-resource": "Awning stall-k7-aaaaa", "12-xr-labels-dropped": "Till stall-k7-old"}
 	for _, path := range vectors(t) {

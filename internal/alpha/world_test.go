@@ -16,26 +16,26 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A world is the state before a reconcile, in YAML.
+// A world is the state before a reconcile. Objects are in YAML.
 type world struct {
 	// spec is the spec of the Composition.
 	spec string
-	// xr is merged over an XR of kind XStall. Existing objects whose text
-	// begins with "@" have the XR as controller.
+	// xr is merged into the XR of kind XStall that method composite returns.
 	xr string
-	// existing are the existing objects, one per string.
+	// existing are the existing objects, one in each string.
 	existing    []string
 	environment map[string]any
 	literal     bool
-	// functions are the functions by image.
+	// functions maps images to functions that change a FunctionIO.
 	functions map[string]func(*fnio.FunctionIO)
-	// raw are containers by image, instead of functions.
+	// raw maps images to containers. An image in raw is not looked up in
+	// functions.
 	raw map[string]alpha.ContainerRunnerFunc
 }
 
 const owner = `{apiVersion: shop.gold.test/v1, kind: XStall, name: stall, uid: uid-xr, controller: true, blockOwnerDeletion: true}`
 
-// exists returns a Widget that the XR controls.
+// exists returns an existing resource of kind Till that the XR controls.
 func exists(name, more string) string {
 	return `{apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-` + name + `, creationTimestamp: "2023-01-01T00:00:00Z", uid: uid-` + name +
 		`, annotations: {crossplane.io/composition-resource-name: ` + name + `}, ownerReferences: [` + owner + `]}, ` + more + `}`
@@ -50,7 +50,8 @@ func object(t *testing.T, text string) map[string]any {
 	return obj
 }
 
-// composite returns the XR, with references to all existing objects.
+// composite returns the XR, with references to all existing objects except
+// Secrets.
 func (w world) composite(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	xr := object(t, `
@@ -88,12 +89,12 @@ func overlay(obj, over map[string]any) {
 	}
 }
 
-// A reconciled is a world after a reconcile.
+// A reconciled is the result of a reconcile of a world.
 type reconciled struct {
 	*alpha.Result
 	err   error
 	store *alpha.Store
-	// requests are the requests to run containers.
+	// requests are the requests to run containers, in order.
 	requests []alpha.ContainerRequest
 }
 
@@ -137,7 +138,7 @@ func (w world) runner(t *testing.T, p *reconciled) alpha.ContainerRunner {
 	})
 }
 
-// input returns the input of the i-th function.
+// input returns the FunctionIO that the i-th function read.
 func (p *reconciled) input(t *testing.T, i int) *fnio.FunctionIO {
 	t.Helper()
 	io, err := fnio.Decode(p.requests[i].Input)
@@ -156,7 +157,7 @@ func (p *reconciled) ok(t *testing.T) *reconciled {
 	return p
 }
 
-// stored returns an object of the store, or nil.
+// stored returns the object in the store with this kind and name, or nil.
 func (p *reconciled) stored(kind, name string) map[string]any {
 	for _, o := range p.store.Objects() {
 		if o.GetKind() == kind && o.GetName() == name {
@@ -166,8 +167,8 @@ func (p *reconciled) stored(kind, name string) map[string]any {
 	return nil
 }
 
-// failed fails the test unless the reconcile failed with an error with that
-// suffix.
+// failed reports a test failure unless the error of the reconcile has the text
+// want.
 func (p *reconciled) failed(t *testing.T, reason, want string) {
 	t.Helper()
 	if p.err == nil || p.err.Error() != want {
@@ -178,7 +179,8 @@ func (p *reconciled) failed(t *testing.T, reason, want string) {
 // echo is a function that returns its input.
 func echo(*fnio.FunctionIO) {}
 
-// desires returns a function that adds resources, in YAML.
+// desires returns a function that adds desired resources, which are given in
+// YAML.
 func desires(resources ...string) func(*fnio.FunctionIO) {
 	return func(io *fnio.FunctionIO) {
 		for _, text := range resources {
@@ -191,7 +193,7 @@ func desires(resources ...string) func(*fnio.FunctionIO) {
 	}
 }
 
-// calls returns a spec whose functions have these images.
+// calls returns the spec of a Composition with a function for each image.
 func calls(images ...string) string {
 	var b strings.Builder
 	b.WriteString("functions:\n")

@@ -18,36 +18,42 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// A Builtin is a function in this binary.
+// A Builtin is a composition function that is part of this binary.
 type Builtin struct {
-	// Name is the last element of the function's repository.
+	// Name is the last element of the real function's repository, such as
+	// function-auto-ready.
 	Name string
-	// Measured is the version with which tests compare the builtin.
+	// Measured is the version of the real function with which tests compare the
+	// builtin.
 	Measured string
-	// From is the first version of the real function that the builtin
-	// replaces. Below is the first later version that it does not replace.
+	// From and Below are the range of versions of the real function that the
+	// builtin replaces. From is the first version in the range. Below is the
+	// first version after the range.
 	From, Below string
-	// Input is the apiVersion and kind of the function's input, or "".
+	// Input is the apiVersion and kind of the function's input, separated by a
+	// space. It is "" if the function has no input.
 	Input string
-	// Covered and Differs describe the supported input and the differences
-	// from the real function, in Markdown.
+	// Covered describes the supported input, and Differs the differences from the
+	// real function. Both are in Markdown.
 	Covered, Differs string
-	// ReadsFiles is true if responses also depend on files.
+	// ReadsFiles is true if a response depends on files, and not only on the
+	// request.
 	ReadsFiles bool
-	// New returns the function, which caches compiled inputs.
+	// New returns the function. The function caches compiled inputs.
 	New func(Options) function.Runner
 }
 
 // Options configure builtins.
 type Options struct {
-	// Templates are folders with templates, in addition to the working
-	// directory.
+	// Templates are folders from which templates may be read, in addition to the
+	// working directory.
 	Templates []string
-	// Progress receives warnings about input with an unexpected effect.
+	// Progress receives warnings about parts of an input with an unexpected
+	// effect.
 	Progress progress.Func
 }
 
-// All returns the catalog, sorted by name.
+// All returns all builtins, sorted by name.
 func All() []Builtin {
 	return []Builtin{
 		{
@@ -88,12 +94,13 @@ func All() []Builtin {
 type Mode string
 
 const (
-	// Auto uses a builtin for a tag of a package of crossplane-contrib.
+	// Auto uses a builtin for a package of crossplane-contrib that is referenced
+	// by a tag.
 	Auto Mode = "auto"
-	// Any uses a builtin for a tag of a package of any owner.
+	// Any uses a builtin for a package of any owner that is referenced by a tag.
 	Any Mode = "any"
-	// Strict is like Auto, but a package is an error if the builtin does
-	// not replace its version.
+	// Strict is like Auto, but it is an error if the builtin does not replace the
+	// version of the package.
 	Strict Mode = "strict"
 	// Off uses no builtin.
 	Off Mode = "off"
@@ -101,15 +108,16 @@ const (
 
 // A Policy decides for which packages a builtin is used.
 type Policy struct {
-	// Mode is Auto if empty.
+	// Mode is Auto if it is empty.
 	Mode Mode
-	// Repositories maps the repositories of mirrors, such as
-	// "ghcr.io/acme/dummy", to the names of builtins, in every mode.
+	// Repositories maps repositories to the names of the builtins that replace
+	// them, such as "ghcr.io/acme/dummy" to "dummy". They are replaced in every
+	// mode.
 	Repositories map[string]string
 }
 
 // For returns the builtin that replaces the function package pkg, and whether
-// there is one. A package that is named by digest is never replaced.
+// there is one. A package that is referenced by digest is never replaced.
 func (p Policy) For(pkg string) (Builtin, bool) {
 	tag, err := name.NewTag(pkg)
 	if err != nil {
@@ -125,9 +133,9 @@ func (p Policy) For(pkg string) (Builtin, bool) {
 	return Named(repo)
 }
 
-// Forced returns the builtin for a package that must be replaced in any mode.
-// It is found by p.Repositories, or by the last element of the package's
-// repository.
+// Forced returns the builtin that replaces the function package pkg, regardless
+// of the mode. It looks up the package in p.Repositories, and then the last
+// element of the package's repository among the names of builtins.
 func (p Policy) Forced(pkg string) (Builtin, bool) {
 	ref, err := name.ParseReference(pkg)
 	if err != nil {
@@ -139,8 +147,8 @@ func (p Policy) Forced(pkg string) (Builtin, bool) {
 	return Named(path.Base(ref.Context().RepositoryStr()))
 }
 
-// CheckVersion returns an error if the tag of spec.package pkg is not a version
-// that b replaces. A missing tag is valid.
+// CheckVersion returns an error if b does not replace the version of pkg, or if
+// the tag of pkg is not a version. A package without a tag is valid.
 func (b Builtin) CheckVersion(pkg string) error {
 	last, _, _ := strings.Cut(path.Base(pkg), "@")
 	_, tag, _ := strings.Cut(last, ":")
@@ -151,35 +159,35 @@ func (b Builtin) CheckVersion(pkg string) error {
 	case semver.IsValid(version) && semver.Compare(version, b.From) >= 0 && semver.Compare(version, b.Below) < 0:
 		return nil
 	case semver.IsValid(version):
-		return fmt.Errorf("the builtin %s replaces %s, not %s", b.Name, b.Versions(), tag)
+		return fmt.Errorf("the builtin %s replaces versions %s, not %s", b.Name, b.Versions(), tag)
 	default:
-		return fmt.Errorf("the builtin %s replaces %s, and the tag %q is not a version", b.Name, b.Versions(), tag)
+		return fmt.Errorf("the builtin %s replaces versions %s, but the tag %q is not a version", b.Name, b.Versions(), tag)
 	}
 }
 
 // Versions returns the range of versions that b replaces, for messages.
 func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 
-// Advice returns a hint if fatal, the message of b's fatal result, says that
-// the input cannot be decoded: the input may be for another version. Else it
-// returns "".
+// Advice returns a hint for a fatal result of b with the message fatal. If the
+// message says that the input cannot be decoded, the input may be for a version
+// that b does not replace. For other messages, Advice returns "".
 func (b Builtin) Advice(fatal string) hint.Hint {
 	if !strings.HasPrefix(fatal, "cannot get Function input") {
 		return ""
 	}
-	field := "the fields of its input"
+	field := "the fields of the input"
 	if _, name, ok := strings.Cut(fatal, `unknown field "`); ok {
 		field, _, _ = strings.Cut(name, `"`)
 	}
-	return hint.Hint(fmt.Sprintf("check %s: this is the builtin %s, which has the input of %s; give another version's package with %s NAME=PATH", field, b.Name, b.Versions(), hint.Package))
+	return hint.Hint(fmt.Sprintf("check %s: the builtin %s has the input of versions %s; for another version, give its package with %s NAME=PATH", field, b.Name, b.Versions(), hint.Package))
 }
 
-// Check returns an error if a builtin or a repository in the policy does not
-// exist.
+// Check returns an error if a key of p.Repositories is not a repository, or if a
+// builtin in p.Repositories does not exist.
 func (p Policy) Check() error {
 	for _, repo := range slices.Sorted(maps.Keys(p.Repositories)) {
 		if _, err := name.NewRepository(repo); err != nil {
-			return fmt.Errorf("%q is not a repository", repo)
+			return fmt.Errorf("expected a repository such as ghcr.io/acme/dummy, got %q", repo)
 		}
 		if _, err := Find(p.Repositories[repo]); err != nil {
 			return err
@@ -198,8 +206,8 @@ func (p Policy) mirrored(repo name.Repository) (Builtin, bool) {
 	return Builtin{}, false
 }
 
-// Find is like Named, but the prefix "function-" is optional. If there is no
-// such builtin, the error lists all builtins.
+// Find returns the builtin with a name. The prefix "function-" of the name is
+// optional. If there is no such builtin, the error lists all builtins.
 func Find(name string) (Builtin, error) {
 	var names []string
 	for _, b := range All() {
@@ -211,7 +219,7 @@ func Find(name string) (Builtin, error) {
 	return Builtin{}, fmt.Errorf("there is no builtin %q: the builtins are %s", name, strings.Join(names, ", "))
 }
 
-// Named returns the builtin with a name.
+// Named returns the builtin with exactly this name, and whether it exists.
 func Named(name string) (Builtin, bool) {
 	for _, b := range All() {
 		if b.Name == name {

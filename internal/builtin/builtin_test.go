@@ -63,7 +63,7 @@ func TestCheck(t *testing.T) {
 		"Good":       {"an existing builtin for a repository is valid", "ghcr.io/acme/fd", "function-dummy", ""},
 		"Short":      {"the prefix function- is optional", "ghcr.io/acme/fd", "dummy", ""},
 		"Builtin":    {"an unknown builtin is an error", "ghcr.io/acme/fd", "nope", `there is no builtin "nope": the builtins are function-auto-ready, function-dummy, function-go-templating, function-patch-and-transform`},
-		"Repository": {"an invalid repository is an error", "A B", "function-dummy", `"A B" is not a repository`},
+		"Repository": {"an invalid repository is an error", "A B", "function-dummy", `expected a repository such as ghcr.io/acme/dummy, got "A B"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,11 +95,11 @@ func TestCheckVersion(t *testing.T) {
 	}{
 		"First":     {"the first version of the range is replaced", "a/b:v0.8.0", ""},
 		"Last":      {"the last version of the range is replaced", "a/b:v0.10.99", ""},
-		"End":       {"the end of the range is not replaced", "a/b:v0.11.0", "the builtin function-x replaces v0.8.0 to below v0.11.0, not v0.11.0"},
+		"End":       {"the end of the range is not replaced", "a/b:v0.11.0", "the builtin function-x replaces versions v0.8.0 to below v0.11.0, not v0.11.0"},
 		"Candidate": {"a release candidate precedes its version", "a/b:v0.8.0-rc.1", "not v0.8.0-rc.1"},
 		"Short":     {"a version may have two numbers", "a/b:v0.9", ""},
 		"Bare":      {"a version may have no leading v", "a/b:0.7.1", "not 0.7.1"},
-		"Branch":    {"a tag that is not a version is an error", "a/b:main", `the builtin function-x replaces v0.8.0 to below v0.11.0, and the tag "main" is not a version`},
+		"Branch":    {"a tag that is not a version is an error", "a/b:main", `the builtin function-x replaces versions v0.8.0 to below v0.11.0, but the tag "main" is not a version`},
 		"None":      {"a missing tag is valid", "a/b", ""},
 		"Digest":    {"a digest is valid", "a/b@sha256:0123", ""},
 	}
@@ -116,8 +116,8 @@ func TestCheckVersion(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0"}
 	cases := map[string]struct{ reason, fatal, want string }{
-		"Field": {"the hint contains an unknown field", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: this is the builtin function-x, which has the input of v0.8.0 to below v0.11.0; give another version's package with {package} NAME=PATH"},
-		"Type":  {"the hint for another error in the input has no field", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of its input: "},
+		"Field": {"the hint contains an unknown field", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: the builtin function-x has the input of versions v0.8.0 to below v0.11.0; for another version, give its package with {package} NAME=PATH"},
+		"Type":  {"the hint for another error in the input has no field", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of the input: "},
 		"Other": {"other results have no hint", `invalid Function input: resources: Required value`, ""},
 	}
 	for name, tc := range cases {

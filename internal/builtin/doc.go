@@ -1,3 +1,3 @@
-// Package builtin is the catalog of functions in this binary, and the rule for
-// the packages that they replace.
+// Package builtin lists the composition functions that are part of this binary,
+// and decides which function packages they replace.
 package builtin

@@ -13,22 +13,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// Response is the input of function-dummy v0.4.1. Error texts contain the
-// type's name.
+// Response is the input of function-dummy v0.4.1. Error texts contain the name of
+// this type, so it is the same as in the real function.
 type Response struct {
 	// APIVersion, Kind and Metadata are ignored.
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
 	Metadata   metav1.ObjectMeta `json:"metadata"`
 
-	// Response is a RunFunctionResponse in protobuf's JSON form.
+	// Response is a RunFunctionResponse in the JSON format of protobuf.
 	Response json.RawMessage `json:"response"`
 }
 
-// runDummy implements function-dummy. It merges the response in the input into
-// a response with the request's desired state and context, like proto.Merge:
-// fields that are set replace existing ones, lists are appended, and map
-// entries are replaced. Invalid input is a fatal result.
+// runDummy implements function-dummy. It merges the response in the input into a
+// response with the desired state and context of the request. It merges like
+// proto.Merge: fields that are set replace existing ones, lists are appended, and
+// map entries are replaced. An invalid input is a fatal result.
 func runDummy(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
 	in := &Response{}
@@ -39,7 +39,8 @@ func runDummy(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.
 	if err := protojson.Unmarshal(in.Response, overlay); err != nil {
 		return sdk.Fatal(rsp, fmt.Errorf("cannot unmarshal RunFunctionResponse from *v1.RunFunctionRequest: %w", err)), nil
 	}
-	// A merge must not change the request, which shares these messages.
+	// rsp shares Desired and Context with the request. Clones of them are merged,
+	// so that the request does not change.
 	if overlay.Desired != nil {
 		rsp.Desired = proto.CloneOf(rsp.Desired)
 	}

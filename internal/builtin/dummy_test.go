@@ -26,8 +26,8 @@ func TestDummyGolden(t *testing.T) {
 	functiontest.Golden(t, "../../testdata/golden/dummy", dummy(t))
 }
 
-// TestDummy has cases that golden cases lack. No case may change the request,
-// which shares its state with the response.
+// TestDummy tests merges that no golden case has. No merge may change the
+// request, which shares its state with the response.
 func TestDummy(t *testing.T) {
 	const state = `"desired": {"composite": {"resource": {"a": 1}}, "resources": {"r": {"resource": {"b": 1}}}}, "context": {"c": 1}`
 	cases := map[string]struct{ reason, input, want string }{

@@ -63,7 +63,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// FuzzApply: a second apply of any object changes nothing.
+// FuzzApply checks that applying the same desired object a second time changes
+// nothing.
 func FuzzApply(f *testing.F) {
 	f.Add(`{"a":[{"name":"x"}],"b":{"c":1}}`, `{"a":[{"name":"y"}]}`, `{"b":{"c":1}}`)
 	f.Add(`{"a":{}}`, `{"a":[]}`, `{"a":{"b":[{"name":"x"}]}}`)

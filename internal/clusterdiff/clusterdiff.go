@@ -26,20 +26,22 @@ type Diff struct {
 	Composition string `json:"composition,omitempty"`
 	// Pinned is true if the XR's compositionUpdatePolicy is Manual.
 	Pinned bool `json:"pinned,omitempty"`
-	// Changes are the changes of composed resources. Unchanged is the
-	// number of composed resources without changes.
+	// Changes are the changes to composed resources. Unchanged is the number of
+	// composed resources that do not change.
 	Changes   []report.DocDiff `json:"changes"`
 	Unchanged int              `json:"unchanged"`
-	// Err is the error of the render, and Error is its text.
+	// Err is the error of the render, or nil. Error is its text.
 	Err   error  `json:"-"`
 	Error string `json:"error,omitempty"`
 }
 
-// Compute renders the XRs of a cluster dump with the Compositions of in, and
-// calls each with the changes of one XR at a time. It also renders them with
-// the old Compositions, at the paths before or, by default, in the dump: a
-// field that only these set is shown as removed. If the old Compositions cannot
-// be rendered, Compute warns.
+// Compute renders the XRs of a cluster dump with the Compositions of in. It calls
+// each for one XR at a time, with the changes of its composed resources.
+//
+// Compute also renders the XRs with the old Compositions. They are at the paths
+// before or, if there are none, in the dump. A field that only an old Composition
+// sets is reported as removed. If the old Compositions cannot be rendered,
+// Compute warns.
 func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) error {
 	in.Live, in.Full = true, true
 	was := in
@@ -58,7 +60,7 @@ func Compute(ctx context.Context, s *session.Session, in session.Inputs, before 
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only they set are not shown as removed", err))
+		warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only the old Compositions set are not shown as removed", err))
 	}
 	return s.Render(ctx, in, func(r session.Result) error { return each(diffOf(r, previous)) })
 }
@@ -70,7 +72,7 @@ func diffOf(r session.Result, previous map[string]map[string]map[string]any) Dif
 		object = r.XR
 	} else {
 		i.Error = r.Err.Error()
-		object, _ = r.Document.Object() // An XR that another XR composes has no document.
+		object, _ = r.Document.Object() // an XR that another XR composes has no document
 	}
 	if object != nil {
 		xr := unstructured.Unstructured{Object: object}
@@ -96,8 +98,8 @@ func diffOf(r session.Result, previous map[string]map[string]map[string]any) Dif
 	return i
 }
 
-// resources returns the composed resources of an XR: live, as in the cluster,
-// and after, as they would be after the render is applied.
+// resources returns the composed resources of an XR: live has their current state
+// in the cluster, and after their state after the render is applied.
 func resources(r session.Result, previous map[string]map[string]any) (live, after []map[string]any) {
 	desired := reconciler.ComposedByName(r.Composed)
 	now := map[string]map[string]any{}
@@ -120,8 +122,8 @@ func resources(r session.Result, previous map[string]map[string]any) (live, afte
 	return live, after
 }
 
-// applicable returns the part of a resource that Crossplane applies: no status,
-// and only these fields of metadata.
+// applicable returns the part of a resource that Crossplane applies. It has no
+// status, and of metadata only the given fields.
 func applicable(resource map[string]any, metadata ...string) map[string]any {
 	out := maps.Clone(resource)
 	delete(out, "status")
@@ -133,20 +135,20 @@ func applicable(resource map[string]any, metadata ...string) map[string]any {
 	return out
 }
 
-// identity returns a unique key of an XR.
+// identity returns a unique key of an XR: its group, kind, namespace and name.
 func identity(object map[string]any) string {
 	u := unstructured.Unstructured{Object: object}
 	return fmt.Sprintf("%s\x00%s\x00%s", u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName())
 }
 
-// apply returns the object live after a server-side apply of desired. previous
-// is what the same field manager applied before, or nil. The fields in desired
-// are set, fields that only previous has are removed, and all other fields are
-// kept.
+// apply returns the object live after a server-side apply of desired. previous is
+// the object that the same field manager applied before, or nil. The fields in
+// desired are set. The fields in previous that are not in desired are removed.
+// All other fields are kept.
 //
-// Without a schema, it is unknown which lists a server-side apply merges. Lists
-// of objects with unique names are merged by name, a list that already has all
-// fields of desired is kept, and any other list is replaced.
+// Without a schema, apply cannot know which lists a server-side apply merges. It
+// merges lists of objects with unique names by name. It keeps a list that already
+// has all values of the desired list, and replaces any other list.
 func apply(live, desired, previous map[string]any) map[string]any {
 	after := runtime.DeepCopyJSON(live)
 	if previous != nil {
@@ -156,8 +158,8 @@ func apply(live, desired, previous map[string]any) map[string]any {
 	return after
 }
 
-// prune removes from live the fields that previous has and desired does not
-// have. An object that keeps other fields is not removed.
+// prune removes from live the fields that previous has and desired does not have.
+// It keeps an object that still has other fields.
 func prune(live, desired, previous map[string]any) {
 	for k, was := range previous {
 		is, stays := desired[k]
@@ -184,7 +186,8 @@ func prune(live, desired, previous map[string]any) {
 	}
 }
 
-// pruneList prunes lists that are merged by name. The bool is false for others.
+// pruneList prunes the elements of a list that is merged by name. For any other
+// list, it returns false.
 func pruneList(live, desired, previous any) ([]any, bool) {
 	now, is, was := byName(live), byName(desired), byName(previous)
 	if now == nil || is == nil || was == nil {
@@ -211,7 +214,7 @@ func merge(live, desired map[string]any) {
 	}
 }
 
-// merged returns a value after desired is applied to it. It changes live.
+// merged returns the value live after desired is applied to it. It changes live.
 func merged(live, desired any) any {
 	switch d := desired.(type) {
 	case map[string]any:
@@ -243,8 +246,8 @@ func merged(live, desired any) any {
 	}
 }
 
-// byName returns the items of a list of objects that have unique names, by
-// name. For any other value, it returns nil.
+// byName returns the items of a list of objects by their field name. It returns
+// nil if v is not such a list, or if the names are not unique.
 func byName(v any) map[string]map[string]any {
 	list, _ := v.([]any)
 	names := make(map[string]map[string]any, len(list))

@@ -13,9 +13,10 @@ import (
 )
 
 // A ProblemKind is the rule that a Composition violates. Versions of Crossplane
-// differ in the kinds with which a render fails. The API server rejects or
-// drops all but UnknownFunction and NotCarried, which is a note of package
-// legacy that a field is lost in its conversion.
+// differ in the kinds of problems that make a render fail. The API server rejects
+// a Composition with most of these problems, or drops the unknown fields. It
+// accepts UnknownFunction and NotCarried. NotCarried means that the conversion of
+// a legacy Composition loses a field.
 type ProblemKind string
 
 // The kinds of problems.
@@ -57,9 +58,9 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %s", p.Path, p.Line, p.Field, p.Text)
 }
 
-// Check returns the problems of a Composition, by line, without those in inputs
-// of functions and with at most a hundred unknown fields. known reports whether
-// a function exists; nil accepts all names.
+// Check returns the problems of a Composition, sorted by line. It does not check
+// the inputs of functions, and reports at most a hundred unknown fields. known
+// reports whether a function exists. If known is nil, all functions exist.
 func Check(e Entry, known func(function string) bool) []Problem {
 	var found problems
 	found.checkMode(e)
@@ -108,8 +109,8 @@ func (ps *problems) checkMode(e Entry) {
 	case "":
 		ps.add(UnknownMode, "spec.mode", "no mode is set: only Pipeline and Resources are supported")
 	default:
-		// The fields of another mode are not checked.
-		ps.add(UnknownMode, "spec.mode", "mode %q is not supported: only Pipeline and Resources are", e.Spec.Mode)
+		// The fields of a Composition with an unknown mode are not checked.
+		ps.add(UnknownMode, "spec.mode", "expected mode Pipeline or Resources, got %q", e.Spec.Mode)
 		return
 	}
 	if len(e.Spec.Pipeline) == 0 {
@@ -117,11 +118,12 @@ func (ps *problems) checkMode(e Entry) {
 	}
 }
 
-// names maps each name in a list to the path of its first element.
+// names maps each name in a list to the path of the first element with this name.
 type names map[string]string
 
 // checkName checks that the name of a list element is set and unique. A second
-// empty name is also a duplicate, since some engines only fail on duplicates.
+// empty name is reported as a duplicate, too, because some versions of Crossplane
+// reject duplicates but not empty names.
 func (ps *problems) checkName(seen names, at, key, name string, missing, duplicate ProblemKind) {
 	if name == "" {
 		ps.add(missing, at+"."+key, "no name is set")

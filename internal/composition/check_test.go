@@ -65,7 +65,7 @@ func TestCheck(t *testing.T) {
 			"3 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
 		"OtherMode": {"an unknown mode requires no pipeline", head + "spec:\n  mode: Magic\n", []string{
-			`4 spec.mode UnknownMode: mode "Magic" is not supported: only Pipeline and Resources are`,
+			`4 spec.mode UnknownMode: expected mode Pipeline or Resources, got "Magic"`,
 		}},
 		"Legacy": {"a legacy Composition is checked as a pipeline, with its own lines", head + "spec:\n  resources:\n  - {name: one, bese: {}}\n  typo: 1\n", []string{
 			`4 spec.pipeline[0].functionRef.name UnknownFunction: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`,
@@ -86,7 +86,7 @@ func TestCheck(t *testing.T) {
 			"4 spec.functions UnknownMode: alpha functions can only be rendered in profile alpha",
 		}},
 		"ModeIsCaseSensitive": {"a mode is case-sensitive", head + "spec:\n  mode: pipeline\n  pipeline: []\n", []string{
-			`4 spec.mode UnknownMode: mode "pipeline" is not supported: only Pipeline and Resources are`,
+			`4 spec.mode UnknownMode: expected mode Pipeline or Resources, got "pipeline"`,
 		}},
 		"EmptyPipeline": {"a pipeline requires a step", head + "spec:\n  mode: Pipeline\n  pipeline: []\n", []string{
 			"5 spec.pipeline EmptyPipeline: the pipeline has no steps",
@@ -235,9 +235,9 @@ func TestProblemIsAnError(t *testing.T) {
 	}
 }
 
-// TestGoldenCompositions checks the Compositions of golden cases. Those that
-// all engines render have no problem except unknown fields. Cases for a problem
-// have it.
+// TestGoldenCompositions checks the Compositions of the golden cases. The map
+// want has the problems of the cases that test a problem. No other case has a
+// problem.
 func TestGoldenCompositions(t *testing.T) {
 	want := map[string][]composition.ProblemKind{
 		"bad-check-order":        {composition.NotCarried, composition.UnknownFunction},
@@ -265,7 +265,7 @@ func TestGoldenCompositions(t *testing.T) {
 			}
 			c, err := composition.Decode(doc)
 			if err != nil {
-				return // It is the problem that the case is for.
+				return // The case tests a Composition that cannot be decoded.
 			}
 			var functions []string
 			docs, err := r.All(t.Context(), filepath.Join(filepath.Dir(path), "functions.yaml"))

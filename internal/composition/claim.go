@@ -15,20 +15,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// FromClaim returns the XR that Crossplane creates for a claim of xrd, whose
-// default namespace is "default". It does not change the claim.
+// FromClaim returns the XR that Crossplane creates for a claim of xrd. A claim
+// without a namespace is in the namespace "default". FromClaim does not change
+// the claim.
 //
-// The XR has a claimRef, the claim's spec without the claim's own fields, and its
-// labels and annotations without those of Kubernetes. It has no namespace and no
-// status. Its name is in the claim's spec.resourceRef, or the claim's name and
-// five characters. The connection secret is omitted, because Crossplane derives
-// its name from a random UID.
+// The XR has a claimRef, the claim's spec without the claim's own fields, and the
+// claim's labels and annotations without those of Kubernetes. It has no namespace
+// and no status. Its name is the one in the claim's spec.resourceRef, or the
+// claim's name and five characters. The connection secret is omitted, because
+// Crossplane derives its name from a random UID.
 func FromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (xr *unstructured.Unstructured, err error) {
 	spec, ok := claim.Object["spec"].(map[string]any)
 	namespace := cmp.Or(claim.GetNamespace(), "default")
 	switch {
 	case !xrd.Offers(claim.GroupVersionKind()):
-		err = fmt.Errorf("the XRD of %s does not offer such claims", xrd.Kind())
+		err = fmt.Errorf("the XRD of %s does not offer claims of this kind", xrd.Kind())
 	case !xrd.Legacy():
 		err = errors.New("only an XRD of scope LegacyCluster can offer claims")
 	case claim.GetName() == "":
@@ -54,8 +55,8 @@ func FromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (xr *unstructur
 	return xr, unstructured.SetNestedMap(xr.Object, ref, "spec", "claimRef")
 }
 
-// forXR returns a copy of a claim's spec without the claim's own fields. The
-// revision is only copied under the update policy Manual.
+// forXR returns a copy of a claim's spec without the claim's own fields. It
+// copies compositionRevisionRef only if compositionUpdatePolicy is Manual.
 func forXR(spec map[string]any) map[string]any {
 	spec = runtime.DeepCopyJSON(spec)
 	for _, own := range []string{"resourceRef", "compositeDeletePolicy", "writeConnectionSecretToRef", "publishConnectionDetailsTo"} {
@@ -67,8 +68,8 @@ func forXR(spec map[string]any) map[string]any {
 	return spec
 }
 
-// setName sets the name in the claim's reference, or generates one from the
-// claim.
+// setName sets the XR's name to the name in the claim's spec.resourceRef or, if
+// there is none, to a name generated from the claim.
 func setName(xr, claim *unstructured.Unstructured, namespace string) error {
 	name, _, _ := unstructured.NestedString(claim.Object, "spec", "resourceRef", "name")
 	if name == "" {
@@ -86,8 +87,8 @@ func setName(xr, claim *unstructured.Unstructured, namespace string) error {
 
 const suffixLength = 5
 
-// suffix returns the end of a generated name, chosen by the SHA-256 of the
-// seed.
+// suffix returns the last characters of a generated name. They depend on the
+// SHA-256 of the seed.
 func suffix(seed string) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	sum := sha256.Sum256([]byte(seed))
@@ -98,8 +99,8 @@ func suffix(seed string) string {
 	return string(text)
 }
 
-// withoutKubernetes returns a copy without keys that are reserved for
-// Kubernetes.
+// withoutKubernetes returns a copy without the labels or annotations that are
+// reserved for Kubernetes.
 func withoutKubernetes(all map[string]string) map[string]string {
 	kept := map[string]string{}
 	maps.Copy(kept, all)

@@ -169,8 +169,8 @@ func TestFromClaimRefuses(t *testing.T) {
 	const widget = "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {}}"
 	v1 := xrdFor("v1", "XWidget", offersWidgets)
 	cases := map[string]struct{ reason, claim, xrd, want string }{
-		"OtherKind": {"a claim requires an XRD that offers it", "{apiVersion: gold.test/v1, kind: Gadget, metadata: {name: shop}, spec: {}}", v1, `creating a composite resource of claim Gadget "shop": the XRD of XWidget does not offer such claims`},
-		"NoClaims":  {"an XRD may offer no claims", widget, xrdFor("v1", "XWidget", ""), "does not offer such claims"},
+		"OtherKind": {"a claim requires an XRD that offers it", "{apiVersion: gold.test/v1, kind: Gadget, metadata: {name: shop}, spec: {}}", v1, `creating a composite resource of claim Gadget "shop": the XRD of XWidget does not offer claims of this kind`},
+		"NoClaims":  {"an XRD may offer no claims", widget, xrdFor("v1", "XWidget", ""), "does not offer claims of this kind"},
 		"NotLegacy": {"the API server rejects claims of other scopes", widget, xrdFor("v2", "XWidget", offersWidgets), "only an XRD of scope LegacyCluster"},
 		"NoName":    {"a claim requires a name", "{apiVersion: gold.test/v1, kind: Widget, spec: {}}", v1, "the claim has no name"},
 		"NoSpec":    {"a claim requires a spec", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}}", v1, "the claim's spec is not an object"},

@@ -19,18 +19,20 @@ import (
 type Entry struct {
 	*apiextv1.Composition
 	Document manifest.Document
-	// Converted is true for a converted legacy Composition. Notes are the
-	// notes of the conversion.
+	// Converted is true for a legacy Composition that was converted to a
+	// pipeline. Notes are the notes of this conversion.
 	Converted bool
 	Notes     []legacy.Note
 	// Alpha is true if the Composition calls alpha functions.
 	Alpha bool
 
-	// object is the Composition, after its conversion if it was legacy. The
-	// problems of converted steps are reported at the field origin.
+	// object is the Composition. For a legacy Composition, it is the result of
+	// the conversion. Problems in converted steps have the line of the field
+	// origin of the legacy Composition.
 	object map[string]any
 	origin string
-	// refused is the reason why a legacy Composition was not converted.
+	// refused is the reason why a legacy Composition was not converted. Its Field
+	// is empty for any other Composition.
 	refused legacy.Note
 }
 
@@ -95,9 +97,9 @@ func Describe(u *unstructured.Unstructured) string {
 }
 
 // Match returns an error if c cannot compose xr: c is for another kind or
-// version, or lacks a label of the XR's selector. selector is the path of these
-// labels in the XR. The checks and their order are those of `crossplane
-// render`.
+// version, or lacks a label that the XR selects. selector is the path of the
+// selected labels in the XR. `crossplane render` makes the same checks in the
+// same order.
 func Match(c *apiextv1.Composition, xr *unstructured.Unstructured, selector ...string) error {
 	want := c.Spec.CompositeTypeRef
 	if want.Kind != xr.GetKind() {

@@ -22,8 +22,8 @@ type Library struct {
 	ignored      []string
 }
 
-// Load returns a Library with the Compositions and XRDs among docs. Other
-// objects are in Ignored. Two objects of the same kind and name are an error.
+// Load returns a Library with the Compositions and XRDs among docs. Ignored
+// returns the other objects. Two objects of the same kind and name are an error.
 func Load(docs []manifest.Document) (*Library, error) {
 	l := &Library{}
 	seen := map[string]string{}
@@ -52,14 +52,15 @@ func Load(docs []manifest.Document) (*Library, error) {
 			continue
 		}
 		if first, ok := seen[what]; ok {
-			return nil, fmt.Errorf("%s: %s is also at %s", doc.Position(), what, first)
+			return nil, fmt.Errorf("%s: %s is already defined at %s", doc.Position(), what, first)
 		}
 		seen[what] = doc.Position()
 	}
 	return l, nil
 }
 
-// Ignored returns the objects of other kinds, each as "path:line: object".
+// Ignored returns the loaded objects that are neither Compositions nor XRDs, each
+// as "path:line: object".
 func (l *Library) Ignored() []string { return slices.Clone(l.ignored) }
 
 // Compositions returns all Compositions in the order in which they were loaded.
@@ -95,31 +96,36 @@ func (l *Library) For(gvk kschema.GroupVersionKind) []Entry {
 	return found
 }
 
-// Select returns the Composition for xr by the rules of Crossplane: the one
-// that its XRD enforces; else the one that the XR refers to; else, without a
-// selector, its XRD's default; else the only one with the labels of the
-// selector. It returns an error where Crossplane would select one of several at
-// random.
+// Select returns the Composition for xr by the rules of Crossplane. The rules
+// are, in this order:
+//
+//   - the Composition that the XRD enforces
+//   - the Composition that the XR refers to
+//   - the default Composition of the XRD, if the XR has no selector
+//   - the only Composition that has the labels of the XR's selector
+//
+// If several Compositions have the labels, Select returns an error, because
+// Crossplane selects one of them at random.
 func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	all := l.For(xr.GroupVersionKind())
 	if len(all) == 0 {
 		return Entry{}, hint.Wrap(fmt.Errorf("no Composition is for %s of apiVersion %s", xr.GetKind(), xr.GetAPIVersion()),
-			"add one whose spec.compositeTypeRef names both")
+			"add a Composition whose spec.compositeTypeRef has this apiVersion and kind")
 	}
 	xrd, known := l.XRDFor(xr.GroupVersionKind())
 	selection := selectionOf(xr, xrd, known)
 	switch enforced, byDefault := xrd.EnforcedComposition(), xrd.DefaultComposition(); {
 	case enforced != "":
-		return named(all, enforced, "its XRD enforces")
+		return named(all, enforced, "the XRD enforces")
 	case selection.name != "":
-		return named(all, selection.name, "it refers to")
+		return named(all, selection.name, "the composite resource refers to")
 	case !selection.byLabels && byDefault != "":
-		return named(all, byDefault, "its XRD has as default")
+		return named(all, byDefault, "the XRD has as default")
 	}
 	return only(all, selection.labels)
 }
 
-// A selection has the fields of an XR that select its Composition.
+// A selection has the fields of an XR by which Crossplane selects a Composition.
 type selection struct {
 	// name is the name in the composition reference, or "".
 	name string
@@ -129,7 +135,8 @@ type selection struct {
 }
 
 // selectionOf reads the selection from spec.crossplane, or from spec if the XRD
-// is legacy. Without an XRD it reads the first of both that has a selection.
+// is legacy. If the XRD is not known, it reads spec.crossplane first, and spec
+// only if spec.crossplane selects no Composition.
 func selectionOf(xr *unstructured.Unstructured, xrd schema.XRD, known bool) selection {
 	modern, legacy := []string{"spec", "crossplane"}, []string{"spec"}
 	parents := [][]string{modern, legacy}
@@ -156,23 +163,23 @@ func named(all []Entry, name, how string) (Entry, error) {
 	if i >= 0 {
 		return all[i], nil
 	}
-	return Entry{}, hint.Wrap(fmt.Errorf("the Composition %q, which %s, is not among those for its kind: %s", name, how, list(all)),
-		"add it, or name another")
+	return Entry{}, hint.Wrap(fmt.Errorf("the Composition %q, which %s, is not among the Compositions for this kind of composite resource: %s", name, how, list(all)),
+		"add this Composition, or refer to another one")
 }
 
-// only returns the Composition with all labels. Unless exactly one has them, it
-// returns an error.
+// only returns the only Composition that has all the labels. It returns an error
+// if none or several have them.
 func only(all []Entry, labels map[string]string) (Entry, error) {
 	selector := klabels.SelectorFromSet(labels)
 	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return !selector.Matches(klabels.Set(e.GetLabels())) })
 	switch len(fit) {
 	case 0:
-		return Entry{}, fmt.Errorf("no Composition for its kind has the labels of its selector: %s", list(all))
+		return Entry{}, fmt.Errorf("no Composition for this kind of composite resource has the labels of its selector: %s", list(all))
 	case 1:
 		return fit[0], nil
 	}
 	return Entry{}, hint.Wrap(fmt.Errorf("several Compositions match: %s", list(fit)),
-		"name one in its compositionRef, or a default in its XRD: Crossplane would pick one at random")
+		"name one in compositionRef of the composite resource, or set a default in the XRD: Crossplane would select one at random")
 }
 
 // list returns the names and positions of Compositions.

@@ -29,14 +29,14 @@ func compositionFor(kind, name, labels string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: %s, labels: {%s}}, spec: {compositeTypeRef: {apiVersion: gold.test/v1, kind: %s}, mode: Pipeline, pipeline: []}}`, name, labels, kind)
 }
 
-// xrdFor returns the XRD of a kind of gold.test, with additional fields of the
-// spec.
+// xrdFor returns an XRD of group gold.test for a kind. The text more is added to
+// its spec.
 func xrdFor(version, kind, more string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/%s, kind: CompositeResourceDefinition, metadata: {name: %ss.gold.test}, spec: {group: gold.test, names: {kind: %s}%s}}`, version, strings.ToLower(kind), kind, more)
 }
 
-// documents returns the documents of a file with each text on its own line,
-// after a separator.
+// documents returns the documents of a file with the texts. Between two texts is
+// a separator line, so the texts begin on lines 1, 3, 5 and so on.
 func documents(t *testing.T, texts ...string) []manifest.Document {
 	t.Helper()
 	docs, err := manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n")))
@@ -83,12 +83,12 @@ func TestLoad(t *testing.T) {
 		"Twice": {
 			reason:  "two Compositions with the same name are an error, even for other kinds",
 			docs:    []string{compositionFor("XWidget", "a", ""), compositionFor("XGadget", "a", "")},
-			wantErr: `lib.yaml:3: Composition "a" is also at lib.yaml:1`,
+			wantErr: `lib.yaml:3: Composition "a" is already defined at lib.yaml:1`,
 		},
 		"XRDTwice": {
 			reason:  "two XRDs with the same name are an error, even of other versions",
 			docs:    []string{xrdFor("v1", "XWidget", ""), xrdFor("v2", "XWidget", "")},
-			wantErr: `lib.yaml:3: CompositeResourceDefinition "xwidgets.gold.test" is also at lib.yaml:1`,
+			wantErr: `lib.yaml:3: CompositeResourceDefinition "xwidgets.gold.test" is already defined at lib.yaml:1`,
 		},
 		"SameName": {
 			reason: "an XRD and a Composition may share a name",
@@ -174,8 +174,8 @@ func TestSelect(t *testing.T) {
 		"Only":       {reason: "the only Composition for a kind is selected", library: one, spec: "{}", want: "a"},
 		"None":       {reason: "no Composition for a kind is an error", library: two[2:], spec: "{}", wantErr: "no Composition is for XWidget of apiVersion gold.test/v1", wantHint: "compositeTypeRef"},
 		"Ref":        {reason: "a Composition is selected by reference", library: two, spec: "{crossplane: {compositionRef: {name: b}}}", want: "b"},
-		"RefMissing": {reason: "a missing Composition is not replaced by another", library: one, spec: "{crossplane: {compositionRef: {name: z}}}", wantErr: `the Composition "z", which it refers to, is not among those for its kind: "a" (lib.yaml:1)`, wantHint: "add it"},
-		"RefOther":   {reason: "a Composition for another kind is not selected", library: two, spec: "{crossplane: {compositionRef: {name: c}}}", wantErr: `"c", which it refers to`},
+		"RefMissing": {reason: "a missing Composition is not replaced by another", library: one, spec: "{crossplane: {compositionRef: {name: z}}}", wantErr: `the Composition "z", which the composite resource refers to, is not among the Compositions for this kind of composite resource: "a" (lib.yaml:1)`, wantHint: "add this Composition"},
+		"RefOther":   {reason: "a Composition for another kind is not selected", library: two, spec: "{crossplane: {compositionRef: {name: c}}}", wantErr: `"c", which the composite resource refers to`},
 		"Labels":     {reason: "a Composition is selected by labels", library: two, spec: "{crossplane: {compositionSelector: {matchLabels: {size: small}}}}", want: "b"},
 		"LabelsNone": {reason: "a selector may match no Composition, even if there is only one", library: one, spec: "{crossplane: {compositionSelector: {matchLabels: {size: small}}}}", wantErr: "has the labels of its selector"},
 		"RefFirst":   {reason: "a reference has precedence over a selector", library: two, spec: "{crossplane: {compositionRef: {name: a}, compositionSelector: {matchLabels: {size: small}}}}", want: "a"},
@@ -186,7 +186,7 @@ func TestSelect(t *testing.T) {
 		},
 		"EnforcedMissing": {
 			reason:  "an enforced Composition must exist",
-			library: with(xrdFor("v2", "XWidget", ", enforcedCompositionRef: {name: z}")), spec: "{}", wantErr: `"z", which its XRD enforces`,
+			library: with(xrdFor("v2", "XWidget", ", enforcedCompositionRef: {name: z}")), spec: "{}", wantErr: `"z", which the XRD enforces`,
 		},
 		"Default": {
 			reason:  "the default is selected for an XR without selection",

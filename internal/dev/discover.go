@@ -17,20 +17,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A Project is a folder with the source of a function and an example.
+// A Project is a folder with the source of a function and an example that calls
+// it.
 type Project struct {
-	// XR, Composition, XRD and Functions are paths of files in the folder
-	// example. XRD and Functions are "" if the files do not exist.
+	// XR, Composition, XRD and Functions are paths of files in the folder example
+	// of the project. XRD and Functions are "" if the files do not exist.
 	XR, Composition, XRD, Functions string
-	// Function is the name that the example's Composition and Functions use
-	// for the function in the folder. Source is the folder.
+	// Function is the name that the example uses for the function in the folder.
+	// Source is the path of the folder.
 	Function, Source string
 }
 
-// Discover returns the files of a folder with a function: go.mod,
-// example/xr.yaml, example/composition.yaml, and optionally functions.yaml and
-// definition.yaml beside them. The function is the one in the Composition that
-// has the name of the package or of the module, or the only one.
+// Discover returns the Project in the folder dir. The folder must have the files
+// go.mod, example/xr.yaml and example/composition.yaml. It may have
+// example/functions.yaml and example/definition.yaml. Project.Function is the
+// function in the Composition that has the name of the package or of the Go
+// module, or else its only function.
 func Discover(fsys afero.Fs, dir string) (Project, error) {
 	p := Project{Source: dir}
 	for _, f := range []struct {
@@ -60,13 +62,13 @@ func Discover(fsys afero.Fs, dir string) (Project, error) {
 	return p, err
 }
 
-// ownFunction returns the name by which the Composition calls the function in
-// the folder.
+// ownFunction returns the name by which the Composition calls the function in the
+// folder dir.
 func ownFunction(fsys afero.Fs, dir, composition string) (string, error) {
 	called, err := calls(fsys, composition)
 	for _, name := range []string{packageName(fsys, dir), moduleName(fsys, dir)} {
-		// A Composition that cannot be read may be incomplete while it
-		// is edited.
+		// If the Composition cannot be read, the user may be editing it. Its
+		// functions are not compared then.
 		if name != "" && (err != nil || slices.Contains(called, name)) {
 			return name, nil
 		}
@@ -78,11 +80,11 @@ func ownFunction(fsys afero.Fs, dir, composition string) (string, error) {
 		return called[0], nil
 	}
 	return "", hint.Wrap(fmt.Errorf("looking for a function in %q: %s calls %s, but not a function with the name of the package or the module", dir, composition, strings.Join(called, ", ")),
-		"name it with "+hint.Package+" NAME="+hint.Hint(dir))
+		"name the function with "+hint.Package+" NAME="+hint.Hint(dir))
 }
 
-// calls returns the names of the functions that a Composition calls, without
-// duplicates.
+// calls returns the names of the functions that the Composition in a file calls,
+// without duplicates.
 func calls(fsys afero.Fs, file string) ([]string, error) {
 	obj, err := first(fsys, file)
 	if err != nil {
@@ -117,7 +119,7 @@ func first(fsys afero.Fs, file string) (map[string]any, error) {
 	return objs[0], nil
 }
 
-// packageName returns the name in package/crossplane.yaml, or "".
+// packageName returns the name of the package in package/crossplane.yaml, or "".
 func packageName(fsys afero.Fs, dir string) string {
 	obj, err := first(fsys, filepath.Join(dir, "package", "crossplane.yaml"))
 	if err != nil {
@@ -126,7 +128,7 @@ func packageName(fsys afero.Fs, dir string) string {
 	return fieldpath.Text(obj, "metadata", "name")
 }
 
-// moduleName returns the last element of the module path, or "".
+// moduleName returns the last element of the module path in go.mod, or "".
 func moduleName(fsys afero.Fs, dir string) string {
 	text, err := afero.ReadFile(fsys, filepath.Join(dir, "go.mod"))
 	if err != nil {

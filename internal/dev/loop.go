@@ -16,46 +16,52 @@ import (
 
 // Config configures the loop.
 type Config struct {
-	// Session configures the sessions of renders and tests. Inputs are the
-	// inputs of renders; none may be standard input.
+	// Session configures the sessions in which renders and tests run. Inputs are
+	// the inputs of renders. No input may be standard input.
 	Session session.Config
 	Inputs  session.Inputs
-	// Suites are files and folders with test suites. It is an error if
-	// there are no suites, unless SuitesMayBeNone is true.
+	// Suites are files and folders with test suites. If they contain no suite,
+	// this is an error unless SuitesMayBeNone is true.
 	Suites          []string
 	SuitesMayBeNone bool
-	// Timeout limits a render, and CaseTimeout a test case that sets no
-	// timeout. Both include the start of functions.
+	// Timeout limits the duration of a render. CaseTimeout limits that of a test
+	// case that sets no timeout. Both include the start of functions.
 	Timeout, CaseTimeout time.Duration
-	// Poll polls for changes and does not use notifications of the system.
+	// Poll looks for changes at intervals, without the change notifications of
+	// the operating system.
 	Poll bool
 	// Now returns the current time.
 	Now func() time.Time
 }
 
-// An Event is a message of the loop to the user interface. One field is set.
+// An Event is a message of the loop to the user interface. Exactly one field is
+// set.
 type Event struct {
-	// Began is the plan of a round that begins.
+	// Began is the plan of a round that has begun.
 	Began *Plan
-	// Step is a stage that the current round has reached.
+	// Step describes the stage that the current round has reached.
 	Step string
 	// Round is a finished round.
 	Round *Round
-	// Notice is a message about the loop itself, such as that it polls.
+	// Notice is a message about the loop itself, such as that it polls for
+	// changes.
 	Notice string
 }
 
-// errChanged is the cause for which a round is canceled when a file changes.
+// errChanged is the cause with which a round is canceled when a file changes.
 var errChanged = errors.New("a file changed during the round")
 
-// clockError is the maximum difference between file times and the clock.
+// clockError is the maximum difference between the clocks of the file system and
+// of the program.
 const clockError = 10 * time.Millisecond
 
-// Run runs rounds until ctx is done or commands is closed: the first one
-// immediately, others after a change or a command. A change cancels the current
-// round; rounds never overlap. Run calls show for each event, one at a time;
-// show must not block for long. When Run returns, all functions have stopped.
-// It returns the errors of show and of stopping functions.
+// Run runs rounds until ctx is done or commands is closed. The first round begins
+// immediately, and each later one after a file change or a command. A file change
+// or a command cancels the current round. Rounds never overlap.
+//
+// Run calls show for each event, one at a time. show must not block for long.
+// When Run returns, all functions have stopped. Run returns the errors of show
+// and of stopping functions.
 func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event) error) (err error) {
 	l := &loop{config: c, pool: NewPool(c.Now), runtimes: map[session.Runtime]runtimes.Runtime{}, seen: map[string]bool{}}
 	for name, r := range c.Session.Runtimes {
@@ -77,25 +83,27 @@ func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event
 	return l.run(ctx, commands, show)
 }
 
-// A loop is the state shared by rounds.
+// A loop is the state that all rounds share.
 type loop struct {
 	config   Config
 	pool     *Pool
 	runtimes map[session.Runtime]runtimes.Runtime
 	watcher  *watch.Watcher
 
-	// explicit and explicitTests are the paths that the user named.
+	// explicit and explicitTests are the paths that the user named. They are
+	// always watched.
 	explicit, explicitTests []string
-	// renders and tests are the paths that renders and tests have read.
-	// They are watched. last is the latest snapshot of them.
+	// renders and tests are the paths that renders and tests have read. The loop
+	// watches them. last is their latest snapshot.
 	renders, tests []string
 	last           watch.Snapshot
 
-	// n is the number of rounds that have begun. now is the plan of the
-	// current round, and next the plan of the next one.
+	// n is the number of rounds that have begun. now is the plan of the current
+	// round, and next the plan of the round after it.
 	n         int
 	now, next Plan
-	// untested is true if the next round must run tests that did not run.
+	// untested is true if the last round did not run its tests, because a
+	// function did not start. The next round must run tests.
 	untested bool
 	began    time.Time
 	running  chan Round
@@ -104,7 +112,7 @@ type loop struct {
 
 	good  *Rendering
 	goodN int
-	// seen has the notes that earlier rounds have shown.
+	// seen has the notes that rounds have already shown.
 	seen map[string]bool
 }
 
@@ -154,7 +162,7 @@ func (l *loop) begin(ctx context.Context, show func(Event) error) error {
 		done <- l.do(ctx, n, p, func(text string) {
 			select {
 			case steps <- text:
-			default: // A step is dropped if the loop has not shown the previous one.
+			default: // the step is dropped if the loop has not shown the previous step
 			}
 		})
 	}(l.n, l.now, l.steps, l.running)
@@ -170,8 +178,8 @@ func (l *loop) abandon() {
 	l.running = nil
 }
 
-// changed looks for file changes. If there are any, it cancels the current
-// round and adds its plan to that of the next round.
+// changed looks for file changes. If there are any, it cancels the current round,
+// and adds its plan to the plan of the next round.
 func (l *loop) changed(ctx context.Context, show func(Event) error) error {
 	changes, err := l.detectChanges(ctx, show)
 	if err != nil {
@@ -201,7 +209,7 @@ func (l *loop) ask(p Plan) {
 	}
 }
 
-// finish handles a round that has ended. A cancelled round is not shown.
+// finish handles a round that has ended. It does not show a canceled round.
 func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) error {
 	l.cancel(nil)
 	l.running = nil
@@ -224,7 +232,7 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 }
 
 // remember adds the files that a round has read to the watched files. After a
-// complete round, it removes the files that the round did not read.
+// complete round, the files that the round did not read are no longer watched.
 func (l *loop) remember(r Round) {
 	whole := l.next.empty()
 	if r.Rendered != nil {
@@ -265,16 +273,16 @@ func (l *loop) compare(r *Round) {
 	r.Good, r.GoodN = l.good, l.goodN
 }
 
-// maxSeen limits the number of notes that are remembered.
+// maxSeen is the maximum number of notes in loop.seen.
 const maxSeen = 10_000
 
 // detectChanges returns the changes since the last snapshot. It takes a new
-// snapshot and watches the folders in it.
+// snapshot, and watches the folders in the new snapshot.
 func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
 	sources := union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
 	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: sources, Folders: l.config.Session.BuiltinOptions.Templates}
 	former := l.last
-	for range 3 { // Changes in a new folder before it is watched are not reported.
+	for range 3 { // A change in a new folder is missed until the folder is watched.
 		l.last = watch.TakeSnapshot(targets, former, l.config.Now())
 		fresh, err := l.watcher.Watch(ctx, l.last.Dirs)
 		if err := l.polls(err, show); err != nil {
@@ -287,12 +295,13 @@ func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]wat
 	return l.last.Since(former, l.began.Add(-clockError)), nil
 }
 
-// polls shows that the loop polls and the reason why, unless why is nil.
+// polls shows a notice that the loop polls for changes because of the error why.
+// If why is nil, it shows nothing.
 func (l *loop) polls(why error, show func(Event) error) error {
 	if why == nil {
 		return nil
 	}
-	return show(Event{Notice: fmt.Sprintf("looking for changes every %s: %v", watch.Interval, why)})
+	return show(Event{Notice: fmt.Sprintf("polling for changes every %s: %v", watch.Interval, why)})
 }
 
 func union(a, b []string) []string {
@@ -301,28 +310,32 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// A Command is a request of the user.
+// A Command is a request of the user to the loop.
 type Command int
 
 const (
 	// Again requests a round that renders and tests, even without changes.
 	Again Command = iota
-	// Accept tests and writes the golden files that differ.
+	// Accept requests a round that tests, and writes the golden files that
+	// differ.
 	Accept
 )
 
 // A Plan says what a round does.
 type Plan struct {
-	// Restart lists the packages of the functions that are restarted.
+	// Restart lists the packages of the functions that the round restarts.
 	Restart []string
-	// Render and Test select the work. Accept writes golden files.
+	// Render and Test say whether the round renders and tests. Accept says
+	// whether it writes golden files that differ.
 	Render, Test, Accept bool
-	// Changed lists the changed paths, without duplicates. It is shown.
+	// Changed lists the changed paths that are shown to the user, without
+	// duplicates.
 	Changed []string
 }
 
-// planOf returns the plan for changes. A changed source of a function triggers
-// a render and tests; any other path triggers only what has read it.
+// planOf returns the plan for file changes. A change in the source of a function
+// triggers a render and tests. A change of any other path triggers a render if
+// renders contains the path, and tests if tests contains it.
 func planOf(changes []watch.Change, renders, tests []string) Plan {
 	var p Plan
 	for _, c := range changes {

@@ -26,8 +26,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// fake runs a function from a folder. It composes the text of main.go, which
-// can also make it fail to compile, hang or exit.
+// fake is a runtime that runs a function from a folder. The function composes a
+// resource with the text of main.go. Words in this text make the function fail to
+// compile or hang.
 type fake struct {
 	mu      sync.Mutex
 	running map[string]int
@@ -79,7 +80,7 @@ func (f *fake) answer(ctx context.Context, text string, _ *fnv1.RunFunctionReque
 	}, nil
 }
 
-// A bench runs a loop in a folder.
+// A bench runs a loop with the files in a folder.
 type bench struct {
 	*testing.T
 	dir      string
@@ -167,7 +168,8 @@ func (b *bench) put(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		b.Fatal(err)
 	}
-	// Like an editor, so that the loop never reads half of a file.
+	// The file is renamed, as by an editor, so that the loop never reads a
+	// partially written file.
 	if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -199,14 +201,14 @@ func (b *bench) next() (dev.Round, bool) {
 	}
 }
 
-// text returns the text of a round, without durations.
+// text returns the text of a round as one line, without the path of the folder.
 func (b *bench) text(r dev.Round) string {
 	b.Helper()
 	sections, err := dev.Text{}.Sections(r)
 	if err != nil {
 		b.Fatal(err)
 	}
-	// Suites wrap their lines.
+	// The text is joined to one line, because the texts of suites are wrapped.
 	text := strings.Join(strings.Fields(strings.Join(slices.Concat(sections...), "\n")), " ")
 	return strings.ReplaceAll(text, b.dir+string(filepath.Separator), "")
 }
@@ -257,7 +259,7 @@ func TestLoop(t *testing.T) {
 
 	b.put("tests/golden.yaml", "kind: Other")
 	b.wants(b.round(), "golden files are watched", "tests/golden.yaml changed", "FAIL: s/golden")
-	if b.fake.most > 2 { // one that stops and one that starts
+	if b.fake.most > 2 { // a function that stops and the function that replaces it
 		t.Errorf("%d functions ran concurrently", b.fake.most)
 	}
 }
@@ -317,7 +319,8 @@ func TestLoopGoesOn(t *testing.T) {
 	}
 }
 
-// untilIt waits for a round with all texts: removing and restoring files can be
+// untilIt waits for a round whose text contains all the given texts. It skips
+// rounds, because the loop may see the removal and the restoration of a file as
 // two changes.
 func (b *bench) untilIt(reason string, want ...string) {
 	b.Helper()
@@ -342,15 +345,15 @@ func (b *bench) remove(name string) {
 	}
 }
 
-// TestChangeInRound: a change cancels the current round, and the next round
-// does the work of both.
+// TestChangeInRound checks that a change cancels the current round, and that the
+// next round does the work of both rounds.
 func TestChangeInRound(t *testing.T) {
 	b := start(t, nil)
 	b.round()
 	b.put("fn/main.go", "hangs")
 	e2e.Receive(t, b.fake.called)
 	b.put("xr.yaml", strings.Replace(project["xr.yaml"], "size: 1", "size: 2", 1))
-	e2e.Receive(t, b.fake.called) // The next round hangs, too.
+	e2e.Receive(t, b.fake.called) // the next round calls the function, too, which hangs
 	b.put("fn/main.go", "two")
 	r := b.round()
 	b.wants(r, "one round does the work of all", "fn/main.go, ", "xr.yaml changed", `spec.text: "one" → "two"`, "tested 2")
@@ -359,7 +362,8 @@ func TestChangeInRound(t *testing.T) {
 	}
 }
 
-// TestStopInRound: ending the loop cancels a call that hangs.
+// TestStopInRound checks that a loop that ends cancels a function call that
+// hangs.
 func TestStopInRound(t *testing.T) {
 	b := start(t, nil)
 	b.round()
@@ -379,7 +383,8 @@ func TestClosedCommands(t *testing.T) {
 	}
 }
 
-// TestSuitesAreOptional: if suites are optional, a missing suite is not an error.
+// TestSuitesAreOptional checks that a missing suite is not an error if
+// SuitesMayBeNone is true.
 func TestSuitesAreOptional(t *testing.T) {
 	b := start(t, func(c *dev.Config) {
 		c.SuitesMayBeNone = true
@@ -392,8 +397,8 @@ func TestSuitesAreOptional(t *testing.T) {
 	b.wants(b.round(), "a new suite is tested", "tested 2 cases")
 }
 
-// TestUnusedFunctionStops: a function that the Composition no longer calls is
-// stopped.
+// TestUnusedFunctionStops checks that the loop stops a function that the
+// Composition no longer calls.
 func TestUnusedFunctionStops(t *testing.T) {
 	b := start(t, func(c *dev.Config) { c.Suites = nil })
 	b.round()
@@ -412,7 +417,8 @@ func TestUnusedFunctionStops(t *testing.T) {
 	}
 }
 
-// TestFlatMemory: hundreds of rounds do not grow the heap or leave goroutines.
+// TestFlatMemory checks that hundreds of rounds do not grow the heap or leave
+// goroutines.
 func TestFlatMemory(t *testing.T) {
 	b := start(t, nil)
 	b.round()

@@ -14,8 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// A Pool keeps functions running after their callers have stopped them, until
-// they are dropped or the Pool is closed. It is safe for concurrent use.
+// A Pool keeps functions running after their callers have stopped them. A
+// function runs until it is dropped or the Pool is closed. A Pool is safe for
+// concurrent use.
 type Pool struct {
 	now func() time.Time
 
@@ -23,43 +24,45 @@ type Pool struct {
 	closed bool
 	kept   map[string]*slot
 	round  int
-	// starts has the functions that were started since Begin, in order.
-	// unstarted has those that failed to start.
+	// starts has the functions that were started since Begin was called, in
+	// order. unstarted has the functions that failed to start since then.
 	starts    []Start
 	unstarted []string
-	// ending counts functions that are stopping. failed joins their errors.
+	// ending waits for functions that are stopping. failed joins the errors of
+	// stopping them.
 	ending sync.WaitGroup
 	failed error
 }
 
-// A Start is a function that was started.
+// A Start describes how long the start of a function took.
 type Start struct {
 	Function string
-	// Compiled is the time spent compiling. Took is the rest.
+	// Compiled is the time spent compiling. Took is the remaining time of the
+	// start.
 	Compiled, Took time.Duration
 }
 
 // A slot has the state of one function in a Pool.
 type slot struct {
 	fn runtimes.Function
-	// starting is acquired by the caller that starts the function.
+	// starting is held while the function is being started.
 	starting *semaphore.Weighted
-	// instance is nil if the function does not run.
+	// instance is the running function, or nil if it does not run.
 	instance *runtimes.Instance
 	// round is the last round in which the function was requested.
 	round   int
 	dropped bool
 }
 
-// NewPool returns a Pool, which measures durations with the clock now.
+// NewPool returns a Pool that measures durations with the clock now.
 func NewPool(now func() time.Time) *Pool {
 	return &Pool{now: now, kept: map[string]*slot{}}
 }
 
 // Runtime returns a runtime that starts functions with r and keeps them in the
-// pool: Stop of an instance has no effect. Start returns the instance of a
-// function that is already running. The name distinguishes r from other
-// runtimes of the pool.
+// Pool. Start returns the instance of a function that is already running. Stop of
+// an instance has no effect. The name distinguishes r from other runtimes of the
+// Pool.
 func (p *Pool) Runtime(name string, r runtimes.Runtime) runtimes.Runtime {
 	return pooled{p, name, r}
 }
@@ -75,7 +78,7 @@ var (
 	_ runtimes.Prober   = pooled{}
 )
 
-// Probe calls Probe of the wrapped runtime, if it has this method.
+// Probe calls Probe of the wrapped runtime, if the runtime has this method.
 func (k pooled) Probe(ctx context.Context) error {
 	if p, ok := k.next.(runtimes.Prober); ok {
 		return p.Probe(ctx)
@@ -83,7 +86,8 @@ func (k pooled) Probe(ctx context.Context) error {
 	return nil
 }
 
-// Prepare prepares those of the functions that are not running.
+// Prepare calls Prepare of the wrapped runtime for the functions that do not run,
+// if the runtime has this method.
 func (k pooled) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	p, ok := k.next.(runtimes.Preparer)
 	if !ok {
@@ -109,19 +113,21 @@ func (s *slot) runs() bool {
 		return false
 	}
 	select {
-	case <-s.instance.Done: // Done is nil, and blocks, if the runtime does not observe the exit
+	case <-s.instance.Done: // Done is nil and blocks if the runtime does not observe the exit.
 		return false
 	default:
 		return true
 	}
 }
 
-// key returns equal keys for equal functions of equal runtimes.
+// key returns the same key for functions with the same name, package, annotations
+// and runtime.
 func (k pooled) key(fn runtimes.Function) string {
 	return fmt.Sprintf("%q", []any{k.name, fn.Name, fn.Package, fn.Annotations})
 }
 
-// Start returns the running instance of the function, or starts one.
+// Start returns the running instance of a function. If the function does not run,
+// Start starts it.
 func (k pooled) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	s, err := k.enter(fn)
 	if err != nil {
@@ -140,7 +146,8 @@ func (k pooled) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Inst
 	return k.start(ctx, s)
 }
 
-// enter returns the slot of a function and records the request.
+// enter returns the slot of a function, and records that the function was
+// requested in the current round.
 func (k pooled) enter(fn runtimes.Function) (*slot, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -157,7 +164,7 @@ func (k pooled) enter(fn runtimes.Function) (*slot, error) {
 	return s, nil
 }
 
-// start starts the function of a slot. The caller has acquired s.starting.
+// start starts the function of a slot. The caller holds s.starting.
 func (k pooled) start(ctx context.Context, s *slot) (*runtimes.Instance, error) {
 	began := k.now()
 	instance, err := k.next.Start(ctx, s.fn)
@@ -184,7 +191,8 @@ func withoutStop(i *runtimes.Instance) *runtimes.Instance {
 	return &mine
 }
 
-// Begin begins a round of starts.
+// Begin begins a round. Starts, Unstarted and DropUnused refer to the time since
+// the last call of Begin.
 func (p *Pool) Begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,14 +200,16 @@ func (p *Pool) Begin() {
 	p.starts, p.unstarted = nil, nil
 }
 
-// Starts returns the functions started since Begin.
+// Starts returns the functions that were started since Begin was called, in
+// order.
 func (p *Pool) Starts() []Start {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.starts)
 }
 
-// Unstarted returns the functions that failed to start since Begin, sorted.
+// Unstarted returns the names of the functions that failed to start since Begin
+// was called, sorted.
 func (p *Pool) Unstarted() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,8 +217,8 @@ func (p *Pool) Unstarted() []string {
 	return slices.Compact(all)
 }
 
-// Packages returns the sorted packages of all functions that were requested and
-// not dropped, including functions that failed to start.
+// Packages returns the packages of all functions in the Pool, sorted. This
+// includes functions that failed to start.
 func (p *Pool) Packages() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,13 +230,13 @@ func (p *Pool) Packages() []string {
 	return slices.Compact(all)
 }
 
-// Drop stops the functions of a package, without waiting until they have
-// stopped. The next request starts them again.
+// Drop removes the functions of a package from the Pool. It stops them in the
+// background. A later request starts them again.
 func (p *Pool) Drop(ctx context.Context, pkg string) {
 	p.drop(ctx, func(s *slot) bool { return s.fn.Package == pkg })
 }
 
-// DropUnused stops the functions that were not requested since Begin.
+// DropUnused drops the functions that were not requested since Begin was called.
 func (p *Pool) DropUnused(ctx context.Context) {
 	p.drop(ctx, func(s *slot) bool { return s.round < p.round })
 }
@@ -243,11 +253,12 @@ func (p *Pool) drop(ctx context.Context, which func(*slot) bool) {
 	}
 }
 
-// defaultGrace is the time in which a function must stop, unless its runtime
-// sets another. Then its process is killed.
+// defaultGrace is the time in which a function must stop before its process is
+// killed. The runtime of the function may set another time.
 const defaultGrace = 500 * time.Millisecond
 
-// end stops the instance of a slot in the background, if there is one.
+// end stops the instance of a slot in the background, if the slot has an
+// instance.
 func (p *Pool) end(ctx context.Context, s *slot) {
 	instance := s.instance
 	s.instance = nil
@@ -265,8 +276,9 @@ func (p *Pool) end(ctx context.Context, s *slot) {
 	})
 }
 
-// Close stops all functions concurrently, waits until they and the dropped ones
-// have stopped, and returns their errors. No function may be starting.
+// Close stops all functions concurrently. It waits until these and all dropped
+// functions have stopped, and returns the errors of stopping them. No function
+// may be starting.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true

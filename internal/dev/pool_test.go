@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// A starter records starts and stops of functions.
+// A starter is a runtime that records the starts and stops of functions.
 type starter struct {
 	mu      sync.Mutex
 	log     []string
@@ -183,7 +183,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestKeys: functions that differ in any field are different functions.
+// TestKeys checks that functions that differ in any field are started separately.
 func TestKeys(t *testing.T) {
 	s := &starter{}
 	k := dev.NewPool(clock())
@@ -228,8 +228,8 @@ func TestFailedStart(t *testing.T) {
 	}
 }
 
-// TestConcurrentStarts: concurrent requests for a function share one start. It
-// continues when one of them is cancelled.
+// TestConcurrentStarts checks that concurrent requests for a function share one
+// start. The start continues when one of the requests is canceled.
 func TestConcurrentStarts(t *testing.T) {
 	s := &starter{blocks: make(chan struct{}), entered: make(chan struct{}, 2)}
 	k := dev.NewPool(clock())
@@ -256,8 +256,8 @@ func TestConcurrentStarts(t *testing.T) {
 	}
 }
 
-// TestDropWhileStarting: a function whose source changes during the start is
-// stopped.
+// TestDropWhileStarting checks that a function is stopped if its source changes
+// while it is starting.
 func TestDropWhileStarting(t *testing.T) {
 	s := &starter{blocks: make(chan struct{}), entered: make(chan struct{}, 1)}
 	k := dev.NewPool(clock())
@@ -288,8 +288,8 @@ func TestCloseTells(t *testing.T) {
 	}
 }
 
-// TestPrepareAndProbe: only functions that do not run are prepared, and the
-// runtime is probed.
+// TestPrepareAndProbe checks that only functions that do not run are prepared,
+// and that the runtime is probed.
 func TestPrepareAndProbe(t *testing.T) {
 	s := &starter{}
 	k := dev.NewPool(clock())

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// reads is a file system that records what is read: opened files and folders,
-// and files that do not exist. It is safe for concurrent use.
+// reads is a file system that records the paths that are read: opened files and
+// folders, and paths that do not exist. It is safe for concurrent use.
 type reads struct {
 	afero.Fs
 	noted sync.Map
@@ -26,13 +26,13 @@ func (r *reads) paths() (all []string) {
 	return all
 }
 
-// Open records the file, whether it exists or not.
+// Open records the path, even if it does not exist.
 func (r *reads) Open(name string) (afero.File, error) {
 	r.noted.Store(name, nil)
 	return r.Fs.Open(name)
 }
 
-// OpenFile records the file, whether it exists or not.
+// OpenFile records the path, even if it does not exist.
 func (r *reads) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
 	r.noted.Store(name, nil)
 	return r.Fs.OpenFile(name, flag, perm)

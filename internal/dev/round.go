@@ -18,39 +18,42 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// A Round is the result of one run of the loop.
+// A Round is the result of one run of a Plan.
 type Round struct {
-	// N is the number of the round, counted from 1. Plan is what it did.
+	// N is the number of the round, counted from 1. Plan is the plan that the
+	// round ran.
 	N    int
 	Plan Plan
 	// Starts has the functions that the round started.
 	Starts []Start
-	// Rendered and Tested are nil if the plan did not include a render or
-	// tests.
+	// Rendered is nil if the plan did not include a render, and Tested is nil if
+	// it did not include tests.
 	Rendered *Rendering
 	Tested   *Testing
-	// Notes are new in this round. Warnings may be repeated.
+	// Notes has the notes that no earlier round had. Warnings may be the same as
+	// in earlier rounds.
 	Notes, Warnings []string
-	// Good is the last successful render of this or an earlier round, or
-	// nil. GoodN is the number of that round.
+	// Good is the last successful render up to this round, or nil. GoodN is the
+	// number of the round of that render.
 	Good  *Rendering
 	GoodN int
 	// Files and Folders are the numbers of watched files and folders.
 	Files, Folders int
 
-	// renders and tests are the paths that the round read
+	// renders and tests are the paths that the render and the tests of the round
+	// read.
 	renders, tests []string
 }
 
 // A Rendering is the result of a render.
 type Rendering struct {
-	// Took is the duration of the render, without the start of functions.
+	// Took is the duration of the render, without the time to start functions.
 	Took time.Duration
 	// Err is the error of the render, or nil.
 	Err error
-	// Documents has the XRs and the composed resources. Diff has the
-	// differences from the last successful render. In the first one, all
-	// documents are added.
+	// Documents has the XRs and the composed resources. Diff has the differences
+	// from the last successful render. If there is none, First is true, and Diff
+	// has all documents as added.
 	Documents []map[string]any
 	Diff      []report.DocDiff
 	First     bool
@@ -62,9 +65,9 @@ type Rendering struct {
 type Testing struct {
 	Took     time.Duration
 	Outcomes []suite.Outcome
-	// Err is the error that prevented a run of the suites. Missing are
-	// functions that do not start; nothing is tested then, because each
-	// case would fail.
+	// Err is the error that prevented a run of the suites. Missing has the
+	// functions that failed to start. If there are any, no case is tested,
+	// because each case would fail.
 	Err     error
 	Missing []string
 }
@@ -95,8 +98,8 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	return r
 }
 
-// session returns the configuration of a round's sessions. Their functions are
-// those of the pool, so they keep running after the round.
+// session returns the configuration of a session of a round. Its runtimes are
+// those of the Pool, so functions keep running after the session is closed.
 func (l *loop) session(files *reads, p progress.Func) session.Config {
 	c := l.config.Session
 	c.Reader.FS = files
@@ -137,7 +140,7 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 	for _, start := range l.pool.Starts() {
 		out.Took -= start.Compiled + start.Took
 	}
-	out.Took = max(out.Took, 0) // The sum of concurrent starts may exceed the duration.
+	out.Took = max(out.Took, 0) // The times of concurrent starts may exceed the duration.
 	return out
 }
 
@@ -178,7 +181,8 @@ func (t *Testing) failed() int {
 	return n
 }
 
-// wrote reports whether a change is a golden file that the tests wrote.
+// wrote reports whether a change is in a golden file that the tests wrote, or in
+// its folder.
 func (t *Testing) wrote(c watch.Change) bool {
 	if t == nil {
 		return false
@@ -190,7 +194,7 @@ func (t *Testing) wrote(c watch.Change) bool {
 	})
 }
 
-// mostEvents limits the notes of a round, and likewise its warnings.
+// mostEvents is the maximum number of notes of a round, and also of its warnings.
 const mostEvents = 200
 
 // events collects the notes and warnings of a round. It is safe for concurrent

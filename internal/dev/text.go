@@ -17,24 +17,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
-// A Section is a part of a round's text, in lines.
+// A Section is a part of a round's text. Each element is a line.
 type Section []string
 
-// A Text configures how rounds are shown.
+// A Text configures how the text of rounds is formatted.
 type Text struct {
-	// Color adds the escape sequences of a terminal.
+	// Color adds the escape sequences with which a terminal shows colors.
 	Color bool
-	// Whole shows all fields of the first render. Last shows the last
-	// successful render when a render fails.
+	// Whole shows all fields in the output of the first render. Last shows the
+	// output of the last successful render when a render fails.
 	Whole, Last bool
-	// Spell returns the syntax of the options in hints.
+	// Spell returns the syntax of the command-line options that hints name.
 	Spell hint.Speller
-	// Columns is the maximum width of lines, or 0 for no limit.
+	// Columns is the maximum width of lines. 0 is no limit.
 	Columns int
 }
 
-// Sections returns the text of a round: what it did, errors, messages of
-// functions, changes in the output, and test results. Control characters from
+// Sections returns the text of a round: its head, the error of the render, notes
+// and warnings, changes in the output, and test results. Control characters from
 // other programs and files are escaped.
 func (t Text) Sections(r Round) ([]Section, error) {
 	changes, err := t.changes(r)
@@ -48,7 +48,8 @@ func (t Text) Sections(r Round) ([]Section, error) {
 	return sections, errors.Join(err, testErr)
 }
 
-// head returns the reason for the round, and the durations of its parts.
+// head returns the reason for the round, and the durations of its starts, its
+// render and its tests.
 func (t Text) head(r Round) Section {
 	s := Section{t.tint(report.Bold, fmt.Sprintf("round %d: %s", r.N, about(r)))}
 	for _, start := range r.Starts {
@@ -74,7 +75,7 @@ func (t Text) head(r Round) Section {
 	return s
 }
 
-// mostNamed is the maximum number of changed files that are listed by name.
+// mostNamed is the maximum number of changed files that the head lists by name.
 const mostNamed = 3
 
 func about(r Round) string {
@@ -93,8 +94,8 @@ func about(r Round) string {
 	}
 }
 
-// withoutFolders removes the folders of other paths: a folder changes when
-// files are added or removed.
+// withoutFolders removes each folder that contains another of the paths. A folder
+// changes when a file in it is added or removed, so only the file is listed.
 func withoutFolders(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(dir string) bool {
 		return slices.ContainsFunc(paths, func(p string) bool { return p != dir && filepath.Dir(p) == filepath.Clean(dir) })
@@ -108,7 +109,8 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// failure returns the error of the render, and whether an older one is shown.
+// failure returns the error of the render. It says whether the output of an older
+// render is shown.
 func (t Text) failure(r Round) Section {
 	if r.Rendered == nil || r.Rendered.Err == nil {
 		return nil
@@ -141,7 +143,8 @@ func (t Text) hint(err error) Section {
 // inGo matches the file and line at the start of a Go compiler message.
 var inGo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:\./)?([^\s:/\\][^\s:]*\.(?:go|s|mod):\d+)`) })
 
-// placed returns compiler messages with dir added to their file names.
+// placed returns the messages of the Go compiler with dir added to their file
+// names.
 func placed(dir, output string) string {
 	return inGo().ReplaceAllStringFunc(output, func(place string) string { return filepath.Join(dir, place) })
 }
@@ -157,7 +160,8 @@ func indented(text string) Section {
 // printable escapes control characters, and replaces tabs with spaces.
 func printable(l string) string { return report.Printable(strings.ReplaceAll(l, "\t", "    ")) }
 
-// messages returns notes, warnings and the results of functions.
+// messages returns the notes and warnings of a round, and the results that
+// functions returned.
 func (t Text) messages(r Round) Section {
 	var s Section
 	for _, n := range r.Notes {
@@ -173,7 +177,7 @@ func (t Text) messages(r Round) Section {
 		for _, step := range trace.Steps {
 			for _, result := range step.Results {
 				if r.Rendered.Err != nil && result.Severity == "Fatal" {
-					continue // The shown error contains this result.
+					continue // the error of the render contains a fatal result
 				}
 				s = append(s, t.result(step.Name, result)...)
 			}
@@ -253,12 +257,13 @@ func (t Text) tint(color report.Color, text string) string {
 	return color.Paint(text)
 }
 
-// fewest is the minimum number of lines of a section.
+// fewest is the number of lines to which Fit may shorten a section.
 const fewest = 4
 
-// Fit returns the lines of sections, separated by empty lines. If they need
-// more than rows lines on a screen with columns columns, the longest sections
-// are cut. The text all then tells the user how to show all lines.
+// Fit returns the lines of all sections, with empty lines between sections. If
+// they need more than rows rows on a screen with the given columns, Fit shortens
+// the longest sections. A shortened section ends with the text all, which says
+// how to show all lines.
 func Fit(sections []Section, rows, columns int, all string) []string {
 	most := 0
 	for _, s := range sections {
@@ -289,8 +294,8 @@ func joined(sections []Section, most int, all string) []string {
 	return lines
 }
 
-// Wrap breaks the lines of a section that are longer than columns at spaces,
-// and indents continuation lines. 0 columns break nothing.
+// Wrap breaks the lines of a section at spaces if they are longer than columns.
+// It indents continuation lines. If columns is 0, Wrap changes nothing.
 func Wrap(s Section, columns int) Section {
 	if columns <= 0 {
 		return s
@@ -302,7 +307,7 @@ func Wrap(s Section, columns int) Section {
 	return all
 }
 
-// wrap breaks one line into several, all in the color of the line.
+// wrap breaks a line into several lines, which have the color of the line.
 func wrap(line string, columns int) []string {
 	if height([]string{line}, columns) == 1 {
 		return []string{line}
@@ -323,10 +328,11 @@ func wrap(line string, columns int) []string {
 	return all
 }
 
-// escape matches color escape sequences.
+// escape matches an escape sequence that sets a color.
 var escape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
 
-// height returns the number of rows of lines on a screen that wraps them.
+// height returns the number of rows that lines need on a screen with the given
+// columns.
 func height(lines []string, columns int) int {
 	rows := 0
 	for _, l := range lines {

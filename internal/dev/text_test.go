@@ -109,7 +109,8 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestSectionsInColor: color changes no text, and narrow lines keep all words.
+// TestSectionsInColor checks that colors do not change the text, and that no word
+// is lost if lines are wrapped.
 func TestSectionsInColor(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("word ", 40))
 	r := dev.Round{N: 2, Rendered: &dev.Rendering{Err: errors.New(long)}, Warnings: []string{long}}

@@ -19,7 +19,7 @@ const (
 	Changed Op = "changed"
 )
 
-// Sign returns the op as diffs print it: +, - or ~.
+// Sign returns the character that a diff prints for the op: +, - or ~.
 func (o Op) Sign() string {
 	switch o {
 	case Added:
@@ -37,31 +37,35 @@ type Change struct {
 	// or one with a bracket, is quoted in brackets.
 	Path string `json:"path"`
 	Op   Op     `json:"op"`
-	// Old and New are the values before and after.
+	// Old and New are the values of the field before and after the change.
 	Old any `json:"old,omitempty"`
 	New any `json:"new,omitempty"`
-	// Step is the pipeline step that set the field to New. Diff leaves it empty.
+	// Step is the pipeline step that set the field to New. Diff does not set it.
 	Step string `json:"step,omitempty"`
 }
 
-// Diff returns the differences between two values, compared by a zero Differ.
+// Diff returns the differences between two values. It compares them with a zero
+// Differ.
 func Diff(before, after any) []Change { return Differ{}.Diff(before, after) }
 
-// A Differ compares two values of JSON types. The zero value reports each
-// changed scalar, empty object and empty list as a Change of its own.
+// A Differ compares two values of JSON types. The zero Differ reports a Change
+// for each scalar, empty object and empty list that differs.
 type Differ struct {
-	// Whole reports an object that was added or removed as one change. If
-	// it is false, each scalar in the object is a change.
+	// Whole reports an object that was added or removed as one change. If Whole
+	// is false, each scalar in the object is a change.
 	Whole bool
 	// SameLength requires lists of the same length: two lists of different
 	// lengths are one change. It has no effect unless Whole is set.
 	SameLength bool
-	// Name returns the name of a list's element, or "". Lists whose
-	// elements all have unique names are compared by name, others by index.
+	// Name returns the name of a list's element, or "". Two lists whose elements
+	// all have unique names are compared by name. Other lists are compared by
+	// index.
 	Name func(element any) string
-	// Opaque reports whether values of a key are compared as one value.
+	// Opaque reports whether the values of a key are compared as a whole. A
+	// difference between them is then one change.
 	Opaque func(key string) bool
-	// After Limit changes, values are compared as a whole. 0 is no limit.
+	// Limit is the number of changes after which values are compared as a whole.
+	// 0 is no limit.
 	Limit int
 	// Raw separates keys in Change.Path with dots and never quotes a key.
 	Raw bool
@@ -72,8 +76,8 @@ type Differ struct {
 // indexes. Numbers are compared by value: 1 equals 1.0. A nil value means that
 // the value does not exist.
 //
-// The changes share memory with the values. At a path of more than 512 bytes,
-// values are not compared field by field, which bounds the size of the result.
+// The changes share memory with the values. Values whose path is longer than 512
+// bytes are compared as a whole, which limits the size of the result.
 func (d Differ) Diff(before, after any) []Change {
 	w := differ{Differ: d}
 	w.walk("", root(before), root(after))
@@ -91,15 +95,16 @@ func root(v any) any {
 type differ struct {
 	Differ
 	changes []Change
-	// at is the path of the two values that are currently compared.
+	// at is the path of the two values that are being compared.
 	at []byte
 }
 
-// maxPath limits a path in bytes. Values at longer paths are compared as a
-// whole.
+// maxPath is the maximum size of a path in bytes. Values with a longer path are
+// compared as a whole.
 const maxPath = 512
 
-// walk compares the values of an object's key, or of an index if key is empty.
+// walk compares two values. key is the key or the name of the values in their
+// parent, or "" if they have neither.
 func (d *differ) walk(key string, before, after any) {
 	switch {
 	case len(d.at) > maxPath, d.Limit > 0 && len(d.changes) > d.Limit, key != "" && d.Opaque != nil && d.Opaque(key):
@@ -115,7 +120,7 @@ func (d *differ) walk(key string, before, after any) {
 	}
 }
 
-// walkAt calls walk with the path at, and restores the previous path.
+// walkAt calls walk while d.at is the path at, and then restores d.at.
 func (d *differ) walkAt(at []byte, key string, before, after any) {
 	parent := d.at
 	d.at = at
@@ -123,7 +128,8 @@ func (d *differ) walkAt(at []byte, key string, before, after any) {
 	d.at = parent
 }
 
-// container returns a non-empty object or list, or any other value in other.
+// container returns v as fields if it is a non-empty object, as elements if it is
+// a non-empty list, or else as other.
 func container(v any) (fields map[string]any, elements []any, other any) {
 	switch c := v.(type) {
 	case map[string]any:
@@ -138,7 +144,8 @@ func container(v any) (fields map[string]any, elements []any, other any) {
 	return nil, nil, v
 }
 
-// whole compares values where an object on only one side is one change.
+// whole compares two values. If only one of them is an object, the difference is
+// one change.
 func (d *differ) whole(before, after any) {
 	oldMap, wasMap := before.(map[string]any)
 	newMap, isMap := after.(map[string]any)
@@ -174,7 +181,8 @@ func (d *differ) lists(before, after []any) {
 	}
 }
 
-// named returns the elements of a list by their unique names, or else nil.
+// named returns the elements of a list by their names. It returns nil if they
+// have no unique names.
 func (d *differ) named(list []any) map[string]any {
 	if d.Name == nil {
 		return nil
@@ -206,11 +214,12 @@ func (d *differ) leaf(before, after any) {
 	d.changes = append(d.changes, c)
 }
 
-// KeyPath returns the path of a top-level key, quoted if necessary.
+// KeyPath returns the field path of a top-level key. It quotes the key if
+// necessary.
 func KeyPath(key string) string { return strings.TrimPrefix(string(appendKey(nil, key, false)), ".") }
 
-// appendKey appends a key to the path at. It quotes special keys as in
-// Crossplane's field path syntax, unless raw is true.
+// appendKey appends a key to the path at. Unless raw is true, it quotes special
+// keys as in Crossplane's field path syntax.
 func appendKey(at []byte, key string, raw bool) []byte {
 	switch {
 	case raw:
@@ -222,8 +231,8 @@ func appendKey(at []byte, key string, raw bool) []byte {
 	return append(append(at, '.'), key...)
 }
 
-// ChangedKeys returns the keys with different values in a and b, or in only one
-// of them, in natural order.
+// ChangedKeys returns the keys whose values differ in a and b, or that only one
+// of them has, in natural order.
 func ChangedKeys[V any](a, b map[string]V, same func(V, V) bool) []string {
 	all := make([]string, 0, max(len(a), len(b)))
 	for k, was := range a {
@@ -240,7 +249,7 @@ func ChangedKeys[V any](a, b map[string]V, same func(V, V) bool) []string {
 	return all
 }
 
-// sameScalar is a fast check. It may return false for equal values.
+// sameScalar is a fast comparison. It may return false for equal values.
 func sameScalar(a, b any) bool {
 	switch a := a.(type) {
 	case string:

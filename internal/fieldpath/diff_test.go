@@ -58,7 +58,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// lines returns the changes as "sign path old new" lines.
+// lines formats each change as a line: the sign, the path, the old and the new
+// value.
 func lines(changes []fieldpath.Change) string {
 	all := make([]string, len(changes))
 	for i, c := range changes {
@@ -150,7 +151,7 @@ func TestDiffNumbers(t *testing.T) {
 	}
 }
 
-// nest returns a value with depth levels.
+// nest wraps v in the given number of objects.
 func nest(depth int, v any) any {
 	for range depth {
 		v = map[string]any{"a": v}
@@ -180,7 +181,7 @@ func TestDiffIsBounded(t *testing.T) {
 	})
 }
 
-// leaves returns the leaves of a value by path.
+// leaves returns the scalars, empty objects and empty lists in a value, by path.
 func leaves(v any) map[string]any {
 	all := map[string]any{}
 	for _, c := range fieldpath.Diff(nil, v) {
@@ -189,8 +190,8 @@ func leaves(v any) map[string]any {
 	return all
 }
 
-// FuzzDiff checks that the changes convert one value to the other and back, and
-// that each is a real change.
+// FuzzDiff checks that the changes convert one value to the other. The reverse
+// diff must have as many changes, and the diff of equal values none.
 func FuzzDiff(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"a":{"b":[1,2,{}]}}`, `{"a":{"b":[1,{"c":2}]}}`},
@@ -229,8 +230,8 @@ func FuzzDiff(f *testing.F) {
 	})
 }
 
-// TestOrder checks that natural order is total: the result does not depend on
-// the order of the keys.
+// TestOrder checks that natural order is a total order, so that the result of
+// Diff does not depend on the iteration order of maps.
 func TestOrder(t *testing.T) {
 	names := []string{"", "0", "00", "1", "01", "a", "a0", "a00", "a1", "a01", "a1b", "a2", "a10", "b9z", "b09z", "b10", "é"}
 	doc := map[string]any{}

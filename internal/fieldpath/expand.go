@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// MaxExpanded limits the total number of segments of the paths from Expand.
+// MaxExpanded limits the total number of segments of the paths that Expand
+// returns.
 const MaxExpanded = 4 << 20
 
 // Expand returns the paths of the existing values that match p. A key "*" in p
@@ -21,8 +22,8 @@ func (p Path) Expand(from any) ([]Path, error) {
 	return paths, nil
 }
 
-// expand appends to paths the paths that match p. from is the value at the
-// first i segments of p.
+// expand appends the paths that match p to paths. from is the value that the
+// first i segments of p select.
 func (p Path) expand(i int, from any, paths []Path) ([]Path, error) {
 	for ; i < len(p); i++ {
 		if !p[i].IsIndex && p[i].Key == wildcard {
@@ -38,12 +39,12 @@ func (p Path) expand(i int, from any, paths []Path) ([]Path, error) {
 		from = next
 	}
 	if (len(paths)+1)*len(p) > MaxExpanded {
-		return nil, fmt.Errorf("there are more than %d segments", MaxExpanded)
+		return nil, fmt.Errorf("the expanded paths have more than %d segments", MaxExpanded)
 	}
 	return append(paths, p), nil
 }
 
-// each expands the wildcard at i for each element or field.
+// each expands the wildcard at segment i of p to each element or field of from.
 func (p Path) each(i int, from any, paths []Path) ([]Path, error) {
 	var err error
 	take := func(s Segment, v any) bool {

@@ -123,7 +123,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// A list that grows must not change another list with the same array.
+// TestSetDoesNotShare checks that a list that grows does not change another list
+// that has the same underlying array.
 func TestSetDoesNotShare(t *testing.T) {
 	list := make([]any, 1, 8)
 	a, b := map[string]any{"l": list}, map[string]any{"l": list}
@@ -172,7 +173,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// FuzzPath checks that Get returns the value that Set has set.
+// FuzzPath checks that Get returns the value that Set set at the same path.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{"a", "a.b[0].c", "a[b.c]", "a['x']", "[0]", "a[*].b", "", "a..b", "a[1024][3]"} {
 		f.Add(seed)

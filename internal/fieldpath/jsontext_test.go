@@ -7,7 +7,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// FuzzValidUTF8 compares the result with encoding/json.
+// FuzzValidUTF8 compares ValidUTF8 with encoding/json.
 func FuzzValidUTF8(f *testing.F) {
 	for _, seed := range []string{"", "text", "żółw", "a\xff\xfeb", "\xe2\x82", "\xed\xa0\x80", "\ufffd"} {
 		f.Add(seed)

@@ -2,7 +2,8 @@ package fieldpath
 
 import "strings"
 
-// Natural compares strings with digits as numbers: port2 is before port10.
+// Natural compares strings in natural order: numbers in them are compared by
+// value, so port2 is before port10.
 func Natural(a, b string) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {

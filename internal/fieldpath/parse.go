@@ -13,7 +13,7 @@ type Path []Segment
 type Segment struct {
 	Key   string
 	Index int
-	// IsIndex is true for an index.
+	// IsIndex is true if the Segment is an index.
 	IsIndex bool
 }
 
@@ -23,14 +23,15 @@ func Key(key string) Segment { return Segment{Key: key} }
 // Index returns the Segment for an index, from 0.
 func Index(i int) Segment { return Segment{Index: i, IsIndex: true} }
 
-// MaxSegments limits the segments of a path.
+// MaxSegments is the maximum number of segments of a path.
 const MaxSegments = 1000
 
 // wildcard is the key that matches all keys and indexes in Path.Expand.
 const wildcard = "*"
 
-// Parse parses a path: names separated by dots, and brackets with an index
-// below 2^32 or a key, which may contain dots. Quotes around a key are removed.
+// Parse parses a field path. It consists of names separated by dots, and of
+// brackets with an index below 2^32 or with a key. A key in brackets may contain
+// dots. Parse removes quotes around a key.
 func Parse(text string) (Path, error) {
 	p := Path{}
 	for at := 0; at < len(text); {
@@ -58,7 +59,8 @@ func Parse(text string) (Path, error) {
 	return p, nil
 }
 
-// checkPeriod returns an error unless a period separates a segment and a name.
+// checkPeriod returns an error unless the period at position at is between a
+// segment and a name.
 func checkPeriod(text string, at int) error {
 	switch {
 	case at == 0 || at == len(text)-1:

@@ -20,9 +20,9 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &e)
 }
 
-// Get returns the value at path p in from. The value may be null. For an empty
-// path, Get returns nil. IsNotFound is true for the error if a field or element
-// does not exist, or if the path leads through a null instead of an object.
+// Get returns the value at path p in from, which may be null. For an empty path,
+// Get returns nil. IsNotFound is true for the error if a field or element does
+// not exist, or if a value on the path is null and not an object.
 func (p Path) Get(from any) (any, error) {
 	if len(p) == 0 {
 		return nil, nil
@@ -64,9 +64,9 @@ func (p Path) step(i int, from any) (any, error) {
 }
 
 // Set sets the value at path p to v. It creates missing objects and lists,
-// extends lists with nulls, and replaces null list elements by objects or
-// lists. A null field on the way is an error. For an empty path, Set does
-// nothing. An index above MaxIndex is an error.
+// extends lists with nulls, and replaces null list elements on the path by
+// objects or lists. A null field on the path is an error. For an empty path, Set
+// does nothing. An index above MaxIndex is an error.
 func (p Path) Set(object map[string]any, v any) error {
 	for _, s := range p {
 		if s.Index > MaxIndex {
@@ -95,7 +95,7 @@ func (p Path) Set(object map[string]any, v any) error {
 // absent is the value of a field or element that does not exist.
 type absent struct{}
 
-// place returns a function that sets the value that segment i selects in in.
+// place returns a function that sets the value that segment i of p selects in in.
 func (p Path) place(i int, in any) (func(any), error) {
 	if p[i].IsIndex {
 		list, ok := in.([]any)
@@ -111,8 +111,8 @@ func (p Path) place(i int, in any) (func(any), error) {
 	return func(v any) { object[p[i].Key] = v }, nil
 }
 
-// child returns the value of segment i in in, or absent{} for none and for
-// null.
+// child returns the value that segment i of p selects in in. It returns absent{}
+// if there is no value, or if it is a null list element.
 func (p Path) child(i int, in any) any {
 	if list, ok := in.([]any); ok {
 		if v := list[p[i].Index]; v != nil {
@@ -126,7 +126,8 @@ func (p Path) child(i int, in any) any {
 	return absent{}
 }
 
-// grow returns a copy of v with segment s. The bool is false if v needs none.
+// grow returns a copy of v that can have the segment s: a new object or list if v
+// is absent, or a longer list. It returns false if v need not change.
 func grow(v any, s Segment) (any, bool) {
 	switch v := v.(type) {
 	case absent:
@@ -142,7 +143,8 @@ func grow(v any, s Segment) (any, bool) {
 	return nil, false
 }
 
-// ValidUTF8 returns s with U+FFFD for every invalid byte, like encoding/json.
+// ValidUTF8 returns s with each invalid byte replaced by U+FFFD, like
+// encoding/json.
 func ValidUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s

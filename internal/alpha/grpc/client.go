@@ -19,10 +19,11 @@ import (
 type Client struct{ conn *grpc.ClientConn }
 
 // Dial returns a Client for the runner at target: "unix-abstract:name", like
-// alpha.DefaultEndpoint, "host:port" or another gRPC target. It does not
-// connect; calls connect, and fail if they cannot.
+// alpha.DefaultEndpoint, "host:port" or another gRPC target. Dial does not
+// connect. A call connects if necessary, and fails if the runner cannot be
+// reached.
 //
-// It uses no proxy, and no gRPC service configuration from DNS.
+// The connection uses no proxy, and no gRPC service configuration from DNS.
 func Dial(target string) (*Client, error) {
 	conn, err := grpc.NewClient(target,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -35,8 +36,9 @@ func Dial(target string) (*Client, error) {
 	return &Client{conn: conn}, nil
 }
 
-// RunContainer calls the runner, and ignores req.Endpoint. Errors have the text
-// and status of gRPC, as in Crossplane's events.
+// RunContainer calls the runner to which the client is connected. It ignores
+// req.Endpoint. Errors have the text and status of gRPC, as in Crossplane's
+// events.
 func (c *Client) RunContainer(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 	rsp := &v1alpha1.RunFunctionResponse{}
 	err := c.conn.Invoke(ctx, fullMethod, encode(req), rsp)
@@ -44,7 +46,7 @@ func (c *Client) RunContainer(ctx context.Context, req alpha.ContainerRequest) (
 	case codes.OK:
 		return rsp.GetOutput(), nil
 	case codes.ResourceExhausted:
-		err = hint.Wrap(err, fmt.Sprintf("make the FunctionIO smaller: a runner's messages may have %d bytes, and that cannot be raised", alpha.MaxMessage))
+		err = hint.Wrap(err, fmt.Sprintf("make the FunctionIO smaller: a message to or from a runner may have at most %d bytes, and this limit cannot be raised", alpha.MaxMessage))
 	case codes.Unavailable:
 		err = hint.Wrap(err, "start a runner at the endpoint that the Composition names, for example by: xfn alpha start")
 	}
@@ -59,8 +61,9 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Endpoints returns a ContainerRunner that sends each request to the runner at its
-// Endpoint, over a new connection, and requests without Endpoint to otherwise.
+// Endpoints returns a ContainerRunner that sends each request to the runner at
+// req.Endpoint, over a new connection. If req.Endpoint is empty, it calls
+// otherwise.
 func Endpoints(otherwise alpha.ContainerRunner) alpha.ContainerRunner {
 	return alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		if req.Endpoint == "" {

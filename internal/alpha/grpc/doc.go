@@ -1,4 +1,5 @@
-// Package grpc has a client and a server of runners, for the service
-// apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerService: in
+// Package grpc has a client and a server for the gRPC protocol by which
+// Crossplane v1.11 to v1.13 call a runner: the service
+// apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerService, in
 // plaintext and without authentication.
 package grpc

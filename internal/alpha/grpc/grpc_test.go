@@ -32,7 +32,8 @@ import (
 
 const method = "/apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerService/RunFunction"
 
-// serve serves r until the test ends, and returns its gRPC target.
+// serve serves gRPC calls with the runner r until the test ends. It returns the
+// gRPC target.
 func serve(t *testing.T, r alpha.ContainerRunnerFunc) (target string) {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,7 +71,7 @@ func dial(t *testing.T, target string) *containergrpc.Client {
 	return c
 }
 
-// raw returns a connection for calls that a Client cannot make.
+// raw returns a gRPC connection for requests that a Client cannot send.
 func raw(t *testing.T, target string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -85,7 +86,7 @@ func raw(t *testing.T, target string) *grpc.ClientConn {
 	return conn
 }
 
-// recorder returns a runner that stores each request in got.
+// recorder returns a runner that stores the last request in got.
 func recorder(got *alpha.ContainerRequest) alpha.ContainerRunnerFunc {
 	return func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		*got = req
@@ -131,14 +132,15 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestWire decodes a message of Crossplane that was encoded by hand.
+// TestWire sends the server a request in Crossplane's format that was encoded by
+// hand.
 func TestWire(t *testing.T) {
 	wire := []byte{
-		0x0a, 1, 'i', // image
-		0x12, 2, 'i', 'n', // input
-		0x1a, 9, 0x08, 3, 0x12, 5, 0x0a, 1, 'u', 0x12, 0, // image_pull_config: pull_policy, auth {username, password}
-		0x22, 18, 0x0a, 8, 0x0a, 6, 0x0a, 1, 'm', 0x12, 1, 'c', // run_function_config: resources {limits {memory, cpu}}
-		0x12, 2, 0x08, 2, 0x1a, 2, 0x08, 7, // network {policy}, timeout {seconds}
+		0x0a, 1, 'i', // field 1: image
+		0x12, 2, 'i', 'n', // field 2: input
+		0x1a, 9, 0x08, 3, 0x12, 5, 0x0a, 1, 'u', 0x12, 0, // field 3, image_pull_config: pull_policy, auth {username, password}
+		0x22, 18, 0x0a, 8, 0x0a, 6, 0x0a, 1, 'm', 0x12, 1, 'c', // field 4, run_function_config: resources {limits {memory, cpu}}
+		0x12, 2, 0x08, 2, 0x1a, 2, 0x08, 7, // rest of run_function_config: network {policy}, timeout {seconds}
 	}
 	msg := &v1alpha1.RunFunctionRequest{}
 	if err := proto.Unmarshal(wire, msg); err != nil {
@@ -228,14 +230,14 @@ func TestErrors(t *testing.T) {
 			func(context.Context, alpha.ContainerRequest) ([]byte, error) { return nil, nil },
 			big,
 			"rpc error: code = ResourceExhausted desc = grpc: received message larger than max (4194316 vs. 4194304)",
-			"make the FunctionIO smaller: a runner's messages may have 4194304 bytes, and that cannot be raised",
+			"make the FunctionIO smaller: a message to or from a runner may have at most 4194304 bytes, and this limit cannot be raised",
 		},
 		"Output": {
 			"a response has a maximum size",
 			func(context.Context, alpha.ContainerRequest) ([]byte, error) { return big, nil },
 			nil,
 			"rpc error: code = ResourceExhausted desc = grpc: received message larger than max (4194309 vs. 4194304)",
-			"make the FunctionIO smaller: a runner's messages may have 4194304 bytes, and that cannot be raised",
+			"make the FunctionIO smaller: a message to or from a runner may have at most 4194304 bytes, and this limit cannot be raised",
 		},
 	}
 	for name, tc := range cases {
@@ -265,7 +267,7 @@ func TestNothingElseIsServed(t *testing.T) {
 	}
 }
 
-// TestAtOnce checks that containers run concurrently.
+// TestAtOnce checks that the server runs containers concurrently.
 func TestAtOnce(t *testing.T) {
 	const n = 20
 	var all sync.WaitGroup
@@ -286,7 +288,8 @@ func TestAtOnce(t *testing.T) {
 	e2e.Wait(t, &calls)
 }
 
-// TestCallerGone checks that a container's context ends with the call.
+// TestCallerGone checks that a container's context ends when the caller cancels
+// the call.
 func TestCallerGone(t *testing.T) {
 	told := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -18,13 +18,15 @@ import (
 // stopGrace is how long Serve waits for calls in progress before it cancels them.
 const stopGrace = 5 * time.Second
 
-// Serve answers RunFunction calls on lis with the output of r, concurrently. r gets
-// requests with defaults set. An error of r becomes the gRPC status that it carries, or
-// Unknown with its text. Messages are limited to alpha.MaxMessage bytes. There is no
+// Serve answers RunFunction calls on lis with the output of r, concurrently.
+// Requests to r have their defaults set. If an error of r has a gRPC status,
+// Serve returns this status to the caller, otherwise the status Unknown with the
+// error's text. Messages are limited to alpha.MaxMessage bytes. There is no
 // health service and no reflection.
 //
-// Serve closes lis. When ctx is done it waits for the calls in progress, cancels them
-// after five seconds, and returns nil. It returns an error if lis fails.
+// Serve closes lis. When ctx is done, Serve waits for the calls in progress,
+// cancels them after five seconds, and returns nil. It returns an error if lis
+// fails.
 func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error {
 	srv := grpc.NewServer(grpc.MaxRecvMsgSize(alpha.MaxMessage), grpc.WaitForHandlers(true))
 	defer srv.Stop()
@@ -60,7 +62,7 @@ const (
 	fullMethod  = "/" + serviceName + "/" + methodName
 )
 
-// service returns the description of the gRPC service, which a *server implements.
+// service returns the description of the gRPC service that a *server implements.
 func service() *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: serviceName,
@@ -77,7 +79,8 @@ func handle(srv any, ctx context.Context, decode func(any) error, _ grpc.UnarySe
 	return srv.(*server).run(ctx, req)
 }
 
-// encode returns the message for a request. Like Crossplane it leaves empty fields out.
+// encode returns the gRPC message for a request. Like Crossplane, it omits empty
+// fields.
 func encode(req alpha.ContainerRequest) *v1alpha1.RunFunctionRequest {
 	config := &v1alpha1.RunFunctionConfig{}
 	if req.CPU != "" || req.Memory != "" {
@@ -99,7 +102,7 @@ func encode(req alpha.ContainerRequest) *v1alpha1.RunFunctionRequest {
 	return &v1alpha1.RunFunctionRequest{Image: req.Image, Input: req.Input, ImagePullConfig: pull, RunFunctionConfig: config}
 }
 
-// decode returns the request of a message, with defaults set. Unknown enum
+// decode returns the request in a gRPC message, with defaults set. Unknown enum
 // values, such as those of a newer client, count as unspecified.
 func decode(msg *v1alpha1.RunFunctionRequest) alpha.ContainerRequest {
 	config := msg.GetRunFunctionConfig()
@@ -132,7 +135,8 @@ var networkPolicies = map[alpha.NetworkPolicy]v1alpha1.NetworkPolicy{
 	alpha.NetworkRunner:   v1alpha1.NetworkPolicy_NETWORK_POLICY_RUNNER,
 }
 
-// keyOf returns the key of a value, or the zero value.
+// keyOf returns the key of a value in m, or the zero value if m does not have the
+// value.
 func keyOf[K, V comparable](m map[K]V, value V) (key K) {
 	for k, v := range m {
 		if v == value {

@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -13,10 +12,10 @@ import (
 // aliases expanded.
 const MaxExpanded = 64 << 20
 
-// Decode returns the FunctionIO that a function wrote, in YAML or JSON. It
-// drops unknown fields, and converts numbers and booleans to strings where
-// strings are expected. Empty output is an empty FunctionIO. Errors have the
-// text of Crossplane's decoder.
+// Decode returns the FunctionIO that a function wrote, in YAML or JSON. It drops
+// unknown fields. It converts numbers and booleans to strings where a FunctionIO
+// has strings. Empty output is an empty FunctionIO. Errors have the text of
+// Crossplane's decoder.
 func Decode(output []byte) (*FunctionIO, error) {
 	if err := checkAliases(output); err != nil {
 		return nil, err
@@ -31,10 +30,10 @@ func Decode(output []byte) (*FunctionIO, error) {
 // Encode returns io as YAML.
 func Encode(io *FunctionIO) ([]byte, error) { return kyaml.Marshal(io) }
 
-var errExpanded = errors.New("the aliases expand to too many bytes")
+var errExpanded = fmt.Errorf("the YAML aliases expand to more than %d MiB", MaxExpanded>>20)
 
-// checkAliases returns an error for documents whose expanded aliases are too
-// large for the decoder.
+// checkAliases returns an error if the document is larger than MaxExpanded after
+// its YAML aliases are expanded.
 func checkAliases(output []byte) error {
 	if !bytes.ContainsRune(output, '&') {
 		return nil // Without an anchor there are no aliases.
@@ -50,11 +49,12 @@ func checkAliases(output []byte) error {
 	return nil
 }
 
-// A measure caches the sizes of nodes with their aliases expanded.
+// A measure caches the size that each YAML node has after its aliases are
+// expanded.
 type measure map[*yaml.Node]int
 
-// of returns the size of n, or MaxExpanded + 1 if it is larger, such as for a
-// node that contains itself.
+// of returns the size of n. If the size exceeds MaxExpanded, or if n contains
+// itself, it returns MaxExpanded+1.
 func (m measure) of(n *yaml.Node) int {
 	if n == nil {
 		return 0

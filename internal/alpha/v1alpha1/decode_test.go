@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// reencoded decodes and encodes a text.
+// reencoded decodes a FunctionIO and encodes the result.
 func reencoded(t *testing.T, text string) string {
 	t.Helper()
 	io, err := v1alpha1.Decode([]byte(text))
@@ -61,7 +61,8 @@ func TestDecode(t *testing.T) {
 func TestDecodeWhatDoesNotFit(t *testing.T) {
 	const converting = "error converting YAML to JSON: "
 	const decoding = "error unmarshaling JSON: while decoding JSON: "
-	// Each line multiplies the size of the previous one by ten.
+	// Each line of laughs has ten aliases of the line before, so the size after
+	// expansion grows tenfold with each line.
 	laughs := "a: &a [" + strings.Repeat("lol, ", 9) + "lol]\n"
 	for c := 'b'; c <= 'j'; c++ {
 		laughs += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 9) + "*" + string(c-1) + "]\n"
@@ -71,9 +72,9 @@ func TestDecodeWhatDoesNotFit(t *testing.T) {
 		"List":     {"a list is an error", "[]", decoding + "json: cannot unmarshal array into Go value of type v1alpha1.FunctionIO"},
 		"Results":  {"results that are not a list are an error", "results: 3", decoding + "json: cannot unmarshal number into Go struct field FunctionIO.results of type []v1alpha1.Result"},
 		"Tab":      {"a tab as indentation is an error", "desired:\n\tcomposite:", converting + "yaml: line 2: found character that cannot start any token"},
-		"Laughs":   {"aliases of aliases that expand to too many bytes are an error", laughs, converting + "the aliases expand to too many bytes"},
-		"LongText": {"aliases of a long string that expand to too many bytes are an error", "a: &a \"" + strings.Repeat("x", 1<<20) + "\"\nb: [" + strings.Repeat("*a, ", 1<<10) + "*a]", converting + "the aliases expand to too many bytes"},
-		"Itself":   {"a node that contains itself is an error", "a: &a [*a]", converting + "the aliases expand to too many bytes"},
+		"Laughs":   {"aliases of aliases that expand to too many bytes are an error", laughs, converting + "the YAML aliases expand to more than 64 MiB"},
+		"LongText": {"aliases of a long string that expand to too many bytes are an error", "a: &a \"" + strings.Repeat("x", 1<<20) + "\"\nb: [" + strings.Repeat("*a, ", 1<<10) + "*a]", converting + "the YAML aliases expand to more than 64 MiB"},
+		"Itself":   {"a node that contains itself is an error", "a: &a [*a]", converting + "the YAML aliases expand to more than 64 MiB"},
 		"NoAnchor": {"an alias without an anchor is an error", "a: &b c\nd: *e", converting + "yaml: unknown anchor 'e' referenced"},
 	}
 	for name, tc := range cases {
@@ -142,7 +143,8 @@ observed:
 	}
 }
 
-// FuzzDecode checks that a decoded FunctionIO survives encoding and decoding.
+// FuzzDecode checks that a decoded FunctionIO is the same after it is encoded and
+// decoded again.
 func FuzzDecode(f *testing.F) {
 	paths, err := filepath.Glob("../../../testdata/golden/xfn-alpha/*.yaml")
 	if err != nil || len(paths) == 0 {

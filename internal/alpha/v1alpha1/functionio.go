@@ -9,11 +9,14 @@ import (
 type FunctionIO struct {
 	// Crossplane neither sets nor reads apiVersion and kind.
 	metav1.TypeMeta `json:",inline"`
-	// Config is the function's config in the Composition. Only input has it.
+	// Config is the function's config in the Composition. A function's output
+	// does not have it.
 	Config *runtime.RawExtension `json:"config,omitempty"`
-	// Observed is the same for each function of a pipeline. Only input has it.
+	// Observed is the same for each function of a pipeline. A function's output
+	// does not have it.
 	Observed Observed `json:"observed"`
-	// Desired and Results are the output of the previous function.
+	// In a function's input, Desired and Results are the output of the previous
+	// function.
 	Desired Desired  `json:"desired"`
 	Results []Result `json:"results,omitempty"`
 }
@@ -24,7 +27,7 @@ type Observed struct {
 	Resources []ObservedResource `json:"resources,omitempty"`
 }
 
-// ObservedComposite is the XR before any patch.
+// ObservedComposite is the XR before any patch is applied.
 type ObservedComposite struct {
 	Resource          runtime.RawExtension       `json:"resource"`
 	ConnectionDetails []ExplicitConnectionDetail `json:"connectionDetails,omitempty"`
@@ -35,7 +38,7 @@ type ObservedResource struct {
 	// Name is the value of the annotation crossplane.io/composition-resource-name.
 	Name     string               `json:"name"`
 	Resource runtime.RawExtension `json:"resource"`
-	// ConnectionDetails are encoded even if the list is empty.
+	// ConnectionDetails is part of the encoded object even if it is empty.
 	ConnectionDetails []ExplicitConnectionDetail `json:"connectionDetails"`
 }
 
@@ -45,23 +48,24 @@ type Desired struct {
 	Resources []DesiredResource `json:"resources,omitempty"`
 }
 
-// DesiredComposite is the complete XR.
+// DesiredComposite is the desired XR as a complete object.
 type DesiredComposite struct {
 	Resource runtime.RawExtension `json:"resource"`
-	// ConnectionDetails are those of the XR, except those derived from
-	// composed resources.
+	// ConnectionDetails are the XR's connection details, except those that derive
+	// from composed resources.
 	ConnectionDetails []ExplicitConnectionDetail `json:"connectionDetails"`
 }
 
 // A DesiredResource is a desired composed resource.
 type DesiredResource struct {
 	Name string `json:"name"`
-	// Resource is the complete object. Its status has no effect.
+	// Resource is the complete object. Its status is ignored.
 	Resource runtime.RawExtension `json:"resource"`
-	// ConnectionDetails are those of the XR that derive from this resource.
+	// ConnectionDetails are the XR's connection details that derive from this
+	// resource.
 	ConnectionDetails []DerivedConnectionDetail `json:"connectionDetails,omitempty"`
-	// ReadinessChecks must all pass. If there are none, the condition Ready
-	// must be True.
+	// ReadinessChecks must all pass for the resource to be ready. If there are
+	// none, its condition Ready must be True.
 	ReadinessChecks []DesiredReadinessCheck `json:"readinessChecks,omitempty"`
 }
 
@@ -73,11 +77,11 @@ type ExplicitConnectionDetail struct {
 
 // A DerivedConnectionDetail is the source of a connection detail of the XR.
 type DerivedConnectionDetail struct {
-	// Name is required, except for type FromConnectionSecretKey, whose
-	// default is the key.
+	// Name is the name of the connection detail. It is required, except for type
+	// FromConnectionSecretKey, for which the default is the key.
 	Name *string `json:"name,omitempty"`
-	// Type determines which other field is required. An unknown type adds
-	// no connection detail.
+	// Type determines which of the fields below is required. A detail of an
+	// unknown type is ignored.
 	Type                    ConnectionDetailType `json:"type"`
 	FromConnectionSecretKey *string              `json:"fromConnectionSecretKey,omitempty"`
 	FromFieldPath           *string              `json:"fromFieldPath,omitempty"`
@@ -94,13 +98,14 @@ const (
 	FromValue               ConnectionDetailType = "FromValue"
 )
 
-// A DesiredReadinessCheck is a test of an existing composed resource.
+// A DesiredReadinessCheck is a readiness check of an existing composed resource.
 type DesiredReadinessCheck struct {
-	// Type determines which other field is required.
+	// Type determines which of the other fields are required.
 	Type ReadinessCheckType `json:"type"`
 	// FieldPath is required, except for types None and MatchCondition.
 	FieldPath *string `json:"fieldPath,omitempty"`
-	// MatchString and MatchInteger may be "" and 0.
+	// MatchString may point to "", and MatchInteger to 0. Nil means that the
+	// field is not set.
 	MatchString  *string `json:"matchString,omitempty"`
 	MatchInteger *int64  `json:"matchInteger,omitempty"`
 	// MatchCondition is supported since v1.13. Its fields have no defaults.
@@ -119,7 +124,8 @@ const (
 	None           ReadinessCheckType = "None"
 )
 
-// MatchConditionReadinessCheck is the required status of a condition.
+// MatchConditionReadinessCheck is the condition type and the status that it must
+// have.
 type MatchConditionReadinessCheck struct {
 	Type   string `json:"type"`
 	Status string `json:"status"`
@@ -127,7 +133,8 @@ type MatchConditionReadinessCheck struct {
 
 // A Result is a result that a function reports.
 type Result struct {
-	// Severity is a constant below. Results with another one are ignored.
+	// Severity is Fatal, Warning or Normal. A Result with another severity is
+	// ignored.
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
 }

@@ -17,28 +17,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// Input is the function's input. All fields are optional.
+// Input is the input of function-auto-ready. All fields are optional.
 type Input struct {
 	// APIVersion, Kind and Metadata are ignored.
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
 	Metadata   metav1.ObjectMeta `json:"metadata"`
 
-	// TTL is a Go duration, which may be zero or negative. The default is
-	// sdk.TTL.
+	// TTL is the time to live of the response, as a Go duration. It may be zero
+	// or negative. If it is empty, it is sdk.TTL.
 	TTL string `json:"ttl"`
-	// These fields configure an alpha feature, which is off. They are
-	// ignored.
+	// The two fields of CEL health checks are ignored. They configure an alpha
+	// feature that the real function does not enable by default.
 	CELHealthCheckCustomization     map[string]string `json:"celHealthCheckCustomization"`
 	CELHealthCheckCustomizationFrom string            `json:"celHealthCheckCustomizationFrom"`
 }
 
-// Runner is function-auto-ready.
+// Runner is the builtin function-auto-ready.
 var Runner = function.RunnerFunc(run)
 
-// run sets each desired resource to ready if its readiness is unspecified and
-// the observed resource is ready. Like the real function, it drops the
-// connection details of desired resources.
+// run sets a desired resource to ready if its readiness is unspecified and the
+// observed resource is ready. Like the real function, it drops the connection
+// details of desired resources.
 func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
 	in := &Input{}
@@ -67,8 +67,8 @@ func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFu
 	return rsp, nil
 }
 
-// ready reports whether an observed object passes the check for its kind in
-// checks, or has a condition Ready that is True.
+// ready reports whether an observed object is ready: it passes the check for its
+// kind in the map checks, or its condition Ready is True.
 func ready(obj *structpb.Struct) bool {
 	check, ok := checks[kindOf(obj)]
 	return ok && check(obj) || sdk.ConditionStatus(obj, "Ready") == "True"
@@ -78,8 +78,8 @@ func kindOf(obj *structpb.Struct) kschema.GroupVersionKind {
 	return kschema.FromAPIVersionAndKind(at(obj, "apiVersion").GetStringValue(), at(obj, "kind").GetStringValue())
 }
 
-// checks has the readiness checks of Kubernetes kinds without a Ready
-// condition.
+// checks maps Kubernetes kinds to their readiness checks. An object of any other
+// kind is ready if its condition Ready is True.
 var checks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
 	{Version: "v1", Kind: "ConfigMap"}:      always,
 	{Version: "v1", Kind: "Namespace"}:      always,
@@ -103,7 +103,8 @@ var checks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
 
 func always(*structpb.Struct) bool { return true }
 
-// typed returns check, but false for an object with a field of the wrong type.
+// typed returns a check that calls the given check. The returned check also fails
+// if a field of the object has the wrong type.
 func typed(check func(*structpb.Struct) bool) func(*structpb.Struct) bool {
 	return func(obj *structpb.Struct) bool {
 		kind, ok := schema.FindKind(kindOf(obj))
@@ -115,7 +116,7 @@ func service(obj *structpb.Struct) bool {
 	return at(obj, "spec", "type").GetStringValue() != "LoadBalancer" || hasAddress(obj)
 }
 
-// hasAddress reports whether a load balancer has an address.
+// hasAddress reports whether status.loadBalancer has an address.
 func hasAddress(obj *structpb.Struct) bool {
 	return len(at(obj, "status", "loadBalancer", "ingress").GetListValue().GetValues()) > 0
 }
@@ -167,13 +168,13 @@ func deployment(obj *structpb.Struct) bool {
 	return countsEqual(obj, replicas(obj), "updatedReplicas", "availableReplicas") && hasCondition(obj, "Available")
 }
 
-// hasCondition reports whether a condition of the type is true.
+// hasCondition reports whether the condition of the given type is True.
 func hasCondition(obj *structpb.Struct, conditionType string) bool {
 	return firstTrue(obj, conditionType) != ""
 }
 
-// firstTrue returns the type of the first condition that is True and has one of
-// the types, or "".
+// firstTrue returns the type of the first condition that is True and whose type
+// is in types, or "".
 func firstTrue(obj *structpb.Struct, types ...string) string {
 	for _, c := range at(obj, "status", "conditions").GetListValue().GetValues() {
 		condition := c.GetStructValue()
@@ -197,7 +198,7 @@ func daemonSet(obj *structpb.Struct) bool {
 	return ok && countsEqual(obj, want, "numberReady", "updatedNumberScheduled", "numberAvailable")
 }
 
-// replicas returns the desired number of replicas.
+// replicas returns spec.replicas. The default is 1.
 func replicas(obj *structpb.Struct) int64 {
 	if n, ok := count(at(obj, "spec", "replicas")); ok {
 		return n
@@ -205,7 +206,8 @@ func replicas(obj *structpb.Struct) int64 {
 	return 1
 }
 
-// countsEqual reports whether these counts in a workload's status are equal to want.
+// countsEqual reports whether the fields named counts in status are all equal to
+// want.
 func countsEqual(obj *structpb.Struct, want int64, counts ...string) bool {
 	for _, field := range counts {
 		if n, ok := count(at(obj, "status", field)); !ok || n != want {
@@ -215,7 +217,8 @@ func countsEqual(obj *structpb.Struct, want int64, counts ...string) bool {
 	return true
 }
 
-// count returns a number without its fraction.
+// count returns a number without its fractional part, and false for any other
+// value.
 func count(v *structpb.Value) (int64, bool) {
 	n, ok := v.GetKind().(*structpb.Value_NumberValue)
 	if !ok {

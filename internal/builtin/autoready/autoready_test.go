@@ -33,8 +33,8 @@ func object(t testing.TB, text string) *structpb.Struct {
 	return obj
 }
 
-// request returns a request with a desired resource "it" that is observed as
-// obj.
+// request returns a request with one desired resource, called "it". obj is the
+// observed resource of this name.
 func request(obj *structpb.Struct) *fnv1.RunFunctionRequest {
 	return &fnv1.RunFunctionRequest{
 		Observed: &fnv1.State{Resources: map[string]*fnv1.Resource{"it": {Resource: obj}}},
@@ -51,7 +51,8 @@ func run(t testing.TB, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	return rsp
 }
 
-// ready returns the function's readiness for a resource observed as obj.
+// ready reports whether function-auto-ready sets a resource to ready if the
+// observed resource is obj.
 func ready(t testing.TB, obj *structpb.Struct) bool {
 	t.Helper()
 	switch r := run(t, request(obj)).GetDesired().GetResources()["it"].GetReady(); r {
@@ -130,8 +131,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// BenchmarkManagedResources measures the typical render: resources of a
-// provider with a few conditions.
+// BenchmarkManagedResources measures the typical render: the observed resources
+// are managed resources of a provider, with two conditions each.
 func BenchmarkManagedResources(b *testing.B) {
 	obj := object(b, `{apiVersion: s3.aws.upbound.io/v1beta1, kind: Bucket, metadata: {name: a, annotations: {a: b}},
 spec: {forProvider: {region: eu-north-1, tags: {a: b, c: d}}}, status: {atProvider: {arn: a, tags: {a: b}}, conditions: [
@@ -152,7 +153,7 @@ spec: {forProvider: {region: eu-north-1, tags: {a: b, c: d}}}, status: {atProvid
 	}
 }
 
-// BenchmarkPod measures the most expensive kind.
+// BenchmarkPod measures a Pod, the kind whose readiness check takes longest.
 func BenchmarkPod(b *testing.B) {
 	req := request(object(b, readyPod))
 	b.ReportAllocs()

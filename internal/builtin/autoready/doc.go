@@ -1,3 +1,3 @@
-// Package autoready is the builtin function-auto-ready, with the rules of the
-// real function without alpha features.
+// Package autoready is the builtin function-auto-ready. It has the rules of the
+// real function with alpha features disabled.
 package autoready

@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestEveryFieldHasToFit changes the type of each field in turn, in objects
-// that are ready otherwise.
+// TestEveryFieldHasToFit changes the type of one field of a ready object, for
+// each of its fields. If Kubernetes cannot decode the object, it must not be
+// ready.
 func TestEveryFieldHasToFit(t *testing.T) {
 	for text, kind := range map[string]any{
 		readyPod: corev1.Pod{}, boundClaim: corev1.PersistentVolumeClaim{}, replicaSet: appsv1.ReplicaSet{},
@@ -48,8 +49,8 @@ func TestEveryFieldHasToFit(t *testing.T) {
 	}
 }
 
-// spoil replaces the value at a path of shape by a list with a boolean, which
-// almost no field accepts. It reports whether the object has such a path.
+// spoil replaces the value at a path from function shape by a list with a
+// boolean, which almost no field accepts. It reports whether it replaced a value.
 func spoil(obj map[string]any, path []string) bool {
 	for i, key := range path {
 		name, container, _ := strings.Cut(key, "[")
@@ -70,7 +71,8 @@ func spoil(obj map[string]any, path []string) bool {
 	return false
 }
 
-// wrap puts a value into the lists and maps of a shape, such as "slice][map]".
+// wrap puts a value into lists and maps. containers lists them in the format of
+// function shape, such as "slice][map]".
 func wrap(value any, containers string) any {
 	switch {
 	case strings.HasSuffix(containers, "slice]"):
@@ -82,8 +84,8 @@ func wrap(value any, containers string) any {
 	}
 }
 
-// shape lists the fields of a type as "path kind". Pointers are omitted,
-// because they do not change which values are valid.
+// shape lists the fields of a type as "path kind". It omits pointers, because
+// they do not change which values are valid.
 func shape(t reflect.Type, path string) []string {
 	if t.Kind() == reflect.Pointer {
 		return shape(t.Elem(), path)

@@ -26,7 +26,8 @@ status: {phase: Running, conditions: [{type: Ready, status: "False"}, {type: Rea
 	balancer   = `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{ip: 10.0.0.1}]}}}`
 )
 
-// TestKinds changes one place of objects that are ready.
+// TestKinds changes one part of an object that is ready, for each kind with a
+// check.
 func TestKinds(t *testing.T) {
 	cases := map[string]struct {
 		reason, object, from, to string
@@ -156,8 +157,8 @@ var conditions = []string{
 	`"Ready"`, `null`, `[]`, `5`, `true`,
 }
 
-// TestReadyCondition and FuzzReadyCondition compare with Crossplane's own
-// reading of the Ready condition.
+// TestReadyCondition and FuzzReadyCondition compare the builtin with the function
+// of Crossplane that reads the condition Ready.
 func TestReadyCondition(t *testing.T) {
 	yes := 0
 	for _, c := range conditions {
@@ -183,7 +184,8 @@ func compareCondition(t *testing.T, conditions string) {
 	if protojson.Unmarshal([]byte(`{"status":{"conditions":`+conditions+`}}`), obj) != nil {
 		t.Skip("not JSON")
 	}
-	// The function gets protobuf floats, not the text.
+	// The builtin gets numbers as protobuf floats, so Crossplane's function must
+	// get the same floats.
 	text, err := json.Marshal(obj.AsMap()["status"].(map[string]any)["conditions"])
 	if err != nil {
 		t.Skip(err)

@@ -20,24 +20,25 @@ const (
 	metaAPIVersion  = "meta.gotemplating.fn.crossplane.io/v1alpha1"
 )
 
-// A change collects the effects of the template's documents on the desired
-// state. Until write, the response only has the effects that the real function
-// keeps when it fails.
+// A change collects the effects of a template's documents on the desired state,
+// until method write sets them in the response. Until then, the response only has
+// the effects that the real function keeps when it fails.
 type change struct {
 	req *fnv1.RunFunctionRequest
 	rsp *fnv1.RunFunctionResponse
-	// composite is the desired composite resource without its status.
+	// composite is the desired composite resource. Its status is in the field
+	// status.
 	composite *fnv1.Resource
-	// status is nil until a document has a status.
+	// status is nil if no document has a status.
 	status       map[string]any
 	resources    map[string]*fnv1.Resource
 	requirements *fnv1.Requirements
 }
 
-// apply applies the documents to the response in order.
+// apply applies the documents to the response, in order.
 func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, documents []*unstructured.Unstructured) error {
 	if ttl, ok := annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
-		d, _ := time.ParseDuration(ttl) // 0s if the duration is invalid
+		d, _ := time.ParseDuration(ttl) // d is 0 if ttl is invalid
 		rsp.Meta.Ttl = durationpb.New(d)
 	}
 	before := req.GetDesired().GetComposite()
@@ -56,7 +57,8 @@ func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, document
 	return c.write()
 }
 
-// annotations returns an object's annotations, or nil if one is not a string.
+// annotations returns an object's annotations, or nil if the value of an
+// annotation is not a string.
 func annotations(object *structpb.Struct) map[string]string {
 	metadata := object.GetFields()["metadata"].GetStructValue()
 	found := map[string]string{}
@@ -69,8 +71,8 @@ func annotations(object *structpb.Struct) map[string]string {
 	return found
 }
 
-// document applies a document, which describes the XR, has a kind of the
-// function's own API (a meta kind), or is a composed resource.
+// document applies one document. It describes the XR, is a composed resource, or
+// has a kind of the function's own API metaAPIVersion.
 func (c *change) document(d *unstructured.Unstructured) error {
 	isMeta := d.GetAPIVersion() == metaAPIVersion
 	ready, given := fnv1.Ready_READY_UNSPECIFIED, false
@@ -93,14 +95,16 @@ func (c *change) document(d *unstructured.Unstructured) error {
 	}
 }
 
-// isComposite reports whether a document has the kind of the observed XR.
+// isComposite reports whether a document describes the XR. Such a document has
+// the apiVersion and kind of the observed XR, and no annotation with a resource
+// name.
 func (c *change) isComposite(d *unstructured.Unstructured) bool {
 	observed := c.req.GetObserved().GetComposite().GetResource().GetFields()
 	_, named := d.GetAnnotations()[nameAnnotation]
 	return !named && d.GetAPIVersion() == observed["apiVersion"].GetStringValue() && d.GetKind() == observed["kind"].GetStringValue()
 }
 
-// cutReady removes the annotation for readiness and returns its value.
+// cutReady removes the annotation readyAnnotation and returns its value.
 func cutReady(d *unstructured.Unstructured) (ready fnv1.Ready, given bool, err error) {
 	text, given := cutAnnotation(d, readyAnnotation)
 	ready, valid := readiness[text]
@@ -114,7 +118,8 @@ var readiness = map[string]fnv1.Ready{
 	"True": fnv1.Ready_READY_TRUE, "False": fnv1.Ready_READY_FALSE, "Unspecified": fnv1.Ready_READY_UNSPECIFIED,
 }
 
-// cutAnnotation removes an annotation and returns its value, if it has one.
+// cutAnnotation removes an annotation and returns its value. It returns false if
+// the annotation is missing or not a string.
 func cutAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
 	all, _, _ := unstructured.NestedFieldNoCopy(d.Object, "metadata", "annotations")
 	annotations, _ := all.(map[string]any)
@@ -136,7 +141,7 @@ func (c *change) composed(d *unstructured.Unstructured, ready fnv1.Ready) error 
 	return nil
 }
 
-// mergeStatus merges a document's status into the status of the XR.
+// mergeStatus merges a document's status into the desired status of the XR.
 func (c *change) mergeStatus(d *unstructured.Unstructured) error {
 	if _, ok := d.Object["status"]; !ok {
 		return nil
@@ -169,7 +174,8 @@ func (c *change) desiredStatus() (map[string]any, error) {
 	return status, nil
 }
 
-// merge merges from into into. Objects are merged; other values are replaced.
+// merge merges the map from into the map into. Objects are merged key by key;
+// other values are replaced.
 func merge(into, from map[string]any) {
 	for k, v := range from {
 		below, isObject := v.(map[string]any)
@@ -181,7 +187,7 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// write writes the new state into the response.
+// write writes the desired state and the requirements into the response.
 func (c *change) write() error {
 	if c.status != nil {
 		status, err := sdk.Struct(c.status)

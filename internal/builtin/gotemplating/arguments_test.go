@@ -13,14 +13,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// slow has the functions that create keys and hashes, which take long with any
+// slow has the functions that create keys and hashes. They are slow with any
 // arguments.
 var slow = map[string]bool{
 	"genPrivateKey": true, "genCA": true, "genSelfSignedCert": true, "genSignedCert": true,
 	"bcrypt": true, "htpasswd": true, "derivePassword": true,
 }
 
-// hostile returns values that the functions of Sprig do not expect.
+// hostile returns values that Sprig's functions may not expect, such as deep
+// lists.
 func hostile() []any {
 	var deep any = 1
 	for range 1_000 {
@@ -39,7 +40,8 @@ func hostile() []any {
 }
 
 // TestHostileArguments calls every function of Sprig with hostile values. A call
-// may fail. It must return, and it must not allocate more than its limit.
+// may fail, but it must return, and it must not allocate more than the limit of a
+// call.
 func TestHostileArguments(t *testing.T) {
 	const most = 300 << 20
 	values := hostile()
@@ -60,8 +62,9 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// hostileCall returns a template that calls a function, and its data: each
-// parameter gets the value at index round of those that its type accepts.
+// hostileCall returns a template that calls the function name, and the data of
+// the template. Each parameter gets one of the values that its type accepts.
+// round selects which one.
 func hostileCall(name string, typ reflect.Type, values []any, round int) (string, map[string]any) {
 	data := map[string]any{}
 	text := "{{ $_ := " + name

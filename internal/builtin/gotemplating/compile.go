@@ -9,13 +9,15 @@ import (
 	"text/template/parse"
 )
 
-// rootName is the name by which the input's template can include itself.
+// rootName is the name of the input's template. The template can include itself
+// by this name.
 const rootName = "manifests"
 
-// maxActions limits the actions of a template, which the parser may nest.
+// maxActions limits the number of actions in a template, because the parser
+// recurses for each nested action.
 const maxActions = 100_000
 
-// programKey contains everything that determines a program.
+// programKey contains everything that a program depends on.
 type programKey struct {
 	text        string
 	left, right string
@@ -30,12 +32,13 @@ func newProgramKey(text string, in *GoTemplate) programKey {
 	return key
 }
 
-// A program is a parsed template. It contains calls that limit the use of the
-// stack. Several executions may use it concurrently.
+// A program is a parsed template. The calls of enterFunction, leaveFunction and
+// tickFunction that compile adds limit its use of the stack. Several executions
+// may use a program concurrently.
 type program struct {
 	trees   map[string]*parse.Tree
 	options []string
-	// functions are the names of the functions that the program calls.
+	// functions has the names of the functions that the program calls.
 	functions map[string]bool
 }
 
@@ -80,7 +83,8 @@ func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 	return trees, nil
 }
 
-// checkOptions returns text/template's panic for an invalid option as an error.
+// checkOptions returns an error for an invalid option. text/template panics for
+// one.
 func (p *program) checkOptions() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -91,21 +95,21 @@ func (p *program) checkOptions() (err error) {
 	return nil
 }
 
-// compile adds calls of these functions to a program. Templates cannot call
+// The functions whose calls compile adds to a program. Templates cannot call
 // them, because the parser does not know their names.
 const (
-	enterFunction = "_enter" // at the beginning of a template, with its weight
-	leaveFunction = "_leave" // at the end of a template, with its weight
-	tickFunction  = "_tick"  // at the beginning of each iteration of a loop
+	enterFunction = "_enter" // called at the beginning of a template, with the template's weight
+	leaveFunction = "_leave" // called at the end of a template, with the template's weight
+	tickFunction  = "_tick"  // called at the beginning of each iteration of a loop
 )
 
-// maxWeight limits the total weight, in bytes of stack, of the templates that
-// are running. Go limits a stack to 512 MiB.
+// maxWeight limits the total weight of the templates that are running, in bytes
+// of stack. Go limits a stack to 512 MiB.
 const maxWeight = 256 << 20
 
-// Weights of template nodes: their measured stack use in bytes, rounded up.
-// Loops and includes weigh more, because the time to unwind an error grows with
-// the square of their number, and each include extends the text of its error.
+// Weights of template nodes: their measured stack use in bytes, rounded up. Loops
+// and includes have larger weights. The time to unwind an error grows with the
+// square of their number, and each include makes the text of an error longer.
 const (
 	templateWeight = 512
 	blockWeight    = 640
@@ -114,7 +118,8 @@ const (
 	rangeWeight    = 100 << 10
 )
 
-// body adds calls of enterFunction and leaveFunction to the template root.
+// body adds calls of enterFunction and leaveFunction to a template with the given
+// root.
 func (p *program) body(root *parse.ListNode) {
 	weight := templateWeight + p.list(root)
 	nodes := []parse.Node{action(root.Pos, enterFunction, weight)}
@@ -122,7 +127,8 @@ func (p *program) body(root *parse.ListNode) {
 	root.Nodes = append(nodes, action(root.Pos, leaveFunction, weight))
 }
 
-// list adds calls to loops in l, and returns the largest weight of a node.
+// list adds calls of tickFunction to the loops in l. It returns the largest
+// weight of a node in l.
 func (p *program) list(l *parse.ListNode) int {
 	heaviest := 0
 	if l == nil {
@@ -157,9 +163,9 @@ func (p *program) branch(b *parse.BranchNode) int {
 	return max(p.pipe(b.Pipe, 0), p.list(b.List), p.list(b.ElseList))
 }
 
-// pipe returns the weight of a pipeline: 0 unless it includes templates. length
-// is the length of the outermost pipeline's text, or 0 if pipe is the
-// outermost.
+// pipe returns the weight of a pipeline. It is 0 if the pipeline includes no
+// template. length is the length of the text of the outermost pipeline. It is 0
+// if pipe is the outermost pipeline.
 func (p *program) pipe(pipe *parse.PipeNode, length int) int {
 	if pipe == nil {
 		return 0

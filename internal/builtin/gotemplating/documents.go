@@ -15,19 +15,21 @@ import (
 )
 
 const (
-	// maxDocument is the maximum size of a document. An API server stores
-	// at most 1.5 MiB, and parsing YAML needs up to 300 times the
-	// document's size.
+	// maxDocument is the maximum size of a document in bytes. An API server
+	// stores at most 1.5 MiB, and parsing YAML needs up to 300 times the size of
+	// the document.
 	maxDocument = 2 << 20
-	// guessSize limits the white space before a JSON document.
+	// guessSize is the number of bytes in which the decoder looks for the "{" of
+	// a JSON document. If it finds none, it decodes YAML.
 	guessSize = 1024
 	readSize  = 4 << 10
 )
 
 var errDocumentSize = fmt.Errorf("a document is larger than %d MiB", maxDocument>>20)
 
-// readDocuments returns the objects in the output of a template. It checks the
-// annotations of each before it reads the next one, like the real function.
+// readDocuments returns the objects in the output of a template. Like the real
+// function, it checks the annotations of a document before it reads the next
+// document.
 func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructured, error) {
 	var documents []*unstructured.Unstructured
 	r := newReader(out)
@@ -54,7 +56,7 @@ func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructure
 // A reader decodes documents with a YAMLOrJSONDecoder, and limits their size.
 type reader struct {
 	text    string
-	left    int // number of bytes that may still be read for the current document
+	left    int // bytes that may still be read for the current document
 	decoder *kyaml.YAMLOrJSONDecoder
 }
 
@@ -64,7 +66,8 @@ func newReader(text string) *reader {
 	return r
 }
 
-// next returns the next object, nil for an empty document, or io.EOF.
+// next returns the next object. It returns nil for an empty document, and io.EOF
+// at the end.
 func (r *reader) next() (*unstructured.Unstructured, error) {
 	r.left = maxDocument + readSize
 	var d *unstructured.Unstructured
@@ -74,8 +77,8 @@ func (r *reader) next() (*unstructured.Unstructured, error) {
 	return d, nil
 }
 
-// Read implements io.Reader for the decoder. Reads are small, so that the
-// decoder does not read far beyond the current document.
+// Read implements io.Reader for the decoder. It returns few bytes at once, so
+// that the decoder does not read far beyond the current document.
 func (r *reader) Read(p []byte) (int, error) {
 	switch {
 	case r.text == "":
@@ -92,9 +95,9 @@ var syntaxError = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
 })
 
-// explainSyntax adds the line in out to a YAML syntax error, like the real
-// function. It counts from the separator after the document, or from the last
-// separator.
+// explainSyntax adds a line number in out to a YAML syntax error. Like the real
+// function, it adds the line in the document to the line of the separator after
+// the document. If there is none, it uses the last separator.
 func explainSyntax(err error, out string, documents int) error {
 	match := syntaxError().FindStringSubmatch(err.Error())
 	if match == nil {
@@ -117,8 +120,8 @@ func explainSyntax(err error, out string, documents int) error {
 		line, documents+1, inDocument, excerpt(lines[line-1]), match[2])
 }
 
-// nextSeparator returns the first separator line after a line, from 1, or
-// after.
+// nextSeparator returns the number of the first separator line after the line
+// number after, or after if there is none. Numbers start at 1.
 func nextSeparator(lines []string, after int) int {
 	for i := after; i < len(lines); i++ {
 		if strings.TrimSpace(lines[i]) == "---" {
@@ -137,7 +140,8 @@ func excerpt(line string) string {
 	return line
 }
 
-// checkAnnotations returns an error if annotations are not a map of strings.
+// checkAnnotations returns an error if metadata.annotations is not a map of
+// strings.
 func checkAnnotations(d *unstructured.Unstructured) error {
 	_, _, err := unstructured.NestedStringMap(d.Object, "metadata", "annotations")
 	if err == nil {

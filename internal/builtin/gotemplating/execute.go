@@ -10,16 +10,17 @@ import (
 
 // An execution runs a program for one request.
 type execution struct {
-	// cause returns why the execution must end, or nil.
+	// cause returns the error with which the execution must end, or nil.
 	cause    func() error
 	template *template.Template
-	// weight is the total weight of the templates that are running.
+	// weight is the total weight of the templates that are currently running.
 	weight int
-	// including counts the running includes of each template.
+	// including counts, for each template, its includes that are currently
+	// running.
 	including map[string]int
 }
 
-// execute returns the output of the program.
+// execute runs the program with data, and returns its output.
 func (p *program) execute(ctx context.Context, data map[string]any) (string, error) {
 	cause := func() error { return context.Cause(ctx) }
 	e := &execution{cause: cause, template: template.New(rootName).Option(p.options...), including: map[string]int{}}
@@ -32,9 +33,9 @@ func (p *program) execute(ctx context.Context, data map[string]any) (string, err
 	return e.run(rootName, data)
 }
 
-// run executes the template called name and returns its output. It returns
-// panics as errors. Errors are only text, so that nested includes do not keep
-// all of them.
+// run executes the template called name and returns its output. It returns a
+// panic as an error. An error contains only the text of its cause, so that the
+// errors of nested includes do not keep each other in memory.
 func (e *execution) run(name string, data any) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -48,7 +49,8 @@ func (e *execution) run(name string, data any) (text string, err error) {
 	return out.text.String(), nil
 }
 
-// calls returns the functions with these names, and those that compile adds.
+// calls returns the functions with the given names, and the functions whose calls
+// compile adds.
 func (e *execution) calls(names map[string]bool) template.FuncMap {
 	added := e.functions()
 	calls := template.FuncMap{enterFunction: e.enter, leaveFunction: e.leave, tickFunction: e.tick}
@@ -75,10 +77,11 @@ func (e *execution) leave(weight int) bool {
 	return false
 }
 
-// tick returns an error if the execution must end.
+// tick returns an error if the execution must end, for example because its
+// context is done.
 func (e *execution) tick() (bool, error) { return false, e.cause() }
 
-// maxOutput limits the output of a template in bytes.
+// maxOutput is the maximum size of a template's output in bytes.
 const maxOutput = 64 << 20
 
 // An output collects the output of a template.

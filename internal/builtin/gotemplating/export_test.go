@@ -17,8 +17,8 @@ func Render(ctx context.Context, text string, data map[string]any, options ...st
 	return p.execute(ctx, data)
 }
 
-// Objects returns the objects in a template's output, nil for documents without
-// an object, and the error that ended the reading.
+// Objects returns the objects in a template's output, and nil for each document
+// without an object. The error is the one at which reading stopped.
 func Objects(out string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for r := newReader(out); ; {
@@ -33,7 +33,8 @@ func Objects(out string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// ReadAs reads a name in a folder as a file or as a folder.
+// ReadAs reads the file or folder called name in root. isFolder says whether it
+// was listed as a folder.
 func ReadAs(ctx context.Context, root *os.Root, name string, isFolder bool) error {
 	t := &tree{root: root, inside: ".", dirPath: "."}
 	return t.read(ctx, name, isFolder)

@@ -19,7 +19,8 @@ import (
 // includeFunction is the template function that executes a template by name.
 const includeFunction = "include"
 
-// functions returns the functions that function-go-templating adds to Sprig's.
+// functions returns the template functions that function-go-templating adds to
+// those of Sprig.
 func (e *execution) functions() map[string]any {
 	return map[string]any{
 		includeFunction:             e.include,
@@ -47,11 +48,11 @@ func (e *execution) functions() map[string]any {
 	}
 }
 
-// maxIncludes limits the depth to which a template may include itself.
+// maxIncludes limits how often a template may include itself recursively.
 const maxIncludes = 1000
 
-// include implements the template function include: it returns the output of
-// the template called name.
+// include implements the template function include. It returns the output of the
+// template called name.
 func (e *execution) include(name string, data any) (string, error) {
 	if e.including[name] > maxIncludes {
 		return "", fmt.Errorf("rendering template has a nested reference name: %s: %w", name, errors.New("unable to execute template"))
@@ -61,7 +62,8 @@ func (e *execution) include(name string, data any) (string, error) {
 	return e.run(name, data)
 }
 
-// toYAML writes YAML 1.2, while documents are read as YAML 1.1.
+// toYAML encodes v as YAML 1.2, like the real function. The documents in a
+// template's output are decoded as YAML 1.1.
 func toYAML(v any) (string, error) {
 	text, err := yaml.Marshal(v)
 	return string(text), err
@@ -73,8 +75,9 @@ func fromYAML(text string) (any, error) {
 	return v, err
 }
 
-// getResourceCondition returns a condition of a resource, or of an entry that
-// contains one. The status of a missing condition is Unknown.
+// getResourceCondition returns a condition of a resource. of is the resource, or
+// an object with the resource in the field resource. The status of a missing
+// condition is Unknown.
 func getResourceCondition(conditionType string, of map[string]any) v2.Condition {
 	status := v2.ConditionedStatus{}
 	for _, path := range []string{"resource.status", "status"} {
@@ -88,7 +91,7 @@ func getResourceCondition(conditionType string, of map[string]any) v2.Condition 
 	return c
 }
 
-// object returns a copy of the object at a path, or nil.
+// object returns a copy of the object at a path, or nil if there is none.
 func object(data map[string]any, path string) map[string]any {
 	var v map[string]any
 	if !get(data, path, &v) {
@@ -97,7 +100,7 @@ func object(data map[string]any, path string) map[string]any {
 	return v
 }
 
-// list returns a copy of the list at the first path that has one, or nil.
+// list returns a copy of the list at the first of the paths that has one, or nil.
 func list(data map[string]any, paths ...string) []any {
 	for _, path := range paths {
 		var v []any
@@ -108,7 +111,8 @@ func list(data map[string]any, paths ...string) []any {
 	return nil
 }
 
-// get decodes the value at a path. It returns false if that is not possible.
+// get decodes the value at a path into the variable into. It returns false if the
+// path does not exist or the value cannot be decoded.
 func get(data map[string]any, path string, into any) bool {
 	p, err := fieldpath.Parse(path)
 	if err != nil || slices.Contains(p, fieldpath.Key("*")) {
@@ -122,8 +126,9 @@ func get(data map[string]any, path string, into any) bool {
 	return err == nil && kjson.Unmarshal(raw, into) == nil
 }
 
-// getCredentialData decodes the data as a request. It returns nil if the
-// template has changed the data so that this fails.
+// getCredentialData returns the data of the credential called name. data is the
+// JSON form of a request. If the template has changed data so that it is no
+// longer a valid request, getCredentialData returns nil.
 func getCredentialData(data map[string]any, name string) map[string][]byte {
 	raw, err := json.Marshal(data)
 	if err != nil {

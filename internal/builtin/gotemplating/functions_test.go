@@ -43,7 +43,7 @@ func TestFunctions(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		template string
-		want     string // the output, or the end of the error
+		want     string // the output of the template, or the end of the error
 	}{
 		"ToYaml": {
 			reason:   "YAML is indented by four spaces and ends with a newline",
@@ -246,7 +246,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestZones checks times on a machine that is not in UTC.
+// TestZones checks that times do not depend on the time zone of the machine.
 func TestZones(t *testing.T) {
 	local := time.Local
 	time.Local = time.FixedZone("X", 5*60*60)
@@ -278,7 +278,7 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// templates use every feature of the template language.
+// templates has templates that use every feature of the template language.
 var templates = []string{
 	``, ` `, `{{/* c */}}`, `a{{- " b " -}} c`,
 	`{{ range $i, $e := list 1 2 3 }}{{ if eq $i 1 }}{{ continue }}{{ end }}{{ $i }}{{ $e }}{{ else }}none{{ end }}`,
@@ -311,8 +311,8 @@ var templates = []string{
 	`{{ with $x := .meta }}{{ $x.tag }}{{ end }}{{ if $y := 1 }}{{ $y }}{{ end }}{{ $z := .meta.tag | upper }}{{ $z }}`, `{{ (index (list (dict "a" 1)) 0).a }}{{ (list 1 2 | first) }}`,
 }
 
-// TestTransparent checks that adding calls to a template changes neither its
-// output nor its errors, including lines and columns.
+// TestTransparent checks that the calls that compile adds to a template change
+// neither its output nor its errors, including lines and columns.
 func TestTransparent(t *testing.T) {
 	for _, text := range templates {
 		for _, option := range []string{"missingkey=default", "missingkey=zero", "missingkey=error"} {
@@ -334,7 +334,8 @@ func TestTransparent(t *testing.T) {
 	}
 }
 
-// render executes a template without any limits.
+// render executes a template with the packages text/template and sprig, without
+// limits.
 func render(text string, data any, options ...string) (out, failure string) {
 	tmpl, err := template.New("manifests").Funcs(sprig.TxtFuncMap()).Option(options...).Parse(text)
 	if err != nil {

@@ -20,19 +20,19 @@ import (
 
 // Options configure which files a template may read.
 type Options struct {
-	// Dir is the folder of FileSystem sources, by default the working
-	// directory.
+	// Dir is the folder from which the source FileSystem reads. The default is
+	// the working directory.
 	Dir string
-	// Templates are further folders, which are searched after Dir.
+	// Templates are further folders. They are searched in order, after Dir.
 	Templates []string
 }
 
 // New returns the function. It reads only files in the folders of o, opens no
-// connection, and caches parsed templates.
+// network connection, and caches parsed templates.
 //
-// RunFunction returns an error only if its context is done, and then at once.
-// The execution continues in the background until its next loop iteration,
-// template or output, and reads the request meanwhile.
+// RunFunction returns an error only if its context is done, and then immediately.
+// The template then runs in the background until it begins a loop iteration or a
+// template, or writes output. Until then it reads the request.
 func New(o Options) function.Runner {
 	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...)}
 }
@@ -67,10 +67,11 @@ func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctio
 	return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
 }
 
-// answer sets rsp. If it fails, the effects of the completed steps remain.
+// answer sets the fields of rsp. After an error, rsp has the effects of the steps
+// that succeeded before the error.
 func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) (err error) {
 	defer func() {
-		// A library panicked on a value of the template.
+		// A library function may panic for a value of the template.
 		if reason := recover(); reason != nil {
 			err = fmt.Errorf("cannot execute template: %v", reason)
 		}
@@ -105,8 +106,8 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	return apply(req, rsp, documents)
 }
 
-// maxKept is the size, in bytes, up to which a template is cached. Its parsed
-// form needs forty times the memory.
+// maxKept is the maximum size in bytes of a template that is cached. A parsed
+// template needs forty times the memory of its text.
 const maxKept = 64 << 10
 
 func (r *runner) program(key programKey, options []string) (*program, error) {
@@ -116,8 +117,9 @@ func (r *runner) program(key programKey, options []string) (*program, error) {
 	return r.programs.Get(key, func() (*program, error) { return compile(key, options) })
 }
 
-// templateData returns the JSON form of the request. Numbers without a fraction
-// are int64 if they fit.
+// templateData returns the request in its JSON form, which is the data of the
+// template. A number without a fraction is an int64 if it is in the range of
+// int64.
 func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	raw, err := protojson.Marshal(req)
 	if err != nil {
@@ -133,12 +135,12 @@ func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	return data, nil
 }
 
-// maxMessage limits the message of a result in bytes. Each nested include adds
-// about a hundred bytes, and there may be 1001.
+// maxMessage is the maximum size in bytes of the message of a result. Each nested
+// include adds about a hundred bytes to an error, and there may be 1001 of them.
 const maxMessage = 512 << 10
 
-// message returns err with a text of limited length in valid UTF-8, as protobuf
-// requires.
+// message returns err with a text that a protobuf message can contain: of limited
+// length and in valid UTF-8.
 func message(err error) error {
 	return errors.New(strings.ToValidUTF8(clip(err.Error()), "\uFFFD"))
 }

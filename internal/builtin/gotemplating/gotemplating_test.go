@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// typical is a typical template with ten resources.
+// typical is a typical template, with ten composed resources.
 const typical = `{{- define "labels" }}
 app: {{ .observed.composite.resource.metadata.name }}
 team: {{ .observed.composite.resource.spec.team | default "none" | quote }}
@@ -96,7 +96,7 @@ func FuzzTemplate(f *testing.F) {
 	r := gotemplating.New(gotemplating.Options{})
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<12 || strings.Contains(text, "gen") || strings.Contains(text, "bcrypt") {
-			return // generating keys takes long
+			return // functions that generate keys or hashes take long
 		}
 		ctx := &countdown{Context: context.WithoutCancel(t.Context())}
 		ctx.left.Store(100_000)
@@ -116,8 +116,8 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// BenchmarkTypical measures one composite resource with ten composed resources,
-// with a cached template.
+// BenchmarkTypical measures the time for one composite resource with ten composed
+// resources. The template is cached.
 func BenchmarkTypical(b *testing.B) {
 	r := gotemplating.New(gotemplating.Options{})
 	req := typicalRequest(b, "p")
@@ -130,7 +130,8 @@ func BenchmarkTypical(b *testing.B) {
 	}
 }
 
-// BenchmarkParse measures the same with a new template.
+// BenchmarkParse measures the time for one composite resource with ten composed
+// resources. The template is parsed each time.
 func BenchmarkParse(b *testing.B) {
 	req := typicalRequest(b, "p")
 	b.ReportAllocs()

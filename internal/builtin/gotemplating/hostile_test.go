@@ -23,10 +23,10 @@ func inlineRequest(t testing.TB, text string) *fnv1.RunFunctionRequest {
 	return &fnv1.RunFunctionRequest{Input: in}
 }
 
-// TestHostile checks templates that could crash the process.
+// TestHostile checks templates that would crash the process without limits.
 func TestHostile(t *testing.T) {
 	const (
-		tooLarge = "a value exceeds 256 MiB"
+		tooLarge = "the call would allocate more than 256 MiB"
 		cyclic   = "the value would contain itself"
 		tooDeep  = "templates and loops are nested too deeply"
 	)
@@ -228,7 +228,8 @@ func assertFatal(t *testing.T, reason string, rsp *fnv1.RunFunctionResponse, wan
 	}
 }
 
-// TestHostileUsual checks templates that reach the limits of text/template.
+// TestHostileUsual checks templates that reach a limit of text/template, or the
+// limit of a single value.
 func TestHostileUsual(t *testing.T) {
 	cases := map[string]struct{ reason, template, want string }{
 		"Recursion": {
@@ -239,7 +240,7 @@ func TestHostileUsual(t *testing.T) {
 		"Value": {
 			reason:   "a value",
 			template: `{{ repeat 269000000 "x" }}`,
-			want:     "a value exceeds 256 MiB",
+			want:     "the call would allocate more than 256 MiB",
 		},
 	}
 	for name, tc := range cases {
@@ -253,8 +254,8 @@ func TestHostileUsual(t *testing.T) {
 	}
 }
 
-// manyIncludes returns many templates, each of which includes itself as often
-// as possible and then the next one.
+// manyIncludes returns a template that defines many templates. Each of them
+// includes itself as often as possible, and then includes the next one.
 func manyIncludes() string {
 	var b strings.Builder
 	for i := range 20 {
@@ -263,7 +264,8 @@ func manyIncludes() string {
 	return b.String() + `{{ include "0" 900 }}`
 }
 
-// A countdown is a context that is canceled after a number of checks.
+// A countdown is a context that is canceled after its Err method was called a
+// number of times.
 type countdown struct {
 	context.Context
 	left atomic.Int64
@@ -276,8 +278,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestCancel checks that templates which run long or endlessly end with the
-// context.
+// TestCancel checks that templates which run long or forever end when their
+// context is done.
 func TestCancel(t *testing.T) {
 	cases := map[string]struct {
 		reason   string

@@ -2,25 +2,30 @@ package gotemplating
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// GoTemplate is the function's input. apiVersion and kind are ignored.
+// GoTemplate is the input of function-go-templating. apiVersion and kind are
+// ignored.
 type GoTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Source of the template: Inline, FileSystem or Environment. Required.
+	// Source is the source of the template: Inline, FileSystem or Environment. It
+	// is required.
 	Source source `json:"source"`
-	// Inline is the template for the source Inline.
+	// Inline has the template if the source is Inline.
 	Inline *inline `json:"inline,omitempty"`
-	// FileSystem is the path of the template for the source FileSystem.
+	// FileSystem has the path of the template if the source is FileSystem.
 	FileSystem *fileSystem `json:"fileSystem,omitempty"`
-	// Environment is the key of the template for the source Environment.
+	// Environment has the key of the template in the environment if the source is
+	// Environment.
 	Environment *environment `json:"environment,omitempty"`
-	// Delims of actions. The default is {{ and }}, also if one is empty.
+	// Delims are the delimiters of actions. They are {{ and }} unless both are
+	// set. A delimiter that is set to "" has its default, too.
 	Delims *delims `json:"delims,omitempty"`
-	// Options of text/template, such as missingkey=error. The last one
-	// wins.
+	// Options are options of text/template, such as missingkey=error. Of
+	// contradictory options, the last one applies.
 	Options []string `json:"options,omitempty"`
-	// TTL is a duration. The default is 60s, also for an invalid one.
+	// TTL is the time to live of the response. It is 60s if it is empty or not a
+	// Go duration.
 	TTL string `json:"ttl,omitempty"`
 }
 
@@ -33,19 +38,21 @@ const (
 )
 
 type inline struct {
-	// Template takes precedence over Templates if it is not empty.
+	// Template is the text of the template. If it is not empty, Templates is
+	// ignored.
 	Template string `json:"template,omitempty"`
-	// Templates are joined with document separators.
+	// Templates are the parts of the template. They are joined with document
+	// separators.
 	Templates []string `json:"templates,omitempty"`
 }
 
 type fileSystem struct {
-	// DirPath is a file, or a folder whose files are joined.
+	// DirPath is the path of a file, or of a folder whose files are joined.
 	DirPath string `json:"dirPath,omitempty"`
 }
 
 type environment struct {
-	// Key is the environment key whose value is the template.
+	// Key is the key in the environment. Its value is the template.
 	Key string `json:"key,omitempty"`
 }
 

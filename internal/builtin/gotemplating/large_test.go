@@ -8,7 +8,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// TestLarge checks large templates that users may have.
+// TestLarge checks that large templates such as users may have do not reach a
+// limit.
 func TestLarge(t *testing.T) {
 	const named = `kind: A
 metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: "%s"}}
@@ -16,7 +17,7 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 	cases := map[string]struct {
 		reason   string
 		template string
-		want     int // number of resources
+		want     int // the number of composed resources
 	}{
 		"Documents": {
 			reason:   "300 documents, some of 60 kB",

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// unshare returns srcs, the sources of a merge into dst. Sources that share a
-// map with dst or another source are copied: Sprig could make the map contain
-// itself.
+// unshare returns srcs, the sources of a merge into dst. It copies a source that
+// shares a map with dst or with an earlier source. Otherwise, Sprig could make
+// this map contain itself.
 func unshare(dst map[string]any, srcs []map[string]any) []map[string]any {
 	seen := map[uintptr]bool{}
 	shares(dst, seen)
@@ -25,18 +25,19 @@ func unshare(dst map[string]any, srcs []map[string]any) []map[string]any {
 
 var errContainsItself = errors.New("the value would contain itself")
 
-// contains reports whether v is the dict or contains it.
+// contains reports whether v is the map dict or contains it.
 func contains(v any, dict map[string]any) bool {
 	seen := map[uintptr]bool{}
 	shares(v, seen)
 	return seen[reflect.ValueOf(dict).Pointer()]
 }
 
-// shares adds the maps in v to seen, and reports whether seen had one of them
-// or v has one twice. It does not recurse, because v may be deeply nested.
+// shares adds the maps in v to seen. It reports whether seen already had one of
+// them, or v has the same map twice. It does not recurse, because v may be deeply
+// nested.
 func shares(v any, seen map[uintptr]bool) bool {
 	shared := false
-	lists := map[*any]int{} // length of each visited list, by the address of its first element
+	lists := map[*any]int{} // the length of each visited list, by the address of its first element
 	todo := []any{v}
 	isNew := func(m any) bool {
 		at := reflect.ValueOf(m).Pointer()
@@ -53,7 +54,7 @@ func shares(v any, seen map[uintptr]bool) bool {
 			if v != nil && isNew(v) {
 				todo = slices.AppendSeq(todo, maps.Values(v))
 			}
-		case map[any]any: // as returned by fromYaml
+		case map[any]any: // the type of a map from fromYaml whose keys are not all strings
 			if v != nil && isNew(v) {
 				todo = slices.AppendSeq(todo, maps.Values(v))
 			}

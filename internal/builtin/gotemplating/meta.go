@@ -18,10 +18,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// extraResourcesKey is the context key of resources found for requirements.
+// extraResourcesKey is the context key of the resources that the template
+// required.
 const extraResourcesKey = "apiextensions.crossplane.io/extra-resources"
 
-// meta applies a document that has a kind of the function's own API.
+// meta applies a document with a kind of the function's own API metaAPIVersion.
 func (c *change) meta(d *unstructured.Unstructured) error {
 	switch d.GetKind() {
 	case "CompositeConnectionDetails":
@@ -38,7 +39,7 @@ func (c *change) meta(d *unstructured.Unstructured) error {
 	}
 }
 
-// decodeField decodes a field of an object by its JSON form.
+// decodeField decodes a field of an object, by way of its JSON form.
 func decodeField(object map[string]any, name string, into any) error {
 	v, ok := object[name]
 	if !ok {
@@ -54,10 +55,10 @@ func decodeField(object map[string]any, name string, into any) error {
 	return nil
 }
 
-// connectionDetails adds the document's data, which is base64, to the
-// connection details of the XR. It ignores data that is not a map of strings.
-// As in the real function, which changes the request, these changes remain
-// after a later error.
+// connectionDetails adds the document's data to the connection details of the XR.
+// The values are in base64. It ignores data that is not a map of strings. The
+// real function adds the details to the request itself, so they are in the
+// response even after a later error.
 func (c *change) connectionDetails(d *unstructured.Unstructured) {
 	data, _, err := unstructured.NestedStringMap(d.Object, "data")
 	if err != nil {
@@ -85,7 +86,7 @@ type targetedCondition struct {
 	Target string `json:"target"`
 }
 
-// conditions adds conditions to the response.
+// conditions adds the document's conditions to the response.
 func (c *change) conditions(d *unstructured.Unstructured) error {
 	var conditions []targetedCondition
 	if err := decodeField(d.Object, "conditions", &conditions); err != nil {
@@ -122,7 +123,9 @@ func (t targetedCondition) message() *fnv1.Condition {
 	return m
 }
 
-// context merges data into an existing context, or sets it.
+// context merges the document's data into the context. If the data and the
+// context have an object under the same key, the objects are merged. Other values
+// are replaced.
 func (c *change) context(d *unstructured.Unstructured) error {
 	data := map[string]any{}
 	if err := decodeField(d.Object, "data", &data); err != nil {
@@ -138,9 +141,10 @@ func (c *change) context(d *unstructured.Unstructured) error {
 	return c.setContext(data)
 }
 
-// requestContext returns a value of the context with which later documents are
-// merged. The real function writes into the request's context if there is one,
-// so it also contains the values that earlier documents set.
+// requestContext returns the value in the context with which the value of a
+// document is merged. It is nil if the request has no context, because the real
+// function merges into the request's context. Otherwise it has the changes of
+// earlier documents.
 func (c *change) requestContext(key string) *structpb.Value {
 	if c.req.GetContext().GetFields() == nil {
 		return nil
@@ -160,15 +164,16 @@ func (c *change) setContext(data map[string]any) error {
 	return nil
 }
 
-// requirement is one resource, or a set of them, that the template requires.
+// requirement is a resource, or a set of resources, that the template requires.
 type requirement struct {
 	APIVersion  string            `json:"apiVersion"`
 	Kind        string            `json:"kind"`
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-	// MatchName takes precedence over MatchLabels if it is not empty.
+	// MatchName is the name of the resource. If it is not empty, MatchLabels is
+	// ignored.
 	MatchName string `json:"matchName,omitempty"`
-	// Namespace is the namespace of the resource. It is ignored without
-	// MatchName.
+	// Namespace is the namespace of the resource. It is ignored if MatchName is
+	// empty.
 	Namespace string `json:"namespace,omitempty"`
 }
 
@@ -185,8 +190,9 @@ func (r requirement) selector() *fnv1.ResourceSelector {
 	return s
 }
 
-// require adds the requirements in a document. One without a namespace is also
-// added to extra_resources, the field for older versions of Crossplane.
+// require adds the requirements in a document to the response. For older versions
+// of Crossplane, it also adds each requirement without a namespace to
+// extra_resources.
 func (c *change) require(d *unstructured.Unstructured) error {
 	var requirements map[string]requirement
 	if err := decodeField(d.Object, "requirements", &requirements); err != nil {
@@ -210,12 +216,13 @@ func (c *change) require(d *unstructured.Unstructured) error {
 	return nil
 }
 
-// extraField returns the field extra_resources, whose accessor is deprecated.
+// extraField returns the field extra_resources. It is read by name, because its
+// accessor is deprecated.
 func extraField(m protoreflect.Message) protoreflect.FieldDescriptor {
 	return m.Descriptor().Fields().ByName("extra_resources")
 }
 
-// extraResources copies the found resources into the context.
+// extraResources copies the required resources in the request into the context.
 func (c *change) extraResources() error {
 	extra := map[string]*fnv1.Resources{}
 	m := c.req.ProtoReflect()
@@ -231,8 +238,8 @@ func (c *change) extraResources() error {
 	return nil
 }
 
-// copyResources adds found to the extra resources in the context, in the form
-// in which encoding/json encodes them.
+// copyResources adds required resources to the context under extraResourcesKey.
+// They have the form in which encoding/json encodes them.
 func (c *change) copyResources(found map[string]*fnv1.Resources) error {
 	if len(found) == 0 {
 		return nil

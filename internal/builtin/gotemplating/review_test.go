@@ -32,7 +32,7 @@ func TestMergeShared(t *testing.T) {
 	}
 }
 
-// TestDocumentOrder checks that documents are validated in order, and that
+// TestDocumentOrder checks that documents are validated in order, and that their
 // field names are case-sensitive.
 func TestDocumentOrder(t *testing.T) {
 	cases := map[string]struct{ reason, template, want string }{
@@ -49,8 +49,8 @@ func TestDocumentOrder(t *testing.T) {
 	}
 }
 
-// TestHiddenParents checks that a folder with a hidden name is an empty
-// template and is not read.
+// TestHiddenParents checks that a path that ends in "." or ".." is an empty
+// template, and that no folder is read.
 func TestHiddenParents(t *testing.T) {
 	for _, path := range []string{"..", "../..", "sub/../..", ".", "./."} {
 		got := answer(t, gotemplating.Options{Dir: t.TempDir()}, fmt.Sprintf("input: {source: FileSystem, fileSystem: {dirPath: %q}}", path))
@@ -60,8 +60,8 @@ func TestHiddenParents(t *testing.T) {
 	}
 }
 
-// TestLongCall checks that a long function call does not delay the end of a
-// canceled render.
+// TestLongCall checks that RunFunction returns at once when its context is done,
+// even during a long function call.
 func TestLongCall(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")

@@ -13,8 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// answer returns the function's response to a request, and asserts that the
-// request does not change.
+// answer returns the function's response to a request. It also asserts that the
+// function does not change the request.
 func answer(t *testing.T, o gotemplating.Options, request string) any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(request))
@@ -62,14 +62,14 @@ const (
 	metaAPI  = "apiVersion: meta.gotemplating.fn.crossplane.io/v1alpha1\n"
 )
 
-// crane returns the document of a composed resource.
+// crane returns a document that describes a composed resource.
 func crane(name string) string {
 	return "apiVersion: d/v1\nkind: Crane\nmetadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: " + name + "}}\n"
 }
 
-// TestRules checks rules that golden cases do not cover. want is the response
-// without its meta; if it is a list, only the messages of the results are
-// compared.
+// TestRules checks rules that no golden case covers. The field want of a case is
+// the response without its meta. If want is a list, only the messages of the
+// results are compared with it.
 func TestRules(t *testing.T) {
 	text := func(template string) string {
 		quoted, _ := json.Marshal(template)

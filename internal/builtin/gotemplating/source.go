@@ -17,19 +17,21 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// environmentKey is the context key of the environment (EnvironmentConfigs).
+// environmentKey is the key of the environment, which has the data of
+// EnvironmentConfigs, in the context.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
 // separator joins the parts of a template.
 const separator = "\n---\n"
 
-// Limits of a template. The real function accepts messages up to 4 MiB.
+// Limits of a template: its size in bytes, and the number of its files. The real
+// function accepts gRPC messages of up to 4 MiB.
 const (
 	maxTemplate = 4 << 20
 	maxFiles    = 10_000
 )
 
-// text returns the template of the input's source.
+// text returns the text of the template from the source that the input selects.
 func (r *runner) text(ctx context.Context, in *GoTemplate, req *fnv1.RunFunctionRequest) (string, error) {
 	switch in.Source {
 	case "":
@@ -74,7 +76,8 @@ func (e *environment) text(in *structpb.Struct) (string, error) {
 	return v.GetStringValue(), nil
 }
 
-// files returns the text of the files in the first folder that contains them.
+// files returns the joined text of the files at f.DirPath, in the first folder
+// that contains this path.
 func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
 	if f == nil || f.DirPath == "" {
 		return "", errors.New("fileSystem.dirPath should be provided")
@@ -92,8 +95,8 @@ func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
 	return "", fmt.Errorf("cannot read tmpl from the folder {%s}: %w", f.DirPath, failed)
 }
 
-// errOutside is the error for a path that is in none of the allowed folders.
-var errOutside = errors.New("it is outside of the folders that templates are read from")
+// errOutside is the error for a path that is not in a folder of templates.
+var errOutside = errors.New("the path is outside of the folders that templates are read from")
 
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errOutside)
@@ -101,7 +104,7 @@ func absent(err error) bool {
 
 func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
 	if base := filepath.Base(filepath.FromSlash(dirPath)); base == "." || base == ".." {
-		return "", nil // The name is hidden, so the template is empty.
+		return "", nil // A name that begins with a dot is ignored, so the template is empty.
 	}
 	inside, err := within(folder, dirPath)
 	if err != nil {
@@ -123,7 +126,8 @@ func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
 	return t.text.String(), err
 }
 
-// within returns dirPath relative to the folder.
+// within returns dirPath relative to the folder, or errOutside if it is not in
+// the folder.
 func within(folder, dirPath string) (string, error) {
 	inside := filepath.Clean(filepath.FromSlash(dirPath))
 	if filepath.IsAbs(inside) {
@@ -141,7 +145,8 @@ func within(folder, dirPath string) (string, error) {
 	return inside, nil
 }
 
-// A tree reads and joins files. Its errors contain the paths of the input.
+// A tree reads and joins files. Its errors contain paths as the input spells
+// them.
 type tree struct {
 	root            *os.Root
 	inside, dirPath string
@@ -151,13 +156,14 @@ type tree struct {
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// read adds a file, or the visible files of a folder by name. It follows links.
+// read adds the text of a file, or the texts of all files in a folder, sorted by
+// name and without hidden files. It follows symbolic links.
 func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if t.files++; t.files > maxFiles {
-		return fmt.Errorf("it has more than %d files", maxFiles)
+		return fmt.Errorf("the folder has more than %d files", maxFiles)
 	}
 	if !isFolder {
 		return t.readFile(name)
@@ -177,7 +183,8 @@ func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
 	return nil
 }
 
-// open does not wait for the writer of a pipe that has replaced a listed file.
+// open opens a file. It does not block if the file was replaced by a named pipe
+// after it was listed.
 func (t *tree) open(name string) (*os.File, error) {
 	return t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
@@ -222,7 +229,7 @@ func (t *tree) readFile(name string) error {
 
 var errTemplateSize = fmt.Errorf("the template is larger than %d MiB", maxTemplate>>20)
 
-// explain returns an error of the os package with the path of the input.
+// explain returns an error of package os with the path as the input spells it.
 func (t *tree) explain(op, name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

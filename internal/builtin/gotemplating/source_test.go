@@ -10,8 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// write creates files with these texts, and links for texts that begin with "->
-// ".
+// write creates files with the given texts. A text that begins with "-> " is the
+// target of a symbolic link.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -32,8 +32,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestFiles checks which files a FileSystem source can read. The template fails
-// with the text that was read.
+// TestFiles checks which files the source FileSystem can read. Each template
+// calls fail with a text that identifies the file.
 func TestFiles(t *testing.T) {
 	top := t.TempDir()
 	say := func(text string) string { return "{{ fail `" + text + "` }}" }
@@ -58,7 +58,7 @@ func TestFiles(t *testing.T) {
 		"last/only":               say("shadowed"),
 		"last/.keep/hidden/x.txt": say("hidden"),
 	})
-	const outside = "it is outside of the folders that templates are read from"
+	const outside = "the path is outside of the folders that templates are read from"
 	cases := map[string]struct {
 		reason  string
 		dirPath string

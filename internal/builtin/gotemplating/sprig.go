@@ -9,13 +9,14 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // time zones for systems without a database
+	_ "time/tzdata" // time zones, for systems without a time zone database
 
 	"github.com/Masterminds/sprig/v3"
 )
 
-// known returns the functions of Sprig that templates may call, except env and
-// expandenv. They use UTC and limit memory. The map must not be changed.
+// known returns the functions of Sprig that templates may call: all except env
+// and expandenv. They use UTC, and their memory is limited. The map must not be
+// changed.
 var known = sync.OnceValue(func() map[string]any {
 	all := sprig.GenericFuncMap()
 	delete(all, "env")
@@ -33,7 +34,7 @@ var known = sync.OnceValue(func() map[string]any {
 		for name := range strings.FieldsSeq(names) {
 			all[name] = callFirst(all[name], func(args []reflect.Value) {
 				if bytes(args) > maxCall {
-					panic(fmt.Errorf("a value exceeds %d MiB", maxCall>>20)) // text/template returns it
+					panic(fmt.Errorf("the call would allocate more than %d MiB", maxCall>>20)) // text/template returns the panic as an error
 				}
 			})
 		}
@@ -41,8 +42,8 @@ var known = sync.OnceValue(func() map[string]any {
 	return all
 })
 
-// set is Sprig's set. It returns an error if the dict would then contain
-// itself: other functions would recurse without end.
+// set implements Sprig's function set. It returns an error if dict would then
+// contain itself, because other functions would recurse without end.
 func set(dict map[string]any, key string, value any) (map[string]any, error) {
 	if contains(value, dict) {
 		return nil, errContainsItself
@@ -51,11 +52,13 @@ func set(dict map[string]any, key string, value any) (map[string]any, error) {
 	return dict, nil
 }
 
-// maxCall limits the memory that a single call allocates, in bytes.
+// maxCall is the maximum number of bytes that a single function call may
+// allocate.
 const maxCall = 256 << 20
 
-// bounds estimates the memory, in bytes, of one call of functions that can
-// allocate too fast for the watchdog, which measures the memory of the process.
+// bounds estimates how many bytes one call allocates. It has the functions that
+// can allocate so fast that the watchdog would measure the memory of the process
+// too late. A key has the names of one or more functions.
 var bounds = map[string]func(args []reflect.Value) float64{
 	"repeat":         func(args []reflect.Value) float64 { return number(args[0]) * length(args[1]) },
 	"indent nindent": func(args []reflect.Value) float64 { return number(args[0]) * (1 + count(args[1], "\n")) },
@@ -89,8 +92,8 @@ func length(v reflect.Value) float64 { return float64(v.Len()) }
 
 func count(v reflect.Value, part string) float64 { return float64(strings.Count(v.String(), part)) }
 
-// integers returns the size in bytes of a list of integers. If they would
-// overflow, it is infinite.
+// integers returns the size in bytes of a list of integers. If an integer would
+// overflow, the size is infinite.
 func integers(from, to, step float64) float64 {
 	if math.Abs(to)+math.Abs(step) > math.MaxInt64/2 {
 		return math.Inf(1)
@@ -98,8 +101,8 @@ func integers(from, to, step float64) float64 {
 	return 8 * math.Abs(to-from) / math.Max(1, math.Abs(step))
 }
 
-// callFirst returns a function of f's type that calls do with the arguments,
-// then f.
+// callFirst returns a function with the type of f. It calls do with the
+// arguments, and then f.
 func callFirst(f any, do func(args []reflect.Value)) any {
 	call := reflect.ValueOf(f)
 	return reflect.MakeFunc(call.Type(), func(args []reflect.Value) []reflect.Value {
@@ -111,8 +114,9 @@ func callFirst(f any, do func(args []reflect.Value)) any {
 	}).Interface()
 }
 
-// dates replaces Sprig's functions that use the local time zone. They use UTC,
-// as in the real function's image, which also has the time zone database.
+// dates replaces those functions of Sprig that use the local time zone. The
+// replacements use UTC, as in the real function's image, which also has the time
+// zone database.
 var dates = map[string]any{
 	"now":            func() time.Time { return time.Now().UTC() },
 	"toDate":         toDate,

@@ -22,8 +22,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// TestCrashes checks inputs that crash the real function: they cause a fatal
-// result.
+// TestCrashes checks inputs that crash the real function. In the builtin, they
+// cause a fatal result.
 func TestCrashes(t *testing.T) {
 	cases := map[string]string{
 		"matchcondition-nil":    `cannot check readiness of composed resource "r": cannot run readiness check at index 0: matchCondition: Required value`,
@@ -41,8 +41,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// base is a request with an XR and observed resources. A case adds its own
-// input and state.
+// base is the part of a request that all cases have: an observed XR and observed
+// composed resources.
 const base = `
 observed:
   composite: {resource: {apiVersion: example.org/v1, kind: Pier, metadata: {name: p, namespace: n}, spec: {s: text, num: 7, big: 4611686018427387904, l: [1, 2], withNull: {x: null}}}}
@@ -232,8 +232,8 @@ func compare(t *testing.T, reason, want string, got *fnv1.RunFunctionResponse) {
 	}
 }
 
-// TestLeak checks that a fatal response changes only connection details, and
-// only if the desired XR had some.
+// TestLeak checks that a fatal response has new connection details if the desired
+// XR had some before. The rest of the desired state does not change.
 func TestLeak(t *testing.T) {
 	const input = `{resources: [{name: seen, base: {kind: K}, connectionDetails: [{name: new, type: FromConnectionSecretKey, fromConnectionSecretKey: k}]}, {name: bad}]}`
 	before := request(t, base+"desired: {composite: {resource: {a: 1}, ready: READY_TRUE, connectionDetails: {old: eA==}}, resources: {x: {connectionDetails: {y: eA==}}}}\ninput: "+input)
@@ -246,8 +246,8 @@ func TestLeak(t *testing.T) {
 	}
 }
 
-// TestOddities checks that each warning of an input is sent once, also for
-// concurrent runs.
+// TestOddities checks that each warning about an input is sent only once, even if
+// several requests with this input run concurrently.
 func TestOddities(t *testing.T) {
 	var mu sync.Mutex
 	var warnings []string
@@ -285,8 +285,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestHostile checks that hostile inputs use limited memory, whether they
-// succeed or fail.
+// TestHostile checks that hostile inputs use limited memory, whether they succeed
+// or fail.
 func TestHostile(t *testing.T) {
 	list, keys := make([]any, 100_000), map[string]any{}
 	for i := range list {
@@ -305,7 +305,7 @@ func TestHostile(t *testing.T) {
 		"WildcardList":  {"a list index has a maximum", wildcard("spec.num", list), "is greater than max allowed index 1024"},
 		"WildcardLarge": {"the memory of the patches is limited", wildcard("spec.big", keys), "the output of the patches exceeds 256 MiB"},
 		"PatchSets":     {"the number of patches is limited, including those of patch sets", "{patchSets: [{name: p, patches: [" + strings.Repeat("{fromFieldPath: a},", 1000) + "]}], resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{type: PatchSet, patchSetName: p},", 200) + "]}]}", "cannot resolve PatchSets: the resources have more than 100000 patches"},
-		"LongWildcard":  {"the number of expanded path segments is limited", wildcardBelow(900, 20_000), "there are more than 4194304 segments"},
+		"LongWildcard":  {"the number of expanded path segments is limited", wildcardBelow(900, 20_000), "the expanded paths have more than 4194304 segments"},
 		"Deep":          {"the length of a path is limited", "{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.num, toFieldPath: '" + strings.Repeat("a.", 2000) + "a'}]}]}", "it has more than 1000 segments"},
 		"Lists":         {"the memory of lists in a path is limited", "{resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{fromFieldPath: spec.num, toFieldPath: '"+"a"+strings.Repeat("[1024]", 900)+"'},", 40) + "]}]}", "the output of the patches exceeds 256 MiB"},
 	}
@@ -324,8 +324,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// wildcardBelow returns an input with a wildcard path of this many segments,
-// which expands to this many keys.
+// wildcardBelow returns an input with a wildcard path that has the given number
+// of segments and expands to the given number of keys.
 func wildcardBelow(segments, keys int) string {
 	var object strings.Builder
 	for i := range keys {
@@ -378,7 +378,7 @@ input: {environment: {patches: [{fromFieldPath: a}]}, writeConnectionSecretToRef
 }
 
 // FuzzFunction checks that no input causes a panic, and that every response can
-// be sent.
+// be encoded.
 func FuzzFunction(f *testing.F) {
 	for _, seed := range []string{
 		"{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: 'a[0].b'}]}]}",

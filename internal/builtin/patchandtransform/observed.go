@@ -13,7 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// An observed resource, whose body is decoded at the first use.
+// An observed is an observed composed resource. Its body is decoded at the first
+// use.
 type observed struct {
 	resource *fnv1.Resource
 	body     map[string]any
@@ -30,7 +31,7 @@ func (o *observed) hasCondition(conditionType, status string) bool {
 	return sdk.ConditionStatus(o.resource.GetResource(), conditionType) == status
 }
 
-// A detail is a compiled connection detail.
+// A detail is a compiled connection detail of a template.
 type detail struct {
 	*spec.ConnectionDetail
 	from patch.Path
@@ -40,7 +41,7 @@ func compileDetail(d *spec.ConnectionDetail) detail {
 	return detail{d, patch.ParseOptional(d.FromFieldPath)}
 }
 
-// read returns the detail's value, and false if the value does not exist.
+// read returns the value of the connection detail, or false if it does not exist.
 func (d *detail) read(o *observed) ([]byte, bool) {
 	switch d.Type {
 	case spec.FromValue:
@@ -71,8 +72,8 @@ func compileCheck(c *spec.ReadinessCheck) check {
 	return check{c, patch.ParseOptional(c.FieldPath)}
 }
 
-// isReady reports whether all checks pass, or without checks the condition
-// Ready. The first check that cannot run is an error.
+// isReady reports whether an observed resource passes all checks. Without checks,
+// its condition Ready must be True. The first check that cannot run is an error.
 func isReady(checks []check, o *observed) (bool, error) {
 	if len(checks) == 0 {
 		return o.hasCondition("Ready", "True"), nil
@@ -89,8 +90,9 @@ func isReady(checks []check, o *observed) (bool, error) {
 	return true, nil
 }
 
-// errUncheckable is the error for a check without matchCondition, which
-// validation accepts. The real function panics there.
+// errUncheckable is the error for a check of type MatchCondition without
+// matchCondition. Validation accepts such a check, and the real function panics
+// when it runs it.
 var errUncheckable = errors.New("matchCondition: Required value: cannot be nil for type MatchCondition")
 
 func (c *check) passes(o *observed) (bool, error) {
@@ -122,8 +124,8 @@ func (c *check) compare(v any) (bool, error) {
 		}
 		return s == *c.MatchString, nil
 	case spec.CheckMatchInteger:
-		// All observed numbers are floats. The real function accepts
-		// only integers.
+		// All observed numbers are floats. The real function accepts only
+		// integers, so MatchInteger always fails.
 		return false, fmt.Errorf("%s: not a (int64) number", c.at.Text)
 	case spec.CheckMatchTrue, spec.CheckMatchFalse:
 		b, ok := v.(bool)

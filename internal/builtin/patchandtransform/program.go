@@ -12,19 +12,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A program is a compiled input, for any composite resource.
+// A program is a compiled input. It can be run for any composite resource.
 type program struct {
 	environment []patch.Patch
 	templates   []template
 	secret      *spec.ConnectionSecret
-	// secretPatches are the patches of secret.
+	// secretPatches are the compiled patches of the field secret.
 	secretPatches []patch.Patch
 }
 
 // A template is the compiled template of a composed resource.
 type template struct {
 	name string
-	// base is nil if the template has none or an invalid one, as baseErr.
+	// base is nil if the template has no base, or if the base is invalid. baseErr
+	// is the error of an invalid base.
 	base    map[string]any
 	baseErr error
 	patches []patch.Patch
@@ -32,7 +33,8 @@ type template struct {
 	checks  []check
 }
 
-// compile compiles an input. The error is the text of the fatal result.
+// compile compiles an input. The text of the error is the message of the fatal
+// result.
 func compile(in *structpb.Struct) (*program, error) {
 	resources := &spec.Resources{}
 	if err := sdk.Decode(in, resources); err != nil {
@@ -74,8 +76,9 @@ func compileAll[S, C any](all []S, compile func(*S) C) []C {
 	return compiled
 }
 
-// compileTemplate compiles a template with at most most patches. References to
-// patch sets are replaced by the patches: indexes in results count these.
+// compileTemplate compiles a template. It replaces a reference to a patch set by
+// the patches of the set, so an index of a patch in a result counts them. More
+// than most patches are an error.
 func compileTemplate(t *spec.Template, sets map[string][]patch.Patch, most int) (template, error) {
 	compiled := template{name: t.Name, details: compileAll(t.ConnectionDetails, compileDetail), checks: compileAll(t.ReadinessChecks, compileCheck)}
 	compiled.base, compiled.baseErr = decodeBase(t)
@@ -114,7 +117,8 @@ func decodeBase(t *spec.Template) (map[string]any, error) {
 	return base, nil
 }
 
-// oddities returns warnings for the parts with an unexpected effect.
+// oddities returns a warning for each part of the input that has an unexpected
+// effect.
 func (p *program) oddities() []string {
 	var odd []string
 	for i, p := range p.environment {

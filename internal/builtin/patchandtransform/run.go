@@ -20,25 +20,25 @@ import (
 // environmentKey is the key of the environment in the context.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
-// A run is the state while one request is processed.
+// A run is the state of the function while it processes one request.
 type run struct {
 	req    *fnv1.RunFunctionRequest
 	rsp    *fnv1.RunFunctionResponse
 	budget patch.Budget
 
-	// xr is the observed XR. It is never changed.
+	// xr is the observed XR. Patches do not change it.
 	xr map[string]any
-	// desired is the desired XR. Patches change it and the environment.
+	// desired is the desired XR. Patches change it, and the environment.
 	desired, environment patch.Object
 	// details are the connection details of the desired XR.
 	details map[string][]byte
-	// composed are the resources of templates, by name.
+	// composed are the composed resources of templates, by name.
 	composed map[string]*composed
 	observed map[string]*observed
 	dropped  bool
 }
 
-// composed is the resource of a template.
+// composed is the composed resource of a template.
 type composed struct {
 	fields map[string]any
 	ready  fnv1.Ready
@@ -61,7 +61,8 @@ func newRun(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
 	return r
 }
 
-// run executes a program. Its error is the fatal result.
+// run executes a program. The text of the error is the message of the fatal
+// result.
 func (r *run) run(ctx context.Context, p *program) error {
 	for i := range p.environment {
 		if err := r.patchEnvironment(ctx, &p.environment[i]); err != nil {
@@ -96,7 +97,7 @@ func (r *run) patchEnvironment(ctx context.Context, p *patch.Patch) error {
 	return err
 }
 
-// compose composes a template's resource.
+// compose composes the resource of a template, and adds it to r.composed.
 func (r *run) compose(ctx context.Context, t *template) error {
 	if t.baseErr != nil {
 		return t.baseErr
@@ -125,7 +126,9 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	return nil
 }
 
-// earlierDesired returns a copy of the resource that is desired by this name already.
+// earlierDesired returns a copy of the desired resource called name, which an
+// earlier template or an earlier pipeline step composed. It returns false if
+// there is none.
 func (r *run) earlierDesired(name string) (map[string]any, bool) {
 	if c, ok := r.composed[name]; ok {
 		return runtime.DeepCopyJSON(c.fields), true
@@ -147,8 +150,8 @@ func (r *run) observe(name string) *observed {
 	return o
 }
 
-// applyObserved copies the name and the connection details of the observed
-// resource, and sets the readiness.
+// applyObserved copies the name, the namespace and the connection details of the
+// observed resource, and sets the readiness of the composed resource.
 func (r *run) applyObserved(t *template, made *composed, o *observed) error {
 	name, namespace := identity(o.resource)
 	u := unstructured.Unstructured{Object: made.fields}
@@ -175,8 +178,8 @@ func (r *run) applyObserved(t *template, made *composed, o *observed) error {
 	return nil
 }
 
-// patch applies a template's patches. It does not keep a new resource if a
-// required value is missing.
+// patch applies a template's patches. It returns false if the resource does not
+// exist yet and a required value is missing. The resource is then not composed.
 func (r *run) patch(ctx context.Context, t *template, made *composed, o *observed) (kept bool, err error) {
 	target := patch.Object{Fields: made.fields}
 	defer func() { made.fields = target.Fields }()
@@ -205,8 +208,8 @@ func (r *run) patch(ctx context.Context, t *template, made *composed, o *observe
 	return true, nil
 }
 
-// sourceAndTarget returns what a patch reads and writes. from is nil for a missing
-// resource.
+// sourceAndTarget returns the objects that a patch reads and writes. from is nil
+// if the patch reads a resource that does not exist.
 func (r *run) sourceAndTarget(p *patch.Patch, target *patch.Object, o *observed) (from map[string]any, to *patch.Object) {
 	switch p.Type {
 	case spec.ToCompositeFieldPath, spec.CombineToComposite:
@@ -224,8 +227,9 @@ func (r *run) sourceAndTarget(p *patch.Patch, target *patch.Object, o *observed)
 	return o.fields(), to
 }
 
-// finish writes the response. It drops the connection details of composed
-// resources that earlier steps desire.
+// finish writes the desired state and the environment into the response. Like the
+// SDK of real functions, it drops the connection details of composed resources
+// that earlier steps desire.
 func (r *run) finish(secret map[string]*fnv1.Resource) error {
 	xr, err := sdk.Struct(r.desired.Fields)
 	if err != nil {

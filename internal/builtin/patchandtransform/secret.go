@@ -20,9 +20,10 @@ type reference struct {
 	Namespace string `json:"namespace"`
 }
 
-// connectionSecret returns the Secret with the XR's connection details, by its
-// name in the desired state. It returns nil if there are no connection details,
-// or if the XR has no spec.crossplane, as before Crossplane v2.
+// connectionSecret returns the Secret with the XR's connection details, by the
+// name of the Secret in the desired state. It returns nil if there are no
+// connection details, or if the XR has no spec.crossplane, like XRs before
+// Crossplane v2.
 func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
 	spec, _ := r.xr["spec"].(map[string]any)
 	if _, v2 := spec["crossplane"]; !v2 || len(r.details) == 0 {
@@ -54,7 +55,9 @@ func identity(resource *fnv1.Resource) (name, namespace string) {
 	return metadata["name"].GetStringValue(), metadata["namespace"].GetStringValue()
 }
 
-// reference returns the Secret's name from the XR, the input, or the XR's name.
+// reference returns the name and namespace of the Secret. They come from the XR's
+// writeConnectionSecretToRef, from the input, or from the name of the XR, in this
+// order.
 func (r *run) reference(spec map[string]any, secret *spec.ConnectionSecret) reference {
 	if v, ok := spec["writeConnectionSecretToRef"]; ok {
 		var ref reference

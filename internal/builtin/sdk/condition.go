@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// ConditionStatus returns the status of an object's first condition of a type,
-// or "Unknown" without one. It returns "" if the object has no status, or if
-// its conditions do not have Crossplane's types.
+// ConditionStatus returns the status of an object's first condition of the given
+// type, or "Unknown" if there is none. It returns "" if the object has no status,
+// or if a field of a condition has the wrong type.
 func ConditionStatus(obj *structpb.Struct, conditionType string) string {
 	status, ok := obj.GetFields()["status"]
 	conditions := status.GetStructValue().GetFields()["conditions"]
@@ -29,8 +29,9 @@ func ConditionStatus(obj *structpb.Struct, conditionType string) string {
 	return result
 }
 
-// isCondition reports whether the fields of c have the types of a condition. It
-// rejects the smallest int64, because its shortest float text overflows.
+// isCondition reports whether the fields of c have the types of a condition's
+// fields. It rejects an observedGeneration of -2^63, because Crossplane reads the
+// shortest text of this float, which overflows an int64.
 func isCondition(c map[string]*structpb.Value) bool {
 	for _, key := range []string{"type", "status", "reason", "message"} {
 		if !isA[*structpb.Value_StringValue](c[key]) {
@@ -45,7 +46,7 @@ func isCondition(c map[string]*structpb.Value) bool {
 	return isA[*structpb.Value_NumberValue](generation) && n == math.Trunc(n) && -(1<<63) < n && n < 1<<63
 }
 
-// isA reports whether v has the kind K, or is null or absent.
+// isA reports whether v has the kind K. A null or absent v has every kind.
 func isA[K any](v *structpb.Value) bool {
 	_, ok := v.GetKind().(K)
 	return ok || isNullOrAbsent(v)

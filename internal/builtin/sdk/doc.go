@@ -1,3 +1,3 @@
-// Package sdk is the function SDK of the builtins. It begins responses, adds
-// results, decodes input, converts objects, and caches compiled input.
+// Package sdk is the function SDK of the builtins. It creates responses, adds
+// results, decodes inputs, converts objects, and caches compiled inputs.
 package sdk

@@ -18,9 +18,9 @@ import (
 // Decode decodes a function's input into a struct by its json tags. Unknown
 // fields, field names in another case, and values of the wrong type are errors.
 //
-// The beginning of the error is that of the real functions, whose input types
-// are in Go packages called v1beta1. The text after "json: " is that of the
-// JSON library.
+// An error begins with the text of the real functions, whose input types are in
+// Go packages called v1beta1. The text after "json: " is that of the JSON
+// library.
 func Decode(input *structpb.Struct, into any) error {
 	raw, err := input.MarshalJSON()
 	if err == nil {
@@ -36,18 +36,19 @@ func Decode(input *structpb.Struct, into any) error {
 	return nil
 }
 
-// most is the number of values in a Memo at which it is emptied.
+// most is the maximum number of values in a Memo. A Memo is emptied before it
+// would have more.
 const most = 256
 
-// A Memo caches a value for each key. The composite resources of a render share
-// it. The zero value is empty. A Memo is safe for concurrent use.
+// A Memo caches a value for each key. All composite resources of a render use the
+// same Memo. The zero value is empty. A Memo is safe for concurrent use.
 type Memo[K comparable, V any] struct {
 	mu     sync.Mutex
 	values map[K]func() (V, error)
 }
 
-// Get returns the value for key. If there is none, it calls compute, once even
-// for concurrent calls with the same key.
+// Get returns the cached value for key. If there is none, Get calls compute.
+// Concurrent calls of Get with the same key call compute only once.
 func (m *Memo[K, V]) Get(key K, compute func() (V, error)) (V, error) {
 	return m.entry(key, compute)()
 }
@@ -66,11 +67,11 @@ func (m *Memo[K, V]) entry(key K, compute func() (V, error)) func() (V, error) {
 	return v
 }
 
-// A Sum is a digest of an input.
+// A Sum is the SHA-256 digest of an input.
 type Sum [sha256.Size]byte
 
-// SumOf returns the digest of an input. Equal inputs have equal digests. It is
-// ten times as fast as hashing a deterministic proto.Marshal.
+// SumOf returns the digest of an input. Equal inputs have equal digests. SumOf is
+// ten times as fast as a digest of the output of a deterministic proto.Marshal.
 func SumOf(input *structpb.Struct) Sum {
 	return sha256.Sum256(appendObject(nil, input))
 }

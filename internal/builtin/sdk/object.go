@@ -13,9 +13,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// Struct converts obj to a message. Values have the types nil, bool, int64,
-// float64, string, []any and map[string]any. Invalid UTF-8 and invalid numbers
-// have the result and the error of encoding/json.
+// Struct converts obj to a protobuf message. Values have the types nil, bool,
+// int64, float64, string, []any and map[string]any. For invalid UTF-8 and invalid
+// numbers, Struct returns the same result and error as encoding/json.
 func Struct(obj map[string]any) (*structpb.Struct, error) {
 	fields := make(map[string]*structpb.Value, len(obj))
 	for k, v := range obj {
@@ -28,7 +28,8 @@ func Struct(obj map[string]any) (*structpb.Struct, error) {
 	return &structpb.Struct{Fields: fields}, nil
 }
 
-// With returns a copy of s with more fields. It shares the values.
+// With returns a copy of s with the fields in more. The copy shares its values
+// with s and more.
 func With(s *structpb.Struct, more map[string]*structpb.Value) *structpb.Struct {
 	fields := make(map[string]*structpb.Value, len(s.GetFields())+len(more))
 	maps.Copy(fields, s.GetFields())
@@ -71,9 +72,9 @@ func toValue(v any) (*structpb.Value, error) {
 // TTL is the default time to live of a response.
 const TTL = 60 * time.Second
 
-// To returns a response to req with the tag, desired state and context of req,
-// and the default TTL. It shares the messages with req: replace them to change
-// the response.
+// To returns a response to req. It has the tag, desired state and context of req,
+// and the default TTL. The response shares the desired state and the context with
+// req. A caller that changes them must replace them by copies.
 func To(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	return &fnv1.RunFunctionResponse{
 		Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag(), Ttl: durationpb.New(TTL)},
@@ -83,7 +84,8 @@ func To(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 }
 
 // Desired returns the desired composed resources of req without their connection
-// details, as the SDK of real functions does. It shares the bodies with req.
+// details, as the SDK of real functions does. It shares the objects of the
+// resources with req.
 func Desired(req *fnv1.RunFunctionRequest) map[string]*fnv1.Resource {
 	all := make(map[string]*fnv1.Resource, len(req.GetDesired().GetResources()))
 	for name, r := range req.GetDesired().GetResources() {
@@ -95,12 +97,12 @@ func Desired(req *fnv1.RunFunctionRequest) map[string]*fnv1.Resource {
 	return all
 }
 
-// Fatal adds err to rsp as a fatal result, and returns rsp.
+// Fatal adds err to rsp as a result of severity fatal, and returns rsp.
 func Fatal(rsp *fnv1.RunFunctionResponse, err error) *fnv1.RunFunctionResponse {
 	return result(rsp, fnv1.Severity_SEVERITY_FATAL, err)
 }
 
-// Warn adds err to rsp as a warning, and returns rsp.
+// Warn adds err to rsp as a result of severity warning, and returns rsp.
 func Warn(rsp *fnv1.RunFunctionResponse, err error) *fnv1.RunFunctionResponse {
 	return result(rsp, fnv1.Severity_SEVERITY_WARNING, err)
 }

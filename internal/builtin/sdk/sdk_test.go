@@ -143,7 +143,8 @@ func TestMemo(t *testing.T) {
 	if _, err := memo.Get(2, func() (int, error) { return 0, failed }); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
-	// The number of cached values is limited.
+	// The number of cached values is limited, so a thousand new values remove the
+	// first one.
 	for i := range 1000 {
 		if v, _ := memo.Get(i+10, func() (int, error) { return i, nil }); v != i {
 			t.Fatalf("key %d: got %d", i, v)

@@ -13,7 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// The kinds of integrity errors, in addition to those of package composition.
+// The kinds of integrity errors that only this package reports. Package
+// composition defines other kinds.
 const (
 	UnknownValidationMode composition.ProblemKind = "UnknownValidationMode"
 	EmptyResources        composition.ProblemKind = "EmptyResources"
@@ -32,7 +33,7 @@ const (
 	InvalidInput composition.ProblemKind = "InvalidInput"
 )
 
-// The kinds of problems with schemas.
+// The kinds of problems that are found by comparison with a schema.
 const (
 	MissingSchema composition.ProblemKind = "MissingSchema"
 	// The kinds of schema aware errors: a field does not exist or has
@@ -50,17 +51,19 @@ const (
 	NotChecked composition.ProblemKind = "NotChecked"
 )
 
-// Schemas returns the definition of a kind, or nil if it is unknown.
+// A Schemas function returns the schema definition of a kind, or nil if the kind
+// is unknown.
 type Schemas = func(kschema.GroupKind) *schema.Definition
 
-// Composition returns the problems of a Composition, by line: those of
-// composition.Check, as if all functions were available, and those of this
-// package. The mode decides which problems are warnings; ByAnnotation is the
-// mode in the Composition's annotation. An invalid schema counts as missing.
+// Composition returns the problems of a Composition, sorted by line. It reports
+// the problems that this package finds, and the problems that composition.Check
+// finds if every function is available. The mode decides which problems are
+// warnings. ByAnnotation selects the mode in the Composition's annotation. An
+// invalid schema counts as missing.
 //
-// Of the patches that patch sets expand to, only the first patch.Most are
-// checked. Compositions that call alpha functions only get the checks of
-// composition.Check.
+// If patch sets expand to more than patch.Most patches, only the first patch.Most
+// of these are checked. A Composition that calls alpha functions is checked only
+// by composition.Check.
 func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.Problem {
 	c := &checker{
 		schemas: schemas, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
@@ -70,7 +73,8 @@ func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.
 	found := composition.Check(e, nil)
 	was := legacyOf(e)
 	if was.is {
-		// c.names reports missing resources instead, as EmptyResources.
+		// c.names reports missing resources as EmptyResources, so the same
+		// problem from composition.Check is removed.
 		found = slices.DeleteFunc(found, func(p composition.Problem) bool {
 			return p.Field == "spec.resources" && (p.Kind == composition.UnknownMode || p.Kind == composition.NotCarried)
 		})
@@ -99,12 +103,12 @@ type checker struct {
 	schemas   Schemas
 	composite apiextv1.TypeReference
 	sides     map[kschema.GroupVersionKind]side
-	// bases maps the names of resources to the sides of their bases.
+	// bases maps the name of a template to the kind and schema of its base.
 	bases    map[string]side
 	problems []composition.Problem
-	// seen has the fields and texts of the problems that were reported.
+	// seen has the field and text of each problem in problems.
 	seen map[string]bool
-	// budget is how many more patches of patch sets may be checked.
+	// budget is the number of patches of patch sets that may still be checked.
 	budget int
 }
 
@@ -124,24 +128,26 @@ func (c *checker) note(warning bool, kind composition.ProblemKind, field, text s
 // A Mode decides which problems are warnings.
 type Mode string
 
-// The modes of Crossplane's documentation, "Schema aware validation modes".
+// The modes in the section "Schema aware validation modes" of Crossplane's
+// documentation.
 //
 //	Mode    missing schema  schema aware error  integrity error
 //	warn    warning         warning             error
 //	loose   warning         error               error
 //	strict  error           error               error
 const (
-	// ByAnnotation is the mode in ModeAnnotation. The default is Warn.
+	// ByAnnotation selects the mode in the annotation ModeAnnotation. Without the
+	// annotation, the mode is Warn.
 	ByAnnotation Mode = ""
 	Warn         Mode = "warn"
 	Loose        Mode = "loose"
 	Strict       Mode = "strict"
 )
 
-// ModeAnnotation is the annotation of a Composition with its Mode.
+// ModeAnnotation is the annotation in which a Composition sets its Mode.
 const ModeAnnotation = "crossplane.io/composition-schema-aware-validation-mode"
 
-// ParseMode returns the mode with a name: warn, loose or strict.
+// ParseMode returns the Mode with the given name: warn, loose or strict.
 func ParseMode(name string) (Mode, error) {
 	switch m := Mode(name); m {
 	case Warn, Loose, Strict:
@@ -164,8 +170,9 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 	}
 }
 
-// mode returns asked or, if that is empty, the mode in the annotation. It
-// reports an unknown mode in the annotation, which Crossplane rejects.
+// mode returns the mode asked or, if asked is empty, the mode in the
+// Composition's annotation. It reports an unknown mode in the annotation, because
+// Crossplane rejects such a Composition.
 func (c *checker) mode(e composition.Entry, asked Mode) Mode {
 	mode := Warn
 	if text, ok := e.GetAnnotations()[ModeAnnotation]; ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// xrd and bucket define the resources that the tests patch: one value of each
-// type on either side.
+// xrd and bucket define the kinds between which the tests patch. Each kind has
+// a field of each type.
 const xrd = `
 apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
@@ -109,7 +109,8 @@ func object(t testing.TB, text string) map[string]any {
 	return obj
 }
 
-// known returns the definitions of xrd and bucket.
+// known returns the schema definitions of the kinds that the constants xrd and
+// bucket define.
 func known(t testing.TB) schema.Definitions {
 	t.Helper()
 	all := schema.Definitions{}
@@ -145,10 +146,12 @@ spec:
   compositeTypeRef: {apiVersion: gold.test/v1, kind: XWidget}
 `
 
-// legacy returns a Composition of mode Resources. rest begins on line 7.
+// legacy returns a Composition of mode Resources. The text rest begins on its
+// line 7.
 func legacy(rest string) string { return head + "  mode: Resources\n" + rest }
 
-// pipeline returns a Composition with an input, which begins on line 13.
+// pipeline returns a Composition with one step. The text input is the input of
+// this step and begins on line 13.
 func pipeline(input string) string {
 	return head + `  mode: Pipeline
   pipeline:
@@ -164,7 +167,7 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
 }
 
-// lines returns one line for each problem.
+// lines formats each problem as one line.
 func lines(found []composition.Problem) []string {
 	var all []string
 	for _, p := range found {
@@ -177,16 +180,17 @@ func lines(found []composition.Problem) []string {
 	return all
 }
 
-// A rule is a rule of the documentation or of the function.
+// A rule is a test case for a rule of Crossplane's documentation or of
+// function-patch-and-transform.
 type rule struct {
-	// legacy and input violate the rule, each in its own way; either may be
-	// empty.
+	// legacy is part of a Composition of mode Resources, and input is part of a
+	// function's input. Both violate the rule. Either may be empty.
 	legacy, input string
 	want          []string
 }
 
-// TestIntegrityRules has a test for each rule of the documentation's section
-// "Composition validation", with its text as the reason.
+// TestIntegrityRules tests each rule of the section "Composition validation" of
+// Crossplane's documentation. The name of a case is the text of the rule.
 func TestIntegrityRules(t *testing.T) {
 	const base = "base: {apiVersion: gold.test/v1, kind: Bucket}"
 	cases := map[string]rule{
@@ -289,7 +293,8 @@ func TestIntegrityRules(t *testing.T) {
 
 const combine = "combine: {strategy: string, string: {fmt: '%s'}, variables: [{fromFieldPath: spec.text}]}"
 
-// TestPipelineRules has the documentation's rules for mode Pipeline.
+// TestPipelineRules tests the rules for mode Pipeline in Crossplane's
+// documentation.
 func TestPipelineRules(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"the pipeline field isn't empty": {head + "  mode: Pipeline\n  pipeline: []\n", "7 spec.pipeline: EmptyPipeline: the pipeline has no steps"},
@@ -308,9 +313,9 @@ func TestPipelineRules(t *testing.T) {
 	}
 }
 
-// TestInputRules has rules of function-patch-and-transform that the
-// documentation lacks: inputs that it rejects, and patches that fail on any
-// value.
+// TestInputRules tests rules of function-patch-and-transform that Crossplane's
+// documentation does not mention: which inputs the function rejects, and which
+// patches fail for every value.
 func TestInputRules(t *testing.T) {
 	const at = "spec.pipeline[0].input."
 	patched := func(transform string) string {
@@ -350,13 +355,14 @@ func TestInputRules(t *testing.T) {
 	}
 }
 
-// TestOtherInputs checks Compositions that this package does not check.
+// TestOtherInputs tests Compositions that package check ignores or cannot
+// convert.
 func TestOtherInputs(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
 		"OtherKind": {"inputs of other functions are not checked", strings.Replace(pipeline("  resources: 1\n"), "pt.fn", "other.fn", 1), ""},
 		"Malformed": {"a legacy Composition with a field of another type cannot be converted", legacy("  resources: [{name: [a]}]\n"), "7 spec.resources.name: UnknownMode: cannot decode a JSON array"},
 		"Alpha":     {"alpha functions are not checked", legacy("  resources: [{}]\n  functions: [{name: a}]\n"), "8 spec.functions: UnknownMode: alpha functions can only be rendered in profile alpha"},
-		"OtherMode": {"a Composition of an unknown mode has no other problems", head + "  mode: Magic\n", `6 spec.mode: UnknownMode: mode "Magic" is not supported: only Pipeline and Resources are`},
+		"OtherMode": {"a Composition of an unknown mode has no other problems", head + "  mode: Magic\n", `6 spec.mode: UnknownMode: expected mode Pipeline or Resources, got "Magic"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// onPurpose are the cases whose result differs from the function's, with
-// reasons.
+// onPurpose maps golden cases to the reason why package check and the real
+// function-patch-and-transform disagree on the input.
 var onPurpose = map[string]string{
 	"combine-bad-frompolicy-not-validated":  "a combine patch treats an unknown policy as Optional",
 	"conn-missing-key-and-path":             "a malformed path adds no connection detail",
@@ -25,8 +25,9 @@ var onPurpose = map[string]string{
 	"wcs-v2-patch-no-from-no-to":            "the patch has no source",
 }
 
-// TestGolden checks the inputs of the golden cases: those that the real
-// function accepts have no integrity error, and those that it rejects have one.
+// TestGolden checks the inputs of the golden cases. An input that the real
+// function-patch-and-transform accepts has no integrity error. An input that the
+// function rejects has one.
 func TestGolden(t *testing.T) {
 	requests, err := filepath.Glob("../../../testdata/golden/pt/*/request.yaml")
 	if err != nil || len(requests) == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// fieldProblems maps the field of an error of function-patch-and-transform to
-// the kind of problem. Errors in other fields are InvalidInput.
+// fieldProblems maps the field in an error of function-patch-and-transform to the
+// kind of problem. An error in a field that is not in the map is InvalidInput.
 var fieldProblems = map[string]composition.ProblemKind{
 	"fromFieldPath": PatchWithoutFrom, "toFieldPath": PatchWithoutTo, "combine": PatchWithoutCombine,
 	"matchString": EmptyMatchString, "matchInteger": ZeroMatchInteger, "fieldPath": CheckWithoutFieldPath,
@@ -21,12 +21,14 @@ var fieldProblems = map[string]composition.ProblemKind{
 func (c *checker) invalid(at string, err error) {
 	if err != nil {
 		field, text := spec.SplitError(err)
-		// The function adds "Policy" to the names of some fields.
+		// function-patch-and-transform reports policy.toFieldPath as
+		// policy.toFieldPathPolicy, for example. The field has no suffix
+		// "Policy".
 		c.add(cmp.Or(fieldProblems[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
 	}
 }
 
-// integrity does the checks of an input that need no schema.
+// integrity checks an input by the rules that need no schema.
 func (c *checker) integrity(in source) {
 	sets := map[string]bool{}
 	for i := range in.PatchSets {
@@ -46,14 +48,16 @@ func (c *checker) integrity(in source) {
 	if len(in.Resources.Resources) == 0 && len(patches) == 0 {
 		c.add(EmptyResources, in.below("resources"), "an input without environment patches must have resources")
 	}
-	// The function validates these patches only when it applies them.
+	// function-patch-and-transform validates the patches of
+	// writeConnectionSecretToRef only when it applies them. Here they are always
+	// validated.
 	secretPatches := in.secretPatches()
 	for i := range secretPatches {
 		p, at := &secretPatches[i], in.below("writeConnectionSecretToRef.patches[%d]", i)
 		if ofSecret(p) {
 			c.patchIntegrity(in, at, p, p.Validate())
 		} else {
-			c.add(InvalidInput, at+".type", "a patch of type %q is not supported here", p.Type)
+			c.add(InvalidInput, at+".type", "expected patch type FromCompositeFieldPath or CombineFromComposite, got %q", p.Type)
 		}
 	}
 }
@@ -87,8 +91,8 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 	}
 }
 
-// templateName checks that a template has a unique name. The function accepts a
-// second template with the same name if the second one has no base.
+// templateName checks that a template has a unique name. In a pipeline, a second
+// template may have the same name if it has no base.
 func (c *checker) templateName(in source, at string, t *spec.Template, names map[string]int) {
 	first, twice := names[t.Name]
 	switch {
@@ -102,8 +106,9 @@ func (c *checker) templateName(in source, at string, t *spec.Template, names map
 func hasBase(t *spec.Template) bool { return len(t.Base) > 0 && string(t.Base) != "null" }
 
 // patchIntegrity reports the errors in a patch. err is the first error that
-// function-patch-and-transform returns. It hides the errors that the function
-// would find later, so patchIntegrity repeats those checks.
+// function-patch-and-transform returns for the patch. The function may stop there
+// before it validates transforms and policies, so patchIntegrity validates them,
+// too.
 func (c *checker) patchIntegrity(in source, at string, p *spec.Patch, err error) {
 	c.invalid(at, err)
 	if rest := p.ValidateRest(); rest != nil && (err == nil || rest.Error() != err.Error()) {
@@ -117,7 +122,7 @@ func (c *checker) patchIntegrity(in source, at string, p *spec.Patch, err error)
 	}
 }
 
-// transformIntegrity reports transforms that fail on any value.
+// transformIntegrity reports a transform that fails for every value.
 func (c *checker) transformIntegrity(at string, t *spec.Transform) {
 	if s := t.String; t.Type == spec.TransformString && s != nil && s.Type == spec.ConvertString && s.Convert != nil && !patch.ConvertsText(*s.Convert) {
 		c.add(InvalidInput, at+".string.convert", "unknown string conversion %q", *s.Convert)
@@ -132,7 +137,7 @@ func (c *checker) transformIntegrity(at string, t *spec.Transform) {
 	}
 }
 
-// neverConverts returns why a conversion fails on any value.
+// neverConverts returns the message for a conversion that fails for every value.
 func neverConverts(t *spec.Convert) string {
 	format := spec.FormatNone
 	if t.Format != nil {
@@ -156,8 +161,9 @@ func (c *checker) matchIntegrity(at string, m *spec.Match) {
 	}
 }
 
-// readinessIntegrity validates a readiness check. In a pipeline an explicitly
-// empty value is only a warning, because the function compares with it.
+// readinessIntegrity validates a readiness check. If matchString, matchInteger or
+// fieldPath is set to "" or 0, a pipeline gets only a warning, because
+// function-patch-and-transform accepts these values.
 func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessCheck) {
 	err := r.Validate()
 	c.invalid(at, err)
@@ -182,8 +188,8 @@ func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessChec
 	}
 }
 
-// ofSecret reports whether the patches of writeConnectionSecretToRef may have
-// the type of p.
+// ofSecret reports whether p has a type that is allowed in the patches of
+// writeConnectionSecretToRef.
 func ofSecret(p *spec.Patch) bool {
 	t := p.TypeOrDefault()
 	return t == spec.FromCompositeFieldPath || t == spec.CombineFromComposite

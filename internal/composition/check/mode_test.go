@@ -10,7 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// TestModes has the documentation's table, "Schema aware validation modes".
+// TestModes tests the table of modes in the section "Schema aware validation
+// modes" of Crossplane's documentation.
 func TestModes(t *testing.T) {
 	text := pipeline(`  resources:
   - name: a

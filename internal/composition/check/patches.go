@@ -21,8 +21,9 @@ const (
 // A route is the source and the target of a patch.
 type route struct{ from, to place }
 
-// routes maps each type of patch to its source and target, in a template and in
-// the environment. An unknown type has the zero route: the environment is both.
+// routes maps each type of patch to its source and target: ofTemplate for a patch
+// in a resource template, ofEnvironment for an environment patch. For an unknown
+// type, the zero value says that both source and target are the environment.
 var routes = map[spec.PatchType]struct{ ofTemplate, ofEnvironment route }{
 	spec.FromCompositeFieldPath:   {route{inXR, inResource}, route{inXR, inEnvironment}},
 	spec.CombineFromComposite:     {route{inXR, inResource}, route{inXR, inEnvironment}},
@@ -67,7 +68,8 @@ func (c *checker) patches(in source) {
 	}
 }
 
-// A setUse is the index of a patch set, and the kind that it patches.
+// A setUse is the use of a patch set by a kind of resource: the index of the
+// patch set, and the description of the kind.
 type setUse struct {
 	set  int
 	what string
@@ -120,8 +122,8 @@ func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource s
 	c.write(in, at, p, v, r.to, resource)
 }
 
-// mapped reports values in the enum of the patch's source for which the first
-// transform is a map without an entry.
+// mapped reports each value in the enum of v's schema that the map transform t
+// has no entry for. After the first transform of a patch, v has no schema.
 func (c *checker) mapped(at string, t *spec.Transform, v value) {
 	if t.Type != spec.TransformMap || t.Map == nil {
 		return
@@ -134,7 +136,8 @@ func (c *checker) mapped(at string, t *spec.Transform, v value) {
 	}
 }
 
-// read returns the value that a patch reads, or false if it is unknown.
+// read returns what is known about the value that a patch reads, or false if
+// nothing is known.
 func (c *checker) read(at string, p *spec.Patch, from side) (value, bool) {
 	if !p.TypeOrDefault().IsCombine() {
 		if p.FromFieldPath == nil || *p.FromFieldPath == "" {
@@ -219,7 +222,8 @@ func (c *checker) observed(at string, t *spec.Template, resource side) {
 	}
 }
 
-// matches maps each type of readiness check to the types that it accepts.
+// matches maps each type of readiness check to the types of values that it can
+// match.
 var matches = map[spec.ReadinessCheckType]schema.Types{
 	spec.CheckNonEmpty: schema.Any, spec.CheckMatchString: schema.String, spec.CheckMatchInteger: schema.Integer,
 	spec.CheckMatchTrue: schema.Boolean, spec.CheckMatchFalse: schema.Boolean,

@@ -9,15 +9,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/check"
 )
 
-// template returns an input with one template. rest begins on line 16.
+// template returns a Composition with one step, whose input has one resource
+// template. The text rest is the end of the template and begins on line 16.
 func template(rest string) string {
 	return pipeline("  resources:\n  - name: a\n    base: {apiVersion: gold.test/v1, kind: Bucket}\n" + indent(rest))
 }
 
-// patchInput returns an input with one patch.
+// patchInput returns a Composition whose only resource template has one patch.
 func patchInput(text string) string { return template("patches:\n- {" + text + "}\n") }
 
-// short shortens lines about patches.
+// short abbreviates kinds and field paths in problems, such as MR for kind
+// Bucket.
 func short(all []string) []string {
 	for i, line := range all {
 		line = strings.ReplaceAll(line, " of kind XWidget of gold.test/v1", " of XR")
@@ -192,8 +194,8 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestBase checks that the fields of a base must fit, and that none is
-// required.
+// TestBase checks that the fields of a base are validated, but that required
+// fields may be missing.
 func TestBase(t *testing.T) {
 	text := pipeline(`  resources:
   - name: a
@@ -290,7 +292,7 @@ func TestPlaces(t *testing.T) {
     - {}
 `, []string{
 			"18 spec.pipeline[0].input.writeConnectionSecretToRef.patches[1].fromFieldPath: NoSuchField: XR has no field spec.none",
-			`19 spec.pipeline[0].input.writeConnectionSecretToRef.patches[2].type: InvalidInput: a patch of type "ToCompositeFieldPath" is not supported here`,
+			`19 spec.pipeline[0].input.writeConnectionSecretToRef.patches[2].type: InvalidInput: expected patch type FromCompositeFieldPath or CombineFromComposite, got "ToCompositeFieldPath"`,
 			"20 spec.pipeline[0].input.writeConnectionSecretToRef.patches[3].fromFieldPath: PatchWithoutFromFieldPath: fromFieldPath must be set for patch type FromCompositeFieldPath",
 		}},
 		"NoBase": {"a template without a base uses a known resource of the same name", `  resources:
@@ -314,8 +316,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestLegacySchemas checks that a legacy Composition gets the checks of its
-// pipeline, with its own lines.
+// TestLegacySchemas checks that a legacy Composition is checked like the pipeline
+// that it is converted to. Problems have the lines of the legacy Composition.
 func TestLegacySchemas(t *testing.T) {
 	text := legacy(`  environment:
     patches:

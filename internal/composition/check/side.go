@@ -24,8 +24,8 @@ type side struct {
 	root schema.Node
 }
 
-// side returns the side for a kind. If the kind has no schema, that is reported
-// once, as a problem of the field that named the kind first.
+// side returns the side for a kind. If the kind has no schema, side adds one
+// problem, in the field that it was first called with for this kind.
 func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 	if s, ok := c.sides[gvk]; ok {
 		return s
@@ -55,7 +55,8 @@ func (s side) of(path fieldpath.Path) string {
 }
 
 // find returns the schema at a path, or a fault if the schema has no such path.
-// If wild is set, the segment [*] stands for all elements.
+// If wild is set, a segment "*" selects all elements of a list or all values of a
+// map.
 func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	node := s.root
 	for i, segment := range path {
@@ -84,7 +85,8 @@ func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	return node, nil
 }
 
-// noField returns the message that a field does not exist, with a similar name.
+// noField returns the message that the field at path does not exist. It suggests
+// a field of the schema node below with a similar name.
 func (s side) noField(path fieldpath.Path, below schema.Node) string {
 	parent, name := path[:len(path)-1], path[len(path)-1].Key
 	for _, near := range below.Named() {
@@ -95,7 +97,8 @@ func (s side) noField(path fieldpath.Path, below schema.Node) string {
 	return fmt.Sprintf("%s has no field %s", s.what, path)
 }
 
-// each returns the schema of all elements of a list or of all values of a map.
+// each returns the common schema of all elements of a list or of all values of a
+// map.
 func each(n schema.Node) (schema.Node, bool) {
 	switch types := n.Types(); {
 	case types&schema.Array != 0:
@@ -109,7 +112,7 @@ func each(n schema.Node) (schema.Node, bool) {
 	return schema.Node{}, true
 }
 
-// A fault is a problem whose field the caller adds.
+// A fault is a problem without its field, which the caller sets.
 type fault struct {
 	kind composition.ProblemKind
 	text string
@@ -131,8 +134,9 @@ func (c *checker) parse(field, text string) (fieldpath.Path, bool) {
 	return path, err == nil
 }
 
-// template checks the base of a template, and returns the side of its resource.
-// A template without a base has the side of another with the same name.
+// template checks the base of a template, and returns the side of its resource. A
+// template without a base has the side of the earlier template with the same
+// name.
 func (c *checker) template(field string, t *spec.Template) side {
 	if !hasBase(t) {
 		return c.bases[t.Name]
@@ -155,8 +159,8 @@ func (c *checker) template(field string, t *spec.Template) side {
 	return s
 }
 
-// object checks that the schema node allows v, the value at the path at in a
-// base. Missing required fields are not reported, because patches may set them.
+// object checks that v fits the schema node. v is the value in a base at the path
+// at. Missing required fields are not reported, because patches may set them.
 func (c *checker) object(field string, s side, at string, v any, node schema.Node) {
 	if node.Types() == schema.Any {
 		return

@@ -15,15 +15,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A source is an input of function-patch-and-transform, and the path of the
-// input in the document. For a legacy Composition the path is "spec".
+// A source is an input of function-patch-and-transform, and the path of the input
+// in the document. For a converted legacy Composition the path is "spec".
 type source struct {
 	*spec.Resources
 	at     string
 	legacy bool
 }
 
-// below returns the path in the document for a path in the input.
+// below returns the path of a field in the document. The format is the path of
+// the field in the input.
 func (s source) below(format string, args ...any) string {
 	return s.at + "." + fmt.Sprintf(format, args...)
 }
@@ -42,7 +43,8 @@ func (s source) secretPatches() []spec.Patch {
 	return s.WriteConnectionSecretToRef.Patches
 }
 
-// A legacyComposition has data of a Composition that its conversion loses.
+// A legacyComposition has the data of a legacy Composition that its conversion to
+// a pipeline does not preserve.
 type legacyComposition struct {
 	is        bool
 	resources []struct{ Name string }
@@ -63,15 +65,15 @@ func legacyOf(e composition.Entry) (was legacyComposition) {
 			Environment struct{ Patches []any }
 		}
 	}
-	// The error is ignored here: conversion fails, too, and reports it.
+	// The error is ignored, because the conversion to a pipeline reports it.
 	if err := e.Document.Decode(&old); err != nil {
 		return was
 	}
 	return legacyComposition{is: true, resources: old.Spec.Resources, hasInput: len(old.Spec.Resources)+len(old.Spec.Environment.Patches) > 0}
 }
 
-// names checks that there are resources, and that either all or none have
-// names.
+// names checks that a legacy Composition has resources, and that either all or
+// none of these have names.
 func (c *checker) names(was legacyComposition) {
 	if len(was.resources) == 0 {
 		c.add(EmptyResources, "spec.resources", "a Composition of mode Resources must have resources")
@@ -83,7 +85,7 @@ func (c *checker) names(was legacyComposition) {
 	}
 }
 
-// inputs returns the inputs of function-patch-and-transform in a pipeline.
+// inputs returns the inputs for function-patch-and-transform in a pipeline.
 func (c *checker) inputs(e composition.Entry, was legacyComposition) []source {
 	var all []source
 	for i, step := range e.Spec.Pipeline {
@@ -108,8 +110,8 @@ func isInput(raw []byte) bool {
 	return of.Kind == "Resources" && strings.HasPrefix(of.APIVersion, "pt.fn.crossplane.io/")
 }
 
-// decode decodes an input strictly, as the function does. It reports errors as
-// problems, and returns whether the input has the right types.
+// decode decodes an input strictly, as function-patch-and-transform does. It
+// reports errors as problems, and returns false if a field has the wrong type.
 func (c *checker) decode(raw []byte, in source) bool {
 	unknown, err := kjson.UnmarshalStrict(raw, in.Resources, kjson.DisallowUnknownFields)
 	if err != nil {

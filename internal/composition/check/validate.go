@@ -14,7 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// ForValidation returns the check of Compositions for a validate.Validator.
+// ForValidation returns a function with which a validate.Validator checks
+// Compositions.
 func ForValidation(mode Mode) validate.CompositionCheck {
 	return func(doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (found []validate.Fault, isLegacy bool) {
 		isLegacy = legacy.Is(obj)
@@ -23,13 +24,13 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 			return validate.Unreadable(doc, err).Faults, true
 		}
 		if err != nil {
-			return nil, false // Schema validation of the Composition reports this error.
+			return nil, false // The Validator reports err when it applies the schema.
 		}
 		for _, p := range Composition(e, known, mode) {
-			// Schema validation of the Composition reports unknown
-			// fields, unless the Composition is legacy. NotCarried
-			// is about the conversion of a Composition that an API
-			// server accepts.
+			// The Validator reports unknown fields when it validates the
+			// Composition against its schema, except for a legacy Composition.
+			// NotCarried describes the conversion to a pipeline, not an error of
+			// the Composition.
 			if p.Kind == composition.NotCarried || p.Kind == composition.UnknownField && !e.Converted {
 				continue
 			}

@@ -12,14 +12,14 @@ import (
 // A value describes the possible values that a patch copies.
 type value struct {
 	types schema.Types
-	// node is the schema of the value. It is zero after a transform.
+	// node is the schema of the value. It is zero for the output of a transform.
 	node schema.Node
 	// what describes the value in messages, such as "the combined value".
 	what string
 }
 
 // change returns the types that a transform can return if its input has one of
-// the types in. If the transform fails for all of them, why is the reason.
+// the types in. If the transform fails for all types in, why is the reason.
 func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 	needs, out := schema.Any, schema.Any
 	switch {
@@ -61,7 +61,8 @@ func matched(m *spec.Match) (out schema.Types) {
 	return out | jsonTypes(m.FallbackValue)
 }
 
-// convertible returns the types that a conversion accepts and can return.
+// convertible returns the types that a conversion accepts, and those that it can
+// return.
 func convertible(c *spec.Convert) (needs, out schema.Types) {
 	for from, types := range map[spec.ConvertType]schema.Types{
 		// A whole number may be an int64 or a float64.
@@ -90,13 +91,13 @@ func jsonTypes(raw json.RawMessage) schema.Types {
 	}
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return schema.Fraction // The number is out of range.
+		return schema.Fraction // The JSON is valid, but a number in it is out of range.
 	}
 	return typeOf(v)
 }
 
-// A pair is two schemas at the same path: in a patch's source and in its
-// target.
+// A pair is the schema of a patch's source and that of its target, at the same
+// path below both.
 type pair struct {
 	from, to schema.Node
 	at       string
@@ -105,8 +106,9 @@ type pair struct {
 // mostPairs limits how many schema nodes are compared for one patch.
 const mostPairs = 10_000
 
-// misfitIn returns the first pair below from and to that has no type in common,
-// or nil. Optional fields that to does not define are ignored.
+// misfitIn compares the schemas from and to, and returns the first pair of
+// schemas that have no type in common, or nil. Optional fields that to does not
+// define are ignored.
 func misfitIn(from, to schema.Node) *pair {
 	todo := []pair{{from, to, ""}}
 	for n := 0; len(todo) > 0 && n < mostPairs; n++ {

@@ -12,9 +12,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// TestChange compares the types that change returns with what transforms do:
-// types that it refuses must fail, and the output must have a type that it
-// returns.
+// TestChange compares the function change with real transforms. A transform must
+// fail for an input whose type change rejects. Its output must have a type that
+// change returns.
 func TestChange(t *testing.T) {
 	values := []any{
 		"a", "7", "1.5", "true", `{"a": 1}`, `["a"]`, int64(7), 7.0, 7.5, true,

@@ -1,7 +1,8 @@
-// Package legacy converts Compositions without a pipeline to pipelines: those
-// of mode Resources, and those that call alpha functions.
+// Package legacy converts legacy Compositions to pipelines. A legacy Composition
+// has mode Resources, or calls alpha functions (containers that read a
+// FunctionIO).
 //
-// A legacy Composition has the meaning that Crossplane v1.20 gives it, the last
-// version with mode Resources: with the defaults of its schema, and without the
-// fields that its API server drops.
+// The converted pipeline does what Crossplane v1.20, the last version with mode
+// Resources, does with the legacy Composition. The defaults of the v1.20 schema
+// are set, and fields that the v1.20 API server drops are removed.
 package legacy

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// alphaFunction is a function of the alpha: a container that reads a FunctionIO
-// from standard input and writes one to standard output.
+// alphaFunction is an entry of spec.functions: a container that reads a
+// FunctionIO from standard input and writes a FunctionIO to standard output.
 type alphaFunction struct {
 	Name      string         `json:"name"`
 	Type      string         `json:"type"`
@@ -23,7 +23,7 @@ type alphaFunction struct {
 	} `json:"container"`
 }
 
-// functionSteps returns a step for each alpha function.
+// functionSteps returns a pipeline step for each alpha function.
 func (c *converter) functionSteps(all []alphaFunction) []any {
 	var steps []any
 	for i, f := range all {
@@ -51,7 +51,8 @@ func (c *converter) functionSteps(all []alphaFunction) []any {
 	return steps
 }
 
-// functionName converts the name of an alpha function to that of a Function.
+// functionName converts the name of an alpha function to a valid name of a
+// Function object.
 func functionName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {
@@ -65,7 +66,7 @@ func functionName(name string) string {
 	return name
 }
 
-// environment has the sources of a Composition's environment, and its patches.
+// environment has the sources and the patches of a Composition's environment.
 type environment struct {
 	DefaultData        map[string]any      `json:"defaultData,omitempty"`
 	EnvironmentConfigs []environmentSource `json:"environmentConfigs,omitempty"`
@@ -103,7 +104,7 @@ type labelMatcher struct {
 }
 
 // environmentInput returns the input of function-environment-configs, or nil if
-// there are no sources.
+// the environment has neither default data nor EnvironmentConfigs.
 func (c *converter) environmentInput(e environment) (map[string]any, error) {
 	if len(e.DefaultData) == 0 && len(e.EnvironmentConfigs) == 0 {
 		return nil, nil

@@ -15,8 +15,8 @@ import (
 // ErrNotLegacy means that an object is not a legacy Composition.
 var ErrNotLegacy = errors.New("not a legacy Composition")
 
-// A Note describes a part of a Composition that its pipeline loses or handles
-// differently. Callers may use it as an error.
+// A Note describes a part of a legacy Composition that its conversion to a
+// pipeline loses or changes. Callers may use it as an error.
 type Note struct {
 	// Field is a path in the Composition, such as
 	// "spec.resources[0].patches[1]".
@@ -28,7 +28,7 @@ type Note struct {
 // Error returns "field: text".
 func (n Note) Error() string { return n.Field + ": " + n.Text }
 
-// At returns the note as an error at its line in the file.
+// At returns the note as an error with the file and the line of its field.
 func (n Note) At(path string, lines manifest.Lines) error {
 	return &manifest.Error{Path: path, Line: lines.Of(n.Field), Err: n}
 }
@@ -58,8 +58,8 @@ func Is(obj map[string]any) bool {
 	}
 }
 
-// HasFunctions reports whether obj calls alpha functions. A pipeline cannot
-// call them.
+// HasFunctions reports whether obj calls alpha functions. They cannot be called
+// from a pipeline.
 func HasFunctions(obj map[string]any) bool {
 	spec, _ := specOf(obj)
 	functions, isList := spec["functions"].([]any)
@@ -75,12 +75,13 @@ func specOf(obj map[string]any) (map[string]any, bool) {
 	return spec, ok
 }
 
-// Convert returns the pipeline for a legacy Composition, and notes about what
-// it loses. The values of obj are JSON values, as in a manifest.Document.
-// Convert does not change obj, but the result shares values with it.
+// Convert returns a legacy Composition as a Composition with a pipeline, and
+// notes about the parts that the conversion loses or changes. The values of obj
+// are JSON values, as in a manifest.Document. Convert does not change obj, but
+// the result shares values with obj.
 //
-// The error is ErrNotLegacy, or a Note that resources are missing or that a
-// field has the wrong type. The path in the Note may lack list indexes.
+// The error is ErrNotLegacy, or a Note that resources are missing or that a field
+// has the wrong type. The path in the Note may lack list indexes.
 func Convert(obj map[string]any, to Names) (map[string]any, []Note, error) {
 	if !Is(obj) {
 		return nil, nil, ErrNotLegacy
@@ -119,8 +120,9 @@ func (c *converter) note(field, format string, args ...any) {
 	c.notes = append(c.notes, Note{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// pipeline returns the steps of the new pipeline: first the environment's, then
-// that of the resources and all patches, then those of alpha functions.
+// pipeline returns the steps of the converted pipeline, in this order: a step
+// that loads the environment, a step with all resources and patches, a step for
+// each alpha function, and the steps of old.Pipeline.
 func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 	var steps []any
 	input, err := c.environmentInput(old.Environment)
@@ -145,13 +147,13 @@ func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 }
 
 // ownSteps returns the steps of old.Pipeline. If old also has resources or
-// functions, Crossplane ignores these steps, so ownSteps returns none.
+// functions, Crossplane ignores old.Pipeline, so ownSteps returns none.
 func (c *converter) ownSteps(old spec) []any {
 	if len(old.Pipeline) == 0 {
 		return nil
 	}
 	if len(old.Resources) > 0 || len(old.Functions) > 0 {
-		c.note("spec.pipeline", "a Composition of mode Resources does not run its pipeline, so it is left out")
+		c.note("spec.pipeline", "a Composition of mode Resources does not run its pipeline, so the pipeline is left out")
 		return nil
 	}
 	c.note("spec.mode", "the pipeline is used, since there are no resources: Crossplane would reject the Composition")
@@ -162,7 +164,8 @@ func (c *converter) ownSteps(old spec) []any {
 	return steps
 }
 
-// step returns a step of the pipeline. A nil input is left out.
+// step returns a step of the pipeline. The step has no field input if input is
+// nil.
 func (c *converter) step(name, function string, input map[string]any) map[string]any {
 	step := map[string]any{
 		"step":        c.steps.unique(name),
@@ -174,10 +177,11 @@ func (c *converter) step(name, function string, input map[string]any) map[string
 	return step
 }
 
-// stepNames counts how often each name of a step was requested.
+// stepNames counts the requests for each step name.
 type stepNames map[string]int
 
-// unique returns the name, with a suffix if it was used before.
+// unique returns the step name, with a number as suffix if another step has the
+// name.
 func (s stepNames) unique(name string) string {
 	free := name
 	for s[free] > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// head is the beginning of a Composition, five lines long; its spec is indented
-// by two.
+// head is the beginning of a Composition. The five lines end with an incomplete
+// spec, whose fields are indented by two spaces.
 const head = `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
 metadata: {name: widgets, labels: {shape: square}}
@@ -34,7 +34,8 @@ func object(t *testing.T, text string) map[string]any {
 	return obj
 }
 
-// convert returns the pipeline for a Composition with that spec, and the notes.
+// convert returns the pipeline that the Composition head+spec is converted to,
+// and the notes.
 func convert(t *testing.T, spec string) (pipeline any, notes []string) {
 	t.Helper()
 	obj := object(t, head+spec)
@@ -97,8 +98,8 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// TestConvert converts a Composition with all fields. Other fields are kept,
-// the original is not changed, and the result is not legacy.
+// TestConvert converts a Composition that has all fields. Fields that the
+// pipeline does not replace are kept, and Convert does not change its argument.
 func TestConvert(t *testing.T) {
 	obj := object(t, head+`  mode: Resources
   writeConnectionSecretsToNamespace: secrets
@@ -185,7 +186,7 @@ func TestSteps(t *testing.T) {
 			"spec.mode: the pipeline is used, since there are no resources: Crossplane would reject the Composition",
 		}},
 		"PipelineBesides": {"mode Resources with resources drops the pipeline", resources + "  pipeline: [{step: own, functionRef: {name: f}}]\n", []string{"patch-and-transform"}, []string{
-			"spec.pipeline: a Composition of mode Resources does not run its pipeline, so it is left out",
+			"spec.pipeline: a Composition of mode Resources does not run its pipeline, so the pipeline is left out",
 		}},
 		"Stores": {"removed fields are noted", resources + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n", []string{"patch-and-transform"}, []string{
 			"spec.publishConnectionDetailsWithStoreConfigRef: the field was removed from Compositions: Crossplane no longer supports external secret stores",

@@ -10,7 +10,7 @@ import (
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// dropped is the note about a field that a legacy Composition does not define.
+// dropped is the text of the note about an unknown field of a legacy Composition.
 const dropped = "unknown field: the API server drops it"
 
 // plainPatches converts patches that must not refer to a patch set.
@@ -50,8 +50,8 @@ func (c *converter) patch(at string, p *patch) {
 //	false          true         ForceMergeObjectsAppendArrays
 //	true           true         MergeObjectsAppendArrays
 //
-// Without merge options a value replaces the existing one, which is the
-// default.
+// Without merge options, a patch replaces the existing value. This is also the
+// default of policy.toFieldPath.
 func (c *converter) policy(at string, p *patch) {
 	if p.Policy.ToFieldPath != "" {
 		c.note(at+".toFieldPath", dropped)
@@ -62,8 +62,8 @@ func (c *converter) policy(at string, p *patch) {
 	switch {
 	case merge == nil:
 	case p.Type.IsCombine():
-		// A policy would change the result: patches of type Combine
-		// never merge.
+		// Combine patches of a legacy Composition never merge. With a value for
+		// policy.toFieldPath, they would merge in the pipeline.
 		c.note(at+".mergeOptions", "a patch of type %s ignores merge options and replaces the existing value, so they are left out", p.Type)
 	case merge.KeepMapValues && merge.AppendSlice:
 		p.Policy.ToFieldPath = pt.MergeObjectsAppendArrays
@@ -76,8 +76,9 @@ func (c *converter) policy(at string, p *patch) {
 	}
 }
 
-// complete sets the types that a transform omits. A missing type is that of the
-// field that is set, or the default.
+// complete sets the types that a transform omits. An omitted type is inferred
+// from the field that is set, such as map for the field map. If no field is set,
+// it is the default type.
 func complete(t *pt.Transform) {
 	infer(&t.Type, "", []choice[pt.TransformType]{
 		{pt.TransformMap, t.Map != nil},
@@ -123,7 +124,7 @@ type choice[T ~string] struct {
 	fits bool
 }
 
-// infer sets an empty type to the first choice that fits, or to the default.
+// infer sets an empty type to the first choice that fits, or to byDefault.
 func infer[T ~string](chosen *T, byDefault T, choices []choice[T]) {
 	if *chosen != "" {
 		return
@@ -134,8 +135,8 @@ func infer[T ~string](chosen *T, byDefault T, choices []choice[T]) {
 	}
 }
 
-// isInteger reports whether the transform returns an integer. before says
-// whether its input is one.
+// isInteger reports whether the output of the transform is an integer. before
+// says whether the input of the transform is an integer.
 func isInteger(t *pt.Transform, before bool) bool {
 	switch {
 	case t.Type == pt.TransformMath:
@@ -147,12 +148,12 @@ func isInteger(t *pt.Transform, before bool) bool {
 	}
 }
 
-// integerVerb matches a verb of package fmt that does not support floats, or
-// %%.
+// integerVerb matches %% and each formatting verb of package fmt that prints
+// integers but not floats, such as %b.
 var integerVerb = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%%|%[-+# 0-9.*\[\]]*[bcdoOU]`) })
 
-// checkFormat adds a note if a format is for integers, because
-// function-patch-and-transform passes floats.
+// checkFormat adds a note if a format has a verb for integers, because
+// function-patch-and-transform passes numbers as floats.
 func (c *converter) checkFormat(at, format string) {
 	for _, verb := range integerVerb().FindAllString(format, -1) {
 		if verb != "%%" {

@@ -11,8 +11,8 @@ import (
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// resourcesInput returns the input of function-patch-and-transform, or nil if
-// it would do nothing. It changes old.
+// resourcesInput returns the input of function-patch-and-transform, or nil if old
+// has neither resources nor environment patches. It changes old.
 func (c *converter) resourcesInput(old spec) (map[string]any, error) {
 	if len(old.Resources) == 0 && len(old.Environment.Patches) == 0 {
 		return nil, nil
@@ -34,7 +34,8 @@ func (c *converter) resourcesInput(old spec) (map[string]any, error) {
 	}{"pt.fn.crossplane.io/v1beta1", "Resources", old.PatchSets, environment{Patches: old.Environment.Patches}, old.Resources})
 }
 
-// nameResources names resources by their index. A pipeline requires names.
+// nameResources gives resources without a name a name with their index. A
+// pipeline requires names.
 func (c *converter) nameResources(all []resource) {
 	unnamed := 0
 	for i := range all {
@@ -46,7 +47,7 @@ func (c *converter) nameResources(all []resource) {
 	switch unnamed {
 	case 0:
 	case len(all):
-		c.note("spec.resources", "they have no names, so they are named resource-0 and so on: "+
+		c.note("spec.resources", "the resources have no names, so they are named resource-0 and so on: "+
 			"existing resources need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them")
 	default:
 		c.note("spec.resources", "some resources have names and others do not: Crossplane would reject the Composition")
@@ -81,8 +82,9 @@ func completeDetail(d *pt.ConnectionDetail) {
 	}
 }
 
-// readinessCheck sets the defaults of the schema, and adds a note about a check
-// of an integer, which fails in a pipeline.
+// readinessCheck sets the fields that have defaults in the schema. It adds a note
+// if the check compares with an integer, because such a check fails in a
+// pipeline.
 func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 	switch r.Type {
 	case pt.CheckMatchInteger:
@@ -96,11 +98,13 @@ func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 	}
 }
 
-// converted are the fields of a legacy spec that a pipeline replaces.
+// converted lists the fields of a legacy spec that the conversion replaces by a
+// pipeline.
 var converted = []string{"patchSets", "environment", "resources", "functions", "pipeline"}
 
-// decode decodes the fields in converted. It leaves out unknown fields, as the
-// API server does, and adds notes about the first hundred of them.
+// decode decodes those fields of a legacy spec that the list converted contains.
+// It drops unknown fields, as the API server does, and adds notes about the first
+// hundred of them.
 func (c *converter) decode(was map[string]any) (spec, error) {
 	part := map[string]any{}
 	for _, key := range converted {
@@ -128,7 +132,8 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	return old.Spec, nil
 }
 
-// misfit converts an error of the JSON decoder to a Note with the field.
+// misfit converts an error of the JSON decoder to a Note about the field that has
+// the wrong type.
 func misfit(err error) error {
 	field, value, ok := pt.SplitTypeError(err)
 	if !ok {
@@ -137,7 +142,7 @@ func misfit(err error) error {
 	return Note{field, "cannot decode a JSON " + value}
 }
 
-// object converts a struct of JSON values to an object.
+// object converts a struct to the JSON object that it is encoded as.
 func object(v any) (map[string]any, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -150,8 +155,9 @@ func object(v any) (map[string]any, error) {
 	return obj, nil
 }
 
-// spec has the fields of a legacy spec that a pipeline replaces. It has the
-// types of function-patch-and-transform's input with the differences below.
+// spec has the fields of a legacy spec that the conversion replaces by a
+// pipeline. The types patchSet, resource, patch and policy describe the parts
+// that differ from the input of function-patch-and-transform.
 type spec struct {
 	PatchSets   []patchSet       `json:"patchSets"`
 	Environment environment      `json:"environment"`
@@ -165,15 +171,15 @@ type patchSet struct {
 	Patches []patch `json:"patches"`
 }
 
-// A resource is a template whose base must be a JSON object.
+// A resource is a resource template. Its base must be a JSON object.
 type resource struct {
 	pt.Template
 	Base    map[string]any `json:"base,omitzero"`
 	Patches []patch        `json:"patches,omitempty"`
 }
 
-// A patch has merge options in its policy. PatchSetName is only allowed in the
-// patches of resources.
+// A patch is a patch whose policy may have merge options. PatchSetName is only
+// allowed in the patches of a resource.
 type patch struct {
 	pt.ComposedPatch
 	Policy policy `json:"policy,omitzero"`
@@ -181,7 +187,7 @@ type patch struct {
 
 type policy struct {
 	FromFieldPath pt.FromPolicy `json:"fromFieldPath,omitempty"`
-	// ToFieldPath is the form of MergeOptions in a pipeline.
+	// ToFieldPath replaces MergeOptions in the input of a pipeline step.
 	ToFieldPath  pt.ToPolicy   `json:"toFieldPath,omitempty"`
 	MergeOptions *mergeOptions `json:"mergeOptions,omitempty"`
 }

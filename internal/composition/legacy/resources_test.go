@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestResources checks the input of function-patch-and-transform: omitted
-// fields are set.
+// TestResources checks the converted input of function-patch-and-transform.
+// Fields that the legacy Composition omits have their defaults.
 func TestResources(t *testing.T) {
 	const noFloats = ": function-patch-and-transform decodes each number as a float, which %d does not print as an integer: use %.0f"
 	cases := map[string]struct {
@@ -16,7 +16,7 @@ func TestResources(t *testing.T) {
 		notes                   []string
 	}{
 		"Names": {"resources without names are named by their index", "[{base: {kind: A}}, {base: {kind: B}}]", "[{name: resource-0, base: {kind: A}}, {name: resource-1, base: {kind: B}}]", []string{
-			"spec.resources: they have no names, so they are named resource-0 and so on: existing resources need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them",
+			"spec.resources: the resources have no names, so they are named resource-0 and so on: existing resources need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them",
 		}},
 		"SomeNames": {"resources with and without names are noted", "[{name: a}, {}]", "[{name: a}, {name: resource-1}]", []string{
 			"spec.resources: some resources have names and others do not: Crossplane would reject the Composition",
@@ -98,10 +98,10 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// flow joins lines of YAML.
+// flow joins the lines of a YAML text with spaces.
 func flow(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// TestPatchesOfSets checks patches outside of resources.
+// TestPatchesOfSets checks the patches of patch sets and of the environment.
 func TestPatchesOfSets(t *testing.T) {
 	pipeline, notes := convert(t, `  mode: Resources
   patchSets:
@@ -171,8 +171,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestFunctions checks that notes say what replaces each setting of an alpha
-// function.
+// TestFunctions checks the notes about alpha functions. They say what replaces
+// each setting of the container.
 func TestFunctions(t *testing.T) {
 	pipeline, notes := convert(t, `  functions:
   - name: My cool_Function

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// assemble returns the output for the pipeline's desired state.
+// assemble returns the output of a render: the XR and the composed resources
+// after Crossplane applies the pipeline's desired state.
 func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, error) {
 	named, err := existing(in.Observed)
 	if err != nil {
@@ -57,8 +58,8 @@ func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, e
 	return out, nil
 }
 
-// isSame reports whether a composed resource is the XR itself. Crossplane then
-// changes the XR and creates no other object.
+// isSame reports whether a composed resource is the XR itself. In this case
+// Crossplane changes the XR and creates no other object.
 func isSame(u, xr *unstructured.Unstructured) bool {
 	return u.GroupVersionKind() == xr.GroupVersionKind() && u.GetNamespace() == xr.GetNamespace() && u.GetName() == xr.GetName()
 }
@@ -81,7 +82,7 @@ func adopt(u, xr *unstructured.Unstructured, l labels, name string) error {
 	if err := SetController(u, xr); err != nil {
 		return err
 	}
-	// Set both fields to "" if they are missing.
+	// A missing apiVersion or kind becomes "".
 	u.SetAPIVersion(u.GetAPIVersion())
 	u.SetKind(u.GetKind())
 	return nil
@@ -103,7 +104,8 @@ func generateName(prefix, seed string) string {
 	return prefix + hash
 }
 
-// validateName checks a name by RFC 1123. RBAC kinds also allow colons.
+// validateName checks that a name is a valid RFC 1123 subdomain. Names of RBAC
+// kinds may also contain colons.
 func validateName(u *unstructured.Unstructured) error {
 	name := u.GetName()
 	gvk := u.GroupVersionKind()
@@ -117,8 +119,9 @@ func validateName(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// fixConditions replaces the times of conditions with Time. A status without
-// conditions gets an empty list.
+// fixConditions replaces the times in status.conditions with the constant Time.
+// If status is an object without a list of conditions, fixConditions sets
+// status.conditions to null.
 func fixConditions(u *unstructured.Unstructured) {
 	status, ok := u.Object["status"].(map[string]any)
 	if !ok {
@@ -131,8 +134,8 @@ func fixConditions(u *unstructured.Unstructured) {
 	}
 }
 
-// compositeDocument returns the XR's identity and the fields that Crossplane
-// writes.
+// compositeDocument returns a document with the XR's identity and the fields of
+// the XR that Crossplane writes.
 func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, refs []any) map[string]any {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(xr.GetAPIVersion())
@@ -162,8 +165,9 @@ func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, re
 	return u.Object
 }
 
-// setCustom sets the conditions that functions returned, except for types that
-// Crossplane owns. It returns the types that Crossplane also sets on the claim.
+// setCustom sets the conditions that functions returned, except for the condition
+// types that Crossplane reserves. It returns the condition types that Crossplane
+// also sets on the claim.
 func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 	reserved := []string{"Ready", "Synced", "Healthy", "UpToDate", "Responsive"}
 	for _, c := range custom {
@@ -178,7 +182,8 @@ func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 	return claim
 }
 
-// sorted returns the references sorted by the concatenation of their fields.
+// sorted returns the resource references sorted by the concatenation of their
+// fields.
 func sorted(refs []any) []any {
 	key := func(ref any) (key string) {
 		for _, field := range []string{"apiVersion", "kind", "name", "namespace"} {
@@ -191,7 +196,8 @@ func sorted(refs []any) []any {
 	return refs
 }
 
-// merge merges src into dst: objects are merged, and other values replaced.
+// merge merges src into dst and returns the result. Objects are merged key by
+// key; other values are replaced.
 func merge(dst, src map[string]any) map[string]any {
 	if dst == nil {
 		return src
@@ -207,8 +213,9 @@ func merge(dst, src map[string]any) map[string]any {
 	return dst
 }
 
-// initialEvents returns the events before the pipeline: that the user requested
-// the reconcile, and that Crossplane selected the Composition.
+// initialEvents returns the events that Crossplane emits before the pipeline
+// runs: that the user requested a reconcile, and that Crossplane selected the
+// Composition.
 func initialEvents(in Input) []map[string]any {
 	var events []map[string]any
 	handled, _, _ := unstructured.NestedString(in.XR.Object, "status", "lastHandledReconcileAt")

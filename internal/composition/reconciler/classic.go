@@ -12,8 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// render renders with the classic renderer. In its output, Full is nil if the
-// XR has no spec.
+// render renders like the classic versions of `crossplane render`. If the XR has
+// no spec, Full is nil in the output.
 func (v ClassicVersion) render(ctx context.Context, run function.Runner, in Input) (*Output, error) {
 	state, err := observe(in.XR, in.Observed, nil)
 	if err != nil {
@@ -56,7 +56,8 @@ func (v ClassicVersion) pipeline(in Input, state *fnv1.State) pipelineInput {
 	return p
 }
 
-// assemble returns the output for the pipeline's desired state.
+// assemble returns the XR, the composed resources and the results that the
+// classic versions of `crossplane render` print.
 func (v ClassicVersion) assemble(in Input, got *outcome) (*Output, error) {
 	out := got.output()
 	observed := ByName(in.Observed)
@@ -99,7 +100,8 @@ func (v ClassicVersion) adopt(u, xr *unstructured.Unstructured, name string) err
 	return SetController(u, xr)
 }
 
-// composite returns the XR as functions desired it, with its original name.
+// composite returns the desired XR with the identity of the input XR. If
+// v.Conditions is set, it adds the condition Ready and those of functions.
 func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *unstructured.Unstructured {
 	xr := body(got.Desired.GetComposite())
 	xr.SetAPIVersion(in.GetAPIVersion())

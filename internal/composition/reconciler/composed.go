@@ -28,7 +28,7 @@ func ComposedByName(composed []map[string]any) map[string]map[string]any {
 	return m
 }
 
-// body returns the desired object of a resource.
+// body returns the object in a desired resource. It is never nil.
 func body(r *fnv1.Resource) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
 	if u.Object == nil {
@@ -37,8 +37,8 @@ func body(r *fnv1.Resource) *unstructured.Unstructured {
 	return u
 }
 
-// keepIdentity gives a desired resource the namespace, name and generateName of
-// the observed one, even if they are empty.
+// keepIdentity sets the namespace, name and generateName of a desired resource to
+// those of the observed resource, even if they are empty there.
 func keepIdentity(desired, observed *unstructured.Unstructured) {
 	if observed == nil {
 		return
@@ -48,8 +48,8 @@ func keepIdentity(desired, observed *unstructured.Unstructured) {
 	desired.SetGenerateName(observed.GetGenerateName())
 }
 
-// forceNamespace sets the namespace of a desired resource to the XR's, if it
-// has one. It returns the overridden namespace, if any.
+// forceNamespace sets the namespace of a desired resource to the XR's namespace,
+// if the XR has one. It returns the namespace that it replaced, if any.
 func forceNamespace(desired, xr *unstructured.Unstructured) (overridden string) {
 	ns := xr.GetNamespace()
 	if ns == "" {
@@ -62,18 +62,20 @@ func forceNamespace(desired, xr *unstructured.Unstructured) (overridden string) 
 	return overridden
 }
 
-// labels are the values of Crossplane's labels on an XR's composed resources.
-// composite is the name of the outermost XR, and the prefix of generated names.
+// labels are the values of the labels that Crossplane sets on an XR's composed
+// resources. composite is the name of the outermost XR. It is also the prefix of
+// generated names.
 type labels struct{ composite, claimName, claimNamespace string }
 
-// labelsOf returns the labels for an XR's resources.
+// labelsOf returns the labels for the composed resources of an XR.
 func labelsOf(xr *unstructured.Unstructured) labels {
 	l := xr.GetLabels()
 	return labels{cmp.Or(l[LabelComposite], xr.GetName()), l[LabelClaimName], l[LabelClaimNamespace]}
 }
 
-// mark sets the labels, and the annotation with the resource's name in the
-// pipeline. Claim labels require both name and namespace.
+// mark sets the labels, and an annotation with the resource's name in the
+// pipeline. It sets the claim labels only if both the claim's name and its
+// namespace are known.
 func (l labels) mark(desired *unstructured.Unstructured, resourceName string) {
 	labels := map[string]string{LabelComposite: l.composite}
 	if l.claimName != "" && l.claimNamespace != "" {
@@ -85,8 +87,8 @@ func (l labels) mark(desired *unstructured.Unstructured, resourceName string) {
 	}
 }
 
-// add adds entries to metadata.labels or another map of strings. Like
-// Kubernetes it replaces a map in which a value is not a string.
+// add adds entries to metadata.labels or metadata.annotations. If an existing
+// value is not a string, add replaces the whole map, like Kubernetes.
 func add(u *unstructured.Unstructured, field string, entries map[string]string) {
 	all, _, _ := unstructured.NestedNullCoercingStringMap(u.Object, "metadata", field)
 	if len(all) == 0 {
@@ -105,7 +107,7 @@ func SetController(u, xr *unstructured.Unstructured) error {
 	}
 	refs := u.GetOwnerReferences()
 	if len(refs) == 0 {
-		// This is faster than SetOwnerReferences.
+		// Setting the map directly is faster than u.SetOwnerReferences.
 		if m, ok := u.Object["metadata"].(map[string]any); ok {
 			m["ownerReferences"] = []any{map[string]any{
 				"apiVersion": xr.GetAPIVersion(), "kind": xr.GetKind(), "name": xr.GetName(), "uid": string(xr.GetUID()),
@@ -140,9 +142,9 @@ const APIVersion = "render.crossplane.io/v1beta1"
 // Time replaces all times in output, so that renders are reproducible.
 const Time = "2024-01-01T00:00:00Z"
 
-// observe returns the observed state for functions. If several resources have
-// the same name in the pipeline, it uses the last one. It looks up connection
-// details in secrets.
+// observe returns the observed state that functions get. If several resources
+// have the same name in the pipeline, it uses the last one. It reads connection
+// details from the Secrets in secrets.
 func observe(xr *unstructured.Unstructured, observed []*unstructured.Unstructured, secrets Store) (*fnv1.State, error) {
 	r, err := observeOne(xr, secrets)
 	if err != nil {
@@ -166,7 +168,8 @@ func observeOne(o *unstructured.Unstructured, secrets Store) (*fnv1.Resource, er
 	return &fnv1.Resource{Resource: s, ConnectionDetails: secrets.ConnectionDetails(o)}, err
 }
 
-// ByName returns the observed resources by their composition-resource-name.
+// ByName returns the observed resources by their name in the pipeline, which is
+// the value of the annotation AnnotationResourceName.
 func ByName(observed []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
 	m := make(map[string]*unstructured.Unstructured, len(observed))
 	for _, o := range observed {
@@ -175,7 +178,8 @@ func ByName(observed []*unstructured.Unstructured) map[string]*unstructured.Unst
 	return m
 }
 
-// capabilities returns request metadata with the capabilities of this engine.
+// capabilities returns request metadata with the capabilities that this engine
+// supports.
 func capabilities() *fnv1.RequestMeta {
 	return &fnv1.RequestMeta{Capabilities: []fnv1.Capability{
 		fnv1.Capability_CAPABILITY_CAPABILITIES,
@@ -186,7 +190,7 @@ func capabilities() *fnv1.RequestMeta {
 	}}
 }
 
-// document returns a document for rendered output, with one field.
+// document returns a document of the rendered output that has one field.
 func document(kind, field string, value map[string]any) map[string]any {
 	return map[string]any{"apiVersion": APIVersion, "kind": kind, field: value}
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Condition types and reasons that the engine sets.
+// Condition types that the engine sets.
 const (
 	TypeReady  = "Ready"
 	TypeSynced = "Synced"
@@ -19,9 +19,9 @@ const (
 // A Condition is an entry of status.conditions.
 type Condition struct {
 	Type, Status, Reason, Message string
-	// Since is the last transition time, "" if unknown.
+	// Since is the last transition time, or "" if it is unknown.
 	Since string
-	// ObservedGeneration is left out if 0.
+	// ObservedGeneration is omitted from the output if it is 0.
 	ObservedGeneration int64
 }
 
@@ -29,8 +29,8 @@ type Condition struct {
 type Conditions []Condition
 
 // ParseConditions decodes status.conditions as Kubernetes' decoder does. A
-// malformed entry becomes a Condition with empty fields; after a malformed time
-// the other entries are ignored.
+// malformed entry becomes a Condition with empty fields. The entries after an
+// entry with a malformed time are ignored.
 func ParseConditions(v any) Conditions {
 	list, _ := v.([]any)
 	cs := make(Conditions, 0, len(list))
@@ -71,7 +71,8 @@ func whole(v any) int64 {
 	return 0
 }
 
-// Set replaces the conditions of c's type unless they equal c, or appends c.
+// Set replaces the condition that has c's type, unless it equals c. If there is
+// none, Set appends c.
 func (cs *Conditions) Set(c Condition) {
 	found := false
 	for i, old := range *cs {
@@ -85,17 +86,19 @@ func (cs *Conditions) Set(c Condition) {
 	}
 }
 
-// equal compares all but type and time, and generations only if both are set.
+// equal compares status, reason and message. It compares the observed generations
+// only if both are set.
 func (c Condition) equal(other Condition) bool {
 	a, b := c.ObservedGeneration, other.ObservedGeneration
 	return c.Status == other.Status && c.Reason == other.Reason && c.Message == other.Message && (a == b || a == 0 || b == 0)
 }
 
-// Value returns the conditions for status.conditions, with Time as their time.
+// Value returns the conditions as a value for status.conditions. Each has the
+// constant Time as its last transition time.
 func (cs Conditions) Value() []any { return cs.value(func(Condition) any { return Time }) }
 
-// Recorded is like Value, but each condition has its own time, or null if that
-// is unknown.
+// Recorded is like Value, but keeps the last transition time of each condition.
+// An unknown time is null.
 func (cs Conditions) Recorded() []any {
 	return cs.value(func(c Condition) any {
 		if c.Since == "" {
@@ -137,8 +140,9 @@ func fromFunction(c *fnv1.Condition) Condition {
 	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage()}
 }
 
-// ready returns the XR's condition Ready. own is the readiness that functions
-// set for the XR. If it is unspecified, all composed resources must be ready.
+// ready returns the XR's condition Ready. own is the readiness that functions set
+// for the XR. If own is unspecified, the XR is ready if all composed resources
+// are ready.
 func ready(own fnv1.Ready, desired *fnv1.State) Condition {
 	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating"}
 	unready := unreadyNames(desired)
@@ -164,7 +168,7 @@ func unreadyNames(desired *fnv1.State) []string {
 	return names
 }
 
-// enumerate lists up to three names and counts the rest.
+// enumerate lists up to three names, and the number of further names.
 func enumerate(names []string) string {
 	switch n := len(names); {
 	case n <= 2:

@@ -27,26 +27,30 @@ type pipelineInput struct {
 	Context *structpb.Struct
 	// Requirements finds the resources and schemas that functions require.
 	Requirements Requirements
-	// Secret returns the data of a Secret for a step's credentials. Nil
-	// gives functions no credentials.
+	// Secret returns the data of the Secret for a step's credentials. If it is
+	// nil, functions get no credentials.
 	Secret func(namespace, name string) (map[string][]byte, bool)
-	// Meta returns the metadata for a request. If it is nil, there is none.
+	// Meta returns the metadata for a request. If Meta is nil, requests have no
+	// metadata.
 	Meta func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error)
 }
 
 // outcome is the output of a pipeline.
 type outcome struct {
-	// Desired and Context are the output of the last step, or nil.
+	// Desired and Context are the output of the last step. Either may be nil.
 	Desired *fnv1.State
 	Context *structpb.Struct
-	// Results and Conditions are those of all steps, in order.
+	// Results and Conditions are the results and conditions that all steps
+	// returned, in the order of the steps.
 	Results    []result
 	Conditions []*fnv1.Condition
-	// Warnings describe changes by steps that are probably mistakes.
+	// Warnings describe changes by steps that have no effect or are probably
+	// mistakes.
 	Warnings []string
 }
 
-// output returns the fields of the output that are the same in all versions.
+// output returns an Output with the fields that are the same in all versions of
+// Crossplane.
 func (o *outcome) output() *Output {
 	details := ConnectionDetails(o.Desired.GetComposite().GetConnectionDetails())
 	return &Output{Composed: []map[string]any{}, Warnings: o.Warnings, ConnectionDetails: details}
@@ -58,8 +62,9 @@ type result struct {
 	*fnv1.Result
 }
 
-// run calls each step's function. A response replaces the desired state and the
-// context as a whole, so fields that a step leaves out are removed.
+// run calls the function of each step. The response of a step replaces the whole
+// desired state and the whole context, so fields that the response omits are
+// removed.
 func (in *pipelineInput) run(ctx context.Context, run function.Runner) (*outcome, error) {
 	out := &outcome{Desired: &fnv1.State{}, Context: in.Context}
 	if out.Context == nil {
@@ -142,8 +147,8 @@ func decodeInput(raw []byte) (*structpb.Struct, error) {
 }
 
 // warnings describes changes by a step that Crossplane ignores or that may be
-// mistakes: to spec or metadata of the composite resource, to the status of a
-// composed one, and desired resources that it removes.
+// mistakes: changes to spec or metadata of the composite resource, changes to the
+// status of a composed resource, and the removal of a desired resource.
 func warnings(step string, observed, before, after *fnv1.State) []string {
 	var ws []string
 	warn := func(format string, args ...any) {
@@ -167,8 +172,8 @@ func warnings(step string, observed, before, after *fnv1.State) []string {
 	return ws
 }
 
-// isNew reports whether r has an object in a field, and none of the others has
-// all values of that object there.
+// isNew reports whether the field of r is a non-empty object, and no resource in
+// others has all values of this object in the same field.
 func isNew(field string, r *fnv1.Resource, others ...*fnv1.Resource) bool {
 	v, ok := r.GetResource().GetFields()[field]
 	if !ok || len(v.GetStructValue().GetFields()) == 0 {

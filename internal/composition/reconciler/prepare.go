@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// setup returns the XR as the API server has it before a reconcile. It returns
+// setup returns the XR as the API server stores it before a reconcile. It returns
 // an error if an observed resource cannot belong to the XR.
 func setup(in Input) (*unstructured.Unstructured, error) {
 	xr := stored(in.XR)
@@ -40,8 +40,8 @@ func setup(in Input) (*unstructured.Unstructured, error) {
 	return xr, nil
 }
 
-// ended returns the output of an XR that is paused or being deleted, for which
-// the reconciler calls no function; otherwise nil.
+// ended returns the output for an XR that is paused or being deleted. The
+// reconciler calls no function for it. For any other XR, ended returns nil.
 func ended(xr *unstructured.Unstructured) *Output {
 	cs := conditionsOf(xr)
 	out := &Output{XR: xr.Object, Full: xr.Object, ConnectionDetails: ConnectionDetails(nil)}
@@ -62,7 +62,8 @@ func ended(xr *unstructured.Unstructured) *Output {
 	return out
 }
 
-// stored returns a copy of the XR with a UID that depends only on its identity.
+// stored returns a copy of the XR with a UID. If the XR has no UID, the UID is
+// derived from the XR's apiVersion, kind, namespace and name.
 func stored(in *unstructured.Unstructured) *unstructured.Unstructured {
 	xr := in.DeepCopy()
 	if xr.GetUID() == "" {
@@ -89,8 +90,8 @@ func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured
 	return nil
 }
 
-// pipelineOf prepares the XR and returns the input of the pipeline. Functions
-// may require any object in the input, as if all were in one API server.
+// pipelineOf prepares the XR and returns the input of the pipeline. Functions may
+// require any object in the input, as if one API server stored all of them.
 func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) {
 	add(xr, "labels", map[string]string{LabelComposite: labelsOf(xr).composite})
 	setSpec(xr, in.Legacy, "compositionRef", map[string]any{"name": in.Composition.GetName()})
@@ -115,8 +116,8 @@ func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) 
 	}, nil
 }
 
-// existing returns the observed resources that have a name. An XR cannot refer
-// to the others.
+// existing returns the observed resources that have a name. It omits resources
+// without a name, because an XR cannot refer to them.
 func existing(observed []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var named []*unstructured.Unstructured
 	for _, o := range observed {
@@ -131,7 +132,8 @@ func existing(observed []*unstructured.Unstructured) ([]*unstructured.Unstructur
 	return named, nil
 }
 
-// meta returns the capabilities and, as tag, the SHA-256 of the request.
+// meta returns the metadata for a request: the engine's capabilities, and the
+// SHA-256 of the request as the tag.
 func meta(req *fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
 	if err != nil {
@@ -148,13 +150,14 @@ func conditionsOf(xr *unstructured.Unstructured) Conditions {
 	return ParseConditions(v)
 }
 
-// setConditions sets status.conditions. Like Crossplane it does nothing if
+// setConditions sets status.conditions. Like Crossplane, it does nothing if
 // status is not an object.
 func setConditions(xr *unstructured.Unstructured, cs []any) {
 	_ = unstructured.SetNestedSlice(xr.Object, cs, "status", "conditions")
 }
 
-// setSpec sets a field that Crossplane owns, unless spec is not an object.
+// setSpec sets a field of the XR's spec that Crossplane owns. It does nothing if
+// spec is not an object.
 func setSpec(xr *unstructured.Unstructured, legacy bool, field string, v any) {
 	_ = unstructured.SetNestedField(xr.Object, v, specPath(legacy, field)...)
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 )
 
-// Input is the input of a render; its fields are those of render.Request. The
-// objects in Required and Extra must pass Store.Check. Render does not change
-// it.
+// Input is the input of Render. Its fields are those of render.Request. The
+// objects in Required and Extra must pass Store.Check. Render does not change an
+// Input.
 type Input struct {
 	XR                           *unstructured.Unstructured
 	Composition                  *apiextv1.Composition
@@ -34,8 +34,8 @@ func (in Input) findSchema(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	return in.Schemas(sel)
 }
 
-// Output is the output of a render. Its fields are those of render.Result, in
-// the same order, so that one can be converted to the other.
+// Output is the output of a render. Its fields are those of render.Result, in the
+// same order, so that Go can convert an Output to a render.Result.
 type Output struct {
 	XR, Full          map[string]any
 	Composed          []map[string]any
@@ -46,8 +46,8 @@ type Output struct {
 	Notes, Warnings   []string
 }
 
-// Render reconciles the composite resource once, as a version of Crossplane
-// does. A result of severity FATAL is a *function.FatalError.
+// Render reconciles the composite resource once, as the version v of Crossplane
+// does. A result of severity FATAL is returned as a *function.FatalError.
 func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Output, error) {
 	if v.Classic != nil {
 		return v.Classic.render(ctx, run, in)
@@ -70,29 +70,32 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 	return assemble(in, xr, got)
 }
 
-// A Version lists how a version of Crossplane differs from others.
+// A Version lists how a version of Crossplane differs from other versions.
 type Version struct {
-	// Checks are made before anything runs.
+	// Checks are the checks of the input, which are made before any function
+	// runs.
 	Checks
-	// Classic is the renderer before the reconciler, or nil.
+	// Classic describes a version whose `crossplane render` does not use the
+	// reconciler. It is nil for other versions.
 	Classic *ClassicVersion
 }
 
 // Checks are the differences in how versions of Crossplane read and check the
-// input. Each bool, if true, enables the described behavior.
+// input of a render. Each bool, if true, enables the described behavior.
 type Checks struct {
 	// Match rejects a Composition that does not match the XR.
 	Match bool
 	// Selector is the path of the labels in an XR's Composition selector.
 	Selector []string
-	// Refuse are the problems of a Composition with which a render fails.
+	// Refuse lists the kinds of problems of a Composition that make a render
+	// fail.
 	Refuse []composition.ProblemKind
-	// XRDKind rejects an XRD of another kind than the XR's.
+	// XRDKind rejects an XRD that does not define the XR's kind.
 	XRDKind bool
-	// LastRequired ignores all but the last path of required resources.
+	// LastRequired uses only the last of several paths of required resources.
 	LastRequired bool
-	// ContextFirst reports errors in the context before those in required
-	// schemas.
+	// ContextFirst reports an error in the context before an error in the
+	// required schemas.
 	ContextFirst bool
 	// JSONContext rejects context values that are not JSON.
 	JSONContext bool
@@ -100,8 +103,8 @@ type Checks struct {
 	EmptyXR bool
 }
 
-// A ClassicVersion lists how versions of the classic renderer differ. Each
-// field, if true, enables the described behavior.
+// A ClassicVersion lists how versions of the classic `crossplane render` differ.
+// Each field, if true, enables the described behavior.
 type ClassicVersion struct {
 	// Capabilities sends the engine's capabilities to functions.
 	Capabilities bool
@@ -109,11 +112,11 @@ type ClassicVersion struct {
 	Conditions bool
 	// CompositeReady uses the readiness that functions set on the XR.
 	CompositeReady bool
-	// Namespaces puts resources into the XR's namespace, and prints that in
-	// the XR.
+	// Namespaces puts composed resources into the XR's namespace, and includes
+	// this namespace in the output XR.
 	Namespaces bool
-	// Nested uses the XR's labels for the name prefix and the claim of
-	// composed resources. Otherwise the XR's name and spec.claimRef apply.
+	// Nested reads the name prefix and the claim of composed resources from the
+	// XR's labels. If Nested is false, they are the XR's name and spec.claimRef.
 	Nested bool
 	// Requirements supports required resources and schemas.
 	Requirements bool
@@ -121,13 +124,14 @@ type ClassicVersion struct {
 	Credentials bool
 }
 
-// VersionOf returns the version of a profile of package render, by name.
+// VersionOf returns the Version for a profile of package render, by the profile's
+// name.
 func VersionOf(profile string) (Version, error) {
 	var (
 		selector       = []string{"spec", "crossplane", "compositionSelector", "matchLabels"}
 		legacySelector = []string{"spec", "compositionSelector", "matchLabels"}
-		// invalidSpec is for versions that also validate the spec of a
-		// Composition.
+		// invalid has the problems that the profiles v2 and classic reject.
+		// invalidSpec is for v1.20 and v1.14, which reject more problems.
 		invalid     = []composition.ProblemKind{composition.UnknownMode, composition.UnknownFunction, composition.StepWithoutFunction}
 		invalidSpec = append(slices.Clone(invalid), composition.EmptyPipeline, composition.DuplicateStep)
 	)

@@ -15,27 +15,30 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxIterations limits how often a function is called again in a step.
+// maxIterations limits how often a step calls its function again because the
+// requirements changed.
 const maxIterations = 5
 
 // Requirements finds the resources and schemas that functions require. Each of
 // its functions returns an empty message if it finds nothing.
 type Requirements struct {
-	// Bootstrap finds resources that the Composition requires for a step.
-	// If it is nil, such requirements are ignored.
+	// Bootstrap finds the resources that the Composition requires for a step. If
+	// Bootstrap is nil, requirements in the Composition are ignored.
 	Bootstrap func(*fnv1.ResourceSelector) *fnv1.Resources
 	// Dynamic finds resources that a function requires in its response.
 	Dynamic func(*fnv1.ResourceSelector) *fnv1.Resources
-	// Schema finds OpenAPI schemas. If it is nil, no schemas are supported.
+	// Schema finds OpenAPI schemas. If Schema is nil, required schemas are
+	// ignored.
 	Schema func(*fnv1.SchemaSelector) *fnv1.Schema
-	// OnlyExtra ignores all requirements in responses but extra_resources.
+	// OnlyExtra ignores all requirements in responses except extra_resources.
 	OnlyExtra bool
-	// SkipSame does not call a function again if its first response
-	// requires exactly the resources that its first request had.
+	// SkipSame does not call a function again if its first response requires
+	// exactly the resources and schemas that its first request had.
 	SkipSame bool
 }
 
-// bootstrap adds what the Composition requires for a step to the request.
+// bootstrap adds the resources and schemas that the Composition requires for a
+// step to the request.
 func (r Requirements) bootstrap(req *fnv1.RunFunctionRequest, want *apiextv1.FunctionRequirements) {
 	if want == nil || r.Bootstrap == nil {
 		return
@@ -69,9 +72,9 @@ func selector(sel apiextv1.RequiredResourceSelector) *fnv1.ResourceSelector {
 }
 
 // satisfy calls a function until its response is fatal or has the same
-// requirements as the one before. Each further request is the first request
-// with the resources that the previous response requires and the context of
-// that response.
+// requirements as its previous response. Each further request is the first
+// request with the resources and schemas that the last response requires, and
+// with the context of that response.
 func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)) (*fnv1.RunFunctionResponse, error) {
 	first := req
 	var asked *fnv1.Requirements
@@ -85,7 +88,7 @@ func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunF
 			return rsp, nil
 		}
 		if i == maxIterations {
-			return nil, fmt.Errorf("requirements still change after %d more calls", maxIterations)
+			return nil, fmt.Errorf("the function's requirements still change after %d more calls", maxIterations)
 		}
 		next := r.fetch(first, asks)
 		if i == 0 && r.SkipSame && sameRequired(req, next) {
@@ -106,8 +109,8 @@ func IsFatal(rsp *fnv1.RunFunctionResponse) bool {
 	return false
 }
 
-// fetch returns the first request with the resources and schemas that a
-// response requires.
+// fetch returns a copy of the first request, without its context, with the
+// resources and schemas that a response requires.
 func (r Requirements) fetch(first *fnv1.RunFunctionRequest, asks *fnv1.Requirements) *fnv1.RunFunctionRequest {
 	next := &fnv1.RunFunctionRequest{
 		Meta: first.GetMeta(), Observed: first.GetObserved(), Desired: first.GetDesired(),
@@ -141,8 +144,9 @@ func overlay[S, T any](base map[string]T, asks map[string]S, find func(S) T) map
 	return all
 }
 
-// ExtraResources returns the field extra_resources, which functions used before
-// resources. The field is deprecated, so it is accessed by name.
+// ExtraResources returns the field extra_resources. Functions used it before the
+// field resources existed. It is read by name, because its accessor is
+// deprecated.
 func ExtraResources(asks *fnv1.Requirements) map[string]*fnv1.ResourceSelector {
 	all := map[string]*fnv1.ResourceSelector{}
 	m := asks.ProtoReflect()
@@ -181,8 +185,8 @@ func (s Store) Check() error {
 	return nil
 }
 
-// Exact returns the objects that match a selector as an API server does, sorted
-// by namespace and name.
+// Exact returns the objects that match a selector by the rules of an API server,
+// sorted by namespace and name.
 func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	_, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName)
 	found := slices.DeleteFunc(s.find(sel), func(o *unstructured.Unstructured) bool {
@@ -244,7 +248,7 @@ func matches(o *unstructured.Unstructured, sel *fnv1.ResourceSelector) bool {
 func resources(found []*unstructured.Unstructured) *fnv1.Resources {
 	rs := &fnv1.Resources{}
 	for _, o := range found {
-		// Store.Check has already returned this error.
+		// Store.Check has returned an error for an object that cannot be encoded.
 		if s, err := structpb.NewStruct(o.Object); err == nil {
 			rs.Items = append(rs.Items, &fnv1.Resource{Resource: s})
 		}
@@ -270,8 +274,8 @@ func (s Store) Secret(namespace, name string) (map[string][]byte, bool) {
 	return data, true
 }
 
-// ConnectionDetails returns the data of the Secret that a resource writes its
-// connection details to, if the store has it.
+// ConnectionDetails returns the data of the Secret in o's
+// writeConnectionSecretToRef, or nil if the store does not have this Secret.
 func (s Store) ConnectionDetails(o *unstructured.Unstructured) map[string][]byte {
 	ref, found, _ := unstructured.NestedStringMap(o.Object, "spec", "writeConnectionSecretToRef")
 	if !found {

@@ -13,14 +13,15 @@ import (
 // Schemas maps kinds to their OpenAPI schemas.
 type Schemas map[schema.GroupVersionKind]Schema
 
-// A Schema is the OpenAPI schema of one kind: the one called name in all. The
-// other schemas in all are those to which it may refer.
+// A Schema is the OpenAPI schema of one kind. all has the schemas of an OpenAPI
+// document by name. The kind has the schema called name, which may refer to
+// others.
 type Schema struct {
 	name string
 	all  map[string]any
 }
 
-// Add adds the schemas of an OpenAPI v3 document that are for exactly one kind.
+// Add adds the schemas in an OpenAPI v3 document that describe exactly one kind.
 func (s Schemas) Add(doc map[string]any) {
 	components, _ := doc["components"].(map[string]any)
 	all, _ := components["schemas"].(map[string]any)
@@ -31,11 +32,12 @@ func (s Schemas) Add(doc map[string]any) {
 	}
 }
 
-// mostNodes limits the number of values in a schema, with references resolved.
+// mostNodes limits the number of JSON values in a schema after its references are
+// resolved.
 const mostNodes = 1 << 20
 
-// Check returns an error if a schema is too large once its references are
-// resolved: nested references can multiply without a limit.
+// Check returns an error if a schema is too large after its references are
+// resolved. Nested references can make a small document arbitrarily large.
 func (s Schemas) Check() error {
 	for gvk, def := range s {
 		if n := def.count(def.name, nil, map[string]int{}); n > mostNodes {
@@ -45,9 +47,10 @@ func (s Schemas) Check() error {
 	return nil
 }
 
-// count returns the number of values in the schema with this name, with
-// references resolved, or a number above mostNodes. open are the names of the
-// schemas that contain it. known caches the results.
+// count returns the number of JSON values in the schema called name after its
+// references are resolved. If the number exceeds mostNodes, count returns
+// mostNodes+1. open has the names of the schemas that contain this schema. known
+// caches the results.
 func (s Schema) count(name string, open []string, known map[string]int) int {
 	if slices.Contains(open, name) {
 		return 1
@@ -106,8 +109,8 @@ func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	return &fnv1.Schema{OpenapiV3: st}
 }
 
-// resolve returns the schema with this name, with references resolved. open are
-// the names of the schemas that contain it.
+// resolve returns the schema called name with its references resolved. open has
+// the names of the schemas that contain this schema.
 func (s Schema) resolve(name string, open []string) any {
 	if slices.Contains(open, name) {
 		return map[string]any{}

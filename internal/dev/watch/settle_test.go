@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSettle: close events are reported once, and continuous events after a
-// limit.
+// TestSettle checks that events within a short time cause one notification. If
+// events do not end, there is a notification after the time patience.
 func TestSettle(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -41,7 +41,7 @@ func TestSettle(t *testing.T) {
 				}()
 				for range tc.events {
 					in <- struct{}{}
-					time.Sleep(tc.every) // in the time of the synctest bubble
+					time.Sleep(tc.every) // advances the fake clock of the synctest bubble
 				}
 				time.Sleep(patience)
 				synctest.Wait()
@@ -71,8 +71,8 @@ func TestTick(t *testing.T) {
 	})
 }
 
-// TestPollInstead: if the system cannot watch so many folders, the watcher
-// polls and returns the reason.
+// TestPollInstead checks that the Watcher polls, and returns the reason, if the
+// system cannot watch all folders.
 func TestPollInstead(t *testing.T) {
 	cases := map[string]struct {
 		err  error

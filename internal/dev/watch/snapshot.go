@@ -17,14 +17,14 @@ import (
 
 // Targets are the files and folders whose state a Snapshot records.
 type Targets struct {
-	// Paths are files and folders. For a folder, the names of the YAML and
-	// JSON files in it are recorded. A path need not exist.
+	// Paths are files and folders. For a folder, the Snapshot records the names
+	// of the YAML and JSON files in it. A path need not exist.
 	Paths []string
-	// Sources are sources of functions. For the folder of a Go main
-	// package, all files of its module that are part of the program are
-	// recorded. Other sources are package files and OCI image layouts.
+	// Sources are sources of functions. For the folder of a Go main package, the
+	// Snapshot records all files of its module that are part of the program.
+	// Other sources are package files and OCI image layouts.
 	Sources []string
-	// Folders are folders in which all files are watched, recursively.
+	// Folders are folders in which all files are recorded, recursively.
 	Folders []string
 }
 
@@ -32,14 +32,15 @@ type Targets struct {
 type Snapshot struct {
 	// files has the state of each target's files, by path.
 	files map[target]map[string]stamp
-	// Dirs are the folders to watch: files can only change with an event in
-	// one of them.
+	// Dirs are the folders that must be watched. Any change of a recorded file
+	// causes an event in one of them.
 	Dirs []string
-	// at is the time at which the Snapshot was started.
+	// at is the time at which TakeSnapshot was called.
 	at time.Time
 }
 
-// A target is one of Targets. isSource is true if it is in Targets.Sources.
+// A target is an element of Targets. isSource is true if it is in
+// Targets.Sources.
 type target struct {
 	name     string
 	isSource bool
@@ -49,43 +50,45 @@ type target struct {
 // Snapshots.
 type Change struct {
 	Path string
-	// Source is the source in Targets.Sources that the path belongs to. It
-	// is "" for other targets.
+	// Source is the element of Targets.Sources to which the path belongs. For a
+	// path that belongs to another target, it is "".
 	Source string
 }
 
-// A stamp is the recorded state of a file. The zero value is a file that does
-// not exist.
+// A stamp is the recorded state of a file or folder. The zero value means that it
+// does not exist.
 type stamp struct {
 	exists   bool
 	folder   bool
 	size     int64
 	modified time.Time
-	// sum is the digest of a file's content, or of the names in a folder.
+	// sum is the digest of a file's content, or of the file names in a folder.
 	sum [sha256.Size]byte
-	// embeds has the patterns of the embed directives in a Go file.
+	// embeds has the patterns of the go:embed directives in a Go file.
 	embeds []string
 }
 
-// same reports whether nothing changed. Large files are compared by time.
+// same reports whether the file or folder has not changed. Files larger than
+// hashed are compared by modification time, smaller files by content.
 func (s stamp) same(o stamp) bool {
 	return s.exists == o.exists && s.size == o.size && s.sum == o.sum && (s.size <= hashed || s.modified.Equal(o.modified))
 }
 
 const (
-	// hashed is the maximum size of files that are compared by content.
-	// Larger files are compared by size and time.
+	// hashed is the maximum size in bytes of files that are compared by content.
+	// Larger files are compared by size and modification time.
 	hashed = 1 << 20
-	// racy is the age from which a modification time is reliable. A younger
-	// file may change again without a new time, because clocks are coarse.
+	// racy is the minimum age of a reliable modification time. If a time is
+	// younger, the file may change again without a new time, because the clocks
+	// of file systems are coarse.
 	racy = 2 * time.Second
-	// most limits the number of files of a source.
+	// most is the maximum number of files that are recorded for a source.
 	most = 20_000
 )
 
-// TakeSnapshot returns the state of targets at the time now. A file with the
-// size and time that it has in the former Snapshot is not read again. The
-// former Snapshot may be the zero value.
+// TakeSnapshot returns the state of targets at the time now. A file that has the
+// same size and modification time as in the former Snapshot is not read again.
+// The former Snapshot may be the zero value.
 func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 	l := snapshotter{former: former, dirs: map[string]bool{}}
 	snapshot := Snapshot{files: map[target]map[string]stamp{}, at: now}
@@ -106,8 +109,8 @@ func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 	return snapshot
 }
 
-// folder returns one stamp for all files in a folder. It is not known which of
-// them are read.
+// folder returns one stamp for all files in a folder together, because it is not
+// known which of the files are read.
 func (l *snapshotter) folder(folder string) stamp {
 	source := sourceSnapshotter{snapshotter: l, files: map[string]stamp{}}
 	l.around(folder)
@@ -122,7 +125,8 @@ func (l *snapshotter) folder(folder string) stamp {
 	return all
 }
 
-// Count returns the number of existing files and of folders that are watched.
+// Count returns the number of recorded files that exist, and of folders that are
+// watched.
 func (l Snapshot) Count() (files, folders int) {
 	for _, stamps := range l.files {
 		for _, s := range stamps {
@@ -135,8 +139,8 @@ func (l Snapshot) Count() (files, folders int) {
 }
 
 // Since returns the changes from the former Snapshot to l, sorted by source and
-// path. The files of a target that is only in l count as changed if they were
-// modified after began.
+// path. For a target that the former Snapshot does not have, the changes are the
+// files that were modified after the time began.
 func (l Snapshot) Since(former Snapshot, began time.Time) []Change {
 	var changes []Change
 	for t, now := range l.files {
@@ -162,13 +166,13 @@ func (l Snapshot) Since(former Snapshot, began time.Time) []Change {
 	return changes
 }
 
-// A snapshotter creates one Snapshot.
+// A snapshotter creates one Snapshot. former is the Snapshot before it.
 type snapshotter struct {
 	former Snapshot
 	dirs   map[string]bool
 }
 
-// path returns the stamp of a file, or of the names in a folder.
+// path returns the stamp of a file, or of a folder and the file names in it.
 func (l *snapshotter) path(path string) stamp {
 	l.around(path)
 	info, err := os.Stat(path)
@@ -182,8 +186,9 @@ func (l *snapshotter) path(path string) stamp {
 	return l.file(path, info, l.former.files[target{name: path}][path])
 }
 
-// around adds the folders of a path to Dirs: its folder, or the nearest parent
-// that exists, and the folder of the file to which a link points.
+// around adds folders to l.dirs, so that any change of path is noticed. They are
+// the folder of path, or its nearest parent that exists, and the folder of the
+// file to which a symbolic link points.
 func (l *snapshotter) around(path string) {
 	dir := filepath.Dir(path)
 	for info, err := os.Stat(dir); (err != nil || !info.IsDir()) && filepath.Dir(dir) != dir; info, err = os.Stat(dir) {
@@ -195,8 +200,8 @@ func (l *snapshotter) around(path string) {
 	}
 }
 
-// names returns the stamp of a folder. It depends on the names of files, not on
-// their content.
+// names returns the stamp of a folder. It depends on the names of the files in
+// the folder, but not on their content.
 func names(path string, info fs.FileInfo) stamp {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -212,7 +217,8 @@ func names(path string, info fs.FileInfo) stamp {
 	return stamp{exists: true, folder: true, modified: info.ModTime(), sum: sha256.Sum256([]byte(strings.Join(all, "\x00")))}
 }
 
-// file reads a file, unless the former stamp is still valid.
+// file returns the stamp of a file. It reads the file unless the former stamp is
+// still valid.
 func (l *snapshotter) file(path string, info fs.FileInfo, former stamp) stamp {
 	s := stamp{exists: true, size: info.Size(), modified: info.ModTime()}
 	if !info.Mode().IsRegular() || s.size > hashed {
@@ -232,7 +238,8 @@ func (l *snapshotter) file(path string, info fs.FileInfo, former stamp) stamp {
 	return s
 }
 
-// read reads at most hashed+1 bytes of a file, which may have grown.
+// read reads at most hashed+1 bytes of a file, because the file may have grown
+// since its size was checked.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

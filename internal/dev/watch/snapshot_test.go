@@ -38,7 +38,7 @@ func rename(t *testing.T, dir, from, to string) {
 	}
 }
 
-// module is a function with all kinds of files beside it.
+// module has the files of a function's Go module, and other files of all kinds.
 var module = map[string]string{
 	"fn/go.mod":              "module example.org/fn\n\nreplace example.org/lib => ../lib\n",
 	"fn/main.go":             "package main\n\n//go:embed text/*.txt \"with blank.txt\"\n//go:embed all:tree\n",
@@ -69,7 +69,7 @@ func TestSince(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		do     func(t *testing.T, dir string)
-		want   []string // "source: path" or "path", below the folder
+		want   []string // each "source: path" or "path", relative to the folder
 	}{
 		"Nothing": {"unchanged files have no changes", func(*testing.T, string) {}, nil},
 		"Written": {"changed content is a change", func(t *testing.T, dir string) { put(t, dir, "in/a.yaml", "a: 2") }, []string{"in/a.yaml"}},
@@ -148,8 +148,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestSinceOfNewTargets: a new target has changed if it was modified after its
-// reader began.
+// TestSinceOfNewTargets checks that a target without an earlier snapshot has
+// changed if it was modified after the round that read it began.
 func TestSinceOfNewTargets(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "a.yaml", "a")
@@ -168,8 +168,8 @@ func TestSinceOfNewTargets(t *testing.T) {
 	}
 }
 
-// TestSnapshotTrustsTimes: an old file of the same size and time is not read
-// again.
+// TestSnapshotTrustsTimes checks that an old file is not read again if its size
+// and its modification time are those in the former Snapshot.
 func TestSnapshotTrustsTimes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.yaml")
@@ -210,7 +210,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestSnapshotFollowsLinks: the target of a link is watched, too.
+// TestSnapshotFollowsLinks checks that the folder of a link's target is watched,
+// too.
 func TestSnapshotFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "real/a.yaml", "a")

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// source returns the stamps of all files from which a function is built.
+// source returns the stamps of all files from which a function is built, by path.
 func (l *snapshotter) source(path string) map[string]stamp {
 	files := map[string]stamp{}
 	s := sourceSnapshotter{snapshotter: l, files: files, former: l.former.files[target{path, true}]}
@@ -28,7 +28,7 @@ func (l *snapshotter) source(path string) map[string]stamp {
 		l.dirs[path] = true
 		s.add(filepath.Join(path, "index.json"))
 	default:
-		l.around(path) // This detects that the whole module is moved.
+		l.around(path) // The parent is watched to detect that the module is moved.
 		root := path
 		if mod := above(path, "go.mod"); mod != "" {
 			root = filepath.Dir(mod)
@@ -38,7 +38,7 @@ func (l *snapshotter) source(path string) map[string]stamp {
 	return files
 }
 
-// A sourceSnapshotter records the files of one source.
+// A sourceSnapshotter records the files of one source of a function.
 type sourceSnapshotter struct {
 	*snapshotter
 	files, former map[string]stamp
@@ -65,13 +65,13 @@ func (s *sourceSnapshotter) module(root string, seen map[string]bool) {
 	}
 }
 
-// tree records the Go files below a folder and the files that they embed. It
+// tree records the Go files below a folder, and the files that they embed. It
 // skips hidden folders, testdata, vendor, node_modules, and nested modules.
 func (s *sourceSnapshotter) tree(root string) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // go build reports missing and unreadable files.
+			return nil // go build reports missing and unreadable files
 		case d.IsDir() && path != root && isSkipped(path, d.Name()):
 			return filepath.SkipDir
 		case d.IsDir():
@@ -89,10 +89,11 @@ func isSkipped(path, name string) bool {
 		isFile(filepath.Join(path, "go.mod"))
 }
 
-// isSource reports whether the name is that of a Go source file or module file.
+// isSource reports whether a file with the given name is part of a Go build: a Go
+// or assembly file, go.mod or go.sum.
 func isSource(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
-		return false // editors use such names for temporary files
+		return false // names of editors' temporary files begin with . or _
 	}
 	switch filepath.Ext(name) {
 	case ".go":
@@ -131,10 +132,11 @@ func (s *sourceSnapshotter) whole(path string) {
 	})
 }
 
-// directive matches an embed directive of a Go file (package embed).
+// directive matches a go:embed directive in a Go file.
 var directive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^//go:embed[ \t]+(.+)$`) })
 
-// pattern matches a pattern of the directive, which may be quoted.
+// pattern matches a file pattern in a go:embed directive. A pattern may be
+// quoted.
 var pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\"[^\"]*\"|`[^`]*`|[^ \t\r]+") })
 
 func embeds(text []byte) []string {
@@ -147,7 +149,8 @@ func embeds(text []byte) []string {
 	return all
 }
 
-// above returns the file with a name in a folder or its nearest parent, or "".
+// above returns the path of the file called name in dir or in its nearest parent
+// that has such a file, or "".
 func above(dir, name string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -166,7 +169,7 @@ func above(dir, name string) string {
 }
 
 // local records a go.mod or go.work file. It returns the local folders that the
-// file refers to by use or replace.
+// file names in its use and replace directives.
 func (s *sourceSnapshotter) local(path string) []string {
 	text, err := read(path)
 	if path == "" || err != nil {
@@ -179,7 +182,7 @@ func (s *sourceSnapshotter) local(path string) []string {
 	if filepath.Base(path) == "go.work" {
 		work, err := modfile.ParseWork(path, text, nil)
 		if err != nil {
-			return nil // go build reports the error.
+			return nil // go build reports err
 		}
 		replaced = work.Replace
 		for _, u := range work.Use {

@@ -13,20 +13,21 @@ import (
 )
 
 const (
-	// quiet is the time without events after which a change is reported:
-	// when an editor saves, several events occur within milliseconds.
+	// quiet is the time without events after which a change is reported. When an
+	// editor saves a file, several events occur within milliseconds.
 	quiet = 15 * time.Millisecond
-	// patience is the maximum time for which a change is not reported.
+	// patience is the maximum time between a change and its report, if events do
+	// not stop.
 	patience = 200 * time.Millisecond
-	// Interval is the time between two reports while the Watcher polls.
+	// Interval is the time between two reports of a Watcher that polls.
 	Interval = 500 * time.Millisecond
 )
 
 // A Watcher reports that files in the watched folders may have changed. Its
 // methods must be called from one goroutine.
 type Watcher struct {
-	// C receives a value shortly after a change, or at each Interval while
-	// the Watcher polls. Watch may replace C.
+	// C receives a value shortly after a change, or at each Interval if the
+	// Watcher polls. Watch may replace C.
 	C <-chan struct{}
 
 	notify *fsnotify.Watcher
@@ -34,9 +35,10 @@ type Watcher struct {
 	done   chan struct{}
 }
 
-// Open returns a Watcher, which the caller must close. It uses notifications of
-// the system, or polls if poll is set or notifications are not available. In
-// the latter case, polling is the reason.
+// Open returns a Watcher, which the caller must close. It uses the change
+// notifications of the operating system. It polls if poll is true, or if
+// notifications are not available. If they are not available, polling is the
+// reason.
 func Open(ctx context.Context, poll bool) (w *Watcher, polling error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w = &Watcher{cancel: cancel, done: make(chan struct{})}
@@ -61,9 +63,10 @@ func (w *Watcher) run(ctx context.Context, send func(context.Context, chan<- str
 	return c
 }
 
-// Watch replaces the watched folders by dirs. It reports whether some are new:
-// earlier changes there are not reported. It skips missing folders. If the
-// system cannot watch so many, it returns an error, and the Watcher polls.
+// Watch replaces the watched folders by dirs. It skips folders that do not exist.
+// fresh reports whether a folder is new. Changes in a new folder before the call
+// are not reported, so the caller must look for them. If the system cannot watch
+// that many folders, Watch returns an error, and the Watcher polls from then on.
 func (w *Watcher) Watch(ctx context.Context, dirs []string) (fresh bool, err error) {
 	if w.notify == nil {
 		return false, nil
@@ -71,7 +74,7 @@ func (w *Watcher) Watch(ctx context.Context, dirs []string) (fresh bool, err err
 	known := w.notify.WatchList()
 	for _, dir := range known {
 		if !slices.Contains(dirs, dir) {
-			_ = w.notify.Remove(dir) // The folder may have been removed.
+			_ = w.notify.Remove(dir) // Remove fails if the folder was deleted. The error is ignored.
 		}
 	}
 	for _, dir := range dirs {
@@ -89,7 +92,8 @@ func (w *Watcher) Watch(ctx context.Context, dirs []string) (fresh bool, err err
 	return fresh, nil
 }
 
-// poll switches to polling after the error why, and returns why, explained.
+// poll makes the Watcher poll after the error why. It returns an error that
+// explains why.
 func (w *Watcher) poll(ctx context.Context, why error) error {
 	err := errors.Join(advise(why), w.Close())
 	ctx, w.cancel = context.WithCancel(ctx)
@@ -98,7 +102,8 @@ func (w *Watcher) poll(ctx context.Context, why error) error {
 	return err
 }
 
-// advise adds the name of the exceeded system limit to an error (inotify(7)).
+// advise adds the name of the system limit to an error that means that a limit is
+// reached. See inotify(7).
 func advise(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -124,8 +129,8 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// meaningful returns a channel that receives a value after each event, except
-// changes of file attributes. It is closed when n is closed.
+// meaningful returns a channel that receives a value after each event of n,
+// except changes of file attributes. It is closed when n is closed.
 func meaningful(n *fsnotify.Watcher) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	go func() {
@@ -139,7 +144,7 @@ func meaningful(n *fsnotify.Watcher) <-chan struct{} {
 				if e.Op != fsnotify.Chmod {
 					signal(c)
 				}
-			case _, ok := <-n.Errors: // Events were lost: anything may have changed.
+			case _, ok := <-n.Errors: // n lost events, so anything may have changed
 				if !ok {
 					return
 				}
@@ -150,8 +155,9 @@ func meaningful(n *fsnotify.Watcher) <-chan struct{} {
 	return c
 }
 
-// settle sends to out once in has received no event for the time quiet, but at
-// the latest patience after the first event.
+// settle sends a value to out when in has received no event for the time quiet.
+// If events do not stop, it sends a value at the time patience after the first
+// event.
 func settle(ctx context.Context, in <-chan struct{}, out chan<- struct{}) {
 	var calm, late <-chan time.Time
 	for {
@@ -175,7 +181,7 @@ func settle(ctx context.Context, in <-chan struct{}, out chan<- struct{}) {
 	}
 }
 
-// signal sends a value to out, unless out has a pending value.
+// signal sends a value to out, unless out already has a pending value.
 func signal(out chan<- struct{}) {
 	select {
 	case out <- struct{}{}:

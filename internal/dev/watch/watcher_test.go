@@ -8,7 +8,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/dev/watch"
 )
 
-// awaitChange waits until a snapshot has a change, as the loop does.
+// awaitChange waits until the Watcher reports a change and a new Snapshot has it.
+// It works like the development loop.
 func awaitChange(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.Snapshot) watch.Snapshot {
 	t.Helper()
 	for {
@@ -28,8 +29,8 @@ func awaitChange(t *testing.T, w *watch.Watcher, targets watch.Targets, before w
 	}
 }
 
-// TestWatcher: changes are reported, also in folders that are created, removed
-// and created again.
+// TestWatcher checks that changes are reported, even in folders that are created,
+// removed and created again.
 func TestWatcher(t *testing.T) {
 	for name, poll := range map[string]bool{"Told": false, "Polled": true} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ const (
 type ImagePullPolicy int32
 
 const (
-	// As IF_NOT_PRESENT.
+	// A runner treats this as IMAGE_PULL_POLICY_IF_NOT_PRESENT.
 	ImagePullPolicy_IMAGE_PULL_POLICY_UNSPECIFIED    ImagePullPolicy = 0
 	ImagePullPolicy_IMAGE_PULL_POLICY_IF_NOT_PRESENT ImagePullPolicy = 1
 	ImagePullPolicy_IMAGE_PULL_POLICY_ALWAYS         ImagePullPolicy = 2
@@ -79,7 +79,7 @@ func (ImagePullPolicy) EnumDescriptor() ([]byte, []int) {
 type NetworkPolicy int32
 
 const (
-	// As ISOLATED.
+	// A runner treats this as NETWORK_POLICY_ISOLATED.
 	NetworkPolicy_NETWORK_POLICY_UNSPECIFIED NetworkPolicy = 0
 	NetworkPolicy_NETWORK_POLICY_ISOLATED    NetworkPolicy = 1
 	NetworkPolicy_NETWORK_POLICY_RUNNER      NetworkPolicy = 2
@@ -372,7 +372,7 @@ type RunFunctionConfig struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Resources *ResourceConfig        `protobuf:"bytes,1,opt,name=resources,proto3" json:"resources,omitempty"`
 	Network   *NetworkConfig         `protobuf:"bytes,2,opt,name=network,proto3" json:"network,omitempty"`
-	// 25 seconds if there is none.
+	// If timeout is not set, a container may run for 25 seconds.
 	Timeout       *durationpb.Duration `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -473,7 +473,7 @@ func (x *ResourceConfig) GetLimits() *ResourceLimits {
 	return nil
 }
 
-// Quantities, as Kubernetes writes them.
+// The limits are Kubernetes quantities, such as 100m.
 type ResourceLimits struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Memory        string                 `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
