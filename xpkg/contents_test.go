@@ -42,7 +42,7 @@ func tarOf(t testing.TB, names ...string) []byte {
 	return b.Bytes()
 }
 
-// unmarked returns an image of layers, bottom first, without marks.
+// unmarked returns an image of layers, bottom first, without layer annotations.
 func unmarked(t testing.TB, layers ...[]byte) v1.Image {
 	t.Helper()
 	var descs []v1.Descriptor
@@ -62,7 +62,8 @@ func unmarked(t testing.TB, layers ...[]byte) v1.Image {
 	return img
 }
 
-// Without a mark, PackageYAML reads the unpacked root file system.
+// If no layer is annotated as the base layer, PackageYAML reads the unpacked root
+// file system.
 func TestPackageYAMLOfLayers(t *testing.T) {
 	type layers [][]string
 	cases := map[string]struct {
@@ -101,8 +102,8 @@ func TestPackageYAMLOfLayers(t *testing.T) {
 	}
 }
 
-// endless is a tar that begins with the header of an entry. Zeros follow, or
-// the same header again. A read after the first MiB calls later.
+// endless is a tar without an end: the header of an entry, then zeros, or copies of
+// the header if repeat is true. A read after the first MiB calls the function later.
 type endless struct {
 	header []byte
 	repeat bool

@@ -22,11 +22,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// Limits of all extension folders together, because clients pull their layers,
-// and Build has them in memory.
+// Limits of all extension folders in total. Every client downloads the layers, and
+// Build keeps them in memory.
 const (
-	// maxFolders limits the folders: engines stack at most 125 layers, and
-	// the runtime needs most of them.
+	// maxFolders limits the layers of extensions: container engines support at
+	// most 125 layers in an image, and the runtime needs most of them.
 	maxFolders = 32
 	maxBytes   = 64 << 20
 	maxEntries = 10_000
@@ -34,23 +34,25 @@ const (
 	maxExtensionName = 4 << 10
 )
 
-// An ExtensionLayer is a layer and its mark, which is the name of its folder.
+// An ExtensionLayer is the layer of an extension folder. Name is the name of the
+// folder and the layer's value of Annotation.
 type ExtensionLayer struct {
 	v1.Layer
 	Name string
 }
 
-// folderName matches marks that are safe in paths and do not begin with a dot.
+// folderName matches names of folders that are safe in paths and do not begin with
+// a dot.
 var folderName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 // ReadExtensions returns each folder in the directory dir as a layer, in the
-// order of their names. A layer has the folder itself, such as
+// order of their names. Paths in a layer begin with the folder's name, such as
 // "icons/icon.svg". Owners and times are zero; folders have mode 0755, files
 // 0644. A link to a file in dir becomes that file.
 //
-// It returns an error for other files and links in dir, the marks of a
-// package's own layers, names that delete files (OCI image spec, "Whiteouts"),
-// files named package.yaml, and more than 64 MiB or 10,000 files in all.
+// It returns an error for other files and links in dir, folders named BaseMark or
+// ExamplesMark, names that delete files (OCI image spec, "Whiteouts"), files named
+// package.yaml, and more than 64 MiB or 10,000 files in total.
 func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, err error) {
 	root, err := os.OpenRoot(dir)
 	var entries []fs.DirEntry
@@ -75,7 +77,7 @@ func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, e
 	return layers, nil
 }
 
-// A reader reads folders below root, until bytes or entries are used up.
+// A reader reads folders below root. bytes and entries limit what it may still read.
 type reader struct {
 	ctx            context.Context
 	dir            string

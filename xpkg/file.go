@@ -52,7 +52,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 	return f, nil
 }
 
-// OpenImage is Open for a file that may also have an image, or an index of images,
+// OpenImage is Open for a file that may also contain an image, or an index of images,
 // that is not a package.
 func OpenImage(ctx context.Context, path string) (*File, error) {
 	f, err := archive.Open(ctx, path)
@@ -155,8 +155,8 @@ func Split(a Artifact, path func(Artifact) (string, error)) ([]Target, error) {
 	return targets, nil
 }
 
-// suffix returns an image's platform as a part of a file name. The platform in
-// a config may have any characters.
+// suffix returns an image's platform as a part of a file name. It replaces unsafe
+// characters, such as "/", because the image config may contain any text.
 func suffix(i PlatformImage) string {
 	parts := append([]string{i.Platform.OS, i.Platform.Architecture, i.Platform.Variant, i.Platform.OSVersion}, i.Platform.OSFeatures...)
 	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })

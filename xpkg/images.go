@@ -88,7 +88,7 @@ func samePlatform(images []PlatformImage) (a, b int, found bool) {
 	for i, img := range images {
 		p := *img.Platform
 		if p.Architecture == "arm64" && p.Variant == "v8" {
-			p.Variant = "" // arm64 has only this variant, which is often left out.
+			p.Variant = "" // arm64 has only the variant v8, which many tools leave out.
 		}
 		key := p.String() + " " + strings.Join(p.OSFeatures, " ")
 		if first, ok := seen[key]; ok {

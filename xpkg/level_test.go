@@ -49,7 +49,7 @@ func TestReadFindsAll(t *testing.T) {
 	}
 }
 
-// Below Strict, Read drops invalid content and returns the package.
+// At levels below Strict, Read drops invalid content and returns the package.
 func TestReadLevels(t *testing.T) {
 	const dropped = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\nspec: {}\n"
 	cases := map[string]struct {

@@ -21,7 +21,8 @@ import (
 type Report struct {
 	// Meta is the package metadata, or the zero value.
 	Meta Object
-	// Objects and Examples count the other objects and the examples.
+	// Objects is the number of objects except the metadata, and Examples that of
+	// the examples.
 	Objects, Examples int
 	// Platforms are the platforms of the images, "" for an image without a platform.
 	Platforms []string
@@ -33,9 +34,10 @@ type Report struct {
 }
 
 // Lint checks a built package. It reads all layers, up to 64 GiB uncompressed, and
-// verifies their digests and diff IDs. It applies the rules of Read, and others, to the
-// package.yaml and .up/examples.yaml of the images. Problems have these names as their
-// paths. Lint returns an error only if the artifact cannot be read.
+// verifies their digests and diff IDs. It applies the rules of Read, and the rules in
+// others, to package.yaml and .up/examples.yaml of each image. Problems in these two
+// files have the name of the file as their Path. Lint returns an error only if the
+// artifact cannot be read.
 //
 // report gets the bytes of layers that Lint has read and their total. It may be
 // nil.
@@ -98,9 +100,8 @@ const maxLint = 64 << 30
 // NeedsRuntime reports whether packages of a kind need a runtime image.
 func NeedsRuntime(kind string) bool { return kind == function || kind == provider }
 
-// CheckRuntimes returns the problems of a package's runtime images: a
-// Configuration with any, images of which none is for Linux, and several images
-// of which none is for linux/amd64.
+// CheckRuntimes returns the problems of a package's runtime images: any image for a
+// Configuration, no image for Linux, and, of several images, none for linux/amd64.
 func CheckRuntimes(kind string, runtimes []v1.Image) (Problems, error) {
 	var l linter
 	images := make([]PlatformImage, len(runtimes))
@@ -130,7 +131,8 @@ func (l *linter) runtimes(kind string, images []PlatformImage) {
 
 func isLinux(i PlatformImage) bool { return i.Platform != nil && i.Platform.OS == "linux" }
 
-// lacksAMD64 reports images without one for linux/amd64, which every control plane reads.
+// lacksAMD64 reports that no image is for linux/amd64, from which every control plane
+// reads the package.
 func (l *linter) lacksAMD64(images []PlatformImage) {
 	amd64 := func(i PlatformImage) bool { return isLinux(i) && i.Platform.Architecture == "amd64" }
 	if len(images) > 0 && !slices.ContainsFunc(images, amd64) {
@@ -138,8 +140,8 @@ func (l *linter) lacksAMD64(images []PlatformImage) {
 	}
 }
 
-// index reports images in an index without a platform, two for one platform,
-// and platforms that differ from the config.
+// index reports images in an index that have no platform or share one, and
+// platforms in the index that differ from the image's config.
 func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 	l.lacksAMD64(images)
 	if i := slices.IndexFunc(images, func(i PlatformImage) bool { return i.Platform == nil }); i >= 0 {
@@ -175,8 +177,8 @@ func agree(index, config *v1.Platform) bool {
 		(index.OSVersion == "" || index.OSVersion == config.OSVersion)
 }
 
-// hasRuntime reports whether an image has both marked layers of a package and
-// other layers.
+// hasRuntime reports whether an image has a runtime: layers without the package's
+// Annotation, in addition to layers with it.
 func hasRuntime(layers []v1.Descriptor) bool {
 	marked := 0
 	for _, d := range layers {
@@ -328,7 +330,7 @@ func (l *linter) read(ctx context.Context, layer v1.Layer) (got plainLayer) {
 	for err == nil {
 		_, err = tr.Next()
 	}
-	// After an error of reading, io.Copy below returns it again.
+	// io.Copy below returns an error of reading again.
 	got.isTar = errors.Is(err, io.EOF)
 	if _, err := io.Copy(sum, rc); err != nil {
 		return plainLayer{err: err}

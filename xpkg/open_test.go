@@ -60,7 +60,7 @@ func contents(t testing.TB, path string) []byte {
 	return data
 }
 
-// A package that is pushed, annotated and pulled gives the file that was built.
+// WriteFile of a pulled package writes the same bytes as the file that was pushed.
 func TestThroughRegistry(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
@@ -130,7 +130,8 @@ func push(t *testing.T, ref name.Tag, a xpkg.Artifact) xpkg.Artifact {
 	}
 }
 
-// The crossplane CLI writes Docker archives with marks only in the labels.
+// Open restores the annotations of layers from labels, because the crossplane CLI
+// writes Docker archives, which have no annotations.
 func TestOpenIncumbentsFile(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	pkg.Examples = []byte("kind: A\n")
@@ -166,8 +167,8 @@ func plain(t *testing.T, img v1.Image) v1.Image {
 	return bare
 }
 
-// Other tools drop the marks. PackageYAML then reads the whole root file
-// system, as the control plane does.
+// PackageYAML reads the whole root file system, as the control plane does, if a tool
+// has removed the annotations of the layers.
 func TestPackageYAMLOfFlattenedImage(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	bare := plain(t, build(t, pkg, "linux/amd64").(v1.Image))
@@ -348,7 +349,8 @@ func TestJoinLeavesOneAlone(t *testing.T) {
 	}
 }
 
-// OCI and Docker clients find the marks in the same file.
+// Clients find the base layer in the same file: Docker clients by a label, and OCI
+// clients by an annotation.
 func TestOthersFindMarks(t *testing.T) {
 	for name, platforms := range map[string][]string{"One": {"linux/amd64"}, "Several": {"linux/arm64", "linux/amd64"}} {
 		t.Run(name, func(t *testing.T) {

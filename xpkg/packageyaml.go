@@ -27,10 +27,11 @@ const (
 	maxName, maxNames = 4 << 10, 64 << 20
 )
 
-// PackageYAML returns the package.yaml of an image as the control plane reads
-// it: the first file of that name, in any directory, of the first layer that is
-// annotated as the base layer, or of the whole root file system. More than 200
-// MiB are an error. A base layer is read to its end, which verifies its digest.
+// PackageYAML returns the package.yaml of an image as the control plane reads it:
+// the first file of that name, in any directory, of the first layer that is
+// annotated as the base layer. Without such a layer, it searches the whole root file
+// system. More than 200 MiB are an error. PackageYAML reads a base layer to its end,
+// which verifies the layer's digest.
 func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 	p, err := oci.PartsOf(img)
 	if err != nil {
@@ -56,13 +57,15 @@ func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 	return nil, ErrNoPackage
 }
 
-// marked returns the index of the first layer with the annotation mark, or -1.
+// marked returns the index of the first layer whose Annotation has the value mark, or
+// -1.
 func marked(p oci.Parts, mark string) int {
 	return slices.IndexFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == mark })
 }
 
-// readFile returns the first file of a layer for which match returns true, or nil. After
-// it, end may read the rest of the layer. A file of more than 200 MiB is an error.
+// readFile returns the first file of a layer for which match returns true, or nil. Then
+// it calls end, which may read the rest of the layer. A file of more than 200 MiB is an
+// error.
 func readFile(ctx context.Context, l v1.Layer, left *int64, match func(*tar.Header) (bool, error), end func(*oci.Tar) error) (data []byte, err error) {
 	rc, err := oci.Plain(ctx, l, left)
 	if err != nil {

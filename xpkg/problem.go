@@ -38,8 +38,9 @@ func ParseLevel(name string) (Level, error) {
 	}
 }
 
-// Judge returns the problems that are errors at the level as an error. Without any,
-// it returns the other problems as warnings. Problems are sorted by file and line.
+// Judge returns the problems that are errors at the level as one error, sorted by file
+// and line. If none is an error, Judge returns all problems as warnings at the level
+// Warn, and nothing at the level Off.
 func (l Level) Judge(found Problems) (warnings Problems, err error) {
 	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))

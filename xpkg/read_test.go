@@ -149,7 +149,7 @@ func TestReadKeepsSiblingsOfExamples(t *testing.T) {
 	}
 }
 
-// Examples that the options name must exist.
+// The directory ReadOptions.ExamplesRoot must exist.
 func TestReadMissesExamples(t *testing.T) {
 	fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML})
 	_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"})

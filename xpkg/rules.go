@@ -67,7 +67,8 @@ func (f *finder) dependencySource(at string, dep map[string]any) string {
 	if len(missing) == 0 {
 		named = append(named, "package")
 	}
-	// The control plane reads these fields in this order, after the field package.
+	// If the field package is not set, the control plane uses the first of these
+	// fields that is set.
 	for _, key := range []string{"configuration", "provider", "function"} {
 		if dep[key] != nil {
 			named = append(named, key)
@@ -234,7 +235,8 @@ func schemas(ctx context.Context, c content, f *finder) {
 			f.add("schema", "spec.versions", "", "the %s %q: %v", d.Kind, d.Name, err)
 		}
 		if len(defs) > 0 {
-			// All kinds of an XRD have one schema: claims have that of the XRs.
+			// The claims of an XRD have the schema of its XRs, so Check of the first
+			// kind covers all.
 			for _, fault := range defs[0].Check(ctx) {
 				f.add("schema", fault.Field, "", "%s: %s", fault.Field, fault.Text)
 			}
@@ -249,12 +251,13 @@ func examples(ctx context.Context, c content, f *finder) {
 		return
 	}
 	e := exampleChecker{f, schema.Definitions{}, map[string]bool{}}
-	// A dependency may define other kinds of the same group.
+	// With dependencies, an unknown kind is not a problem: a dependency may define
+	// other kinds of the same group.
 	alone := len(list(object(c.meta.data, "spec"), "dependsOn")) == 0
 	for _, d := range c.objects {
 		defs, err := schema.Define(d.data)
 		if err != nil {
-			continue // The rule "schema" reports it.
+			continue // The rule "schema" reports the invalid definition.
 		}
 		for _, def := range defs {
 			e.definitions[def.GroupKind] = def
@@ -303,7 +306,7 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 	}
 	faults, err := def.Validate(ctx, data, schema.Options{})
 	if err != nil {
-		return // The rule "schema" reports it.
+		return // The rule "schema" reports the invalid definition.
 	}
 	for _, fault := range faults {
 		if fault.Unchecked || isPlaceholder(fault.Value) || created && inStatus(fault.Field) {

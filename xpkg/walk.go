@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxDepth limits nested directories, and maxLinks the links that one
-	// link leads through.
+	// maxDepth limits nested directories, and maxLinks a chain of links that
+	// lead to links.
 	maxDepth = 100
 	maxLinks = 20
 
