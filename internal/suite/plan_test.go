@@ -71,9 +71,9 @@ func generated(n int) string {
 	return b.String()
 }
 
-// TestShards checks that ten thousand cases in 1, 4 and 16 shards have equal
-// outcomes. Each runs in one shard, and shards have similar sizes. A new case
-// moves no other.
+// TestShards checks that ten thousand cases have the same outcomes in 1, 4 and 16
+// shards. Each case runs in one shard, and shards have similar sizes. Adding a case
+// does not move other cases to another shard.
 func TestShards(t *testing.T) {
 	const n = 10_000
 	o := options(example(t, map[string]string{"s.yaml": generated(n)}))

@@ -202,7 +202,7 @@ func TestGolden(t *testing.T) {
 	}
 	f.update = true
 	c.Goldens = f
-	for _, left := range []int{1, 1} { // The missing resource is not written.
+	for _, left := range []int{1, 1} { // The failure about the missing resource remains.
 		if got = c.Check(t.Context(), form(t, expect), subject(t)); len(got) != left && got[0].Text != want[3] {
 			t.Errorf("got %v after an update", got)
 		}
