@@ -125,7 +125,7 @@ func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 		}
 	}
 	if len(items) > 0 && sel.Count > MaxItems/len(items) {
-		return nil, fmt.Errorf("%d cases cannot run %d times: at most %d may run in all", len(items), sel.Count, MaxItems)
+		return nil, fmt.Errorf("%d cases cannot run %d times: at most %d runs are allowed in total", len(items), sel.Count, MaxItems)
 	}
 	all := items
 	for range sel.Count - 1 {
