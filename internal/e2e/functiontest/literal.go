@@ -49,7 +49,7 @@ func literal(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv
 		answer = in.Sequence[min(turn, n-1)]
 	}
 	if answer == nil {
-		return nil, fmt.Errorf("reading the input of function %q: it has none of response, sequence, grpcError", name)
+		return nil, fmt.Errorf("reading the input of function %q: the input has none of the fields response, sequence and grpcError", name)
 	}
 	rsp := &fnv1.RunFunctionResponse{}
 	if err := protojson.Unmarshal(answer, rsp); err != nil {
