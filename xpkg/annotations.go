@@ -90,7 +90,7 @@ func checkManifest(a oci.Artifact) error {
 		return fmt.Errorf("finding the size of a manifest: %w", err)
 	}
 	if size > oci.MaxManifest {
-		return hint.Wrap(fmt.Errorf("its manifest has %d bytes, but registries accept at most %d MiB", size, oci.MaxManifest>>20), "shorten the annotations")
+		return hint.Wrap(fmt.Errorf("the manifest has %d bytes, but registries accept at most %d MiB", size, oci.MaxManifest>>20), "shorten the annotations")
 	}
 	return nil
 }

@@ -194,7 +194,7 @@ func TestBuildRefusesOverlays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runtime := withConfig(t, runtimeFor(t, "linux/amd64"), `"config":`+tc.config)
 			_, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{runtime}, xpkg.BuildOptions{Extensions: []xpkg.ExtensionLayer{extensionOf(tc.folder)}})
-			if got := err != nil && strings.Contains(err.Error(), `its root has a "`+tc.folder); got != tc.want {
+			if got := err != nil && strings.Contains(err.Error(), `extension folder "`+tc.folder); got != tc.want {
 				t.Errorf("%s: got %v, refused should be %v", tc.reason, err, tc.want)
 			}
 		})

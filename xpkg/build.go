@@ -155,11 +155,11 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 		isPackage = isPackage || strings.HasPrefix(key, Annotation+":") && value == BaseMark
 	}
 	if isPackage {
-		return p, errors.New("it is a package already, and not a runtime")
+		return p, errors.New("the image is already a package, not a runtime image")
 	}
 	m, err := runtime.Manifest()
 	if err != nil {
-		return p, fmt.Errorf("reading its manifest: %w", err)
+		return p, fmt.Errorf("reading the runtime image's manifest: %w", err)
 	}
 	p.annotations = maps.Clone(m.Annotations)
 	maps.DeleteFunc(p.annotations, func(key, _ string) bool { return !strings.HasPrefix(key, ociPrefix+"base.") })

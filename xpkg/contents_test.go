@@ -76,13 +76,13 @@ func TestPackageYAMLOfLayers(t *testing.T) {
 		"Top":          {"the file of the top layer has priority", layers{{"package.yaml"}, {"a", "b", "c/package.yaml"}}, "2", ""},
 		"Below":        {"a lower layer is read if the top one lacks the file", layers{{"a", "package.yaml"}, {"b"}}, "1", ""},
 		"Prefix":       {"a name may begin with ./", layers{{"a", "./package.yaml"}}, "1", ""},
-		"Deleted":      {"a whiteout in an upper layer deletes the file", layers{{"package.yaml"}, {".wh.package.yaml"}}, "", "it is an image and not a package"},
-		"DeletedSlash": {"a whiteout may begin with ./", layers{{"package.yaml"}, {"./.wh.package.yaml"}}, "", "it is an image and not a package"},
+		"Deleted":      {"a whiteout in an upper layer deletes the file", layers{{"package.yaml"}, {".wh.package.yaml"}}, "", "the image is not a package"},
+		"DeletedSlash": {"a whiteout may begin with ./", layers{{"package.yaml"}, {"./.wh.package.yaml"}}, "", "the image is not a package"},
 		"DeletedAbove": {"a whiteout of a parent directory deletes the file", layers{{"a/b/package.yaml", "package.yaml"}, {".wh.a"}}, "1", ""},
 		"NoDirectory":  {"a file in place of a parent directory deletes the file", layers{{"a/b/package.yaml", "package.yaml"}, {"a"}}, "1", ""},
-		"Directory":    {"a directory in place of the file deletes it", layers{{"package.yaml"}, {"package.yaml/"}}, "", "it is an image and not a package"},
+		"Directory":    {"a directory in place of the file deletes it", layers{{"package.yaml"}, {"package.yaml/"}}, "", "the image is not a package"},
 		"Sibling":      {"a file or whiteout with a similar name does not delete the file", layers{{"x", "ab/package.yaml"}, {"a", ".wh.b"}}, "1", ""},
-		"Nothing":      {"an image without layers is not a package", nil, "", "it is an image and not a package"},
+		"Nothing":      {"an image without layers is not a package", nil, "", "the image is not a package"},
 		"LongName":     {"a name longer than a path may be is refused", layers{{strings.Repeat("a/", 3000), "package.yaml"}}, "", "longer names"},
 	}
 	for name, tc := range cases {

@@ -23,7 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-const hintIgnore = string("keep the package's files in a directory of their own, name that of examples with " + hint.ExamplesRoot + ", or leave others out with " + hint.Ignore)
+const hintIgnore = string("keep the package's files in a separate directory, name the directory of examples with " + hint.ExamplesRoot + ", or leave other files out with " + hint.Ignore)
 
 // A decoded is a decoded document: an object of a package, or an example.
 type decoded struct {
@@ -126,7 +126,7 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 		d.yaml, err = manifest.JSONToYAML(out)
 	}
 	if err != nil {
-		return d, false, append(found, d.refused("syntax", "encoding it: "+err.Error(), ""))
+		return d, false, append(found, d.refused("syntax", "encoding the object: "+err.Error(), ""))
 	}
 	return d, true, append(found, d.lostFields(unknown, out)...)
 }
@@ -200,7 +200,7 @@ func keysTwice(doc manifest.Document, strict error) Problems {
 		}
 		found = append(found, Problem{
 			Rule: "duplicate-key", Path: doc.Path, Line: doc.Line + line - 1,
-			Text: m[2] + ", so the first would be lost", Hint: "remove one of the two",
+			Text: m[2] + ", so the first value would be lost", Hint: "remove one of the two",
 		})
 	}
 	if found == nil {
@@ -253,7 +253,7 @@ func identify(doc manifest.Document, data map[string]any) (Object, error) {
 func (d decoded) lostFields(unknown []error, out []byte) Problems {
 	var kept any
 	if err := json.Unmarshal(out, &kept); err != nil {
-		return Problems{d.refused("syntax", "decoding it: "+err.Error(), "")}
+		return Problems{d.refused("syntax", "decoding the object: "+err.Error(), "")}
 	}
 	paths := map[string]bool{}
 	lost("", d.data, kept, paths)

@@ -89,11 +89,11 @@ func (r *reader) layer(folder fs.DirEntry) (v1.Layer, error) {
 	name := folder.Name()
 	switch {
 	case !folder.IsDir():
-		return nil, hint.Wrap(fmt.Errorf("%q is not a folder, and only folders become layers", r.path(name)), "move it into a folder")
+		return nil, hint.Wrap(fmt.Errorf("%q is not a folder, and only folders become layers", r.path(name)), "move the file into a folder")
 	case !folderName().MatchString(name):
-		return nil, fmt.Errorf("%q cannot mark a layer: use up to 63 letters, digits, '-', '_' and '.', no dot first", r.path(name))
+		return nil, fmt.Errorf("%q is not a valid name of an extension folder: use up to 63 letters, digits, '-', '_' and '.', without a dot at the start", r.path(name))
 	case name == "base" || name == "upbound":
-		return nil, fmt.Errorf("%q cannot mark a layer: %q is the mark of a layer that packages have themselves", r.path(name), name)
+		return nil, fmt.Errorf("%q is not a valid name of an extension folder: %q is reserved for a layer of the package itself", r.path(name), name)
 	}
 	return oci.TarLayer(func(tw *tar.Writer) error {
 		return fs.WalkDir(r.root.FS(), name, func(name string, d fs.DirEntry, err error) error {
@@ -113,21 +113,21 @@ func (r *reader) add(tw *tar.Writer, name string, d fs.DirEntry) error {
 		return fmt.Errorf("reading %q: %w", r.path(name), context.Cause(r.ctx))
 	}
 	if r.entries--; r.entries < 0 || len(name) > maxExtensionName {
-		return fmt.Errorf("reading %q: there are more than %d files, or longer names than %d bytes", r.path(name), maxEntries, maxExtensionName)
+		return fmt.Errorf("reading %q: there are more than %d files, or a name longer than %d bytes", r.path(name), maxEntries, maxExtensionName)
 	}
 	switch base := path.Base(name); {
 	case strings.HasPrefix(base, ".wh."):
-		return fmt.Errorf("%q would delete a file of the image: in a layer, \".wh.\" means that", r.path(name))
+		return fmt.Errorf("%q would delete a file of the image: in a layer, a name that begins with \".wh.\" deletes a file", r.path(name))
 	case d.IsDir():
 		return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
 	case base == "package.yaml":
-		return hint.Wrap(fmt.Errorf("%q would be read as the package's own by tools that do not distinguish layers", r.path(name)), "rename it")
+		return hint.Wrap(fmt.Errorf("%q would be read as the package's own package.yaml by tools that ignore layer annotations", r.path(name)), "rename the file")
 	}
 	info, err := r.root.Stat(filepath.FromSlash(name))
 	link := d.Type()&fs.ModeSymlink != 0
 	switch {
 	case link && (err != nil || info.IsDir()):
-		return hint.Wrap(fmt.Errorf("%q is a link that does not lead to a file in %q", r.path(name), r.dir), "replace the link by what it points at")
+		return hint.Wrap(fmt.Errorf("%q is a link that does not lead to a file in %q", r.path(name), r.dir), "replace the link with its target")
 	case err != nil:
 		return fmt.Errorf("reading %q: %w", r.path(name), fsx.Cause(err))
 	case !info.Mode().IsRegular():
@@ -141,7 +141,7 @@ func (r *reader) add(tw *tar.Writer, name string, d fs.DirEntry) error {
 
 func (r *reader) file(tw *tar.Writer, name string, size int64) error {
 	if r.bytes -= size; r.bytes < 0 {
-		return fmt.Errorf("the folders have more than %d MiB", maxBytes>>20)
+		return fmt.Errorf("the extension folders have more than %d MiB", maxBytes>>20)
 	}
 	f, err := r.root.Open(filepath.FromSlash(name))
 	if err != nil {
@@ -175,7 +175,7 @@ func checkOverlay(config map[string]any, extensions []ExtensionLayer) error {
 	}
 	for _, e := range extensions {
 		if slices.Contains(taken, e.Name) {
-			return hint.Wrap(fmt.Errorf("its root has a %q, which the extensions folder of that name would hide", e.Name), "rename the folder")
+			return hint.Wrap(fmt.Errorf("extension folder %q would hide a folder of the same name that the runtime image needs", e.Name), "rename the extension folder")
 		}
 	}
 	return nil

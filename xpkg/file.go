@@ -72,7 +72,7 @@ func OpenImage(ctx context.Context, path string) (*File, error) {
 func Check(ctx context.Context, a Artifact) error {
 	images, err := Images(a)
 	if err == nil && len(images) == 0 {
-		err = errors.New("it contains no image")
+		err = errors.New("the package contains no image")
 	}
 	for _, i := range images {
 		if err == nil {
@@ -87,7 +87,7 @@ func Check(ctx context.Context, a Artifact) error {
 func AnnotateLayers(img v1.Image) (v1.Image, error) {
 	config, err := img.ConfigFile()
 	if err != nil {
-		return nil, fmt.Errorf("reading its config: %w", err)
+		return nil, fmt.Errorf("reading the image config: %w", err)
 	}
 	p, err := oci.PartsOf(img)
 	if err != nil {
@@ -139,7 +139,7 @@ func Split(a Artifact, path func(Artifact) (string, error)) ([]Target, error) {
 	var targets []Target
 	for _, i := range images {
 		if i.Platform == nil {
-			return nil, errors.New("naming a file by its platform: the image has none")
+			return nil, errors.New("naming a file by its platform: the image has no platform")
 		}
 		p, err := path(i.Image)
 		if err != nil {

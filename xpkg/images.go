@@ -157,7 +157,7 @@ func Join(ctx context.Context, files []Target) (Artifact, error) {
 			}
 			images, paths = append(images, i), append(paths, f.Path)
 			if pkg != first {
-				return nil, fmt.Errorf("%q is a %s and %q a %s, but an index has one package", paths[0], first, f.Path, pkg)
+				return nil, fmt.Errorf("%q is a %s and %q is a %s, but all images of an index must be of one package", paths[0], first, f.Path, pkg)
 			}
 		}
 	}

@@ -77,11 +77,11 @@ func Lint(ctx context.Context, a Artifact, report func(text string, done, total 
 				return Report{}, err
 			}
 		case !bytes.Equal(first, data):
-			l.refused("package-yaml", "%s has another %s than %s, but all images of a package need the same", describe(img), metadataFile, describe(of))
+			l.refused("package-yaml", "%s has a %s that differs from that of %s, but all images of a package must have the same", describe(img), metadataFile, describe(of))
 		}
 	}
 	if len(images) == 0 {
-		l.refused("platform", "it contains no image")
+		l.refused("platform", "the package contains no image")
 	}
 	if len(sizes) > 0 {
 		l.progress.Finish()
@@ -123,9 +123,9 @@ func (l *linter) runtimes(kind string, images []PlatformImage) {
 	switch {
 	case len(images) == 0:
 	case kind == configuration:
-		l.problem("runtime", "it is a Configuration with a runtime image, which nothing would run")
+		l.problem("runtime", "the package is a Configuration with a runtime image, which nothing would run")
 	case !slices.ContainsFunc(images, isLinux):
-		l.problem("runtime", "it has no runtime image for linux, on which clusters run functions and providers")
+		l.problem("runtime", "the package has no runtime image for linux, on which clusters run functions and providers")
 	}
 }
 
@@ -136,7 +136,7 @@ func isLinux(i PlatformImage) bool { return i.Platform != nil && i.Platform.OS =
 func (l *linter) lacksAMD64(images []PlatformImage) {
 	amd64 := func(i PlatformImage) bool { return isLinux(i) && i.Platform.Architecture == "amd64" }
 	if len(images) > 0 && !slices.ContainsFunc(images, amd64) {
-		l.refused("platform", "none of its images is for linux/amd64, the platform from which the control plane reads a package")
+		l.refused("platform", "none of the package's images is for linux/amd64, the platform from which the control plane reads a package")
 	}
 }
 
@@ -147,7 +147,7 @@ func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 	if i := slices.IndexFunc(images, func(i PlatformImage) bool { return i.Platform == nil }); i >= 0 {
 		l.problem("platform", "%s is in an index but has no os and architecture, so clients cannot pull it", describe(images[i]))
 	} else if a, _, ok := samePlatform(images); ok {
-		l.problem("platform", "its index has two images for %s, and only the first would be pulled", images[a].Platform)
+		l.problem("platform", "the index has two images for %s, and only the first would be pulled", images[a].Platform)
 	}
 	m, err := idx.IndexManifest()
 	if err != nil {
@@ -163,7 +163,7 @@ func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 			return fmt.Errorf("finding the digest of an image: %w", err)
 		}
 		if p, ok := stated[digest]; ok && img.Platform != nil && !agree(p, img.Platform) {
-			l.problem("platform", "the index says that the image %s is for %s, and its config that it is for %s", digest, platformName(p), img.Platform)
+			l.problem("platform", "the index says that the image %s is for %s, but its config says %s", digest, platformName(p), img.Platform)
 		}
 	}
 	return nil
@@ -290,7 +290,7 @@ func (l *linter) image(ctx context.Context, img PlatformImage) ([]byte, error) {
 // sound is false if a layer does not have its digest.
 func (l *linter) diffIDs(ctx context.Context, img PlatformImage, p oci.Parts, want []v1.Hash) (sound bool, err error) {
 	if len(want) != len(p.Layers) {
-		l.problem("diff-id", "%s has %d layers, and its config says %d, so engines could not unpack it", describe(img), len(p.Layers), len(want))
+		l.problem("diff-id", "%s has %d layers, but its config says %d, so engines could not unpack it", describe(img), len(p.Layers), len(want))
 	}
 	sound = true
 	for i, layer := range p.Layers {
@@ -312,7 +312,7 @@ func (l *linter) diffIDs(ctx context.Context, img PlatformImage, p oci.Parts, wa
 			l.problem("layer", "%s: layer %d (%s) is not a tar, so engines could not unpack it", describe(img), i+1, digest)
 		}
 		if i < len(want) && got.diffID != want[i].String() {
-			l.problem("diff-id", "%s: layer %d is %s, not compressed, and the config says %s, so engines could not unpack it", describe(img), i+1, got.diffID, want[i])
+			l.problem("diff-id", "%s: the digest of layer %d without compression is %s, but the config says %s, so engines could not unpack it", describe(img), i+1, got.diffID, want[i])
 		}
 	}
 	return sound, nil
@@ -363,7 +363,7 @@ func (l *linter) marks(img PlatformImage, descs []v1.Descriptor, labels map[stri
 			base = append(base, fmt.Sprint(i+1))
 		}
 		if label != "" && mark != label {
-			l.problem("layer-mark", "%s: layer %d (%s) is labelled %q, and annotated %q: a tool that does not know packages may have copied it", describe(img), i+1, d.Digest, label, mark)
+			l.problem("layer-mark", "%s: layer %d (%s) has the label %q but the annotation %q: a tool that does not know packages may have copied it", describe(img), i+1, d.Digest, label, mark)
 		}
 	}
 	if len(base) > 1 {

@@ -246,9 +246,9 @@ func TestOpenRefuses(t *testing.T) {
 		a      xpkg.Artifact
 		want   string
 	}{
-		"Image":      {"an image without package.yaml is refused", runtimeFor(t, "linux/amd64"), "it is an image and not a package"},
-		"Index":      {"an index of images without package.yaml is refused", unnamed, "it is an image and not a package"},
-		"EmptyIndex": {"an index without images is refused", mutate.IndexMediaType(empty.Index, types.OCIImageIndex), "it contains no image"},
+		"Image":      {"an image without package.yaml is refused", runtimeFor(t, "linux/amd64"), "the image is not a package"},
+		"Index":      {"an index of images without package.yaml is refused", unnamed, "the image is not a package"},
+		"EmptyIndex": {"an index without images is refused", mutate.IndexMediaType(empty.Index, types.OCIImageIndex), "the package contains no image"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -304,8 +304,8 @@ func TestJoin(t *testing.T) {
 		"Images":   {"the index has the images in the order of the files", []xpkg.Target{{Path: "b", Artifact: arm64}, {Path: "a", Artifact: amd64}}, []string{"linux/arm64", "linux/amd64"}, nil},
 		"Indexes":  {"the images of an index are added to the result", []xpkg.Target{{Path: "i", Artifact: both}, {Path: "a", Artifact: amd64}}, []string{"linux/s390x", "linux/ppc64le", "linux/amd64"}, nil},
 		"Same":     {"two files for the same platform are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: amd64}}, nil, []string{`"one"`, `"two"`, "linux/amd64"}},
-		"Kinds":    {"packages of different kinds are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Provider", "p"), "linux/arm64")}}, nil, []string{`"one" is a Function`, `"two" a Provider`}},
-		"Names":    {"packages with different names are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Function", "other"), "linux/arm64")}}, nil, []string{`"one" is a Function named fn and "two" a Function named other`}},
+		"Kinds":    {"packages of different kinds are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Provider", "p"), "linux/arm64")}}, nil, []string{`"one" is a Function`, `"two" is a Provider`}},
+		"Names":    {"packages with different names are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Function", "other"), "linux/arm64")}}, nil, []string{`"one" is a Function named fn and "two" is a Function named other`}},
 		"Platform": {"an image without a platform is refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: nowhere}}, nil, []string{`"two"`, "no platform"}},
 		"Image":    {"an image that is not a package is refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: runtimeFor(t, "linux/arm64")}}, nil, []string{`"two"`, "not a package"}},
 		"None":     {"an empty list of files is refused", nil, nil, []string{"no image"}},

@@ -172,7 +172,7 @@ func (r *rootReader) files(ctx context.Context, root string, except, ignore []st
 func (r *rootReader) file(f file, decode decoder) contents {
 	data, err := r.bytes(f)
 	if err != nil {
-		text := "it cannot be read: " + fsx.Cause(err).Error()
+		text := "cannot be read: " + fsx.Cause(err).Error()
 		return contents{found: Problems{{Rule: "file", Path: f.path, Text: text, Hint: hintFile}}}
 	}
 	return decodeAll(f.path, data, decode)
@@ -202,7 +202,7 @@ func (r *rootReader) bytes(f file) ([]byte, error) {
 	data := make([]byte, f.size+1)
 	n, err := io.ReadFull(in, data)
 	if err == nil {
-		return nil, errors.New("it grows while it is read")
+		return nil, errors.New("the file grows while it is read")
 	}
 	if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, err

@@ -65,7 +65,7 @@ func TestSplitRefuses(t *testing.T) {
 	if err != nil || targets[0].Path != "a-..-..-x-y-amd64.xpkg" {
 		t.Errorf("got %v, %v, want a name without slashes", targets, err)
 	}
-	if _, err := xpkg.Split(odd(t, "", "amd64"), at("a.xpkg")); err == nil || !strings.Contains(err.Error(), "has none") {
+	if _, err := xpkg.Split(odd(t, "", "amd64"), at("a.xpkg")); err == nil || !strings.Contains(err.Error(), "the image has no platform") {
 		t.Errorf("got %v, want an error", err)
 	}
 	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{odd(t, "a-b", "c"), odd(t, "a", "b-c")}, xpkg.BuildOptions{})
