@@ -1,4 +1,4 @@
-# Go and make are all it needs. `make` lists the targets.
+# The targets need only Go and make. `make` lists them.
 
 BIN       := bin/xfn
 GO        ?= go
@@ -7,11 +7,12 @@ FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
 
-# What `xfn version` prints. Without git, or outside of a checkout: devel.
+# VERSION is the version that `xfn version` prints. It is "devel" without git, or
+# outside of a checkout.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-# Go files of this module. The bundled template is a module of its own, and
-# files under testdata may be wrong on purpose. Generated files are as they are.
+# SOURCES finds the Go files that `make lint` formats. The bundled template is another
+# module, files in testdata may be wrong on purpose, and generated files need no format.
 SOURCES = find . -name '*.go' -not -name '*.pb.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
 
 .DEFAULT_GOAL := help
@@ -26,13 +27,13 @@ build: ## Build bin/xfn.
 docs: build ## Write docs/reference from the program.
 	rm -rf docs/reference && $(BIN) docs markdown docs/reference
 
-demo: build ## From an empty folder to a function package in a registry, and a platform's tests, command by command.
+demo: build ## Show how to create, build and push a function, and how to test a platform.
 	@sh testdata/demo.sh
 
-# Scripts and golden cases run $(BIN). Without RACE=1 it shares its compiled
-# packages with the tests: both are built without cgo and with -trimpath. At its
-# end the race detector waits a second for reports, unless it is told not to.
-test: build ## Run all tests, RACE=1 with the race detector. XFN_REQUIRE=registry makes a missing registry a failure, XFN_SEEDS=40 is how many random faults are tried.
+# Scripts and golden cases run $(BIN). Without RACE=1, $(BIN) and the tests share
+# compiled packages, because both are built without cgo and with -trimpath.
+# atexit_sleep_ms=0 saves a second at the end of each process with the race detector.
+test: build ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults.
 	XFN_TEST_BIN='$(CURDIR)/$(BIN)' GORACE=atexit_sleep_ms=0 CGO_ENABLED=$(if $(RACE),1,0) \
 		$(GO) test -trimpath -timeout 30m $(if $(RACE),-race) ./...
 
@@ -48,8 +49,8 @@ bench: build ## Run the benchmarks. BENCH=regexp BENCHTIME=1s
 soak: ## Render XFN_SOAK=300 times in a row with the engine of DOCKER_HOST.
 	XFN_SOAK="$${XFN_SOAK:-300}" $(GO) test -count=1 -timeout 1h -run '^TestManyInARow$$' ./internal/runtimes/docker
 
-# go test fuzzes one target of one package at a time, and lists the targets
-# before the line of their package.
+# go test can fuzz only one target of one package at a time. With -list, it prints the
+# targets of a package before the line with the package's name.
 fuzz: ## Run each fuzz target for FUZZTIME=10s.
 	@targets=$$($(GO) test -list '^Fuzz' ./...) || { echo "$$targets" >&2; exit 1; }; \
 	echo "$$targets" | awk '/^Fuzz/ { t[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, t[i]; n = 0 }' | \
@@ -58,5 +59,5 @@ fuzz: ## Run each fuzz target for FUZZTIME=10s.
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzzminimizetime 10x -fuzztime '$(FUZZTIME)' "$$package" || exit 1; \
 	done
 
-clean: ## Remove what was built.
+clean: ## Remove built files.
 	rm -rf bin

@@ -1,9 +1,9 @@
 #!/bin/sh
-# From an empty folder to a function package in a registry and back, and the tests
-# of a platform, with each xfn command shown before it runs. `make demo` builds
-# bin/xfn and starts this.
+# Creates a function, builds its package, pushes it to a registry, pulls it, and tests
+# an example platform. It prints each xfn command before it runs. `make demo` builds
+# bin/xfn and runs this script.
 #
-# It works in a temporary folder, which is gone when it ends, however it ends.
+# The script works in a temporary folder, which it always removes at its end.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,7 +25,8 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# What the commands print goes where they send it; these two go to the reader.
+# say and show print to the script's own stdout, even if a command's stdout is
+# redirected to a file.
 exec 3>&1
 bold= plain=
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
@@ -34,8 +35,8 @@ fi
 say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain" >&3; }
 show() { printf '$ %s\n' "$*" >&3; }
 
-# run shows a command and runs it. A shell only obeys a signal at once while it
-# waits for what runs in the background.
+# run prints a command and runs it in the background. A shell handles a signal at once
+# only while it waits for a background process.
 run() {
 	show "$@"
 	"$@" &
@@ -51,16 +52,16 @@ run xfn xpkg init function-hello go -d function-hello
 show cd function-hello
 cd function-hello
 
-# For linux/amd64,linux/arm64 the go command would compile the function and all of
-# its libraries twice, which takes minutes the first time.
+# The package is for one platform: for two, the go command would compile the function
+# and its libraries twice, which takes minutes the first time.
 say 'Build a package of it for this machine, without Docker.'
 run xfn xpkg build -f package --embed-runtime-source . -o function-hello.xpkg
 
 say 'Render the example with the function out of that package, without a cluster.'
 package=function-hello.xpkg
 if [ "$(uname -s)" != Linux ]; then
-	# A package holds Linux programs. Elsewhere the folder stands for it: xfn
-	# builds the same function for this machine.
+	# A package contains Linux programs. On other systems, render the function's
+	# folder instead: xfn builds the function for this machine.
 	package=.
 fi
 run xfn render example/xr.yaml example/composition.yaml example/functions.yaml --package "function-hello=$package"
@@ -71,7 +72,8 @@ mkfifo ../address
 xfn registry serve --address 127.0.0.1:0 --dir ../registry >../address &
 registry=$!
 exec 4<../address
-# It prints its address once it listens, or ends without a line.
+# The registry prints its address when it listens. If it fails, read gets no line and
+# this script ends.
 read -r line <&4
 printf '%s\n' "$line"
 address=${line##* }

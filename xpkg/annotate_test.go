@@ -13,8 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Annotate adds annotations to each image and the index and keeps existing
-// ones; attestations do not change.
+// Annotate adds annotations to each image and the index, and keeps their other
+// annotations. Attestations do not change.
 func TestAnnotate(t *testing.T) {
 	var images [2]v1.Image
 	for i := range images {

@@ -32,8 +32,8 @@ var ociKeys = map[string]string{
 	"maintainer":  "authors",
 }
 
-// annotations returns the annotations of an image, from the package metadata and opts. A
-// readme that is not a URL has no annotation; it is only in package.yaml.
+// annotations returns the annotations of an image, from the package metadata and opts. The
+// readme of the metadata becomes an annotation only if it is a URL.
 func annotations(pkg *Package, opts BuildOptions) (map[string]string, error) {
 	all := map[string]string{}
 	set := func(key, value string) {
@@ -90,7 +90,7 @@ func checkManifest(a oci.Artifact) error {
 		return fmt.Errorf("finding the size of a manifest: %w", err)
 	}
 	if size > oci.MaxManifest {
-		return hint.Wrap(fmt.Errorf("its manifest has %d bytes, but registries accept at most %d MiB", size, oci.MaxManifest>>20), "shorten the annotations")
+		return hint.Wrap(fmt.Errorf("the manifest has %d bytes, but registries accept at most %d MiB", size, oci.MaxManifest>>20), "shorten the annotations")
 	}
 	return nil
 }
@@ -105,9 +105,9 @@ func annotationsOf(data map[string]any) map[string]string {
 	return all
 }
 
-// Annotate returns a with annotations on each image, and on the index if a is
-// one. They replace existing annotations with the same key. Attestations and
-// other artifacts do not change.
+// Annotate returns a with annotations added to each image, and to the index if a is
+// one. An added annotation replaces an existing one with the same key. Attestations
+// and other artifacts that are not images do not change.
 func Annotate(a Artifact, annotations map[string]string) (Artifact, error) {
 	if len(annotations) == 0 {
 		return a, nil

@@ -98,9 +98,8 @@ func buildWith(t *testing.T, pkg *xpkg.Package, opts xpkg.BuildOptions, platform
 	return a
 }
 
-// The package keeps its runtime's base image annotations. Other annotations of
-// the runtime are dropped; annotations that images do not share are not on the
-// index.
+// Build keeps the annotations of a runtime image about its base image, and drops
+// its other annotations. The index has only the annotations that all images share.
 func TestBuildKeepsTheBase(t *testing.T) {
 	const oci = "org.opencontainers.image."
 	amd := withAnnotations(t, map[string]string{oci + "base.name": "example.org/base:1", oci + "base.digest": "sha256:1", oci + "title": "runtime", "x": "y"}, runtimeFor(t, "linux/amd64"))
@@ -147,8 +146,8 @@ func TestBuildRefusesAnnotations(t *testing.T) {
 	}
 }
 
-// extensionOf returns a layer that is not a tar: only its position and mark are
-// tested.
+// extensionOf returns a layer that is not a tar, because the tests read only the
+// position and the annotation of the layer.
 func extensionOf(name string) xpkg.ExtensionLayer {
 	return xpkg.ExtensionLayer{Layer: static.NewLayer([]byte(name), types.OCIUncompressedLayer), Name: name}
 }
@@ -195,7 +194,7 @@ func TestBuildRefusesOverlays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runtime := withConfig(t, runtimeFor(t, "linux/amd64"), `"config":`+tc.config)
 			_, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{runtime}, xpkg.BuildOptions{Extensions: []xpkg.ExtensionLayer{extensionOf(tc.folder)}})
-			if got := err != nil && strings.Contains(err.Error(), `its root has a "`+tc.folder); got != tc.want {
+			if got := err != nil && strings.Contains(err.Error(), `extension folder "`+tc.folder); got != tc.want {
 				t.Errorf("%s: got %v, refused should be %v", tc.reason, err, tc.want)
 			}
 		})

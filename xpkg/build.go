@@ -18,12 +18,13 @@ import (
 )
 
 const (
-	// Annotation is the key of the annotation that marks a layer. The image config
-	// repeats each mark in a label: its key is Annotation, ":" and the layer's digest.
+	// Annotation is the key of the layer annotation that says what a layer contains.
+	// The image config repeats its value in a label: Annotation, ":" and the layer's
+	// digest are the key of the label.
 	Annotation = archive.Mark
-	// BaseMark is the mark of the layer with package.yaml.
+	// BaseMark is the value of Annotation for the layer with package.yaml.
 	BaseMark = "base"
-	// ExamplesMark is the mark of the layer with examples.
+	// ExamplesMark is the value of Annotation for the layer with examples.
 	ExamplesMark = "upbound"
 
 	metadataFile = "package.yaml"
@@ -96,7 +97,7 @@ func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, erro
 }
 
 // embed adds a package to a runtime image. If the runtime has no os or architecture,
-// embed sets that of anyPlatform, and the Platform of the result is nil.
+// embed sets those of anyPlatform in the config, and the Platform of img is nil.
 func embed(runtime v1.Image, own []ExtensionLayer, opts BuildOptions) (img PlatformImage, err error) {
 	base, err := partsOf(runtime)
 	if err != nil {
@@ -154,18 +155,18 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 		isPackage = isPackage || strings.HasPrefix(key, Annotation+":") && value == BaseMark
 	}
 	if isPackage {
-		return p, errors.New("it is a package already, and not a runtime")
+		return p, errors.New("the image is already a package, not a runtime image")
 	}
 	m, err := runtime.Manifest()
 	if err != nil {
-		return p, fmt.Errorf("reading its manifest: %w", err)
+		return p, fmt.Errorf("reading the runtime image's manifest: %w", err)
 	}
 	p.annotations = maps.Clone(m.Annotations)
 	maps.DeleteFunc(p.annotations, func(key, _ string) bool { return !strings.HasPrefix(key, ociPrefix+"base.") })
 	return p, nil
 }
 
-// compose adds the layers own to base. The name of each is its mark.
+// compose adds the layers own to base. It annotates each layer with its Name.
 func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, error) {
 	created := opts.Created.UTC().Format(time.RFC3339)
 	config := maps.Clone(base.config)

@@ -245,8 +245,8 @@ func TestBuildRefuses(t *testing.T) {
 		"SamePlatform": {"an index cannot have two images for a platform", []v1.Image{runtimeFor(t, "linux/amd64"), runtimeFor(t, "linux/amd64")}, "two are for linux/amd64"},
 		"SameArm64":    {"arm64 and arm64/v8 are the same platform", []v1.Image{runtimeFor(t, "linux/arm64"), runtimeFor(t, "linux/arm64/v8")}, "two are for linux/arm64"},
 		"NoPlatform":   {"an image without a platform cannot be part of an index", []v1.Image{runtimeFor(t, "linux/amd64"), runtimeFor(t, "")}, "no os and architecture"},
-		"Package":      {"a runtime image that is already a package is refused", []v1.Image{finished}, "a package already"},
-		"Label":        {"a package whose only mark is a label is refused as a runtime", []v1.Image{withConfig(t, finished, `"config":{"Labels":{"io.crossplane.xpkg:sha256:1":"base"}}`)}, "a package already"},
+		"Package":      {"a runtime image that is already a package is refused", []v1.Image{finished}, "the image is already a package"},
+		"Label":        {"a package whose only mark is a label is refused as a runtime", []v1.Image{withConfig(t, finished, `"config":{"Labels":{"io.crossplane.xpkg:sha256:1":"base"}}`)}, "the image is already a package"},
 		"Config":       {"a config that is not a JSON object is refused", []v1.Image{badConfig{finished}}, "not a JSON object"},
 	}
 	for name, tc := range cases {

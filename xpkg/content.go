@@ -26,7 +26,7 @@ import (
 type content struct {
 	// meta is the first package metadata object, or the zero value.
 	meta decoded
-	// objects are the other objects of the package. Examples may be of any kind.
+	// objects are all objects except the metadata. Examples may be of any kind.
 	objects, examples []decoded
 }
 
@@ -40,7 +40,8 @@ func (c content) yaml() []byte {
 
 // assemble finds the one metadata object of a package, and checks that this kind of
 // package can contain the other objects. In problems, where names the package. If broken
-// is true, missing metadata is no problem: a document that was not decoded may be it.
+// is true, assemble does not report missing metadata, because a document that could not
+// be decoded may be the metadata.
 func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	var c content
 	var metas []decoded
@@ -125,7 +126,7 @@ func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
 	return f.found, nil
 }
 
-// A finder collects problems with fields, of one document at a time.
+// A finder collects problems of fields in its current document, which in sets.
 type finder struct {
 	found Problems
 	doc   manifest.Document
@@ -135,7 +136,7 @@ type finder struct {
 // in sets the document that the next problems are about.
 func (f *finder) in(d decoded) { f.doc, f.lines = d.doc, nil }
 
-// add adds a problem with a field of the document. Its Refused is false.
+// add adds a problem of a field of the current document, with Refused false.
 func (f *finder) add(rule, field, hint, text string, args ...any) {
 	if f.lines == nil {
 		lines := f.doc.Lines()

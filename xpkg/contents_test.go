@@ -42,7 +42,7 @@ func tarOf(t testing.TB, names ...string) []byte {
 	return b.Bytes()
 }
 
-// unmarked returns an image of layers, bottom first, without marks.
+// unmarked returns an image of layers, bottom first, without layer annotations.
 func unmarked(t testing.TB, layers ...[]byte) v1.Image {
 	t.Helper()
 	var descs []v1.Descriptor
@@ -62,7 +62,8 @@ func unmarked(t testing.TB, layers ...[]byte) v1.Image {
 	return img
 }
 
-// Without a mark, PackageYAML reads the unpacked root file system.
+// If no layer is annotated as the base layer, PackageYAML reads the unpacked root
+// file system.
 func TestPackageYAMLOfLayers(t *testing.T) {
 	type layers [][]string
 	cases := map[string]struct {
@@ -75,13 +76,13 @@ func TestPackageYAMLOfLayers(t *testing.T) {
 		"Top":          {"the file of the top layer has priority", layers{{"package.yaml"}, {"a", "b", "c/package.yaml"}}, "2", ""},
 		"Below":        {"a lower layer is read if the top one lacks the file", layers{{"a", "package.yaml"}, {"b"}}, "1", ""},
 		"Prefix":       {"a name may begin with ./", layers{{"a", "./package.yaml"}}, "1", ""},
-		"Deleted":      {"a whiteout in an upper layer deletes the file", layers{{"package.yaml"}, {".wh.package.yaml"}}, "", "it is an image and not a package"},
-		"DeletedSlash": {"a whiteout may begin with ./", layers{{"package.yaml"}, {"./.wh.package.yaml"}}, "", "it is an image and not a package"},
+		"Deleted":      {"a whiteout in an upper layer deletes the file", layers{{"package.yaml"}, {".wh.package.yaml"}}, "", "the image is not a package"},
+		"DeletedSlash": {"a whiteout may begin with ./", layers{{"package.yaml"}, {"./.wh.package.yaml"}}, "", "the image is not a package"},
 		"DeletedAbove": {"a whiteout of a parent directory deletes the file", layers{{"a/b/package.yaml", "package.yaml"}, {".wh.a"}}, "1", ""},
 		"NoDirectory":  {"a file in place of a parent directory deletes the file", layers{{"a/b/package.yaml", "package.yaml"}, {"a"}}, "1", ""},
-		"Directory":    {"a directory in place of the file deletes it", layers{{"package.yaml"}, {"package.yaml/"}}, "", "it is an image and not a package"},
+		"Directory":    {"a directory in place of the file deletes it", layers{{"package.yaml"}, {"package.yaml/"}}, "", "the image is not a package"},
 		"Sibling":      {"a file or whiteout with a similar name does not delete the file", layers{{"x", "ab/package.yaml"}, {"a", ".wh.b"}}, "1", ""},
-		"Nothing":      {"an image without layers is not a package", nil, "", "it is an image and not a package"},
+		"Nothing":      {"an image without layers is not a package", nil, "", "the image is not a package"},
 		"LongName":     {"a name longer than a path may be is refused", layers{{strings.Repeat("a/", 3000), "package.yaml"}}, "", "longer names"},
 	}
 	for name, tc := range cases {
@@ -101,8 +102,8 @@ func TestPackageYAMLOfLayers(t *testing.T) {
 	}
 }
 
-// endless is a tar that begins with the header of an entry. Zeros follow, or
-// the same header again. A read after the first MiB calls later.
+// endless is a tar without an end: the header of an entry, then zeros, or copies of
+// the header if repeat is true. A read after the first MiB calls the function later.
 type endless struct {
 	header []byte
 	repeat bool

@@ -23,7 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-const hintIgnore = string("keep the package's files in a directory of their own, name that of examples with " + hint.ExamplesRoot + ", or leave others out with " + hint.Ignore)
+const hintIgnore = string("keep the package's files in a separate directory, name the directory of examples with " + hint.ExamplesRoot + ", or leave other files out with " + hint.Ignore)
 
 // A decoded is a decoded document: an object of a package, or an example.
 type decoded struct {
@@ -34,7 +34,7 @@ type decoded struct {
 	yaml []byte
 }
 
-// problem returns err as a refused problem, with its line and its hint.
+// problem returns err as a Problem with Refused set, and with err's line and hint.
 func problem(rule string, doc manifest.Document, err error) Problem {
 	p := Problem{Rule: rule, Refused: true, Path: doc.Path, Text: err.Error(), Hint: string(hint.Of(err))}
 	var at *manifest.Error
@@ -44,14 +44,15 @@ func problem(rule string, doc manifest.Document, err error) Problem {
 	return p
 }
 
-// maxDocument limits the bytes of a document. The API server accepts only 3
-// MiB.
+// maxDocument limits the bytes of a YAML document. It is far above the 3 MiB that
+// the API server accepts.
 const maxDocument = 80 << 20
 
 // documents splits a file into YAML documents. Problems are invalid separators,
 // and text after the end of a document, which YAML readers ignore.
 func documents(path string, data []byte) ([]manifest.Document, Problems) {
-	// Some YAML readers accept UTF-16, but package.yaml joins files of one encoding.
+	// package.yaml concatenates the files, so all must be UTF-8, although some YAML
+	// readers also accept UTF-16.
 	if bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe")) {
 		return nil, Problems{{Rule: "syntax", Refused: true, Path: path, Line: 1, Text: "the file is UTF-16, and not UTF-8", Hint: "save it as UTF-8"}}
 	}
@@ -125,7 +126,7 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 		d.yaml, err = manifest.JSONToYAML(out)
 	}
 	if err != nil {
-		return d, false, append(found, d.refused("syntax", "encoding it: "+err.Error(), ""))
+		return d, false, append(found, d.refused("syntax", "encoding the object: "+err.Error(), ""))
 	}
 	return d, true, append(found, d.lostFields(unknown, out)...)
 }
@@ -162,7 +163,7 @@ func read(doc manifest.Document) (d decoded, in []byte, found Problems) {
 	return d, in, found
 }
 
-// refused returns a problem with the whole object, with Refused set.
+// refused returns a problem of the whole object, with Refused set.
 func (d decoded) refused(rule, text, hint string) Problem {
 	return Problem{Rule: rule, Refused: true, Path: d.Path, Line: d.Line, Text: text, Hint: hint}
 }
@@ -199,7 +200,7 @@ func keysTwice(doc manifest.Document, strict error) Problems {
 		}
 		found = append(found, Problem{
 			Rule: "duplicate-key", Path: doc.Path, Line: doc.Line + line - 1,
-			Text: m[2] + ", so the first would be lost", Hint: "remove one of the two",
+			Text: m[2] + ", so the first value would be lost", Hint: "remove one of the two",
 		})
 	}
 	if found == nil {
@@ -209,12 +210,12 @@ func keysTwice(doc manifest.Document, strict error) Problems {
 	return found
 }
 
-// keysOnly matches a document that begins with a key in the first column. After
-// it, only a directive can begin a second object.
+// keysOnly matches a document that begins with a key in the first column. In such
+// a document, a second object can only follow a directive.
 var keysOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`) })
 
-// secondObject returns the line of text after the first object, or 0. Such text
-// can follow an object in flow style, an indented object or a directive.
+// secondObject returns the line on which content after the first object begins, or
+// 0. It can follow an object in flow style, an indented object or a directive.
 func secondObject(doc manifest.Document) int {
 	if keysOnly().Match(doc.Text) && !bytes.Contains(doc.Text, []byte("\n%")) {
 		return 0
@@ -252,7 +253,7 @@ func identify(doc manifest.Document, data map[string]any) (Object, error) {
 func (d decoded) lostFields(unknown []error, out []byte) Problems {
 	var kept any
 	if err := json.Unmarshal(out, &kept); err != nil {
-		return Problems{d.refused("syntax", "decoding it: "+err.Error(), "")}
+		return Problems{d.refused("syntax", "decoding the object: "+err.Error(), "")}
 	}
 	paths := map[string]bool{}
 	lost("", d.data, kept, paths)

@@ -79,7 +79,7 @@ func ExampleRead() {
 	// Output: package/crossplane.yaml 6 unknown-field
 }
 
-// A Rule adds its own problems.
+// Read also returns the problems that a Rule finds.
 func ExampleRule() {
 	fsys := afero.NewMemMapFs()
 	files := map[string]string{

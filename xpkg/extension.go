@@ -22,11 +22,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// Limits of all extension folders together, because clients pull their layers,
-// and Build has them in memory.
+// Limits of all extension folders in total. Every client downloads the layers, and
+// Build keeps them in memory.
 const (
-	// maxFolders limits the folders: engines stack at most 125 layers, and
-	// the runtime needs most of them.
+	// maxFolders limits the layers of extensions: container engines support at
+	// most 125 layers in an image, and the runtime needs most of them.
 	maxFolders = 32
 	maxBytes   = 64 << 20
 	maxEntries = 10_000
@@ -34,23 +34,25 @@ const (
 	maxExtensionName = 4 << 10
 )
 
-// An ExtensionLayer is a layer and its mark, which is the name of its folder.
+// An ExtensionLayer is the layer of an extension folder. Name is the name of the
+// folder and the layer's value of Annotation.
 type ExtensionLayer struct {
 	v1.Layer
 	Name string
 }
 
-// folderName matches marks that are safe in paths and do not begin with a dot.
+// folderName matches names of folders that are safe in paths and do not begin with
+// a dot.
 var folderName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 // ReadExtensions returns each folder in the directory dir as a layer, in the
-// order of their names. A layer has the folder itself, such as
+// order of their names. Paths in a layer begin with the folder's name, such as
 // "icons/icon.svg". Owners and times are zero; folders have mode 0755, files
 // 0644. A link to a file in dir becomes that file.
 //
-// It returns an error for other files and links in dir, the marks of a
-// package's own layers, names that delete files (OCI image spec, "Whiteouts"),
-// files named package.yaml, and more than 64 MiB or 10,000 files in all.
+// It returns an error for other files and links in dir, folders named BaseMark or
+// ExamplesMark, names that delete files (OCI image spec, "Whiteouts"), files named
+// package.yaml, and more than 64 MiB or 10,000 files in total.
 func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, err error) {
 	root, err := os.OpenRoot(dir)
 	var entries []fs.DirEntry
@@ -75,7 +77,7 @@ func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, e
 	return layers, nil
 }
 
-// A reader reads folders below root, until bytes or entries are used up.
+// A reader reads folders below root. bytes and entries limit what it may still read.
 type reader struct {
 	ctx            context.Context
 	dir            string
@@ -87,11 +89,11 @@ func (r *reader) layer(folder fs.DirEntry) (v1.Layer, error) {
 	name := folder.Name()
 	switch {
 	case !folder.IsDir():
-		return nil, hint.Wrap(fmt.Errorf("%q is not a folder, and only folders become layers", r.path(name)), "move it into a folder")
+		return nil, hint.Wrap(fmt.Errorf("%q is not a folder, and only folders become layers", r.path(name)), "move the file into a folder")
 	case !folderName().MatchString(name):
-		return nil, fmt.Errorf("%q cannot mark a layer: use up to 63 letters, digits, '-', '_' and '.', no dot first", r.path(name))
+		return nil, fmt.Errorf("%q is not a valid name of an extension folder: use up to 63 letters, digits, '-', '_' and '.', without a dot at the start", r.path(name))
 	case name == "base" || name == "upbound":
-		return nil, fmt.Errorf("%q cannot mark a layer: %q is the mark of a layer that packages have themselves", r.path(name), name)
+		return nil, fmt.Errorf("%q is not a valid name of an extension folder: %q is reserved for a layer of the package itself", r.path(name), name)
 	}
 	return oci.TarLayer(func(tw *tar.Writer) error {
 		return fs.WalkDir(r.root.FS(), name, func(name string, d fs.DirEntry, err error) error {
@@ -111,21 +113,21 @@ func (r *reader) add(tw *tar.Writer, name string, d fs.DirEntry) error {
 		return fmt.Errorf("reading %q: %w", r.path(name), context.Cause(r.ctx))
 	}
 	if r.entries--; r.entries < 0 || len(name) > maxExtensionName {
-		return fmt.Errorf("reading %q: there are more than %d files, or longer names than %d bytes", r.path(name), maxEntries, maxExtensionName)
+		return fmt.Errorf("reading %q: there are more than %d files, or a name longer than %d bytes", r.path(name), maxEntries, maxExtensionName)
 	}
 	switch base := path.Base(name); {
 	case strings.HasPrefix(base, ".wh."):
-		return fmt.Errorf("%q would delete a file of the image: in a layer, \".wh.\" means that", r.path(name))
+		return fmt.Errorf("%q would delete a file of the image: in a layer, a name that begins with \".wh.\" deletes a file", r.path(name))
 	case d.IsDir():
 		return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
 	case base == "package.yaml":
-		return hint.Wrap(fmt.Errorf("%q would be read as the package's own by tools that do not distinguish layers", r.path(name)), "rename it")
+		return hint.Wrap(fmt.Errorf("%q would be read as the package's own package.yaml by tools that ignore layer annotations", r.path(name)), "rename the file")
 	}
 	info, err := r.root.Stat(filepath.FromSlash(name))
 	link := d.Type()&fs.ModeSymlink != 0
 	switch {
 	case link && (err != nil || info.IsDir()):
-		return hint.Wrap(fmt.Errorf("%q is a link that does not lead to a file in %q", r.path(name), r.dir), "replace the link by what it points at")
+		return hint.Wrap(fmt.Errorf("%q is a link that does not lead to a file in %q", r.path(name), r.dir), "replace the link with its target")
 	case err != nil:
 		return fmt.Errorf("reading %q: %w", r.path(name), fsx.Cause(err))
 	case !info.Mode().IsRegular():
@@ -139,7 +141,7 @@ func (r *reader) add(tw *tar.Writer, name string, d fs.DirEntry) error {
 
 func (r *reader) file(tw *tar.Writer, name string, size int64) error {
 	if r.bytes -= size; r.bytes < 0 {
-		return fmt.Errorf("the folders have more than %d MiB", maxBytes>>20)
+		return fmt.Errorf("the extension folders have more than %d MiB", maxBytes>>20)
 	}
 	f, err := r.root.Open(filepath.FromSlash(name))
 	if err != nil {
@@ -173,7 +175,7 @@ func checkOverlay(config map[string]any, extensions []ExtensionLayer) error {
 	}
 	for _, e := range extensions {
 		if slices.Contains(taken, e.Name) {
-			return hint.Wrap(fmt.Errorf("its root has a %q, which the extensions folder of that name would hide", e.Name), "rename the folder")
+			return hint.Wrap(fmt.Errorf("extension folder %q would hide a folder of the same name that the runtime image needs", e.Name), "rename the extension folder")
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 	return f, nil
 }
 
-// OpenImage is Open for a file that may also have an image, or an index of images,
+// OpenImage is Open for a file that may also contain an image, or an index of images,
 // that is not a package.
 func OpenImage(ctx context.Context, path string) (*File, error) {
 	f, err := archive.Open(ctx, path)
@@ -72,7 +72,7 @@ func OpenImage(ctx context.Context, path string) (*File, error) {
 func Check(ctx context.Context, a Artifact) error {
 	images, err := Images(a)
 	if err == nil && len(images) == 0 {
-		err = errors.New("it contains no image")
+		err = errors.New("the package contains no image")
 	}
 	for _, i := range images {
 		if err == nil {
@@ -87,7 +87,7 @@ func Check(ctx context.Context, a Artifact) error {
 func AnnotateLayers(img v1.Image) (v1.Image, error) {
 	config, err := img.ConfigFile()
 	if err != nil {
-		return nil, fmt.Errorf("reading its config: %w", err)
+		return nil, fmt.Errorf("reading the image config: %w", err)
 	}
 	p, err := oci.PartsOf(img)
 	if err != nil {
@@ -139,7 +139,7 @@ func Split(a Artifact, path func(Artifact) (string, error)) ([]Target, error) {
 	var targets []Target
 	for _, i := range images {
 		if i.Platform == nil {
-			return nil, errors.New("naming a file by its platform: the image has none")
+			return nil, errors.New("naming a file by its platform: the image has no platform")
 		}
 		p, err := path(i.Image)
 		if err != nil {
@@ -155,8 +155,8 @@ func Split(a Artifact, path func(Artifact) (string, error)) ([]Target, error) {
 	return targets, nil
 }
 
-// suffix returns an image's platform as a part of a file name. The platform in
-// a config may have any characters.
+// suffix returns an image's platform as a part of a file name. It replaces unsafe
+// characters, such as "/", because the image config may contain any text.
 func suffix(i PlatformImage) string {
 	parts := append([]string{i.Platform.OS, i.Platform.Architecture, i.Platform.Variant, i.Platform.OSVersion}, i.Platform.OSFeatures...)
 	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })

@@ -16,9 +16,8 @@ import (
 
 const goldenPush = "../testdata/golden/xpkg/push"
 
-// The files that the crossplane CLI writes, opened, are what its push stored in
-// a registry: the same config, layers and annotations. Only the media types are
-// OCI's.
+// Open of a file that the crossplane CLI wrote returns the image that the crossplane
+// CLI pushed: the same config, layers and annotations, with the media types of OCI.
 func TestGoldenFiles(t *testing.T) {
 	for _, name := range []string{"single-examples", "single-verbose"} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +64,8 @@ func pushed(t *testing.T, name string) v1.Manifest {
 	return v1.Manifest{}
 }
 
-// The errors of the crossplane CLI for damaged files do not name the file.
+// The error of Open for a damaged file names the file, unlike that of the crossplane
+// CLI.
 func TestGoldenDamagedFiles(t *testing.T) {
 	for name, want := range map[string]string{"file-garbage": "not a tar file", "file-truncated": "the archive is not an image"} {
 		t.Run(name, func(t *testing.T) {

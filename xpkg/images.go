@@ -88,7 +88,7 @@ func samePlatform(images []PlatformImage) (a, b int, found bool) {
 	for i, img := range images {
 		p := *img.Platform
 		if p.Architecture == "arm64" && p.Variant == "v8" {
-			p.Variant = "" // arm64 has only this variant, which is often left out.
+			p.Variant = "" // arm64 has only the variant v8, which many tools leave out.
 		}
 		key := p.String() + " " + strings.Join(p.OSFeatures, " ")
 		if first, ok := seen[key]; ok {
@@ -157,7 +157,7 @@ func Join(ctx context.Context, files []Target) (Artifact, error) {
 			}
 			images, paths = append(images, i), append(paths, f.Path)
 			if pkg != first {
-				return nil, fmt.Errorf("%q is a %s and %q a %s, but an index has one package", paths[0], first, f.Path, pkg)
+				return nil, fmt.Errorf("%q is a %s and %q is a %s, but all images of an index must be of one package", paths[0], first, f.Path, pkg)
 			}
 		}
 	}

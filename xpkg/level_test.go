@@ -39,7 +39,7 @@ func TestReadFindsAll(t *testing.T) {
 		"syntax p/b.yaml:1: did not find expected node content",
 		"unknown-field p/b.yaml:8: kind Function of meta.pkg.crossplane.io/v1 has no field extra, so it would be lost",
 		"unknown-field p/b.yaml:9: kind Function of meta.pkg.crossplane.io/v1 has no field spce, so it would be lost",
-		`duplicate-key p/b.yaml:10: key "kind" already set, so the first would be lost`,
+		`duplicate-key p/b.yaml:10: key "kind" already set, so the first value would be lost`,
 		"object-type p/b.yaml:12: the object has no apiVersion",
 		"object-type p/examples/x.yaml:1: the example has no kind",
 		`syntax p/sep.yaml:1: a document separator is followed by "x" on its line`,
@@ -49,7 +49,7 @@ func TestReadFindsAll(t *testing.T) {
 	}
 }
 
-// Below Strict, Read drops invalid content and returns the package.
+// At levels below Strict, Read drops invalid content and returns the package.
 func TestReadLevels(t *testing.T) {
 	const dropped = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\nspec: {}\n"
 	cases := map[string]struct {

@@ -21,7 +21,8 @@ import (
 type Report struct {
 	// Meta is the package metadata, or the zero value.
 	Meta Object
-	// Objects and Examples count the other objects and the examples.
+	// Objects is the number of objects except the metadata, and Examples that of
+	// the examples.
 	Objects, Examples int
 	// Platforms are the platforms of the images, "" for an image without a platform.
 	Platforms []string
@@ -33,9 +34,10 @@ type Report struct {
 }
 
 // Lint checks a built package. It reads all layers, up to 64 GiB uncompressed, and
-// verifies their digests and diff IDs. It applies the rules of Read, and others, to the
-// package.yaml and .up/examples.yaml of the images. Problems have these names as their
-// paths. Lint returns an error only if the artifact cannot be read.
+// verifies their digests and diff IDs. It applies the rules of Read, and the rules in
+// others, to package.yaml and .up/examples.yaml of each image. Problems in these two
+// files have the name of the file as their Path. Lint returns an error only if the
+// artifact cannot be read.
 //
 // report gets the bytes of layers that Lint has read and their total. It may be
 // nil.
@@ -75,11 +77,11 @@ func Lint(ctx context.Context, a Artifact, report func(text string, done, total 
 				return Report{}, err
 			}
 		case !bytes.Equal(first, data):
-			l.refused("package-yaml", "%s has another %s than %s, but all images of a package need the same", describe(img), metadataFile, describe(of))
+			l.refused("package-yaml", "%s has a %s that differs from that of %s, but all images of a package must have the same", describe(img), metadataFile, describe(of))
 		}
 	}
 	if len(images) == 0 {
-		l.refused("platform", "it contains no image")
+		l.refused("platform", "the package contains no image")
 	}
 	if len(sizes) > 0 {
 		l.progress.Finish()
@@ -98,9 +100,8 @@ const maxLint = 64 << 30
 // NeedsRuntime reports whether packages of a kind need a runtime image.
 func NeedsRuntime(kind string) bool { return kind == function || kind == provider }
 
-// CheckRuntimes returns the problems of a package's runtime images: a
-// Configuration with any, images of which none is for Linux, and several images
-// of which none is for linux/amd64.
+// CheckRuntimes returns the problems of a package's runtime images: any image for a
+// Configuration, no image for Linux, and, of several images, none for linux/amd64.
 func CheckRuntimes(kind string, runtimes []v1.Image) (Problems, error) {
 	var l linter
 	images := make([]PlatformImage, len(runtimes))
@@ -122,30 +123,31 @@ func (l *linter) runtimes(kind string, images []PlatformImage) {
 	switch {
 	case len(images) == 0:
 	case kind == configuration:
-		l.problem("runtime", "it is a Configuration with a runtime image, which nothing would run")
+		l.problem("runtime", "the package is a Configuration with a runtime image, which nothing would run")
 	case !slices.ContainsFunc(images, isLinux):
-		l.problem("runtime", "it has no runtime image for linux, on which clusters run functions and providers")
+		l.problem("runtime", "the package has no runtime image for linux, on which clusters run functions and providers")
 	}
 }
 
 func isLinux(i PlatformImage) bool { return i.Platform != nil && i.Platform.OS == "linux" }
 
-// lacksAMD64 reports images without one for linux/amd64, which every control plane reads.
+// lacksAMD64 reports that no image is for linux/amd64, from which every control plane
+// reads the package.
 func (l *linter) lacksAMD64(images []PlatformImage) {
 	amd64 := func(i PlatformImage) bool { return isLinux(i) && i.Platform.Architecture == "amd64" }
 	if len(images) > 0 && !slices.ContainsFunc(images, amd64) {
-		l.refused("platform", "none of its images is for linux/amd64, the platform from which the control plane reads a package")
+		l.refused("platform", "none of the package's images is for linux/amd64, the platform from which the control plane reads a package")
 	}
 }
 
-// index reports images in an index without a platform, two for one platform,
-// and platforms that differ from the config.
+// index reports images in an index that have no platform or share one, and
+// platforms in the index that differ from the image's config.
 func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 	l.lacksAMD64(images)
 	if i := slices.IndexFunc(images, func(i PlatformImage) bool { return i.Platform == nil }); i >= 0 {
 		l.problem("platform", "%s is in an index but has no os and architecture, so clients cannot pull it", describe(images[i]))
 	} else if a, _, ok := samePlatform(images); ok {
-		l.problem("platform", "its index has two images for %s, and only the first would be pulled", images[a].Platform)
+		l.problem("platform", "the index has two images for %s, and only the first would be pulled", images[a].Platform)
 	}
 	m, err := idx.IndexManifest()
 	if err != nil {
@@ -161,7 +163,7 @@ func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 			return fmt.Errorf("finding the digest of an image: %w", err)
 		}
 		if p, ok := stated[digest]; ok && img.Platform != nil && !agree(p, img.Platform) {
-			l.problem("platform", "the index says that the image %s is for %s, and its config that it is for %s", digest, platformName(p), img.Platform)
+			l.problem("platform", "the index says that the image %s is for %s, but its config says %s", digest, platformName(p), img.Platform)
 		}
 	}
 	return nil
@@ -175,8 +177,8 @@ func agree(index, config *v1.Platform) bool {
 		(index.OSVersion == "" || index.OSVersion == config.OSVersion)
 }
 
-// hasRuntime reports whether an image has both marked layers of a package and
-// other layers.
+// hasRuntime reports whether an image has a runtime: layers without the package's
+// Annotation, in addition to layers with it.
 func hasRuntime(layers []v1.Descriptor) bool {
 	marked := 0
 	for _, d := range layers {
@@ -288,7 +290,7 @@ func (l *linter) image(ctx context.Context, img PlatformImage) ([]byte, error) {
 // sound is false if a layer does not have its digest.
 func (l *linter) diffIDs(ctx context.Context, img PlatformImage, p oci.Parts, want []v1.Hash) (sound bool, err error) {
 	if len(want) != len(p.Layers) {
-		l.problem("diff-id", "%s has %d layers, and its config says %d, so engines could not unpack it", describe(img), len(p.Layers), len(want))
+		l.problem("diff-id", "%s has %d layers, but its config says %d, so engines could not unpack it", describe(img), len(p.Layers), len(want))
 	}
 	sound = true
 	for i, layer := range p.Layers {
@@ -310,7 +312,7 @@ func (l *linter) diffIDs(ctx context.Context, img PlatformImage, p oci.Parts, wa
 			l.problem("layer", "%s: layer %d (%s) is not a tar, so engines could not unpack it", describe(img), i+1, digest)
 		}
 		if i < len(want) && got.diffID != want[i].String() {
-			l.problem("diff-id", "%s: layer %d is %s, not compressed, and the config says %s, so engines could not unpack it", describe(img), i+1, got.diffID, want[i])
+			l.problem("diff-id", "%s: the digest of layer %d without compression is %s, but the config says %s, so engines could not unpack it", describe(img), i+1, got.diffID, want[i])
 		}
 	}
 	return sound, nil
@@ -328,7 +330,7 @@ func (l *linter) read(ctx context.Context, layer v1.Layer) (got plainLayer) {
 	for err == nil {
 		_, err = tr.Next()
 	}
-	// After an error of reading, io.Copy below returns it again.
+	// io.Copy below returns an error of reading again.
 	got.isTar = errors.Is(err, io.EOF)
 	if _, err := io.Copy(sum, rc); err != nil {
 		return plainLayer{err: err}
@@ -361,7 +363,7 @@ func (l *linter) marks(img PlatformImage, descs []v1.Descriptor, labels map[stri
 			base = append(base, fmt.Sprint(i+1))
 		}
 		if label != "" && mark != label {
-			l.problem("layer-mark", "%s: layer %d (%s) is labelled %q, and annotated %q: a tool that does not know packages may have copied it", describe(img), i+1, d.Digest, label, mark)
+			l.problem("layer-mark", "%s: layer %d (%s) has the label %q but the annotation %q: a tool that does not know packages may have copied it", describe(img), i+1, d.Digest, label, mark)
 		}
 	}
 	if len(base) > 1 {

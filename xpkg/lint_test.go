@@ -86,7 +86,7 @@ func TestLintGood(t *testing.T) {
 			if got.Meta.Kind == "" || got.Meta.Path != "package.yaml" {
 				t.Errorf("metadata: got %+v", got.Meta)
 			}
-			if name == "Pulled" { // The labels differ from the missing annotations.
+			if name == "Pulled" { // Lint reports that the labels differ from the missing annotations.
 				got.Problems = nil
 			}
 			got.Meta = xpkg.Object{}

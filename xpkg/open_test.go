@@ -60,7 +60,7 @@ func contents(t testing.TB, path string) []byte {
 	return data
 }
 
-// A package that is pushed, annotated and pulled gives the file that was built.
+// WriteFile of a pulled package writes the same bytes as the file that was pushed.
 func TestThroughRegistry(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
@@ -130,7 +130,8 @@ func push(t *testing.T, ref name.Tag, a xpkg.Artifact) xpkg.Artifact {
 	}
 }
 
-// The crossplane CLI writes Docker archives with marks only in the labels.
+// Open restores the annotations of layers from labels, because the crossplane CLI
+// writes Docker archives, which have no annotations.
 func TestOpenIncumbentsFile(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	pkg.Examples = []byte("kind: A\n")
@@ -166,8 +167,8 @@ func plain(t *testing.T, img v1.Image) v1.Image {
 	return bare
 }
 
-// Other tools drop the marks. PackageYAML then reads the whole root file
-// system, as the control plane does.
+// PackageYAML reads the whole root file system, as the control plane does, if a tool
+// has removed the annotations of the layers.
 func TestPackageYAMLOfFlattenedImage(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	bare := plain(t, build(t, pkg, "linux/amd64").(v1.Image))
@@ -245,9 +246,9 @@ func TestOpenRefuses(t *testing.T) {
 		a      xpkg.Artifact
 		want   string
 	}{
-		"Image":      {"an image without package.yaml is refused", runtimeFor(t, "linux/amd64"), "it is an image and not a package"},
-		"Index":      {"an index of images without package.yaml is refused", unnamed, "it is an image and not a package"},
-		"EmptyIndex": {"an index without images is refused", mutate.IndexMediaType(empty.Index, types.OCIImageIndex), "it contains no image"},
+		"Image":      {"an image without package.yaml is refused", runtimeFor(t, "linux/amd64"), "the image is not a package"},
+		"Index":      {"an index of images without package.yaml is refused", unnamed, "the image is not a package"},
+		"EmptyIndex": {"an index without images is refused", mutate.IndexMediaType(empty.Index, types.OCIImageIndex), "the package contains no image"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -303,8 +304,8 @@ func TestJoin(t *testing.T) {
 		"Images":   {"the index has the images in the order of the files", []xpkg.Target{{Path: "b", Artifact: arm64}, {Path: "a", Artifact: amd64}}, []string{"linux/arm64", "linux/amd64"}, nil},
 		"Indexes":  {"the images of an index are added to the result", []xpkg.Target{{Path: "i", Artifact: both}, {Path: "a", Artifact: amd64}}, []string{"linux/s390x", "linux/ppc64le", "linux/amd64"}, nil},
 		"Same":     {"two files for the same platform are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: amd64}}, nil, []string{`"one"`, `"two"`, "linux/amd64"}},
-		"Kinds":    {"packages of different kinds are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Provider", "p"), "linux/arm64")}}, nil, []string{`"one" is a Function`, `"two" a Provider`}},
-		"Names":    {"packages with different names are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Function", "other"), "linux/arm64")}}, nil, []string{`"one" is a Function named fn and "two" a Function named other`}},
+		"Kinds":    {"packages of different kinds are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Provider", "p"), "linux/arm64")}}, nil, []string{`"one" is a Function`, `"two" is a Provider`}},
+		"Names":    {"packages with different names are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Function", "other"), "linux/arm64")}}, nil, []string{`"one" is a Function named fn and "two" is a Function named other`}},
 		"Platform": {"an image without a platform is refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: nowhere}}, nil, []string{`"two"`, "no platform"}},
 		"Image":    {"an image that is not a package is refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: runtimeFor(t, "linux/arm64")}}, nil, []string{`"two"`, "not a package"}},
 		"None":     {"an empty list of files is refused", nil, nil, []string{"no image"}},
@@ -348,7 +349,8 @@ func TestJoinLeavesOneAlone(t *testing.T) {
 	}
 }
 
-// OCI and Docker clients find the marks in the same file.
+// Clients find the base layer in the same file: Docker clients by a label, and OCI
+// clients by an annotation.
 func TestOthersFindMarks(t *testing.T) {
 	for name, platforms := range map[string][]string{"One": {"linux/amd64"}, "Several": {"linux/arm64", "linux/amd64"}} {
 		t.Run(name, func(t *testing.T) {

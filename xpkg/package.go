@@ -31,7 +31,7 @@ type Package struct {
 	// Meta is the package metadata: the one meta.pkg.crossplane.io object.
 	Meta        Object
 	Annotations map[string]string
-	// Objects are the other objects, in the order of reading.
+	// Objects are all objects except the metadata, in the order of reading.
 	Objects []Object
 	// YAML is package.yaml: the metadata, then the objects.
 	YAML []byte
@@ -53,7 +53,7 @@ type Object struct {
 // Position returns "path:line".
 func (o Object) Position() string { return fmt.Sprintf("%s:%d", o.Path, o.Line) }
 
-// ReadOptions are the options of Read. With the zero value, it reads no
+// ReadOptions are the options of Read. With the zero value, Read reads no
 // examples and ignores no files.
 type ReadOptions struct {
 	// ExamplesRoot is a directory or file of examples, which Read leaves
@@ -75,10 +75,10 @@ type ReadOptions struct {
 // Read reads the package in the directory root: its .yaml and .yml files and
 // those of its sub-directories, in the order of their names.
 //
-// Read returns all problems of the content as an error of type Problems: at
-// every level those that the control plane would refuse, and links out of root;
-// at the level Strict also content that the control plane would not get, which
-// Read omits at other levels.
+// Read returns all problems of the content as one error of type Problems. At every
+// level, content that the control plane would refuse is an error, and so is a link
+// out of root. Content that would not reach the control plane is an error at the level
+// Strict; at other levels, Read leaves it out.
 func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*Package, error) {
 	if root == "" {
 		root = "."
@@ -172,7 +172,7 @@ func (r *rootReader) files(ctx context.Context, root string, except, ignore []st
 func (r *rootReader) file(f file, decode decoder) contents {
 	data, err := r.bytes(f)
 	if err != nil {
-		text := "it cannot be read: " + fsx.Cause(err).Error()
+		text := "cannot be read: " + fsx.Cause(err).Error()
 		return contents{found: Problems{{Rule: "file", Path: f.path, Text: text, Hint: hintFile}}}
 	}
 	return decodeAll(f.path, data, decode)
@@ -202,7 +202,7 @@ func (r *rootReader) bytes(f file) ([]byte, error) {
 	data := make([]byte, f.size+1)
 	n, err := io.ReadFull(in, data)
 	if err == nil {
-		return nil, errors.New("it grows while it is read")
+		return nil, errors.New("the file grows while it is read")
 	}
 	if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrNoPackage is returned for an image that is not a package.
-var ErrNoPackage = errors.New("it is an image and not a package: it contains no " + metadataFile)
+var ErrNoPackage = errors.New("the image is not a package: it contains no " + metadataFile)
 
 // Limits of the search for package.yaml in an untrusted image: the uncompressed bytes and
 // the entries of its layers, and the length of one name and of all names.
@@ -27,10 +27,11 @@ const (
 	maxName, maxNames = 4 << 10, 64 << 20
 )
 
-// PackageYAML returns the package.yaml of an image as the control plane reads
-// it: the first file of that name, in any directory, of the first layer that is
-// annotated as the base layer, or of the whole root file system. More than 200
-// MiB are an error. A base layer is read to its end, which verifies its digest.
+// PackageYAML returns the package.yaml of an image as the control plane reads it:
+// the first file of that name, in any directory, of the first layer that is
+// annotated as the base layer. Without such a layer, it searches the whole root file
+// system. More than 200 MiB are an error. PackageYAML reads a base layer to its end,
+// which verifies the layer's digest.
 func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 	p, err := oci.PartsOf(img)
 	if err != nil {
@@ -44,10 +45,10 @@ func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 	for _, l := range slices.Backward(layers) {
 		data, err := readFile(ctx, l, &s.left, s.match, end)
 		if errors.Is(err, oci.ErrTooLarge) {
-			err = fmt.Errorf("they are larger than %d GiB", maxRead>>30)
+			err = fmt.Errorf("the layers are larger than %d GiB", maxRead>>30)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading its layers: %w", err)
+			return nil, fmt.Errorf("reading the image's layers: %w", err)
 		}
 		if data != nil {
 			return data, nil
@@ -56,13 +57,15 @@ func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 	return nil, ErrNoPackage
 }
 
-// marked returns the index of the first layer with the annotation mark, or -1.
+// marked returns the index of the first layer whose Annotation has the value mark, or
+// -1.
 func marked(p oci.Parts, mark string) int {
 	return slices.IndexFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == mark })
 }
 
-// readFile returns the first file of a layer for which match returns true, or nil. After
-// it, end may read the rest of the layer. A file of more than 200 MiB is an error.
+// readFile returns the first file of a layer for which match returns true, or nil. Then
+// it calls end, which may read the rest of the layer. A file of more than 200 MiB is an
+// error.
 func readFile(ctx context.Context, l v1.Layer, left *int64, match func(*tar.Header) (bool, error), end func(*oci.Tar) error) (data []byte, err error) {
 	rc, err := oci.Plain(ctx, l, left)
 	if err != nil {
@@ -111,7 +114,7 @@ func (s *search) match(h *tar.Header) (found bool, err error) {
 	s.files++
 	s.names += len(h.Name)
 	if s.files > maxFiles || len(h.Name) > maxName || s.names > maxNames {
-		return false, errors.New("they have more files, or longer names, than the limits allow")
+		return false, errors.New("the layers have more files, or longer names, than the limits allow")
 	}
 	found = path.Base(h.Name) == metadataFile && h.Typeflag == tar.TypeReg
 	if s.seen == nil {
@@ -155,7 +158,7 @@ func Examples(ctx context.Context, img v1.Image) ([]byte, error) {
 	}
 	i := marked(p, ExamplesMark)
 	if i < 0 {
-		return nil, errors.New("it has no examples")
+		return nil, errors.New("the package has no examples")
 	}
 	left := int64(maxYAML)
 	match := func(h *tar.Header) (bool, error) {
@@ -163,10 +166,10 @@ func Examples(ctx context.Context, img v1.Image) ([]byte, error) {
 	}
 	data, err := readFile(ctx, p.Layers[i], &left, match, (*oci.Tar).Finish)
 	if data == nil && err == nil {
-		err = fmt.Errorf("its layer has no %s", examplesFile)
+		err = fmt.Errorf("the layer of examples has no %s", examplesFile)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading its examples: %w", err)
+		return nil, fmt.Errorf("reading the package's examples: %w", err)
 	}
 	return data, nil
 }
@@ -190,7 +193,7 @@ func Metadata(ctx context.Context, img v1.Image) (Object, error) {
 			return o, nil
 		}
 	}
-	return Object{}, fmt.Errorf("its %s has no object of %s", metadataFile, metaGroup)
+	return Object{}, fmt.Errorf("the %s has no object of %s", metadataFile, metaGroup)
 }
 
 // DefaultFileName returns the Label of the first 50 bytes of the package's name

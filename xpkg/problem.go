@@ -38,8 +38,9 @@ func ParseLevel(name string) (Level, error) {
 	}
 }
 
-// Judge returns the problems that are errors at the level as an error. Without any,
-// it returns the other problems as warnings. Problems are sorted by file and line.
+// Judge returns the problems that are errors at the level as one error, sorted by file
+// and line. If none is an error, Judge returns all problems as warnings at the level
+// Warn, and nothing at the level Off.
 func (l Level) Judge(found Problems) (warnings Problems, err error) {
 	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
@@ -48,7 +49,7 @@ func (l Level) Judge(found Problems) (warnings Problems, err error) {
 	case l == Strict && len(found) > 0:
 		for i, p := range found {
 			if !p.Refused {
-				found[i].Hint = strings.TrimPrefix(p.Hint+", or build it all the same with "+string(hint.Lint)+"=warn", ", or ")
+				found[i].Hint = strings.TrimPrefix(p.Hint+", or build the package anyway with "+string(hint.Lint)+"=warn", ", or ")
 			}
 		}
 		return nil, found
@@ -136,12 +137,12 @@ const (
 // LintRules returns the rules for documents, metadata, objects and images.
 func LintRules() []LintRule {
 	return []LintRule{
-		{"file", errorOrWarnable, "a file that cannot be read", "The file would be missing in the package. It is a warning if the path is not a regular file or if the folder of examples does not exist, and an error if reading fails."},
-		{"link", errorOrWarnable, "a symbolic link that cannot be followed", "A link to nothing or to a directory would leave files out of the package. A link that leads out of the package root is always an error, because a package contains only files in its root."},
+		{"file", errorOrWarnable, "a file that cannot be read", "The file would be missing in the package. The problem is a warning if the path is not a regular file or if the folder of examples does not exist, and an error if reading fails."},
+		{"link", errorOrWarnable, "a symbolic link that cannot be followed", "A broken link, or a link to a directory, would leave files out of the package. A link that leads out of the package root is always an error, because a package contains only files in its root."},
 		{"size", alwaysError, "a YAML document that is too large", "The control plane limits how much it reads of a package."},
 		{"syntax", alwaysError, "a document that is not valid YAML", "The control plane could not read `package.yaml`."},
 		{"content-after-end", warnable, "text after the end of a YAML document", "Text after `...`, or a second object in the same document, would be lost without a message."},
-		{"duplicate-key", warnable, "a key that occurs twice in an object", "The last value wins, so the first would be lost without a message."},
+		{"duplicate-key", warnable, "a key that occurs twice in an object", "The last value wins, so the first value would be lost without a message."},
 		{"object-type", alwaysError, "a document without `apiVersion` or `kind`", "Every document of a package is a Kubernetes object with `apiVersion` and `kind`. An example needs a `kind`."},
 		{"wrong-type", alwaysError, "a value of another type than its field", "The control plane could not decode the object."},
 		{"unknown-field", warnable, "a field that the kind does not have", "Crossplane decodes the object without the field, so the value would be lost without a message. The usual cause is a spelling mistake."},
@@ -149,7 +150,7 @@ func LintRules() []LintRule {
 		{"metadata-count", alwaysError, "no package metadata object, or more than one", "A package has exactly one object of the group `meta.pkg.crossplane.io`, usually in `crossplane.yaml`."},
 		{"metadata-name", warnable, "a package name that Kubernetes does not allow", "The name must be a DNS subdomain (RFC 1123): lower case letters, digits, `-` and `.`."},
 		{"crossplane-version", alwaysError, "`spec.crossplane.version` is not a version constraint", "The control plane refuses to install a package with `spec.crossplane` but without a valid constraint, such as `>=v2.0.0`."},
-		{"dependency-source", warnable, "a dependency that names no package, or several", "A dependency names one package: `provider`, `function` or `configuration`, or `apiVersion`, `kind` and `package` together. Without it nothing is installed, and of several all but one are ignored."},
+		{"dependency-source", warnable, "a dependency that names no package, or several", "A dependency names one package: `provider`, `function` or `configuration`, or `apiVersion`, `kind` and `package` together. Without a package, nothing is installed. If it names several, Crossplane ignores all but one."},
 		{"dependency-package", warnable, "a dependency that is not a plain repository", "The name needs the registry's host, because Crossplane v2 has no default registry. It has no tag and no digest, because the control plane adds them from `version`."},
 		{"dependency-version", warnable, "a version that is neither constraint nor digest", "The package manager resolves a version constraint, such as `>=v0.5.0`, or accepts a digest. It finds no version for anything else, `latest` included."},
 		{"duplicate-dependency", warnable, "two dependencies on the same package", "The package manager would try to satisfy both constraints at once."},

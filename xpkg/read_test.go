@@ -149,7 +149,7 @@ func TestReadKeepsSiblingsOfExamples(t *testing.T) {
 	}
 }
 
-// Examples that the options name must exist.
+// The directory ReadOptions.ExamplesRoot must exist.
 func TestReadMissesExamples(t *testing.T) {
 	fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML})
 	_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"})
@@ -231,9 +231,9 @@ func TestReadLinks(t *testing.T) {
 		"Absolute":    {"an absolute link inside the root is followed", map[string]string{"p/a.yaml": "{root}/p/sub/real.txt"}, "", ""},
 		"Outside":     {"a link out of the root is refused", map[string]string{"p/a.yaml": "../secret.yaml"}, "", "leads out of the root"},
 		"OutsideThen": {"a link through another link out of the root is refused", map[string]string{"p/a.yaml": "away/secret.yaml", "p/away": ".."}, "away", "leads out of the root"},
-		"Directory":   {"a link to a directory is refused", map[string]string{"p/d": "sub"}, "", "link to a directory"},
+		"Directory":   {"a link to a directory is refused", map[string]string{"p/d": "sub"}, "", "the link leads to a directory"},
 		"Ignored":     {"an ignored link to a directory is accepted", map[string]string{"p/d": "sub"}, "d", ""},
-		"Nothing":     {"a link to a missing file is refused", map[string]string{"p/a.yaml": "gone"}, "", "link to nothing"},
+		"Nothing":     {"a link to a missing file is refused", map[string]string{"p/a.yaml": "gone"}, "", "the target of the link cannot be read"},
 		"NotYAML":     {"a link without a YAML extension is not followed", map[string]string{"p/a.txt": "gone"}, "", ""},
 	}
 	for name, tc := range cases {

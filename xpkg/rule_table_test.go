@@ -21,8 +21,8 @@ import (
 // elsewhere are the rules that other packages report and test.
 var elsewhere = []string{"composition"}
 
-// TestLintRules reports each rule of the table with the severity that the table
-// says, and fails for rules that are not in the table.
+// TestLintRules checks that each rule of LintRules reports a problem with its
+// Severity, and that all reported rules are in LintRules.
 func TestLintRules(t *testing.T) {
 	severities := map[string]string{}
 	for _, p := range slices.Concat(fileProblems(t), documentProblems(t), imageProblems(t)) {

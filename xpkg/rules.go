@@ -48,7 +48,7 @@ func dependencies(_ context.Context, c content, f *finder) {
 		pkg := text(dep, key)
 		f.dependencyPackage(at+"."+key, pkg)
 		if first, ok := seen[pkg]; ok {
-			f.add("duplicate-dependency", at, "remove one of the two", "%s depends on %q, and so does %s", at, pkg, first)
+			f.add("duplicate-dependency", at, "remove one of the two", "%s depends on %q, as %s already does", at, pkg, first)
 			continue
 		}
 		seen[pkg] = at
@@ -67,7 +67,8 @@ func (f *finder) dependencySource(at string, dep map[string]any) string {
 	if len(missing) == 0 {
 		named = append(named, "package")
 	}
-	// The control plane reads these fields in this order, after the field package.
+	// If the field package is not set, the control plane uses the first of these
+	// fields that is set.
 	for _, key := range []string{"configuration", "provider", "function"} {
 		if dep[key] != nil {
 			named = append(named, key)
@@ -76,9 +77,9 @@ func (f *finder) dependencySource(at string, dep map[string]any) string {
 	const rule = "dependency-source"
 	switch {
 	case len(named) > 1:
-		f.add(rule, at, "make one dependency of each", "%s names several packages, and only that of %s would be used", at, named[0])
+		f.add(rule, at, "write a separate dependency for each package", "%s names several packages, but only that in field %s would be used", at, named[0])
 	case len(named) == 1 && len(missing) > 0 && len(missing) < 3:
-		f.add(rule, at, "set "+strings.Join(missing, " and ")+", or leave the others out", "%s has a part of apiVersion, kind and package, which would be ignored", at)
+		f.add(rule, at, "set "+strings.Join(missing, " and ")+", or remove the other fields", "%s has only some of apiVersion, kind and package, which would be ignored", at)
 	case len(named) == 0 && len(missing) < 3:
 		f.add(rule, at, "", "%s has no %s: apiVersion, kind and package belong together", at, strings.Join(missing, " and no "))
 	case len(named) == 0:
@@ -98,11 +99,11 @@ func (f *finder) dependencyPackage(at, pkg string) {
 	}
 	const rule = "dependency-package"
 	if _, err := name.NewRepository(pkg); err == nil {
-		f.add(rule, at, "begin it with the registry's host", "%s is %q, which names no registry, and there is no default one", at, pkg)
+		f.add(rule, at, "begin the name with the registry's host", "%s is %q, which names no registry, and there is no default one", at, pkg)
 		return
 	}
 	if ref, err := name.ParseReference(pkg, name.WithDefaultTag("")); err == nil && ref.Identifier() != "" {
-		f.add(rule, at, "move it to version", "%s is %q: the tag or digest does not belong there", at, pkg)
+		f.add(rule, at, "move the tag or digest to the field version", "%s is %q, but must not have a tag or digest", at, pkg)
 		return
 	}
 	f.add(rule, at, "write it as registry.example.org/owner/package", "%s is %q, which is not a reference of a package", at, pkg)
@@ -150,7 +151,7 @@ func capabilities(_ context.Context, c content, f *finder) {
 			}
 		}
 		if distance == 1 {
-			f.add("capability", at, "", "%s is %q, which is not %q", at, written, near)
+			f.add("capability", at, "", "%s is %q, which has no effect: is it %q?", at, written, near)
 		}
 	}
 }
@@ -187,9 +188,9 @@ func (f *finder) name(rule string, d decoded, want string) {
 	case d.Name == "":
 		f.add(rule, field, "", "the %s has no %s", d.Kind, field)
 	case want != "" && d.Name != want:
-		f.add(rule, field, "", "the name of the %s is %q, and must be %q: its plural name and its group", d.Kind, d.Name, want)
+		f.add(rule, field, "", "the name of the %s is %q, but must be %q: the plural name, a dot and the group", d.Kind, d.Name, want)
 	case len(validation.IsDNS1123Subdomain(d.Name)) > 0:
-		f.add(rule, field, "use small letters and digits, and dashes and dots between them", "the name of the %s is %q, which Kubernetes does not allow", d.Kind, d.Name)
+		f.add(rule, field, "use lower-case letters and digits, with '-' and '.' only between them", "the name of the %s is %q, which Kubernetes does not allow", d.Kind, d.Name)
 	}
 }
 
@@ -208,7 +209,7 @@ func duplicates(_ context.Context, c content, f *finder) {
 			continue
 		}
 		f.in(d)
-		f.add("duplicate-object", "metadata.name", "remove one of the two", "the %s %q is at %s, too", d.Kind, d.Name, first.Position())
+		f.add("duplicate-object", "metadata.name", "remove one of the two", "the %s %q is also at %s", d.Kind, d.Name, first.Position())
 	}
 }
 
@@ -234,7 +235,8 @@ func schemas(ctx context.Context, c content, f *finder) {
 			f.add("schema", "spec.versions", "", "the %s %q: %v", d.Kind, d.Name, err)
 		}
 		if len(defs) > 0 {
-			// All kinds of an XRD have one schema: claims have that of the XRs.
+			// The claims of an XRD have the schema of its XRs, so Check of the first
+			// kind covers all.
 			for _, fault := range defs[0].Check(ctx) {
 				f.add("schema", fault.Field, "", "%s: %s", fault.Field, fault.Text)
 			}
@@ -249,12 +251,13 @@ func examples(ctx context.Context, c content, f *finder) {
 		return
 	}
 	e := exampleChecker{f, schema.Definitions{}, map[string]bool{}}
-	// A dependency may define other kinds of the same group.
+	// With dependencies, an unknown kind is not a problem: a dependency may define
+	// other kinds of the same group.
 	alone := len(list(object(c.meta.data, "spec"), "dependsOn")) == 0
 	for _, d := range c.objects {
 		defs, err := schema.Define(d.data)
 		if err != nil {
-			continue // The rule "schema" reports it.
+			continue // The rule "schema" reports the invalid definition.
 		}
 		for _, def := range defs {
 			e.definitions[def.GroupKind] = def
@@ -303,7 +306,7 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 	}
 	faults, err := def.Validate(ctx, data, schema.Options{})
 	if err != nil {
-		return // The rule "schema" reports it.
+		return // The rule "schema" reports the invalid definition.
 	}
 	for _, fault := range faults {
 		if fault.Unchecked || isPlaceholder(fault.Value) || created && inStatus(fault.Field) {

@@ -58,13 +58,14 @@ func TestSplitOfOne(t *testing.T) {
 	}
 }
 
-// A runtime image may have any text as its platform.
+// Split replaces unsafe characters of a platform in file names. Images without a
+// platform, or with the same file name, are errors.
 func TestSplitRefuses(t *testing.T) {
 	targets, err := xpkg.Split(odd(t, "../../x y", "amd64"), at("a.xpkg"))
 	if err != nil || targets[0].Path != "a-..-..-x-y-amd64.xpkg" {
 		t.Errorf("got %v, %v, want a name without slashes", targets, err)
 	}
-	if _, err := xpkg.Split(odd(t, "", "amd64"), at("a.xpkg")); err == nil || !strings.Contains(err.Error(), "has none") {
+	if _, err := xpkg.Split(odd(t, "", "amd64"), at("a.xpkg")); err == nil || !strings.Contains(err.Error(), "the image has no platform") {
 		t.Errorf("got %v, want an error", err)
 	}
 	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{odd(t, "a-b", "c"), odd(t, "a", "b-c")}, xpkg.BuildOptions{})
@@ -76,7 +77,7 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
-// odd returns an image of that platform, which need not be a valid one.
+// odd returns an image with the platform os/arch, which may be invalid.
 func odd(t *testing.T, os, arch string) v1.Image {
 	t.Helper()
 	img, err := oci.Assemble([]byte(`{"os":"`+os+`","architecture":"`+arch+`","rootfs":{"type":"layers","diff_ids":[]}}`), nil)

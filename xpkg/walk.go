@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxDepth limits nested directories, and maxLinks the links that one
-	// link leads through.
+	// maxDepth limits nested directories, and maxLinks a chain of links that
+	// lead to links.
 	maxDepth = 100
 	maxLinks = 20
 
@@ -87,7 +87,7 @@ func (w *walker) walk(dir string, depth int) {
 	}
 	entries, err := afero.ReadDir(w.fs, at)
 	if err != nil {
-		w.refuse("file", at, "it cannot be read: "+fsx.Cause(err).Error(), hintFile)
+		w.refuse("file", at, "cannot be read: "+fsx.Cause(err).Error(), hintFile)
 		return
 	}
 	for _, e := range entries {
@@ -109,7 +109,7 @@ func (w *walker) walk(dir string, depth int) {
 func (w *walker) add(path string, info fs.FileInfo) {
 	switch {
 	case !info.Mode().IsRegular():
-		w.omit("file", path, "it is not a regular file", hintFile)
+		w.omit("file", path, "not a regular file", hintFile)
 	case info.Size() > 0:
 		w.files = append(w.files, file{path, info.Size()})
 	}
@@ -131,10 +131,10 @@ func (w *walker) follow(path string) {
 	info, err := w.fs.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		w.omit("link", path, "it is a link to a directory, which is not followed", hintLink)
+		w.omit("link", path, "the link leads to a directory, and links to directories are not followed", hintLink)
 	case !isYAML(path):
 	case err != nil:
-		w.omit("link", path, "it is a link to nothing: "+fsx.Cause(err).Error(), hintLink)
+		w.omit("link", path, "the target of the link cannot be read: "+fsx.Cause(err).Error(), hintLink)
 	default:
 		if err := w.resolve(path); err != nil {
 			w.refuse("link", path, err.Error(), hintLink)
@@ -155,7 +155,7 @@ type linkReader interface {
 func (w *walker) resolve(path string) error {
 	links, ok := w.fs.(linkReader)
 	if !ok {
-		return errors.New("it is a link that cannot be read")
+		return errors.New("the link cannot be read")
 	}
 	for range maxLinks {
 		target, err := links.ReadlinkIfPossible(path)
@@ -170,7 +170,7 @@ func (w *walker) resolve(path string) error {
 			return err
 		}
 	}
-	return errors.New("it is a link in a cycle, or in too long a chain")
+	return errors.New("the link is part of a cycle, or of a chain that is too long")
 }
 
 // insideRoot reports whether path is a link. A path outside of the root or
@@ -180,7 +180,7 @@ func (w *walker) insideRoot(links afero.Lstater, path string) (link bool, err er
 	if err != nil {
 		return false, fmt.Errorf("finding %q: %w", path, err)
 	}
-	outside := errors.New("it is a link that leads out of the root")
+	outside := errors.New("the link leads out of the root")
 	rel, err := filepath.Rel(w.abs, abs)
 	if err != nil || !filepath.IsLocal(rel) {
 		return false, outside

@@ -144,7 +144,7 @@ func TestReadRefusesUnreadableFiles(t *testing.T) {
 	for _, name := range []string{"crd.yaml", "sub"} {
 		fsys := locked{memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/crd.yaml": crdYAML, "p/sub/x.yaml": crdYAML}), name}
 		_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})
-		if want := filepath.Join("p", name) + `: it cannot be read: permission denied`; err == nil || err.Error() != want {
+		if want := filepath.Join("p", name) + `: cannot be read: permission denied`; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		// The crossplane CLI skips unreadable files, but not

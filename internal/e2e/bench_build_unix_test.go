@@ -31,7 +31,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// The runtime image of BenchmarkBuild.
+// The layers of BenchmarkBuild's runtime image, the number of builds in an iteration,
+// and the name of the image.
 const (
 	benchLayers    = 4
 	benchLayerSize = 256 << 20
@@ -39,11 +40,11 @@ const (
 	benchImage     = "xfn.test/bench-build:v1"
 )
 
-// BenchmarkBuild builds a package with a runtime image of 1 GiB in four half
-// compressible layers. It alternates with the minimum work: reading the layers,
-// their SHA-256 digests and, for uncompressed layers, compression by the same
-// library on all cores. Figures are medians: s-build and s-limit, their ratio
-// x-limit (goal: below 1.3), and the peak memory in MiB (goal: below 100).
+// BenchmarkBuild builds a package with a runtime image of 1 GiB. Its four layers are
+// half compressible. Builds alternate with the minimum work: reading the layers,
+// computing their SHA-256 digests and, for uncompressed layers, compressing them with
+// the same library on all cores. It reports the medians s-build and s-limit, their
+// ratio x-limit (goal: below 1.3), and the peak memory in MiB (goal: below 100).
 // TMPDIR selects the disk.
 func BenchmarkBuild(b *testing.B) {
 	xfn := e2e.Binary(b)
@@ -90,8 +91,8 @@ func BenchmarkBuild(b *testing.B) {
 	})
 }
 
-// compare reports the medians of building and of the machine's limit, if limit
-// is not nil.
+// compare runs build and limit in turns, and reports the median of each. limit does
+// the minimum work of a build, or is nil.
 func compare(b *testing.B, build func() (time.Duration, int64), limit func()) {
 	b.Helper()
 	var builds, limits []time.Duration
@@ -133,11 +134,11 @@ func buildOnce(b *testing.B, xfn string, args ...string) (time.Duration, int64) 
 	return time.Since(began), maxRSS(cmd.ProcessState)
 }
 
-// forgetPeak resets the peak memory of this process. On Linux a child inherits
-// that of its parent (proc_pid_clear_refs(5)).
+// forgetPeak resets the peak memory of this process, because on Linux a child process
+// inherits the peak memory of its parent (proc_pid_clear_refs(5)).
 func forgetPeak() {
 	debug.FreeOSMemory()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // missing on other systems
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // Only Linux has this file.
 }
 
 // benchRuntime creates the layers, plain and compressed.
@@ -271,7 +272,7 @@ func (s *summer) finish() {
 	<-s.done
 }
 
-// A benchFile is a file of a tar: the bytes, or those at path.
+// A benchFile is a file of a tar. Its content is data, or that of the file at path.
 type benchFile struct {
 	name, path string
 	data       []byte

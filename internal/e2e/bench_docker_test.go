@@ -20,10 +20,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 )
 
-// BenchmarkRenderDocker renders the template's example in Docker. It alternates
-// with docker run of the same image until its first response and docker rm -f,
-// and with a container that is kept. The ratio of the medians should be below
-// 1.3, and a render with a kept container below 60 ms.
+// BenchmarkRenderDocker measures xfn render with the template's function in Docker,
+// with a new container and with one that is kept. It compares the new container with
+// docker run until the first response, and docker rm -f. The ratio of the medians
+// should be below 1.3, and a render with the kept container below 60 ms.
 func BenchmarkRenderDocker(b *testing.B) {
 	xfn := e2e.Binary(b)
 	docker, err := exec.LookPath("docker")
@@ -74,7 +74,7 @@ func BenchmarkRenderDocker(b *testing.B) {
 	b.ReportMetric(median(renders).Seconds()/(median(bare)+median(removed)).Seconds(), "render/docker-run+rm")
 }
 
-// bareRun runs an image until its first response.
+// bareRun starts an image with docker run, and waits for the function's first response.
 func bareRun(b *testing.B, docker, img string) {
 	b.Helper()
 	run1(b, ".", docker, "run", "-d", "--name", "xfn-bare", "-p", "127.0.0.1::9443", img, "--insecure")
@@ -92,7 +92,8 @@ func bareRun(b *testing.B, docker, img string) {
 	if err := client.WaitReady(ctx); err != nil {
 		b.Fatal(err)
 	}
-	// The request has no XR, so the function returns a result.
+	// The request has no XR, so the function returns a fatal result, which is not an
+	// error of the call.
 	if _, err := client.RunFunction(ctx, "function-hello", &fnv1.RunFunctionRequest{}); err != nil {
 		b.Fatal(err)
 	}

@@ -25,10 +25,10 @@ import (
 )
 
 // BenchmarkPush pushes a package of about 550 MiB in four layers to an empty
-// registry on this machine, Docker's and ours. It alternates with one plain
-// upload of the same bytes. Times are medians: s-push, s-plain, their ratio
-// x-plain (goal: below 1.2), and ms-again of a push without changes (goal:
-// below 100). MiB-peak is the peak memory of a push (goal: below 60).
+// registry on this machine: the Docker registry and that of xfn. Pushes alternate
+// with one plain upload of the same bytes. It reports the medians s-push and s-plain,
+// their ratio x-plain (goal: below 1.2), and ms-again for a push of the same package
+// again (goal: below 100). MiB-peak is the peak memory of a push (goal: below 60).
 func BenchmarkPush(b *testing.B) {
 	overRegistries(b, "push", func(b *testing.B, s benchSite, t benchTimes) (peak int64) {
 		t.byTurns(func() time.Duration {
@@ -47,9 +47,9 @@ func BenchmarkPush(b *testing.B) {
 	})
 }
 
-// BenchmarkPull pulls the package. It alternates with plain requests for the
-// same blobs, which are written to a file. Its figures are those of
-// BenchmarkPush.
+// BenchmarkPull pulls the package of BenchmarkPush. Pulls alternate with plain HTTP
+// requests that write the same blobs to a file. It reports the medians s-pull and
+// s-plain, their ratio x-plain, and the peak memory MiB-peak.
 func BenchmarkPull(b *testing.B) {
 	overRegistries(b, "pull", func(b *testing.B, s benchSite, t benchTimes) (peak int64) {
 		s.run(b, "xpkg", "push", "-q", "-f", s.file, s.ref)
@@ -101,7 +101,7 @@ func overRegistries(b *testing.B, what string, round func(*testing.B, benchSite,
 			times := benchTimes{}
 			var peak int64
 			for b.Loop() {
-				for range benchRounds + 1 { // an even number
+				for range benchRounds + 1 { // An even number, so that plain and ours are first equally often.
 					s := s
 					s.dir = b.TempDir()
 					s.host = serve(b, s.xfn, filepath.Join(s.dir, "registry"))
@@ -195,9 +195,9 @@ func serveOurs(b *testing.B, xfn, dir string) string {
 	return strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
 }
 
-// run returns the duration and the peak memory of a process. The system counts
-// the memory of this process at the start of a child as that of the child, so
-// run reads the child's own peak where it can.
+// run runs xfn, and returns the duration and the peak memory of the process. The
+// system's figure for a child may include the memory of this process, so run reads
+// the peak from /proc on Linux.
 func (s benchSite) run(b *testing.B, args ...string) (took time.Duration, peak int64) {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), s.xfn, args...)
@@ -232,7 +232,7 @@ func highWater(pid int) (bytes int64) {
 	return bytes * 1024
 }
 
-// upload sends the package's file as one blob, in chunks of HTTP.
+// upload sends the package's file as one blob, with chunked transfer encoding.
 func (s benchSite) upload(b *testing.B) {
 	b.Helper()
 	began := s.do(b, http.MethodPost, "http://"+s.host+"/v2/acme/plain/blobs/uploads/", nil, nil)
@@ -265,7 +265,8 @@ func (s benchSite) download(b *testing.B) {
 	}
 }
 
-// An onlyReader hides the size, so that its content is sent in chunks.
+// An onlyReader hides the size of a file, so that net/http sends it with chunked
+// transfer encoding.
 type onlyReader struct{ io.Reader }
 
 // do makes a request, which must succeed, and writes the response to w.

@@ -34,7 +34,7 @@ func scaffolded(b *testing.B, xfn string) string {
 	return dir
 }
 
-// BenchmarkHelp measures the start of the process.
+// BenchmarkHelp measures xfn --help, which is mostly the start of the process.
 func BenchmarkHelp(b *testing.B) {
 	xfn := e2e.Binary(b)
 	info, err := os.Stat(xfn)
@@ -59,8 +59,8 @@ func BenchmarkRenderBuiltin(b *testing.B) {
 	}
 }
 
-// BenchmarkRenderExample renders the example of the published pages: one
-// resource by Patch & Transform.
+// BenchmarkRenderExample renders examples/bucket, which follows the example of
+// docs.crossplane.io: one resource by Patch & Transform.
 func BenchmarkRenderExample(b *testing.B) {
 	xfn := e2e.Binary(b)
 	for b.Loop() {
@@ -111,8 +111,7 @@ func start(b *testing.B, program string) string {
 	}
 	b.Cleanup(func() {
 		cancel()
-		// It was killed, so this is an error.
-		_ = cmd.Wait()
+		_ = cmd.Wait() // Wait returns an error, because cancel killed the function.
 	})
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
 		if c, err := (&net.Dialer{}).DialContext(b.Context(), "tcp", address); err == nil {
@@ -136,7 +135,7 @@ func BenchmarkRenderPackage(b *testing.B) {
 }
 
 // BenchmarkPackageAfterChange builds a package for two platforms after a change
-// of one line. It alternates with the two go builds, in parallel. The result is
+// of one line. It alternates with go build for both platforms in parallel, and reports
 // the ratio of the medians.
 func BenchmarkPackageAfterChange(b *testing.B) {
 	xfn := e2e.Binary(b)
@@ -157,7 +156,7 @@ func BenchmarkPackageAfterChange(b *testing.B) {
 }
 
 // afterChange changes one line of a function, and returns the duration of f.
-// Each turn needs its own number, or go build finds its result in the cache.
+// Each call needs another turn, or go build finds its result in the cache.
 func afterChange(b *testing.B, dir string, turn int, f func()) time.Duration {
 	b.Helper()
 	change := fmt.Sprintf("package main\n\nfunc init() { version = %d }\n\nvar version int\n", turn)

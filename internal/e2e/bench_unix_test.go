@@ -33,8 +33,8 @@ func BenchmarkRenderMany(b *testing.B) {
 	}
 }
 
-// BenchmarkRenderManyPatched does the same with Patch & Transform and
-// auto-ready.
+// BenchmarkRenderManyPatched renders 1,000 XRs with Patch & Transform and
+// auto-ready in one process, and reports the peak memory.
 func BenchmarkRenderManyPatched(b *testing.B) {
 	xfn := e2e.Binary(b)
 	dir := manyXRs(b, 1000, "testdata/patched", "{apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: bucket-%d}, spec: {bucketRegion: us-east-2}}")
@@ -69,8 +69,8 @@ func maxRSS(p *os.ProcessState) int64 {
 	return int64(usage.Maxrss) * 1024
 }
 
-// manyXRs returns a folder with the Composition and the Functions of another,
-// and n XRs in one file.
+// manyXRs returns a new folder with the Composition and the Functions of the folder
+// from, and with n XRs in one file. xr is the format of an XR.
 func manyXRs(b *testing.B, n int, from, xr string) string {
 	b.Helper()
 	dir := b.TempDir()

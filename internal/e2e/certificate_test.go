@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// certificate is "certificate DIR": it creates a folder with the certificate
-// for 127.0.0.1 of Go's tests, tls.crt, and its key, tls.key.
+// certificate is the script command "certificate DIR". It creates the folder DIR
+// with the certificate of httptest for 127.0.0.1 as tls.crt, and its key as tls.key.
 func certificate(ts *testscript.TestScript, _ bool, args []string) {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()

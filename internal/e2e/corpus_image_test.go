@@ -42,8 +42,8 @@ type corpusFile struct {
 	SHA256           string
 }
 
-// compareImage returns the differences of the package file at path from the
-// image of a case.
+// compareImage returns the differences of the package file at path from the image
+// that the crossplane CLI built, which the folder dir describes.
 func compareImage(t *testing.T, dir, path string) string {
 	t.Helper()
 	var want corpusImage
@@ -66,7 +66,7 @@ func compareImage(t *testing.T, dir, path string) string {
 	return cmp.Diff(want, got)
 }
 
-// describe returns the corpusImage of our image.
+// describe returns the corpusImage of an image that xfn built.
 func describe(t *testing.T, img v1.Image) corpusImage {
 	t.Helper()
 	m, err := img.Manifest()
@@ -137,8 +137,8 @@ func filesOf(t *testing.T, l v1.Layer) ([]corpusFile, map[string]string) {
 	}
 }
 
-// settings returns the parts of an image's config that do not depend on the
-// build, without times, digests, history and an empty platform.
+// settings returns an image's config without the parts that differ in each build:
+// times, digests and history. It also leaves out an empty platform.
 func settings(config map[string]any) map[string]any {
 	config = maps.Clone(config)
 	for _, key := range []string{"created", "rootfs", "history"} {
@@ -153,8 +153,8 @@ func settings(config map[string]any) map[string]any {
 	return config
 }
 
-// only returns the keys of got that want has, because our configs have more.
-// Labels are returned whole.
+// only returns the keys of got that want has too, because configs of xfn have
+// additional keys. It returns all labels.
 func only(want, got any) any {
 	w, ok := want.(map[string]any)
 	g, ok2 := got.(map[string]any)

@@ -23,9 +23,9 @@ import (
 // pushCorpus has package files, and the results of the crossplane CLI's push.
 const pushCorpus = "../../testdata/golden/xpkg/push"
 
-// TestPushCorpus pushes each case in a process of its own to our registry and
-// to Docker's. The exit code and the tag must equal those of the crossplane
-// CLI, unless differences.yaml lists the case; then they must differ.
+// TestPushCorpus pushes each case in a separate process, to the registry of xfn and
+// to the Docker registry. The exit code and the tag must equal those of the crossplane
+// CLI. If differences.yaml lists the case, they must differ.
 func TestPushCorpus(t *testing.T) {
 	t.Parallel()
 	known := knownDifferences(t, "push")
@@ -128,7 +128,8 @@ func newPushSite(t *testing.T, servers pushServers, dir string) pushSite {
 	return s
 }
 
-// copy copies a directory, if it exists, with the ports of this site.
+// copy copies a directory, if it exists. In its files, it replaces the ports of the
+// recording by the ports of this site's registries.
 func (s pushSite) copy(t *testing.T, from, to string) {
 	t.Helper()
 	to = filepath.Join(s.tmp, to)
@@ -263,7 +264,7 @@ func goldenTag(t *testing.T, registry string) pushedShape {
 		}
 	}
 	if strings.HasPrefix(string(top), `"`) {
-		return pushedShape{} // The body of a 404.
+		return pushedShape{} // The body is the JSON string of a 404 response.
 	}
 	return shapeOf(t, top, func(digest string) json.RawMessage { return byDigest[digest] })
 }

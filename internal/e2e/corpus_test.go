@@ -30,9 +30,9 @@ const corpus = "../../testdata/golden/xpkg/build"
 // A difference is an element of testdata/golden/differences.yaml about a package.
 type difference struct{ Case, Mode, Fault, Rule, Differs string }
 
-// TestPackageCorpus builds each case with --lint=warn and by default. The
-// result must equal that of the crossplane CLI, unless differences.yaml lists
-// the case; then it must differ.
+// TestPackageCorpus builds each case with --lint=warn and with the default level. The
+// result must equal that of the crossplane CLI. If differences.yaml lists the case, it
+// must differ.
 func TestPackageCorpus(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("creating links requires a privilege on Windows")
@@ -61,8 +61,8 @@ func TestPackageCorpus(t *testing.T) {
 	}
 }
 
-// reasons are the faults of the crossplane CLI that are valid reasons of a
-// difference, by the key of the list. DIFFERENCES.md explains them.
+// reasons are the valid values of the field fault in the lists of differences.yaml, by
+// the key of the list. DIFFERENCES.md explains these faults of the crossplane CLI.
 var reasons = map[string][]string{
 	"build": {
 		"output-in-place", "second-base-layer", "broken-runtime", "last-line-length", "image-id", "needless-refusal", "ignore-patterns", "links-out-of-root",
@@ -137,8 +137,8 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 	}
 }
 
-// caseLinks are symbolic links of the cases. They are stored as files with the
-// target, so that they survive any checkout.
+// caseLinks are the symbolic links of the cases. The repository has a file with the
+// target in place of each, because git on some systems cannot check out links.
 var caseLinks = map[string]string{
 	"fs-symlink-dangling":      "package/crd.yaml",
 	"fs-symlink-dir":           "package/crds",
@@ -192,8 +192,8 @@ func makeCase(t *testing.T, dir, tmp string) []string {
 // the test ends.
 func setUpCase(t *testing.T, script, work string, env []string) {
 	t.Helper()
-	// The script discards the output of docker load; its inputs have the
-	// names of the images.
+	// The output of docker load names the images, but the script redirects it to
+	// /dev/null.
 	cmd := exec.CommandContext(e2e.Context(t), "sh", "-e")
 	cmd.Dir, cmd.Env = work, append(os.Environ(), env...)
 	cmd.Stdin = strings.NewReader(strings.ReplaceAll(script, ">/dev/null", ""))
@@ -283,8 +283,8 @@ func optional(t *testing.T, path string) string {
 	return readFile(t, path)
 }
 
-// TestBuildBoundsProblems: of very many problems, the first 50 and the number
-// are printed.
+// TestBuildBoundsProblems: xfn xpkg build prints at most 50 problems, and the number
+// of all.
 func TestBuildBoundsProblems(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -154,7 +154,8 @@ cases:
 `,
 }
 
-// TestDevKeys: with keys of a terminal, each round replaces the previous one.
+// TestDevKeys: in a terminal, the output of each round replaces that of the previous
+// round, and keys control xfn dev.
 func TestDevKeys(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)
@@ -180,7 +181,7 @@ func TestDevKeys(t *testing.T) {
 	}
 	p.types("?")
 	p.awaitOutput("accept: write the golden files", "q quit")
-	p.types("x") // not a key
+	p.types("x") // No command has this key.
 	p.types("q")
 	p.awaitExit()
 	if after := p.modes(); after != before {
@@ -188,8 +189,8 @@ func TestDevKeys(t *testing.T) {
 	}
 }
 
-// TestDevShowsAll: long differences are shortened to fit; a key shows them
-// whole.
+// TestDevShowsAll: xfn dev shortens long differences to fit the terminal, and the key
+// d shows them whole.
 func TestDevShowsAll(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t, "--trace-html", "page.html")

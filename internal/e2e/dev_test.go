@@ -24,7 +24,7 @@ import (
 type transcript struct {
 	mu   sync.Mutex
 	text strings.Builder
-	// seen is the length of the part that was awaited.
+	// seen is the length of the text up to the end of the last match of await.
 	seen  int
 	more  chan struct{}
 	ended error
@@ -99,7 +99,7 @@ func startDev(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// devs are the transcripts of scripts.
+// devs are the transcripts of xfn dev, by the *testscript.TestScript that started it.
 var devs sync.Map
 
 // awaitDev is "await REGEXP…": it waits for matches in the output of
@@ -115,8 +115,8 @@ func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// BenchmarkDev changes one line of a function, and waits for the new render. It
-// alternates with go build of such a change. The result is the ratio of the
+// BenchmarkDev changes one line of a function, and waits until xfn dev has rendered
+// again. It alternates with go build after such a change, and reports the ratio of the
 // medians.
 func BenchmarkDev(b *testing.B) {
 	xfn := e2e.Binary(b)
@@ -132,7 +132,7 @@ func BenchmarkDev(b *testing.B) {
 	}
 	b.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // it was interrupted
+		_ = cmd.Wait() // xfn dev was interrupted, so its exit code does not matter.
 		_ = w.Close()
 	})
 	out, rendered := transcribe(r), regexp.MustCompile(`(?m)^rendered (?s:.*?)^watching .*$`)

@@ -1,3 +1,3 @@
-// Package e2e builds xfn for tests and has the timeout of their waits. Its own tests run xfn as
-// users do: the scripts of testdata, and the golden cases of packages and pushes.
+// Package e2e builds xfn for tests and defines the timeout of waits in tests. Its own tests run
+// xfn as users do: scripts of commands, and golden cases of the crossplane CLI.
 package e2e

@@ -150,8 +150,7 @@ func script(steps []step) string {
 			fmt.Fprintln(&b, s.command)
 			continue
 		}
-		// Opening the pipe waits for the other side, and read for the
-		// first line.
+		// The shell's read waits for the first line of the command's output.
 		fmt.Fprintf(&b, "mkfifo \"$STEPS/%[1]d\"\n%[2]s >\"$STEPS/%[1]d\" 2>&1 &\npids=\"$pids $!\"\nexec 9<\"$STEPS/%[1]d\"\nread -r line <&9\nprintf '%%s\\n' \"$line\"\n",
 			i, strings.TrimSuffix(s.command, "&"))
 	}

@@ -55,7 +55,8 @@ func TestImporter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its own replace directive is relative.
+	// testModule adds a replace directive with an absolute path, in place of the
+	// relative one.
 	gomod, _, _ = bytes.Cut(gomod, []byte("replace "))
 	testModule(t, dir, string(gomod), "")
 }

@@ -63,7 +63,8 @@ spec:
 type builtPackage struct {
 	reason string
 	args   []string
-	// marks are the marks of the layers, "" for those of a runtime.
+	// marks are the values of each layer's annotation io.crossplane.xpkg, "" for
+	// layers of a runtime.
 	marks     []string
 	platforms int
 }
@@ -184,7 +185,8 @@ func TestPackageFilesAreImages(t *testing.T) {
 // rules are the rules by which Crossplane finds package.yaml.
 var rules = map[string]func(*testing.T, v1.Image) []byte{
 	"core": core,
-	// A tool that drops the annotations keeps the file system.
+	// If a tool has dropped the annotations, Crossplane searches the file system of
+	// all layers.
 	"core, without annotations": func(t *testing.T, img v1.Image) []byte {
 		return find(t, mutate.Extract(img), func(name string) bool { return path.Base(name) == "package.yaml" })
 	},

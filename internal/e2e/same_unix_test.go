@@ -57,8 +57,8 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 	}
 }
 
-// build runs the xfn of a folder in a directory of its own, and returns its
-// output, and the digest and mode of the file.
+// build builds a package with the xfn in the folder bin, in a new directory. It
+// returns the output of xfn, and the digest and mode of the package file.
 func (b builder) build(t *testing.T, bin string) string {
 	t.Helper()
 	dir := t.TempDir()

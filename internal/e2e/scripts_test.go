@@ -62,8 +62,8 @@ func TestScripts(t *testing.T) {
 // binary is the script variable with the path of xfn.
 const binary = "XFN"
 
-// scriptsLimit is the timeout of all scripts together, even if the machine
-// compiles their dependencies for the first time.
+// scriptsLimit is the timeout of all scripts together. It is enough to compile their
+// dependencies for the first time.
 const scriptsLimit = 20 * time.Minute
 
 // goVariables are the environment variables with which scripts use the Go
@@ -220,7 +220,8 @@ func serveFunction(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // serveAlpha is "serve-alpha VAR ARGS…": it starts `xfn alpha start ARGS`,
-// and sets VAR to its target. It ends as with serve-function.
+// and sets VAR to its target. At the end of the script it is interrupted, and
+// must succeed.
 func serveAlpha(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"alpha", "start"}, args[1:]...))
 	notes, err := cmd.StderrPipe()
@@ -231,7 +232,7 @@ func serveAlpha(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // serveRun is "serve-run VAR ARGS…": it starts `xfn run ARGS`, and sets VAR
-// to its target. It ends as with serve-function.
+// to its target. At the end of the script it is interrupted, and must succeed.
 func serveRun(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"run"}, args[1:]...))
 	out, err := cmd.StdoutPipe()

@@ -59,7 +59,7 @@ func TestSkopeo(t *testing.T) {
 	dir := writeInputs(t)
 	for name, tc := range builtPackages {
 		if runtime.GOARCH != "amd64" && name == "tarball" {
-			continue // Its runtime is for this machine.
+			continue // The runtime is for this machine's architecture, but skopeo selects amd64.
 		}
 		t.Run(name, func(t *testing.T) {
 			file := buildPackage(t, dir, name, tc)
@@ -68,7 +68,7 @@ func TestSkopeo(t *testing.T) {
 			assertInspected(t, skopeo("inspect", "oci-archive:"+file), images[0], top)
 			assertInspected(t, skopeo("inspect", "docker-archive:"+file), images[0], "")
 
-			// One image, also as Docker reads it.
+			// Copy one image from the file, as an OCI archive and as a Docker archive.
 			one := filepath.Join(t.TempDir(), "one")
 			skopeo("copy", "oci-archive:"+file, "oci:"+one+":v1")
 			assertSame(t, images[:1], layoutImages(t, one))
@@ -78,7 +78,7 @@ func TestSkopeo(t *testing.T) {
 				t.Errorf("%s: the Docker archive has %q, want %q", tc.reason, got, want)
 			}
 
-			// All images, with equal bytes.
+			// Copy all images of the OCI archive. Their bytes must not change.
 			all := filepath.Join(t.TempDir(), "all")
 			skopeo("copy", "--all", "oci-archive:"+file, "oci:"+all+":v1")
 			assertSame(t, images, layoutImages(t, all))
@@ -121,7 +121,7 @@ func TestSkopeoWithRegistry(t *testing.T) {
 			if got := tagsOf(t, skopeo("list-tags", "--tls-verify=false", ref)); !slices.Equal(got, []string{"v1", "v2"}) {
 				t.Errorf("%s: got tags %v", tc.reason, got)
 			}
-			skopeo("delete", "--tls-verify=false", ref+":v1") // by the digest, which both tags have
+			skopeo("delete", "--tls-verify=false", ref+":v1") // This deletes both tags, because they have the same digest.
 			if got := tagsOf(t, skopeo("list-tags", "--tls-verify=false", ref)); len(got) != 0 {
 				t.Errorf("%s: got tags %v after all were deleted", tc.reason, got)
 			}
@@ -138,9 +138,9 @@ func tagsOf(t *testing.T, out []byte) []string {
 	return got.Tags
 }
 
-// assertInspected compares the output of skopeo inspect with an image. The
-// digest is that of the top manifest; for a Docker archive skopeo computes its
-// own.
+// assertInspected compares the output of skopeo inspect with an image. top is the
+// top manifest, whose digest skopeo prints, or "" for a Docker archive, for which
+// skopeo computes another digest.
 func assertInspected(t *testing.T, out []byte, want v1.Image, top string) {
 	t.Helper()
 	var got struct {

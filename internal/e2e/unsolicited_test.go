@@ -17,14 +17,14 @@ import (
 // credentials, are not printed.
 func TestUnsolicited(t *testing.T) {
 	t.Parallel()
-	const basic = "Z29sZDpzM2NyZXQ=" // gold:s3cret
+	const basic = "Z29sZDpzM2NyZXQ=" // The base64 form of gold:s3cret.
 	host := unsolicited(t)
 	home := t.TempDir()
 	auth := `{"auths": {"` + host + `": {"auth": "` + basic + `"}}}`
 	if err := os.WriteFile(filepath.Join(home, "config.json"), []byte(auth), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 10 { // net/http may or may not read the response.
+	for range 10 { // net/http reads the unsolicited response only in some runs.
 		cmd := e2e.Command(t, "xpkg", "pull", host+"/a/b:v1", "--verbose", "--retry", "0")
 		cmd.Dir = home
 		cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home)

@@ -88,7 +88,7 @@ func TestHostile(t *testing.T) {
 		"Layers":       {"the number of layers is limited", []raw{imageOf(1, 10_001, "")}, "more than 10000 manifests, configs and layers", 0},
 		"Deep":         {"the nesting of indexes is limited", deep, "nested more than 4 deep", 0},
 		"OtherSize":    {"a wrong descriptor of a child is an error", []raw{child, lying}, "is negative", 0},
-		"EmptyIndex":   {"an empty index is an error", []raw{indexOf(child, 0)}, "it contains no image", 0},
+		"EmptyIndex":   {"an empty index is an error", []raw{indexOf(child, 0)}, "the package contains no image", 0},
 		"LargeItself":  {"the size of a manifest is limited", []raw{imageOf(1, 0, `,"x":"`+strings.Repeat("x", 4<<20)+`"`)}, "more than 4 MiB", 0},
 		"NotAManifest": {"an invalid manifest is an error", []raw{{`{"layers":1}`, types.OCIManifestSchema1}}, "reading a manifest", 0},
 	}
@@ -133,7 +133,7 @@ func TestNoPackage(t *testing.T) {
 		must(t, ggcr.Push(ref, a))
 		dir := t.TempDir()
 		_, err := image.File(t.Context(), ref, filepath.Join(dir, "p.xpkg"), image.Options{})
-		if want := `pulling "` + ref.Name() + `": it is an image and not a package: it contains no package.yaml`; err == nil || err.Error() != want {
+		if want := `pulling "` + ref.Name() + `": the image is not a package: it contains no package.yaml`; err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %q", reason, err, want)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {

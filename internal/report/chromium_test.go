@@ -50,8 +50,8 @@ func artifacts(t *testing.T) string {
 // output of the browser.
 func browse(t *testing.T, file, fragment string, args ...string) string {
 	t.Helper()
-	// Child processes of the browser may write there shortly after it has
-	// ended.
+	// Not b.TempDir: child processes of the browser may still write to the profile
+	// after the browser has exited, so removing it may fail.
 	profile, err := os.MkdirTemp("", "chromium-*")
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +84,8 @@ func save(t *testing.T, html string) string {
 }
 
 // drive returns the page with a second script that simulates a user and writes
-// its observations to the attribute data-seen of the body. The policy allows
-// it.
+// its observations to the attribute data-seen of the body. drive changes the page's
+// content security policy to allow this script.
 func drive(t *testing.T, html, script string) string {
 	t.Helper()
 	html = regexp.MustCompile(`script-src [^"]*"`).ReplaceAllString(html, `script-src 'unsafe-inline'"`)
@@ -208,7 +208,7 @@ func TestUse(t *testing.T) {
 				traces = append(traces, storage())
 			}
 			if tc.large {
-				traces = append(traces[:1], traces[2:]...) // a failed step is always open
+				traces = append(traces[:1], traces[2:]...) // A failed step is always unfolded, so leave its trace out.
 			}
 			dom := browse(t, save(t, drive(t, write(t, "Render", traces...), tc.script)), tc.fragment, "--window-size=360,740", "--dump-dom")
 			m := regexp.MustCompile(`data-seen="([^"]*)"`).FindStringSubmatch(dom)

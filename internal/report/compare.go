@@ -19,20 +19,21 @@ type DocDiff struct {
 	Name       string `json:"name,omitempty"`
 	// Resource is the composition resource name, if there is one.
 	Resource string `json:"resource,omitempty"`
-	// Op is Removed for a missing, Added for an unexpected, else Changed.
+	// Op is Removed for a missing document, Added for an unexpected one, and
+	// otherwise Changed.
 	Op Op `json:"op"`
 	// Changes are the fields that differ, with expected and actual values.
 	Changes []Change `json:"changes"`
 }
 
-// Compare returns the differences between the expected and the actual
-// documents, whose order does not matter: missing and different ones in the
-// order of want, then unexpected ones in the order of got. Without differences
-// it returns nil.
+// Compare returns the differences between the expected documents want and the actual
+// documents got, whose order does not matter. It returns missing and different
+// documents in the order of want, then unexpected documents in the order of got.
+// Without differences it returns nil.
 //
-// Documents are matched by apiVersion, kind, namespace and name. The remaining
-// ones are matched by XR and composition resource name, if possible with the
-// same apiVersion and kind; then those without a name by apiVersion and kind.
+// Compare matches documents by apiVersion, kind, namespace and name. It matches the
+// remaining documents by XR and composition resource name, if possible with the same
+// apiVersion and kind, and at last documents without a name by apiVersion and kind.
 func Compare(want, got []map[string]any) []DocDiff {
 	partner, taken := match(want, got)
 	var all []DocDiff

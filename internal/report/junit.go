@@ -11,7 +11,7 @@ import (
 // A JUnitSuite is a group of cases.
 type JUnitSuite struct {
 	Name string
-	// Seconds is the duration. Zero is written, too.
+	// Seconds is the duration of the suite. WriteJUnit also writes a duration of zero.
 	Seconds float64
 	Cases   []JUnitCase
 }

@@ -25,7 +25,7 @@ var (
 const (
 	// longest is the number of bytes that the page shows of a value.
 	longest = 4000
-	// unfolded is the maximum number of rows of an unfolded page.
+	// unfolded is the maximum number of rows with which all steps are unfolded.
 	unfolded = 150
 )
 
@@ -42,9 +42,9 @@ type view struct {
 	Open bool
 }
 
-// WritePage writes a page about the traces. It is self-contained, and long
-// values are cut. Output of functions is escaped, and a content security policy
-// prevents loading, sending and other scripts.
+// WritePage writes a self-contained HTML page about the traces. It cuts long values
+// and escapes the output of functions. The page's content security policy forbids
+// requests to other hosts, and scripts other than the page's own.
 func WritePage(w io.Writer, title string, traces []Trace) error {
 	v := view{
 		Title: Printable(title), Traces: traces, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),

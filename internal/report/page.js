@@ -8,7 +8,7 @@
   const picked = tools.querySelector("select");
   const sections = all(".xr");
 
-  // What a row is found by: its text, and the resource that it belongs to.
+  // A search finds a row by its text and by the name of its resource.
   const rows = all(".row").map((element) => {
     const group = element.closest(".group");
     return { element, text: ((group.dataset.name || "") + " " + element.textContent).toLowerCase() };
@@ -18,7 +18,7 @@
     element, card: document.querySelector('.card a[href="#' + element.id + '"]').parentNode,
   }));
   const folds = all("details");
-  let before = null; // which were open before a search began
+  let before = null; // whether each of folds was open before the search
 
   const shows = (root, selector) => root.querySelector(selector) !== null;
 
@@ -31,7 +31,7 @@
       if (!element.hidden && !element.closest(".xr").dataset.unpicked) found++;
     }
     for (const g of groups) {
-      // A resource without rows is found by its name.
+      // A search finds a resource without rows by its name.
       const bare = g.dataset.name !== undefined && !shows(g, ".row");
       const named = bare && words.every((w) => g.dataset.name.toLowerCase().includes(w));
       g.hidden = words.length > 0 && !named && !shows(g, ".row:not([hidden])");
@@ -62,7 +62,7 @@
     search();
   }
 
-  // A link to a step, or to an XR, shows and unfolds it.
+  // A link to a step or to an XR shows and unfolds its target.
   function follow() {
     const target = document.getElementById(location.hash.slice(1));
     if (!target) return;

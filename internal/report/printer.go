@@ -118,7 +118,8 @@ func differingParts(before, after any, limit int) (was, is string) {
 	return "…" + Text(a[from:], limit-1), "…" + Text(b[from:], limit-1)
 }
 
-// note writes a change of a property such as the readiness, without quotes.
+// note writes a change of a property that is not a field, such as the readiness. It
+// writes the values without quotes.
 func (p *printer) note(indent, what string, c Change) {
 	words := fmt.Sprint(c.New)
 	switch c.Op {
@@ -130,7 +131,7 @@ func (p *printer) note(indent, what string, c Change) {
 	p.line(indent, colorOf(c.Op), c.Op.Sign()+" ["+what+"]: "+Printable(words))
 }
 
-// A Color is a color or style of a terminal. The zero value is none.
+// A Color is a color or style of a terminal. The zero value is no color.
 type Color string
 
 // The colors and styles of texts.

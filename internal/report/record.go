@@ -65,7 +65,7 @@ func (r *Recorder) Calls() []Call {
 	return slices.Clone(r.calls)
 }
 
-// LastCalls returns the last call of each step, whose response is used.
+// LastCalls returns the last call of each step. Only its response counts in a render.
 func (r *Recorder) LastCalls() []Call {
 	var last []Call
 	for _, calls := range r.callsByStep() {
@@ -83,8 +83,8 @@ func (r *Recorder) Trace(xr string) Trace {
 	return t
 }
 
-// callsByStep returns the calls of each step: a function is called again until
-// it has all required resources.
+// callsByStep returns the calls of each step. A step has several calls if its function
+// requires resources, because it is called again with them.
 func (r *Recorder) callsByStep() [][]Call {
 	var steps [][]Call
 	for i, c := range r.Calls() {

@@ -49,7 +49,7 @@ func ResultsOf(rsp *fnv1.RunFunctionResponse) []Result {
 	return all
 }
 
-// respond sets the fields from a response, except the changes to state.
+// respond sets the fields of s from a response, except Changes and ContextChanges.
 func (s *Step) respond(rsp *fnv1.RunFunctionResponse) {
 	s.Requirements = requirements(rsp.GetRequirements())
 	s.Results = ResultsOf(rsp)
@@ -125,8 +125,8 @@ type state struct {
 	context map[string]any
 }
 
-// A resource is a desired resource as Go values. A trace has only sizes of
-// details.
+// A resource is a desired resource as Go values. details are its connection details,
+// of which a trace shows only the sizes.
 type resource struct {
 	body    map[string]any
 	ready   any // "True", "False" or nil
@@ -139,7 +139,8 @@ func stateOf(desired *fnv1.State, context *structpb.Struct) state {
 		s.desired[""] = resourceOf(xr)
 	}
 	for name, r := range desired.GetResources() {
-		// In a trace, a resource without a name looks like the XR.
+		// Leave out a resource without a name: a trace would show it as the XR, whose
+		// name is "", too.
 		if name != "" {
 			s.desired[name] = resourceOf(r)
 		}

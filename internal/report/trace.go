@@ -19,7 +19,7 @@ type Trace struct {
 	// XR names the composite resource.
 	XR    string `json:"xr"`
 	Steps []Step `json:"steps"`
-	// Error is the error of the render, which need not be one of a call.
+	// Error is the error of the render. Its cause may be outside of any function call.
 	Error string `json:"error,omitempty"`
 }
 

@@ -40,7 +40,8 @@ func literal(v any) string {
 	return Printable(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// quoted quotes only the part of a long string that is shown.
+// quoted returns s in quotes, cut to limit columns if limit is not 0. It quotes only the
+// part that it returns, because s may be long.
 func quoted(s string, limit int) string {
 	if limit == 0 {
 		return strconv.Quote(s)

@@ -16,8 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// TestExamples runs the suite of the builtins example. A script runs the suite
-// of the platform example, which needs programs.
+// TestExamples runs the suite of examples/bucket. The suites of examples/platform need
+// programs, so testdata/script/platform.txt runs them.
 func TestExamples(t *testing.T) {
 	o := options(afero.NewBasePathFs(afero.NewOsFs(), filepath.FromSlash("../../examples/bucket")))
 	for _, out := range run(t, o, suite.Selection{}) {

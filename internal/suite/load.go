@@ -112,7 +112,7 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 		path = filepath.FromSlash(dir)
 	}
 	path = filepath.Clean(path)
-	if isLinkToDir(fsys, path) { // Walk follows a link only with a separator at the end.
+	if isLinkToDir(fsys, path) { // afero.Walk follows a link only if path ends in a separator.
 		path += string(filepath.Separator)
 	}
 	var all []found

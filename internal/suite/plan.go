@@ -72,9 +72,8 @@ func (s Shard) missing() error {
 	return fmt.Errorf("invalid shard %d/%d: the index must be between 1 and the count", s.Index, s.Count)
 }
 
-// has reports whether an item belongs to the shard. This depends only on a hash
-// of the names of file and case: each item is in exactly one shard, whatever
-// items exist.
+// has reports whether an item belongs to the shard. The shard of an item depends only
+// on a hash of its file's path and its case's name, not on other items.
 func (s Shard) has(i Item) bool {
 	if s.Count <= 1 {
 		return true
@@ -126,7 +125,7 @@ func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 		}
 	}
 	if len(items) > 0 && sel.Count > MaxItems/len(items) {
-		return nil, fmt.Errorf("%d cases cannot run %d times: at most %d may run in all", len(items), sel.Count, MaxItems)
+		return nil, fmt.Errorf("%d cases cannot run %d times: at most %d runs are allowed in total", len(items), sel.Count, MaxItems)
 	}
 	all := items
 	for range sel.Count - 1 {

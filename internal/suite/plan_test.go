@@ -35,10 +35,10 @@ func TestPlan(t *testing.T) {
 		"s/a s/b s/ab": {},
 		"s/a s/ab":     {Run: regexp.MustCompile("s/a")},
 		"s/b s/b":      {Run: regexp.MustCompile("/b$"), Count: 2},
-		"invalid shard 3/2: the index must be between 1 and the count":       {Shard: suite.Shard{Index: 3, Count: 2}},
-		"invalid shard 0/2: the index must be between 1 and the count":       {Shard: suite.Shard{Index: 0, Count: 2}},
-		"the number of runs must be at least 1":                              {Count: -1},
-		"3 cases cannot run 999999999 times: at most 1000000 may run in all": {Count: 999_999_999},
+		"invalid shard 3/2: the index must be between 1 and the count":                  {Shard: suite.Shard{Index: 3, Count: 2}},
+		"invalid shard 0/2: the index must be between 1 and the count":                  {Shard: suite.Shard{Index: 0, Count: 2}},
+		"the number of runs must be at least 1":                                         {Count: -1},
+		"3 cases cannot run 999999999 times: at most 1000000 runs are allowed in total": {Count: 999_999_999},
 	} {
 		if got := names(sel); got != want {
 			t.Errorf("%+v: got %q, want %q", sel, got, want)
@@ -71,9 +71,9 @@ func generated(n int) string {
 	return b.String()
 }
 
-// TestShards checks that ten thousand cases in 1, 4 and 16 shards have equal
-// outcomes. Each runs in one shard, and shards have similar sizes. A new case
-// moves no other.
+// TestShards checks that ten thousand cases have the same outcomes in 1, 4 and 16
+// shards. Each case runs in one shard, and shards have similar sizes. Adding a case
+// does not move other cases to another shard.
 func TestShards(t *testing.T) {
 	const n = 10_000
 	o := options(example(t, map[string]string{"s.yaml": generated(n)}))

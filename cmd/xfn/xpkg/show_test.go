@@ -127,7 +127,7 @@ func TestInspectPlainImage(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
-	if _, err := extract(t, "--from-xpkg", path); err == nil || !strings.Contains(err.Error(), "an image and not a package") {
+	if _, err := extract(t, "--from-xpkg", path); err == nil || !strings.Contains(err.Error(), "the image is not a package") {
 		t.Errorf("got %v", err)
 	}
 }

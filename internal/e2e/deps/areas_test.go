@@ -58,10 +58,10 @@ func Areas() []Area {
 		{"internal/progress", 0},
 		{"internal/fieldpath", 0},
 
-		// Layer 0 imports these.
+		// Packages of layer 0 import package proc.
 		{"internal/proc", -1},
 
-		// Package proc imports these.
+		// Package proc imports packages fsx and hint.
 		{"internal/fsx", -2},
 		{"internal/hint", -2},
 	}

@@ -23,8 +23,9 @@ import (
 //     or creates its own context.
 //   - Below the top layer no string names a command-line flag: hints name options
 //     by the constants of internal/hint.
-//   - Tests are exempt from these three, but must not import the command line. A
-//     package whose name ends in "test" is for tests, and only tests import it.
+//   - Tests are exempt from the three rules about layers above, but must not import
+//     the command line. A package whose name ends in "test" is for tests, and only
+//     tests import it.
 //   - Package names describe the content: util is not allowed.
 //   - Each package has a doc.go with a package comment.
 //   - Public packages export no type of an internal package, and at most 150

@@ -28,7 +28,7 @@ func (c *checker) file(area Area, file *ast.File, test bool) {
 	for _, spec := range file.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			continue // The parser has checked the path.
+			continue // Never: the parser accepts only import paths that Unquote accepts.
 		}
 		if folder, ok := strings.CutPrefix(target, c.module+"/"); ok {
 			c.imports(area, folder, spec, test)
@@ -81,8 +81,8 @@ func (c *checker) imports(from Area, folder string, spec *ast.ImportSpec, test b
 
 // uses checks one pkg.Name, given the local names of the packages to watch.
 func (c *checker) uses(sel *ast.SelectorExpr, watched map[string]string) {
-	// The parser gives an Obj to a name that is declared in the file itself:
-	// then it hides the package.
+	// If the parser has set Obj, the file itself declares this name, so the name is
+	// not that of the imported package.
 	id, ok := sel.X.(*ast.Ident)
 	if !ok || id.Obj != nil {
 		return

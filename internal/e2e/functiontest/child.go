@@ -54,7 +54,8 @@ const childMark = "functiontest-child"
 
 // ChildArgs returns the arguments that make a program which calls RunChild a child with
 // a behavior. The child and its own child connect to the unix socket lifeline, write
-// their process id and a newline to it, and keep the connection open. Empty is no socket.
+// their process id and a newline to it, and keep the connection open. If lifeline is
+// empty, they do not connect.
 func ChildArgs(b Behavior, lifeline string) []string {
 	return []string{childMark, string(b), lifeline}
 }
@@ -207,7 +208,8 @@ func Start(t testing.TB, env ...string) (c *Child, line string) {
 	return &Child{cmd, in}, strings.TrimSuffix(line, "\n")
 }
 
-// Kill kills the process and waits for it. It is an error if it has already exited.
+// Kill kills the process and waits for it. It fails the test if the process has already
+// exited.
 func (c *Child) Kill(t testing.TB) {
 	t.Helper()
 	if err := c.cmd.Process.Kill(); err != nil {
@@ -220,8 +222,9 @@ func (c *Child) Kill(t testing.TB) {
 	}
 }
 
-// BuildChild returns a static program for Linux that prints the variable SAY and calls
-// RunChild. The go command builds it once, from the module of the working directory.
+// BuildChild returns a static program for Linux that prints the environment variable SAY
+// and calls RunChild. The go command builds it once, from the module of the working
+// directory.
 func BuildChild() ([]byte, error) { return built() }
 
 var built = sync.OnceValues(func() ([]byte, error) {

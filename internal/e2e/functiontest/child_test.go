@@ -46,7 +46,7 @@ func start(t *testing.T, b functiontest.Behavior, lifeline string, flags ...stri
 	return cmd, stderr
 }
 
-// lifeline returns the path of a socket, and what connects to it.
+// lifeline returns the path of a new unix socket, and its listener.
 func lifeline(t *testing.T) (string, net.Listener) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "life")

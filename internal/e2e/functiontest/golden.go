@@ -17,9 +17,9 @@ import (
 )
 
 // Golden compares a function with the recorded responses of a real one. Each folder in
-// dir is a case: request.yaml, response.json, and about.txt with its reason. Of messages
-// that dir's LOOSE.txt names, only the beginning is compared, because the rest is the
-// wording of one version of a library.
+// dir is a case: request.yaml, response.json, and about.txt with its reason. For cases
+// that dir's LOOSE.txt names, Golden compares only the beginning of messages, because the
+// end is the wording of one version of a library.
 func Golden(t *testing.T, dir string, r function.Runner) {
 	t.Helper()
 	loose := looseCases(t, dir)
@@ -89,7 +89,8 @@ func looseCases(t *testing.T, dir string) map[string]string {
 	return loose
 }
 
-// loosen removes the parts of messages that are not compared.
+// loosen removes the parts of messages in rsp that Golden does not compare. reason is
+// from LOOSE.txt.
 func loosen(rsp any, reason string) {
 	results, _ := rsp.(map[string]any)["results"].([]any)
 	for _, r := range results {
@@ -137,8 +138,8 @@ func decode(t *testing.T, b []byte) any {
 	return v
 }
 
-// LinkedFolder returns a copy of dir in which the named files, which contain the target
-// of a link as git writes it on systems without links, are links.
+// LinkedFolder returns a copy of dir in which the files links are replaced by symbolic
+// links. Each of these files contains the target of its link.
 func LinkedFolder(t *testing.T, dir string, links ...string) string {
 	t.Helper()
 	linked := t.TempDir()

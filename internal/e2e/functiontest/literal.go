@@ -27,10 +27,10 @@ type input struct {
 // Literal returns the function "function-literal" of the golden cases. Its response
 // depends only on its input:
 //
-//   - response: that RunFunctionResponse, in protobuf's JSON form.
-//   - sequence: element N of a list of responses, where N is the number of
-//     keys in the request's required_resources and extra_resources, or the last.
-//   - grpcError: an error with that code and message.
+//   - response: the value is the RunFunctionResponse, in protobuf's JSON form.
+//   - sequence: the response is element N of this list, or the last element. N is
+//     the number of keys in the request's required_resources and extra_resources.
+//   - grpcError: the function returns an error with this code and message.
 //
 // Any other input is an error.
 func Literal() function.Runner { return function.RunnerFunc(literal) }
@@ -49,7 +49,7 @@ func literal(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv
 		answer = in.Sequence[min(turn, n-1)]
 	}
 	if answer == nil {
-		return nil, fmt.Errorf("reading the input of function %q: it has none of response, sequence, grpcError", name)
+		return nil, fmt.Errorf("reading the input of function %q: the input has none of the fields response, sequence and grpcError", name)
 	}
 	rsp := &fnv1.RunFunctionResponse{}
 	if err := protojson.Unmarshal(answer, rsp); err != nil {
@@ -58,8 +58,8 @@ func literal(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv
 	return rsp, nil
 }
 
-// keys counts the keys of a map field. It uses the name, because extra_resources is
-// deprecated.
+// keys counts the keys of the map field with this name. It does not use generated
+// methods, because linters report the deprecated field extra_resources.
 func keys(req *fnv1.RunFunctionRequest, field protoreflect.Name) int {
 	m := req.ProtoReflect()
 	return m.Get(m.Descriptor().Fields().ByName(field)).Map().Len()

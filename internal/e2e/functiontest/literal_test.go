@@ -111,7 +111,7 @@ func TestLiteral(t *testing.T) {
 		tag    string
 		err    string
 	}{
-		"Nothing":      {reason: "an empty input is an error", input: `{}`, err: `reading the input of function "f": it has none of response, sequence, grpcError`},
+		"Nothing":      {reason: "an empty input is an error", input: `{}`, err: `reading the input of function "f": the input has none of the fields response, sequence and grpcError`},
 		"WrongType":    {reason: "a field of the wrong type is an error", input: `{"sequence": 1}`, err: `reading the input of function "f"`},
 		"WrongField":   {reason: "an unknown field of a response is an error", input: `{"response": {"dessired": {}}}`, err: `reading the response in the input of function "f"`},
 		"SequenceZero": {reason: "a request without required resources gets the first element", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, tag: "a"},

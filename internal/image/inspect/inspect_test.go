@@ -294,7 +294,7 @@ func TestWriteLayer(t *testing.T) {
 			t.Errorf("%q is the name of a layer", name)
 		}
 	}
-	if _, err := xpkg.Examples(t.Context(), img); err == nil || err.Error() != "it has no examples" {
+	if _, err := xpkg.Examples(t.Context(), img); err == nil || err.Error() != "the package has no examples" {
 		t.Errorf("got %v", err)
 	}
 	if err := inspect.WriteLayer(t.Context(), &bytes.Buffer{}, layered(t, metadata, "base", "base"), "base"); err == nil || !strings.Contains(err.Error(), "several") {

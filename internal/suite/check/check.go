@@ -102,7 +102,7 @@ func (r *run) failErr(path []string, err error) {
 	r.fail(Failure{Path: path, Text: err.Error(), Hint: hint.Of(err)})
 }
 
-// failResource adds a failure of a composed resource and names its step.
+// failResource adds a failure of a composed resource, with the step that set it.
 func (r *run) failResource(path []string, name string, obj map[string]any, text string) {
 	step := ""
 	if obj != nil {
@@ -135,8 +135,8 @@ func setBy(step string) string {
 	return fmt.Sprintf(" (set by step %s)", step)
 }
 
-// evaluate adds a failure unless an expression is true. The variable self is a value of
-// a field.
+// evaluate adds a failure unless the CEL expression is true. self is the value of the
+// expression's variable self.
 func (r *run) evaluate(expr string, self any, prefix string, path []string) {
 	values := maps.Clone(r.subject.values())
 	values["self"] = Plain(self)
@@ -200,7 +200,7 @@ func (r *run) compare(path []string, file string, got []map[string]any) {
 	}
 }
 
-// blamed sets in each difference the step that set the field.
+// blamed sets Step of each change in diffs to the pipeline step that set the field.
 func (r *run) blamed(diffs []report.DocDiff) []report.DocDiff {
 	for i, d := range diffs {
 		if d.Resource == "" && d.Kind != fieldpath.Text(r.subject.XR, "kind") {

@@ -49,13 +49,13 @@ func (e *Env) Eval(ctx context.Context, expression string, values map[string]any
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case err != nil && strings.Contains(err.Error(), "cost limit exceeded"):
-		return false, errors.New("it exceeds the cost limit")
+		return false, errors.New("the expression exceeds the cost limit")
 	case err != nil:
 		return false, err
 	}
 	is, ok := out.Value().(bool)
 	if !ok {
-		return false, fmt.Errorf("it must return a bool, got %s", out.Type().TypeName())
+		return false, fmt.Errorf("the expression must return a bool, got %s", out.Type().TypeName())
 	}
 	return is, nil
 }
@@ -81,17 +81,17 @@ func (e *Env) program(expression string) (cel.Program, error) {
 	}
 	ast, issues := env.Compile(expression)
 	if err := issues.Err(); err != nil {
-		return nil, fmt.Errorf("it does not compile: %s", firstLine(err.Error()))
+		return nil, fmt.Errorf("the expression does not compile: %s", firstLine(err.Error()))
 	}
 	if t := ast.OutputType(); !t.IsAssignableType(cel.BoolType) {
-		return nil, fmt.Errorf("it must return a bool, got %s", t)
+		return nil, fmt.Errorf("the expression must return a bool, got %s", t)
 	}
 	program, err := env.Program(ast,
 		cel.CostLimit(CostLimit),
 		cel.CostTracking(&library.CostEstimator{}),
 		cel.InterruptCheckFrequency(checkInterval))
 	if err != nil {
-		return nil, fmt.Errorf("it does not compile: %w", err)
+		return nil, fmt.Errorf("the expression does not compile: %w", err)
 	}
 	return program, nil
 }

@@ -29,12 +29,12 @@ func TestEval(t *testing.T) {
 		"Resource":  {"resources are looked up by name", "resources['a-b'].kind == 'Bolt'", true, ""},
 		"Absent":    {"a variable without a value is null", "context == null", true, ""},
 		"Library":   {"the CEL functions of Kubernetes are available", "quantity(xr.spec.memory).isGreaterThan(quantity('1Mi')) && 'ab'.matches('^a') && isURL('https://example.org')", true, ""},
-		"Syntax":    {"an expression that does not compile is reported with its position", "self ==", false, "it does not compile: Syntax error: mismatched input '<EOF>'"},
+		"Syntax":    {"an expression that does not compile is reported with its position", "self ==", false, "the expression does not compile: Syntax error: mismatched input '<EOF>'"},
 		"Unknown":   {"an unknown variable does not compile", "selv == 1", false, "undeclared reference to 'selv' (in container '') at column 1"},
-		"NoBool":    {"a number is not a condition", "1 + 1", false, "it must return a bool, got int"},
-		"NoBoolDyn": {"a dynamic value that is not a bool is an error", "self", false, "it must return a bool, got int"},
+		"NoBool":    {"a number is not a condition", "1 + 1", false, "the expression must return a bool, got int"},
+		"NoBoolDyn": {"a dynamic value that is not a bool is an error", "self", false, "the expression must return a bool, got int"},
 		"Failing":   {"a missing field is an error", "xr.spec.min > 1", false, "no such key: min"},
-		"Forever":   {"an expression that exceeds the cost limit is stopped", forever, false, "it exceeds the cost limit"},
+		"Forever":   {"an expression that exceeds the cost limit is stopped", forever, false, "the expression exceeds the cost limit"},
 	}
 	var env check.Env
 	for name, tc := range cases {

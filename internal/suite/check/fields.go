@@ -153,7 +153,7 @@ func (f field) match(v any, m spec.Matcher) {
 	}
 }
 
-// blame adds the step that set the field to a failure.
+// blame adds to a failure the pipeline step that set the field.
 func (f field) blame(failure *Failure) {
 	failure.Resource, failure.Field = f.of.resource, f.text
 	if !f.of.unset {

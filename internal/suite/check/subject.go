@@ -134,7 +134,7 @@ func namesOf(objs []map[string]any) []string {
 	return names
 }
 
-// list joins the sorted names. Of more than twelve, it omits the rest.
+// list joins the sorted names. It prints at most twelve, and the number of the others.
 func list(names []string) string {
 	const most = 12
 	names = slices.Sorted(slices.Values(names))
@@ -144,8 +144,8 @@ func list(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// step returns the pipeline step that last set a field, a field below it, or one that
-// contains it, or "". The resource of the XR is "".
+// step returns the pipeline step that last set the field at path, a field in it, or a
+// field that contains it. It returns "" if no step did. For the XR, resource is "".
 func (s *Subject) step(resource, path string) string {
 	var around report.Origin
 	for _, o := range s.origins() {

@@ -103,7 +103,7 @@ func (t *Text) message(b *bytes.Buffer, text string) {
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		width := columns - 8
 		if strings.HasPrefix(paragraph, " ") {
-			width = len(paragraph) // It is already formatted.
+			width = len(paragraph) // An indented line is already formatted, so do not wrap it.
 		}
 		for _, l := range report.Wrap(report.Printable(paragraph), width) {
 			t.line(b, "", left+l)
@@ -201,6 +201,6 @@ func Failures(o suite.Outcome, spell hint.Speller) (string, error) {
 	if err := t.failed(&b, o); err != nil {
 		return "", err
 	}
-	_, rest, _ := strings.Cut(b.String(), "\n") // without the name of the case
+	_, rest, _ := strings.Cut(b.String(), "\n") // Drop the line with the name of the case.
 	return strings.TrimPrefix(strings.ReplaceAll("\n"+rest, "\n    ", "\n"), "\n"), nil
 }

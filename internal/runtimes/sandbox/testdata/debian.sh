@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a root of the Debian that this machine is, with packages: DIRECTORY LIST.
-# It needs debootstrap and to be root. The mirror is the one that apt uses.
+# Creates a root file system in the directory $1, of this machine's Debian version, with
+# the packages of the list $2. It needs debootstrap and root. It uses apt's mirror.
 set -eu
 . /etc/os-release
 mirror=$(apt-get indextargets --format '$(SITE) $(RELEASE) $(CODENAME)' 'Created-By: Packages' 'Component: main' |
