@@ -185,14 +185,22 @@ func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 // sorted returns the resource references sorted by the concatenation of their
 // fields.
 func sorted(refs []any) []any {
-	key := func(ref any) (key string) {
+	type keyed struct {
+		key string
+		ref any
+	}
+	list := make([]keyed, len(refs))
+	for i, ref := range refs {
+		list[i].ref = ref
 		for _, field := range []string{"apiVersion", "kind", "name", "namespace"} {
 			text, _ := ref.(map[string]any)[field].(string)
-			key += text
+			list[i].key += text
 		}
-		return key
 	}
-	slices.SortStableFunc(refs, func(a, b any) int { return cmp.Compare(key(a), key(b)) })
+	slices.SortStableFunc(list, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+	for i := range list {
+		refs[i] = list[i].ref
+	}
 	return refs
 }
 
