@@ -61,8 +61,7 @@ func matched(m *spec.Match) (out schema.Types) {
 	return out | jsonTypes(m.FallbackValue)
 }
 
-// convertible returns the types that a conversion accepts, and those that it can
-// return.
+// convertible returns the types that a conversion accepts, and those that it can return.
 func convertible(c *spec.Convert) (needs, out schema.Types) {
 	for from, types := range map[spec.ConvertType]schema.Types{
 		// A whole number may be an int64 or a float64.
@@ -89,6 +88,14 @@ func jsonTypes(raw json.RawMessage) schema.Types {
 	if len(raw) == 0 {
 		return schema.Null
 	}
+	switch raw[0] {
+	case '"':
+		return schema.String
+	case '{':
+		return schema.Object
+	case '[':
+		return schema.Array
+	}
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return schema.Fraction // The JSON is valid, but a number in it is out of range.
@@ -106,9 +113,8 @@ type pair struct {
 // mostPairs limits how many schema nodes are compared for one patch.
 const mostPairs = 10_000
 
-// misfitIn compares the schemas from and to, and returns the first pair of
-// schemas that have no type in common, or nil. Optional fields that to does not
-// define are ignored.
+// misfitIn compares the schemas from and to, and returns the first pair of schemas that
+// have no type in common, or nil. Optional fields that to does not define are ignored.
 func misfitIn(from, to schema.Node) *pair {
 	todo := []pair{{from, to, ""}}
 	for n := 0; len(todo) > 0 && n < mostPairs; n++ {
