@@ -10,11 +10,10 @@ import (
 // A Runner answers RunFunction calls. The name is the metadata.name of the Function
 // object, to which a pipeline step refers.
 //
-// A Runner must be safe for concurrent use. It must not change the request, and,
-// once it has returned a response, neither the Runner nor its caller changes that
-// response: messages are shared, not copied. An error means that the call failed. A
-// function that rejects its request returns a response with a result of severity
-// FATAL, and no error.
+// A Runner must be safe for concurrent use. It must not change the request, and, once it
+// has returned a response, neither the Runner nor its caller changes that response:
+// messages are shared, not copied. An error means that the call failed. A function that
+// rejects its request returns a response with a result of severity FATAL, and no error.
 type Runner interface {
 	RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)
 }

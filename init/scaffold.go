@@ -54,8 +54,7 @@ type Result struct {
 	URL string
 	// Commit is the full hash of the commit, empty for a bundled template.
 	Commit string
-	// Ref is the branch, "HEAD" for a tag or commit, or "" for a bundled
-	// template.
+	// Ref is the branch, "HEAD" for a tag or commit, or "" for a bundled template.
 	Ref string
 	// Notes is the untrusted text of NOTES.txt, or "".
 	Notes string

@@ -190,8 +190,7 @@ func fill(w *os.File, f file) error {
 	return w.Chmod(f.mode)
 }
 
-// publish moves all staged entries to their places, or none. An existing file
-// is an error.
+// publish moves all staged entries to their places, or none. An existing file is an error.
 func publish(ctx context.Context, root *os.Root, files []file) (err error) {
 	var moved []string
 	defer func() {

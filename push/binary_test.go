@@ -23,8 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// largePackage builds a package with a layer larger than the buffers of a
-// connection.
+// largePackage builds a package with a layer larger than the buffers of a connection.
 func largePackage(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

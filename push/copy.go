@@ -33,17 +33,15 @@ type CopyResult struct {
 	// Result is the outcome of the push. Platforms is empty for an image that is
 	// not in an index.
 	Result
-	// Attached are the full references of the attached artifacts at the
-	// destination.
+	// Attached are the full references of the attached artifacts at the destination.
 	Attached []string
 }
 
-// Copy copies an image, an index or another artifact from a reference to a tag, with
-// all platforms. Manifests and their digests stay the same. Copy also copies what
-// is attached to the artifact, before it writes the tag: signatures, attestations
-// and SBOMs at cosign's tags, referrers (OCI distribution spec v1.1, "Listing
-// Referrers"), and what is attached to these. A cosign tag at the destination is
-// replaced; a list of referrers is extended.
+// Copy copies an image, an index or another artifact from a reference to a tag, with all
+// platforms. Manifests and their digests stay the same. Copy also copies what is attached
+// to the artifact, before it writes the tag: signatures, attestations and SBOMs at cosign's
+// tags, referrers (OCI distribution spec v1.1, "Listing Referrers"), and what is attached
+// to these. A cosign tag at the destination is replaced; a list of referrers is extended.
 //
 // Copy resolves the source tag once. It mounts the blobs that another repository of
 // the registry has, uploads the others that are missing while it downloads them,
@@ -75,8 +73,7 @@ func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) 
 	return result, nil
 }
 
-// copying is the state of a copy: the work for the artifact, and that for each
-// attachment.
+// copying is the state of a copy: the work for the artifact, and that for each attachment.
 type copying struct {
 	from    name.Reference
 	to      name.Tag

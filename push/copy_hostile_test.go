@@ -310,8 +310,7 @@ func TestCopyEmbedded(t *testing.T) {
 	}
 }
 
-// Copy returns an error for a source that does not exist or requires
-// credentials.
+// Copy returns an error for a source that does not exist or requires credentials.
 func TestCopyOfNothing(t *testing.T) {
 	to := parse(t, remotetest.Serve(t, listing(t)))
 	for reason, tc := range map[string]struct{ host, err string }{

@@ -231,8 +231,7 @@ func TestCopyResumes(t *testing.T) {
 
 func keep(h http.Handler) http.Handler { return h }
 
-// cutDown closes the connection after n bytes of a blob, unless the request has
-// a range.
+// cutDown closes the connection after n bytes of a blob, unless the request has a range.
 func cutDown(n int64) func(http.Handler) http.Handler {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,8 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// faultProxy is a proxy that injects faults into some requests, chosen by a
-// seed.
+// faultProxy is a proxy that injects faults into some requests, chosen by a seed.
 type faultProxy struct {
 	// Next is the registry behind its authentication.
 	Next http.Handler
@@ -126,8 +125,7 @@ func (c *faultProxy) choose(r *http.Request) (kind string, n int64, next chan st
 	return kind, n, c.next
 }
 
-// fits reports whether the proxy's fate applies to a request: most apply only
-// to writes.
+// fits reports whether the proxy's fate applies to a request: most apply only to writes.
 func (c *faultProxy) fits(r *http.Request) bool {
 	return c.Fate == "shut" || r.Method != http.MethodGet && r.Method != http.MethodHead
 }

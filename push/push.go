@@ -253,8 +253,7 @@ func (w *work) end(err error) {
 	w.report = func(int64) {}
 }
 
-// tag pushes the manifests by their digests, then the signature, and then writes the
-// tags.
+// tag pushes the manifests by their digests, then the signature, and then writes the tags.
 func (w *work) tag(ctx context.Context) error {
 	last := len(w.manifests) - 1
 	byDigest := w.manifests[:last]
@@ -333,23 +332,20 @@ type Options struct {
 	Transport http.RoundTripper
 	// Jobs is how many blobs are uploaded at a time. Zero means 4.
 	Jobs int
-	// Tags are further tags of the same repository. They are written after the
-	// first tag.
+	// Tags are further tags of the same repository. They are written after the first tag.
 	Tags []name.Tag
 	// MountFrom are repositories of the same registry that may have blobs of the
 	// package. Blobs found there are mounted and not uploaded. The repositories
 	// of the package's base images are always tried.
 	MountFrom []name.Repository
-	// SignKey signs the package: an ECDSA key on P-256, P-384 or P-521, an RSA
-	// key of 2048, 3072 or 4096 bits, or an Ed25519 key. The signature is stored
-	// as cosign stores it, before any tag is written. Signatures by other keys
-	// stay, and an existing signature by this key is not repeated. Nil means no
-	// signature.
+	// SignKey signs the package: an ECDSA key on P-256, P-384 or P-521, an RSA key of 2048,
+	// 3072 or 4096 bits, or an Ed25519 key. The signature is stored as cosign stores it,
+	// before any tag is written. Signatures by other keys stay, and an existing signature
+	// by this key is not repeated. Nil means no signature.
 	SignKey crypto.Signer
-	// Prove reads all layers before the first upload, unless a tag is at the
-	// package already. It returns an error for a layer whose uncompressed bytes
-	// do not have the digest that the image config lists; container engines
-	// cannot run such an image.
+	// Prove reads all layers before the first upload, unless a tag is at the package
+	// already. It returns an error for a layer whose uncompressed bytes do not have the
+	// digest that the image config lists; container engines cannot run such an image.
 	Prove bool
 	// DryRun computes the result without writing to the registry.
 	DryRun bool

@@ -15,9 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A package that is pushed to Docker's registry, with each kind of
-// authentication, is complete: every image has one layer that is marked as the
-// package.
+// A package that is pushed to Docker's registry, with each kind of authentication, is
+// complete: every image has one layer that is marked as the package.
 func TestRealRegistry(t *testing.T) {
 	cert := remotetest.NewCertificate(t)
 	for name, site := range map[string]struct {

@@ -46,8 +46,7 @@ func (s *shelf) blob(mediaType, content string) object {
 	return descriptor(mediaType, content)
 }
 
-// manifest writes a manifest to a tag, or to its digest, and returns its
-// descriptor.
+// manifest writes a manifest to a tag, or to its digest, and returns its descriptor.
 func (s *shelf) manifest(tag string, o object) object {
 	s.t.Helper()
 	raw, err := json.MarshalIndent(o, "", " ") // Indented: a copy that encodes it again has another digest.

@@ -73,8 +73,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// The signature is written before any tag is, and the package before its
-// signature.
+// The signature is written before any tag is, and the package before its signature.
 func TestSignOrder(t *testing.T) {
 	inner := remotetest.Handler()
 	var puts []string

@@ -33,9 +33,8 @@ const (
 	Alpha Profile = "alpha"
 )
 
-// ForCrossplane returns the profile of a Crossplane version such as v1.20 or
-// v1.20.3. It returns an error for versions before v1.11, which had no
-// functions.
+// ForCrossplane returns the profile of a Crossplane version such as v1.20 or v1.20.3. It
+// returns an error for versions before v1.11, which had no functions.
 func ForCrossplane(version string) (Profile, error) {
 	v, err := semver.NewVersion(version)
 	if err != nil || !strings.Contains(version, ".") {

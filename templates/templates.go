@@ -21,9 +21,8 @@ type Template struct {
 	Name string
 	// URL is the URL of the template's git repository.
 	URL string
-	// Files are the files of a bundled template. Placeholder stands for the
-	// package's name in paths and texts, and the ending ".tmpl" is to be removed
-	// from names.
+	// Files are the files of a bundled template. Placeholder stands for the package's name
+	// in paths and texts, and the ending ".tmpl" is to be removed from names.
 	Files fs.FS
 }
 

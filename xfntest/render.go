@@ -37,9 +37,8 @@ type Case struct {
 	// XRD is the path of the CompositeResourceDefinition, whose defaults are
 	// applied to the XR. Empty applies none.
 	XRD string
-	// Observed are paths of files or folders with the composed resources that
-	// exist. The annotation crossplane.io/composition-resource-name has their
-	// name in the pipeline.
+	// Observed are paths of files or folders with the composed resources that exist. The
+	// annotation crossplane.io/composition-resource-name has their name in the pipeline.
 	Observed []string
 	// Required are paths of files or folders with the cluster's resources that functions
 	// may require. Credentials are paths of those with the Secrets that steps refer to.

@@ -138,8 +138,7 @@ func (k *keeper) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*
 	return k.rsp, nil
 }
 
-// Functions get copies of messages and share none with the engine or each
-// other.
+// Functions get copies of messages and share none with the engine or each other.
 func TestFunctionsGetCopies(t *testing.T) {
 	k := &keeper{}
 	c := bucketCase()

@@ -152,8 +152,7 @@ func extensionOf(name string) xpkg.ExtensionLayer {
 	return xpkg.ExtensionLayer{Layer: static.NewLayer([]byte(name), types.OCIUncompressedLayer), Name: name}
 }
 
-// Build puts the layers of extensions between those of the runtime and of the
-// package.
+// Build puts the layers of extensions between those of the runtime and of the package.
 func TestBuildExtensions(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	pkg.Examples = []byte("kind: X\n")

@@ -140,9 +140,8 @@ type parts struct {
 	annotations map[string]string
 }
 
-// partsOf returns the parts of a runtime image. An image that is a package
-// already is an error: the result would have two base layers, and the control
-// plane would read the first.
+// partsOf returns the parts of a runtime image. An image that is a package already is an
+// error: the result would have two base layers, and the control plane would read the first.
 func partsOf(runtime v1.Image) (p parts, err error) {
 	if p.Parts, err = oci.PartsOf(runtime); err != nil {
 		return p, err

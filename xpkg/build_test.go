@@ -85,8 +85,7 @@ func configOf(t testing.TB, img v1.Image) *v1.ConfigFile {
 	return c
 }
 
-// A package without a runtime is an image for the platform that the control
-// plane pulls.
+// A package without a runtime is an image for the platform that the control plane pulls.
 func TestBuildWithoutRuntime(t *testing.T) {
 	pkg := aPackage("Configuration", "c")
 	pkg.Examples = []byte{}
@@ -118,8 +117,7 @@ func TestBuildWithoutRuntime(t *testing.T) {
 	assertFile(t, img, 1, ".up/examples.yaml", "")
 }
 
-// assertFile fails unless layer i contains only this file, without owner or
-// time.
+// assertFile fails unless layer i contains only this file, without owner or time.
 func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 	t.Helper()
 	layers, err := img.Layers()

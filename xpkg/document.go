@@ -131,8 +131,7 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	return d, true, append(found, d.lostFields(unknown, out)...)
 }
 
-// decodeExample is decode for examples, which keep their text and may be of any
-// kind.
+// decodeExample is decode for examples, which keep their text and may be of any kind.
 func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	d, in, found := read(doc)
 	if in == nil {

@@ -41,8 +41,7 @@ type ExtensionLayer struct {
 	Name string
 }
 
-// folderName matches names of folders that are safe in paths and do not begin with
-// a dot.
+// folderName matches names of folders that are safe in paths and do not begin with a dot.
 var folderName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 // ReadExtensions returns each folder in the directory dir as a layer, in the

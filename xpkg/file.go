@@ -25,8 +25,7 @@ type Artifact interface {
 
 // A File is an open .xpkg file.
 type File struct {
-	// Artifact is the package. Its layers are read from the file on demand,
-	// and verified.
+	// Artifact is the package. Its layers are read from the file on demand, and verified.
 	Artifact Artifact
 	// Unproven is true if the diff IDs of the layers, which a Docker
 	// archive states, were not verified.

@@ -36,8 +36,7 @@ func TestGoldenFiles(t *testing.T) {
 			if diff := cmp.Diff(want.Layers, got.Layers); diff != "" {
 				t.Errorf("layers (-crossplane +xfn):\n%s", diff)
 			}
-			// WriteFile writes the opened image as an OCI layout of
-			// the same package.
+			// WriteFile writes the opened image as an OCI layout of the same package.
 			again := open(t, writeFile(t, img)).(v1.Image)
 			if diff := cmp.Diff(got, manifestOf(t, again)); diff != "" {
 				t.Errorf("written again (-was +is):\n%s", diff)
@@ -64,8 +63,7 @@ func pushed(t *testing.T, name string) v1.Manifest {
 	return v1.Manifest{}
 }
 
-// The error of Open for a damaged file names the file, unlike that of the crossplane
-// CLI.
+// The error of Open for a damaged file names the file, unlike that of the crossplane CLI.
 func TestGoldenDamagedFiles(t *testing.T) {
 	for name, want := range map[string]string{"file-garbage": "not a tar file", "file-truncated": "the archive is not an image"} {
 		t.Run(name, func(t *testing.T) {

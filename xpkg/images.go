@@ -21,9 +21,8 @@ type PlatformImage struct {
 	Image    v1.Image
 }
 
-// Images returns the images of a: a itself, or the images of the index and of
-// indexes in it, in their order, without attestations and artifacts that are
-// not images.
+// Images returns the images of a: a itself, or the images of the index and of indexes in
+// it, in their order, without attestations and artifacts that are not images.
 func Images(a Artifact) ([]PlatformImage, error) { return imagesOf(a, 0) }
 
 func imagesOf(a oci.Artifact, depth int) ([]PlatformImage, error) {
@@ -99,8 +98,7 @@ func samePlatform(images []PlatformImage) (a, b int, found bool) {
 	return 0, 0, false
 }
 
-// indexOf returns an OCI index of images with platforms, with their common
-// annotations.
+// indexOf returns an OCI index of images with platforms, with their common annotations.
 func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
 	shared, err := sharedAnnotations(images)
 	if err != nil {

@@ -39,8 +39,7 @@ type Report struct {
 // files have the name of the file as their Path. Lint returns an error only if the
 // artifact cannot be read.
 //
-// report gets the bytes of layers that Lint has read and their total. It may be
-// nil.
+// report gets the bytes of layers that Lint has read and their total. It may be nil.
 func Lint(ctx context.Context, a Artifact, report func(text string, done, total int64), others ...Rule) (Report, error) {
 	images, err := Images(a)
 	if err != nil {

@@ -270,8 +270,7 @@ func TestOpenStops(t *testing.T) {
 	}
 }
 
-// Images leaves out the attestations of BuildKit and other artifacts that are
-// not images.
+// Images leaves out the attestations of BuildKit and other artifacts that are not images.
 func TestImagesLeavesOutAttestations(t *testing.T) {
 	pkg := build(t, aPackage("Function", "fn"), "linux/amd64").(v1.Image)
 	idx := mutate.AppendManifests(empty.Index,

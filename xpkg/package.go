@@ -18,8 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// maxYAML limits the bytes of a package root and of package.yaml, as Crossplane
-// does.
+// maxYAML limits the bytes of a package root and of package.yaml, as Crossplane does.
 const maxYAML = 200 << 20
 
 // maxAtOnce limits the bytes that are decoded concurrently, which needs 50

@@ -57,15 +57,13 @@ func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 	return nil, ErrNoPackage
 }
 
-// marked returns the index of the first layer whose Annotation has the value mark, or
-// -1.
+// marked returns the index of the first layer whose Annotation has the value mark, or -1.
 func marked(p oci.Parts, mark string) int {
 	return slices.IndexFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == mark })
 }
 
-// readFile returns the first file of a layer for which match returns true, or nil. Then
-// it calls end, which may read the rest of the layer. A file of more than 200 MiB is an
-// error.
+// readFile returns the first file of a layer for which match returns true, or nil. Then it
+// calls end, which may read the rest of the layer. A file of more than 200 MiB is an error.
 func readFile(ctx context.Context, l v1.Layer, left *int64, match func(*tar.Header) (bool, error), end func(*oci.Tar) error) (data []byte, err error) {
 	rc, err := oci.Plain(ctx, l, left)
 	if err != nil {

@@ -65,9 +65,8 @@ func (l Level) Judge(found Problems) (warnings Problems, err error) {
 // A Problem is an error in a package.
 type Problem struct {
 	Rule string
-	// Refused is true if the package cannot be built, or the control plane
-	// would refuse it. Other problems are content that is lost or cannot
-	// work.
+	// Refused is true if the package cannot be built, or the control plane would refuse it.
+	// Other problems are content that is lost or cannot work.
 	Refused bool
 	// Path and Line are the place of the problem. Line is 0 if it concerns the
 	// whole file, and Path is empty if it concerns the whole package.
@@ -121,8 +120,7 @@ type LintRule struct {
 	// Severity at the level Warn is "error", "warning", or "error or
 	// warning" if it depends on the problem.
 	Severity string
-	// Finds says what the rule reports in at most 56 characters, for help
-	// texts.
+	// Finds says what the rule reports in at most 56 characters, for help texts.
 	Finds string
 	// Why says, in Markdown, what goes wrong if the problem stays.
 	Why string

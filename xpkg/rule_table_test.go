@@ -91,8 +91,7 @@ func problemsOf(t *testing.T, fsys afero.Fs, root string, opts xpkg.ReadOptions)
 	return ps
 }
 
-// documentProblems returns the problems of YAML documents, metadata and
-// objects.
+// documentProblems returns the problems of YAML documents, metadata and objects.
 func documentProblems(t *testing.T) (all xpkg.Problems) {
 	t.Helper()
 	crd := widgetCRD("{type: object}")

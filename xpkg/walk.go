@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// maxDepth limits nested directories, and maxLinks a chain of links that
-	// lead to links.
+	// maxDepth limits nested directories, and maxLinks a chain of links that lead to links.
 	maxDepth = 100
 	maxLinks = 20
 
@@ -150,8 +149,7 @@ type linkReader interface {
 	afero.LinkReader
 }
 
-// resolve returns an error unless all targets of a chain of links are in the
-// root.
+// resolve returns an error unless all targets of a chain of links are in the root.
 func (w *walker) resolve(path string) error {
 	links, ok := w.fs.(linkReader)
 	if !ok {

@@ -147,8 +147,7 @@ func TestReadRefusesUnreadableFiles(t *testing.T) {
 		if want := filepath.Join("p", name) + `: cannot be read: permission denied`; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		// The crossplane CLI skips unreadable files, but not
-		// directories.
+		// The crossplane CLI skips unreadable files, but not directories.
 		pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{Lint: xpkg.Warn})
 		if name == "sub" && err == nil || name != "sub" && (err != nil || len(pkg.Warnings) == 0 || len(pkg.Objects) != 1) {
 			t.Errorf("%s: at the level Warn got %+v, %v", name, pkg, err)

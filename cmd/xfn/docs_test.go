@@ -18,8 +18,7 @@ import (
 
 const docsDir = "../../docs"
 
-// TestReferenceIsCurrent compares docs/reference with what `xfn docs markdown`
-// writes.
+// TestReferenceIsCurrent compares docs/reference with what `xfn docs markdown` writes.
 func TestReferenceIsCurrent(t *testing.T) {
 	want := pagesBelow(t, filepath.Join(docsDir, "reference"))
 	if diff := cmp.Diff(written(t, "markdown"), want); diff != "" {

@@ -10,10 +10,9 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// TestReconcileAgain reconciles an XR three times. The function quote annotates a
-// resource, and the function user adds a resource. The second reconcile patches
-// the objects that the first one created. The third deletes a resource that is no
-// longer desired.
+// TestReconcileAgain reconciles an XR three times. The function quote annotates a resource,
+// and the function user adds a resource. The second reconcile patches the objects that the
+// first one created. The third deletes a resource that is no longer desired.
 func TestReconcileAgain(t *testing.T) {
 	const database = `
 resources:

@@ -42,8 +42,7 @@ type Result struct {
 	Dropped []Dropped
 	// ConnectionDetails are the connection details of the XR.
 	ConnectionDetails map[string][]byte
-	// Events are the events of failed patches, followed by the results of the
-	// functions.
+	// Events are the events of failed patches, followed by the results of the functions.
 	Events []Event
 
 	stored *unstructured.Unstructured
@@ -82,10 +81,9 @@ type fatalError struct{ *function.FatalError }
 func (e fatalError) Error() string { return "fatal function pipeline result: " + e.Message }
 func (e fatalError) Unwrap() error { return e.FatalError }
 
-// Run reconciles an XR. It applies the patches and transforms of the Composition,
-// and calls the functions in order with the ContainerRunner run. It applies the
-// output of the last function to the store, and adds the XR if the store does not
-// have it.
+// Run reconciles an XR. It applies the patches and transforms of the Composition, and calls
+// the functions in order with the ContainerRunner run. It applies the output of the last
+// function to the store, and adds the XR if the store does not have it.
 //
 // Errors have the text of Crossplane's event on the XR. A Fatal result is
 // returned as a *function.FatalError. If a function fails, Run applies nothing.

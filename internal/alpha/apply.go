@@ -9,10 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// deleteUndesired removes the resources that the last function did not return
-// from r.resources. If the XR controls such a resource, it also deletes the
-// resource from the store. It returns the removed resources that existed before
-// the reconcile.
+// deleteUndesired removes the resources that the last function did not return from
+// r.resources. If the XR controls such a resource, it also deletes the resource from the
+// store. It returns the removed resources that existed before the reconcile.
 func (r *reconcile) deleteUndesired() (dropped []Dropped) {
 	for _, c := range r.sorted() {
 		if c.desired != nil {
@@ -88,8 +87,7 @@ func reference(u *unstructured.Unstructured) map[string]any {
 	return ref
 }
 
-// apply applies the XR to the store, and then the composed resources that were
-// rendered.
+// apply applies the XR to the store, and then the composed resources that were rendered.
 func (r *reconcile) apply(result *Result) error {
 	_ = unstructured.SetNestedSlice(r.returned.Object, r.references(), "spec", "resourceRefs")
 	stored, err := r.store.apply(r.returned, nil)

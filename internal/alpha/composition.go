@@ -73,13 +73,11 @@ type Container struct {
 	// Function is the name of the function.
 	Function string
 	Image    string
-	// Endpoint is the gRPC target of the runner that the Composition names, or
-	// "".
+	// Endpoint is the gRPC target of the runner that the Composition names, or "".
 	Endpoint string
 }
 
-// Containers returns the containers of the functions in the order of the
-// functions.
+// Containers returns the containers of the functions in the order of the functions.
 func (c *Composition) Containers() []Container {
 	var all []Container
 	for _, f := range c.functions {
@@ -122,10 +120,9 @@ func under(path string, err error) error {
 	return err
 }
 
-// Decode reads spec.resources, spec.patchSets, spec.environment.patches and
-// spec.functions of a Composition. It validates them as the API server and the
-// reconciler do. The values of obj are JSON values, as in a manifest.Document. An
-// invalid field is a *FieldError.
+// Decode reads spec.resources, spec.patchSets, spec.environment.patches and spec.functions
+// of a Composition. It validates them as the API server and the reconciler do. The values
+// of obj are JSON values, as in a manifest.Document. An invalid field is a *FieldError.
 func Decode(obj map[string]any) (*Composition, error) {
 	fields, _, _ := unstructured.NestedMap(obj, "spec")
 	c := &Composition{}

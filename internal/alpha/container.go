@@ -63,8 +63,7 @@ type ContainerRequest struct {
 	Endpoint string
 }
 
-// Complete returns a copy of the request in which empty fields have their
-// defaults.
+// Complete returns a copy of the request in which empty fields have their defaults.
 func (r ContainerRequest) Complete() ContainerRequest {
 	r.PullPolicy = cmp.Or(r.PullPolicy, PullIfNotPresent)
 	r.Network = cmp.Or(r.Network, NetworkIsolated)
@@ -103,9 +102,8 @@ type Auth struct {
 	IdentityToken, RegistryToken string
 }
 
-// LimitContainers returns a ContainerRunner that runs at most n containers of r
-// at once. The timeout of a call includes the time that the call waits for other
-// containers.
+// LimitContainers returns a ContainerRunner that runs at most n containers of r at once.
+// The timeout of a call includes the time that the call waits for other containers.
 func LimitContainers(r ContainerRunner, n int) ContainerRunner {
 	turns := make(chan struct{}, n)
 	return ContainerRunnerFunc(func(ctx context.Context, req ContainerRequest) ([]byte, error) {

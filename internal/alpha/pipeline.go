@@ -103,9 +103,8 @@ func quantity(q *resource.Quantity, byDefault string) string {
 	return q.String()
 }
 
-// run runs all functions, and returns the output of the last one. From the output
-// of the previous function, a function gets only the desired state and the
-// results.
+// run runs all functions, and returns the output of the last one. From the output of the
+// previous function, a function gets only the desired state and the results.
 func (c *Composition) run(ctx context.Context, run ContainerRunner, io fnio.FunctionIO) (fnio.FunctionIO, error) {
 	for i := range c.functions {
 		f := &c.functions[i]

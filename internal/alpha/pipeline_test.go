@@ -268,8 +268,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestSameAgain checks that two reconciles with the same inputs have the same
-// output.
+// TestSameAgain checks that two reconciles with the same inputs have the same output.
 func TestSameAgain(t *testing.T) {
 	var resources, existing []string
 	for _, name := range strings.Split("abcdefghij", "") {

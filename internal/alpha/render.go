@@ -11,10 +11,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
-// Render reconciles the XR of req once. observed has the composed resources that
-// exist, and Secrets. A Secret without the annotation of a composed resource has
-// connection details of the XR or of a composed resource. Render changes none of
-// its arguments.
+// Render reconciles the XR of req once. observed has the composed resources that exist, and
+// Secrets. A Secret without the annotation of a composed resource has connection details of
+// the XR or of a composed resource. Render changes none of its arguments.
 //
 // The notes of the output name the composed resources that are deleted. The
 // warnings name composed resources that could not be rendered, and those that

@@ -151,8 +151,7 @@ func TestRenderLeftBehind(t *testing.T) {
 	}
 }
 
-// TestRenderUnrendered checks that a resource that could not be rendered causes
-// a warning.
+// TestRenderUnrendered checks that a resource that could not be rendered causes a warning.
 func TestRenderUnrendered(t *testing.T) {
 	req := renderRequest(t)
 	req.XR.Object["spec"] = "text"

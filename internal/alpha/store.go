@@ -45,8 +45,7 @@ func (s *Store) called(what string, u *unstructured.Unstructured) {
 	s.calls = append(s.calls, fmt.Sprintf("%s %s %s", what, u.GetKind(), u.GetName()))
 }
 
-// add adds a copy of an object, unless the store has an object with the same
-// identity.
+// add adds a copy of an object, unless the store has an object with the same identity.
 func (s *Store) add(u *unstructured.Unstructured) {
 	if s.find(u) < 0 {
 		s.objects = append(s.objects, u.DeepCopy())
@@ -61,8 +60,7 @@ func (s *Store) find(u *unstructured.Unstructured) int {
 	})
 }
 
-// get returns a copy of the stored object with u's identity, or nil if there is
-// none.
+// get returns a copy of the stored object with u's identity, or nil if there is none.
 func (s *Store) get(u *unstructured.Unstructured) *unstructured.Unstructured {
 	i := s.find(u)
 	if i < 0 {
@@ -123,8 +121,7 @@ func (s *Store) delete(u *unstructured.Unstructured) {
 	}
 }
 
-// merge returns the result of a JSON Merge Patch (RFC 7396). It changes neither
-// argument.
+// merge returns the result of a JSON Merge Patch (RFC 7396). It changes neither argument.
 func merge(value, patch any) any {
 	fields, ok := patch.(map[string]any)
 	if !ok {
@@ -145,12 +142,11 @@ func merge(value, patch any) any {
 	return merged
 }
 
-// Cluster returns a copy of the XR, and a store with copies of all objects. They
-// have the fields that a cluster sets before a reconcile. The XR gets labels,
-// references to the observed resources, and, if it has none, a UID that depends
-// only on its identity. The observed resources get a creation timestamp, and the
-// XR as controller unless they have one. The objects in others, such as Secrets,
-// are not changed.
+// Cluster returns a copy of the XR, and a store with copies of all objects. They have the
+// fields that a cluster sets before a reconcile. The XR gets labels, references to the
+// observed resources, and, if it has none, a UID that depends only on its identity. The
+// observed resources get a creation timestamp, and the XR as controller unless they have
+// one. The objects in others, such as Secrets, are not changed.
 func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Unstructured) (*unstructured.Unstructured, *Store) {
 	xr = xr.DeepCopy()
 	if xr.GetUID() == "" {

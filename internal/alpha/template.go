@@ -148,9 +148,8 @@ func (r *reconcile) render(ctx context.Context, t *template, c *composed) error 
 	return nil
 }
 
-// mark sets the labels, the annotation with the given name, and the XR as
-// controller of a composed resource. A label that the XR does not have is set to
-// "".
+// mark sets the labels, the annotation with the given name, and the XR as controller of a
+// composed resource. A label that the XR does not have is set to "".
 func mark(u *unstructured.Unstructured, name string, xr *unstructured.Unstructured) error {
 	labels, annotations := u.GetLabels(), u.GetAnnotations()
 	if labels == nil {

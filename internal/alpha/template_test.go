@@ -125,8 +125,7 @@ func TestUnrendered(t *testing.T) {
 		reason string
 		world
 		event string
-		// partial is the partially rendered resource that the first function
-		// gets.
+		// partial is the partially rendered resource that the first function gets.
 		partial string
 	}{
 		"Required": {

@@ -122,8 +122,7 @@ func requestOf(req alpha.ContainerRequest) any {
 	}
 }
 
-// outcome returns the result of a reconcile with the field names that vectors
-// use.
+// outcome returns the result of a reconcile with the field names that vectors use.
 func outcome(result *alpha.Result, err error, store *alpha.Store) map[string]any {
 	got := map[string]any{"apiCalls": strs(store.Calls()), "objectsAfter": []any{}, "xrStatusInMemory": nil}
 	for _, o := range store.Objects() {
@@ -177,8 +176,7 @@ func (v vector) run(t *testing.T, literal bool, want map[string]any) {
 	v.compare(t, result, err, store)
 }
 
-// compare compares the result of a reconcile with the expected result of the
-// vector.
+// compare compares the result of a reconcile with the expected result of the vector.
 func (v vector) compare(t *testing.T, result *alpha.Result, err error, store *alpha.Store) {
 	t.Helper()
 	if diff := cmp.Diff(v.expect, outcome(result, err, store)); diff != "" {

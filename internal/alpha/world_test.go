@@ -28,8 +28,7 @@ type world struct {
 	literal     bool
 	// functions maps images to functions that change a FunctionIO.
 	functions map[string]func(*fnio.FunctionIO)
-	// raw maps images to containers. An image in raw is not looked up in
-	// functions.
+	// raw maps images to containers. An image in raw is not looked up in functions.
 	raw map[string]alpha.ContainerRunnerFunc
 }
 
@@ -50,8 +49,7 @@ func object(t *testing.T, text string) map[string]any {
 	return obj
 }
 
-// composite returns the XR, with references to all existing objects except
-// Secrets.
+// composite returns the XR, with references to all existing objects except Secrets.
 func (w world) composite(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	xr := object(t, `
@@ -167,8 +165,7 @@ func (p *reconciled) stored(kind, name string) map[string]any {
 	return nil
 }
 
-// failed reports a test failure unless the error of the reconcile has the text
-// want.
+// failed reports a test failure unless the error of the reconcile has the text want.
 func (p *reconciled) failed(t *testing.T, reason, want string) {
 	t.Helper()
 	if p.err == nil || p.err.Error() != want {
@@ -179,8 +176,7 @@ func (p *reconciled) failed(t *testing.T, reason, want string) {
 // echo is a function that returns its input.
 func echo(*fnio.FunctionIO) {}
 
-// desires returns a function that adds desired resources, which are given in
-// YAML.
+// desires returns a function that adds desired resources, which are given in YAML.
 func desires(resources ...string) func(*fnio.FunctionIO) {
 	return func(io *fnio.FunctionIO) {
 		for _, text := range resources {

@@ -23,8 +23,7 @@ type Builtin struct {
 	// Name is the last element of the real function's repository, such as
 	// function-auto-ready.
 	Name string
-	// Measured is the version of the real function with which tests compare the
-	// builtin.
+	// Measured is the version of the real function with which tests compare the builtin.
 	Measured string
 	// From and Below are the range of versions of the real function that the
 	// builtin replaces. From is the first version in the range. Below is the
@@ -36,8 +35,7 @@ type Builtin struct {
 	// Covered describes the supported input, and Differs the differences from the
 	// real function. Both are in Markdown.
 	Covered, Differs string
-	// ReadsFiles is true if a response depends on files, and not only on the
-	// request.
+	// ReadsFiles is true if a response depends on files, and not only on the request.
 	ReadsFiles bool
 	// New returns the function. The function caches compiled inputs.
 	New func(Options) function.Runner
@@ -48,8 +46,7 @@ type Options struct {
 	// Templates are folders from which templates may be read, in addition to the
 	// working directory.
 	Templates []string
-	// Progress receives warnings about parts of an input with an unexpected
-	// effect.
+	// Progress receives warnings about parts of an input with an unexpected effect.
 	Progress progress.Func
 }
 
@@ -94,8 +91,7 @@ func All() []Builtin {
 type Mode string
 
 const (
-	// Auto uses a builtin for a package of crossplane-contrib that is referenced
-	// by a tag.
+	// Auto uses a builtin for a package of crossplane-contrib that is referenced by a tag.
 	Auto Mode = "auto"
 	// Any uses a builtin for a package of any owner that is referenced by a tag.
 	Any Mode = "any"
@@ -110,9 +106,8 @@ const (
 type Policy struct {
 	// Mode is Auto if it is empty.
 	Mode Mode
-	// Repositories maps repositories to the names of the builtins that replace
-	// them, such as "ghcr.io/acme/dummy" to "dummy". They are replaced in every
-	// mode.
+	// Repositories maps repositories to the names of the builtins that replace them, such
+	// as "ghcr.io/acme/dummy" to "dummy". They are replaced in every mode.
 	Repositories map[string]string
 }
 

@@ -63,8 +63,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// FuzzApply checks that applying the same desired object a second time changes
-// nothing.
+// FuzzApply checks that applying the same desired object a second time changes nothing.
 func FuzzApply(f *testing.F) {
 	f.Add(`{"a":[{"name":"x"}],"b":{"c":1}}`, `{"a":[{"name":"y"}]}`, `{"b":{"c":1}}`)
 	f.Add(`{"a":{}}`, `{"a":[]}`, `{"a":{"b":[{"name":"x"}]}}`)

@@ -38,10 +38,9 @@ type Diff struct {
 // Compute renders the XRs of a cluster dump with the Compositions of in. It calls
 // each for one XR at a time, with the changes of its composed resources.
 //
-// Compute also renders the XRs with the old Compositions. They are at the paths
-// before or, if there are none, in the dump. A field that only an old Composition
-// sets is reported as removed. If the old Compositions cannot be rendered,
-// Compute warns.
+// Compute also renders the XRs with the old Compositions. They are at the paths before or,
+// if there are none, in the dump. A field that only an old Composition sets is reported as
+// removed. If the old Compositions cannot be rendered, Compute warns.
 func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) error {
 	in.Live, in.Full = true, true
 	was := in
@@ -141,10 +140,9 @@ func identity(object map[string]any) string {
 	return fmt.Sprintf("%s\x00%s\x00%s", u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName())
 }
 
-// apply returns the object live after a server-side apply of desired. previous is
-// the object that the same field manager applied before, or nil. The fields in
-// desired are set. The fields in previous that are not in desired are removed.
-// All other fields are kept.
+// apply returns the object live after a server-side apply of desired. previous is the
+// object that the same field manager applied before, or nil. The fields in desired are set.
+// The fields in previous that are not in desired are removed. All other fields are kept.
 //
 // Without a schema, apply cannot know which lists a server-side apply merges. It
 // merges lists of objects with unique names by name. It keeps a list that already

@@ -12,11 +12,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// A ProblemKind is the rule that a Composition violates. Versions of Crossplane
-// differ in the kinds of problems that make a render fail. The API server rejects
-// a Composition with most of these problems, or drops the unknown fields. It
-// accepts UnknownFunction and NotCarried. NotCarried means that the conversion of
-// a legacy Composition loses a field.
+// A ProblemKind is the rule that a Composition violates. Versions of Crossplane differ in
+// the kinds of problems that make a render fail. The API server rejects a Composition with
+// most of these problems, or drops the unknown fields. It accepts UnknownFunction and
+// NotCarried. NotCarried means that the conversion of a legacy Composition loses a field.
 type ProblemKind string
 
 // The kinds of problems.

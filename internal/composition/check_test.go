@@ -235,9 +235,8 @@ func TestProblemIsAnError(t *testing.T) {
 	}
 }
 
-// TestGoldenCompositions checks the Compositions of the golden cases. The map
-// want has the problems of the cases that test a problem. No other case has a
-// problem.
+// TestGoldenCompositions checks the Compositions of the golden cases. The map want has the
+// problems of the cases that test a problem. No other case has a problem.
 func TestGoldenCompositions(t *testing.T) {
 	want := map[string][]composition.ProblemKind{
 		"bad-check-order":        {composition.NotCarried, composition.UnknownFunction},

@@ -15,9 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// FromClaim returns the XR that Crossplane creates for a claim of xrd. A claim
-// without a namespace is in the namespace "default". FromClaim does not change
-// the claim.
+// FromClaim returns the XR that Crossplane creates for a claim of xrd. A claim without a
+// namespace is in the namespace "default". FromClaim does not change the claim.
 //
 // The XR has a claimRef, the claim's spec without the claim's own fields, and the
 // claim's labels and annotations without those of Kubernetes. It has no namespace

@@ -96,10 +96,9 @@ func Describe(u *unstructured.Unstructured) string {
 	}
 }
 
-// Match returns an error if c cannot compose xr: c is for another kind or
-// version, or lacks a label that the XR selects. selector is the path of the
-// selected labels in the XR. `crossplane render` makes the same checks in the
-// same order.
+// Match returns an error if c cannot compose xr: c is for another kind or version, or lacks
+// a label that the XR selects. selector is the path of the selected labels in the XR.
+// `crossplane render` makes the same checks in the same order.
 func Match(c *apiextv1.Composition, xr *unstructured.Unstructured, selector ...string) error {
 	want := c.Spec.CompositeTypeRef
 	if want.Kind != xr.GetKind() {

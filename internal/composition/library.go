@@ -71,8 +71,7 @@ func (l *Library) XRDFor(gvk kschema.GroupVersionKind) (schema.XRD, bool) {
 	return first(l.xrds, func(x schema.XRD) bool { return x.Defines(gvk) == nil })
 }
 
-// ClaimOf returns the first XRD that offers claims of this kind, in any
-// version.
+// ClaimOf returns the first XRD that offers claims of this kind, in any version.
 func (l *Library) ClaimOf(gvk kschema.GroupVersionKind) (schema.XRD, bool) {
 	return first(l.xrds, func(x schema.XRD) bool { return x.Offers(gvk) })
 }

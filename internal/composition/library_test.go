@@ -29,8 +29,7 @@ func compositionFor(kind, name, labels string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: %s, labels: {%s}}, spec: {compositeTypeRef: {apiVersion: gold.test/v1, kind: %s}, mode: Pipeline, pipeline: []}}`, name, labels, kind)
 }
 
-// xrdFor returns an XRD of group gold.test for a kind. The text more is added to
-// its spec.
+// xrdFor returns an XRD of group gold.test for a kind. The text more is added to its spec.
 func xrdFor(version, kind, more string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/%s, kind: CompositeResourceDefinition, metadata: {name: %ss.gold.test}, spec: {group: gold.test, names: {kind: %s}%s}}`, version, strings.ToLower(kind), kind, more)
 }

@@ -17,8 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A Project is a folder with the source of a function and an example that calls
-// it.
+// A Project is a folder with the source of a function and an example that calls it.
 type Project struct {
 	// XR, Composition, XRD and Functions are paths of files in the folder example
 	// of the project. XRD and Functions are "" if the files do not exist.
@@ -28,11 +27,10 @@ type Project struct {
 	Function, Source string
 }
 
-// Discover returns the Project in the folder dir. The folder must have the files
-// go.mod, example/xr.yaml and example/composition.yaml. It may have
-// example/functions.yaml and example/definition.yaml. Project.Function is the
-// function in the Composition that has the name of the package or of the Go
-// module, or else its only function.
+// Discover returns the Project in the folder dir. The folder must have the files go.mod,
+// example/xr.yaml and example/composition.yaml. It may have example/functions.yaml and
+// example/definition.yaml. Project.Function is the function in the Composition that has the
+// name of the package or of the Go module, or else its only function.
 func Discover(fsys afero.Fs, dir string) (Project, error) {
 	p := Project{Source: dir}
 	for _, f := range []struct {

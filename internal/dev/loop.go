@@ -34,8 +34,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// An Event is a message of the loop to the user interface. Exactly one field is
-// set.
+// An Event is a message of the loop to the user interface. Exactly one field is set.
 type Event struct {
 	// Began is the plan of a round that has begun.
 	Began *Plan
@@ -43,8 +42,7 @@ type Event struct {
 	Step string
 	// Round is a finished round.
 	Round *Round
-	// Notice is a message about the loop itself, such as that it polls for
-	// changes.
+	// Notice is a message about the loop itself, such as that it polls for changes.
 	Notice string
 }
 
@@ -316,8 +314,7 @@ type Command int
 const (
 	// Again requests a round that renders and tests, even without changes.
 	Again Command = iota
-	// Accept requests a round that tests, and writes the golden files that
-	// differ.
+	// Accept requests a round that tests, and writes the golden files that differ.
 	Accept
 )
 
@@ -328,8 +325,7 @@ type Plan struct {
 	// Render and Test say whether the round renders and tests. Accept says
 	// whether it writes golden files that differ.
 	Render, Test, Accept bool
-	// Changed lists the changed paths that are shown to the user, without
-	// duplicates.
+	// Changed lists the changed paths that are shown to the user, without duplicates.
 	Changed []string
 }
 

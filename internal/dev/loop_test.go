@@ -26,9 +26,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// fake is a runtime that runs a function from a folder. The function composes a
-// resource with the text of main.go. Words in this text make the function fail to
-// compile or hang.
+// fake is a runtime that runs a function from a folder. The function composes a resource
+// with the text of main.go. Words in this text make the function fail to compile or hang.
 type fake struct {
 	mu      sync.Mutex
 	running map[string]int
@@ -319,9 +318,8 @@ func TestLoopGoesOn(t *testing.T) {
 	}
 }
 
-// untilIt waits for a round whose text contains all the given texts. It skips
-// rounds, because the loop may see the removal and the restoration of a file as
-// two changes.
+// untilIt waits for a round whose text contains all the given texts. It skips rounds,
+// because the loop may see the removal and the restoration of a file as two changes.
 func (b *bench) untilIt(reason string, want ...string) {
 	b.Helper()
 	var texts []string
@@ -362,8 +360,7 @@ func TestChangeInRound(t *testing.T) {
 	}
 }
 
-// TestStopInRound checks that a loop that ends cancels a function call that
-// hangs.
+// TestStopInRound checks that a loop that ends cancels a function call that hangs.
 func TestStopInRound(t *testing.T) {
 	b := start(t, nil)
 	b.round()
@@ -417,8 +414,7 @@ func TestUnusedFunctionStops(t *testing.T) {
 	}
 }
 
-// TestFlatMemory checks that hundreds of rounds do not grow the heap or leave
-// goroutines.
+// TestFlatMemory checks that hundreds of rounds do not grow the heap or leave goroutines.
 func TestFlatMemory(t *testing.T) {
 	b := start(t, nil)
 	b.round()

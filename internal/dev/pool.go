@@ -14,9 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// A Pool keeps functions running after their callers have stopped them. A
-// function runs until it is dropped or the Pool is closed. A Pool is safe for
-// concurrent use.
+// A Pool keeps functions running after their callers have stopped them. A function runs
+// until it is dropped or the Pool is closed. A Pool is safe for concurrent use.
 type Pool struct {
 	now func() time.Time
 
@@ -37,8 +36,7 @@ type Pool struct {
 // A Start describes how long the start of a function took.
 type Start struct {
 	Function string
-	// Compiled is the time spent compiling. Took is the remaining time of the
-	// start.
+	// Compiled is the time spent compiling. Took is the remaining time of the start.
 	Compiled, Took time.Duration
 }
 
@@ -59,10 +57,9 @@ func NewPool(now func() time.Time) *Pool {
 	return &Pool{now: now, kept: map[string]*slot{}}
 }
 
-// Runtime returns a runtime that starts functions with r and keeps them in the
-// Pool. Start returns the instance of a function that is already running. Stop of
-// an instance has no effect. The name distinguishes r from other runtimes of the
-// Pool.
+// Runtime returns a runtime that starts functions with r and keeps them in the Pool. Start
+// returns the instance of a function that is already running. Stop of an instance has no
+// effect. The name distinguishes r from other runtimes of the Pool.
 func (p *Pool) Runtime(name string, r runtimes.Runtime) runtimes.Runtime {
 	return pooled{p, name, r}
 }
@@ -200,8 +197,7 @@ func (p *Pool) Begin() {
 	p.starts, p.unstarted = nil, nil
 }
 
-// Starts returns the functions that were started since Begin was called, in
-// order.
+// Starts returns the functions that were started since Begin was called, in order.
 func (p *Pool) Starts() []Start {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -257,8 +253,7 @@ func (p *Pool) drop(ctx context.Context, which func(*slot) bool) {
 // killed. The runtime of the function may set another time.
 const defaultGrace = 500 * time.Millisecond
 
-// end stops the instance of a slot in the background, if the slot has an
-// instance.
+// end stops the instance of a slot in the background, if the slot has an instance.
 func (p *Pool) end(ctx context.Context, s *slot) {
 	instance := s.instance
 	s.instance = nil
@@ -276,9 +271,8 @@ func (p *Pool) end(ctx context.Context, s *slot) {
 	})
 }
 
-// Close stops all functions concurrently. It waits until these and all dropped
-// functions have stopped, and returns the errors of stopping them. No function
-// may be starting.
+// Close stops all functions concurrently. It waits until these and all dropped functions
+// have stopped, and returns the errors of stopping them. No function may be starting.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true

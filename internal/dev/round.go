@@ -20,8 +20,7 @@ import (
 
 // A Round is the result of one run of a Plan.
 type Round struct {
-	// N is the number of the round, counted from 1. Plan is the plan that the
-	// round ran.
+	// N is the number of the round, counted from 1. Plan is the plan that the round ran.
 	N    int
 	Plan Plan
 	// Starts has the functions that the round started.
@@ -40,8 +39,7 @@ type Round struct {
 	// Files and Folders are the numbers of watched files and folders.
 	Files, Folders int
 
-	// renders and tests are the paths that the render and the tests of the round
-	// read.
+	// renders and tests are the paths that the render and the tests of the round read.
 	renders, tests []string
 }
 
@@ -65,9 +63,8 @@ type Rendering struct {
 type Testing struct {
 	Took     time.Duration
 	Outcomes []suite.Outcome
-	// Err is the error that prevented a run of the suites. Missing has the
-	// functions that failed to start. If there are any, no case is tested,
-	// because each case would fail.
+	// Err is the error that prevented a run of the suites. Missing has the functions that
+	// failed to start. If there are any, no case is tested, because each case would fail.
 	Err     error
 	Missing []string
 }
@@ -197,8 +194,7 @@ func (t *Testing) wrote(c watch.Change) bool {
 // mostEvents is the maximum number of notes of a round, and also of its warnings.
 const mostEvents = 200
 
-// events collects the notes and warnings of a round. It is safe for concurrent
-// use.
+// events collects the notes and warnings of a round. It is safe for concurrent use.
 type events struct {
 	step func(string)
 

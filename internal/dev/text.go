@@ -143,8 +143,7 @@ func (t Text) hint(err error) Section {
 // inGo matches the file and line at the start of a Go compiler message.
 var inGo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:\./)?([^\s:/\\][^\s:]*\.(?:go|s|mod):\d+)`) })
 
-// placed returns the messages of the Go compiler with dir added to their file
-// names.
+// placed returns the messages of the Go compiler with dir added to their file names.
 func placed(dir, output string) string {
 	return inGo().ReplaceAllStringFunc(output, func(place string) string { return filepath.Join(dir, place) })
 }
@@ -260,10 +259,9 @@ func (t Text) tint(color report.Color, text string) string {
 // fewest is the number of lines to which Fit may shorten a section.
 const fewest = 4
 
-// Fit returns the lines of all sections, with empty lines between sections. If
-// they need more than rows rows on a screen with the given columns, Fit shortens
-// the longest sections. A shortened section ends with the text all, which says
-// how to show all lines.
+// Fit returns the lines of all sections, with empty lines between sections. If they need
+// more than rows rows on a screen with the given columns, Fit shortens the longest
+// sections. A shortened section ends with the text all, which says how to show all lines.
 func Fit(sections []Section, rows, columns int, all string) []string {
 	most := 0
 	for _, s := range sections {
@@ -331,8 +329,7 @@ func wrap(line string, columns int) []string {
 // escape matches an escape sequence that sets a color.
 var escape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
 
-// height returns the number of rows that lines need on a screen with the given
-// columns.
+// height returns the number of rows that lines need on a screen with the given columns.
 func height(lines []string, columns int) int {
 	rows := 0
 	for _, l := range lines {

@@ -121,8 +121,7 @@ func listen(t *testing.T, path string, dead bool) {
 }
 
 // TestFindSocket checks the order of the default sockets: root's before the user's,
-// Docker's before podman's. A socket with a listener comes before all sockets without
-// one.
+// Docker's before podman's. A socket with a listener comes before all sockets without one.
 func TestFindSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "s")
 	if err != nil {

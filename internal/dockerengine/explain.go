@@ -16,8 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A ConnectionError says that an engine is unreachable, or that the connection to it
-// broke.
+// A ConnectionError says that an engine is unreachable, or that the connection to it broke.
 type ConnectionError struct {
 	Endpoint Endpoint
 	text     string

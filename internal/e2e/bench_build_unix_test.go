@@ -40,12 +40,11 @@ const (
 	benchImage     = "xfn.test/bench-build:v1"
 )
 
-// BenchmarkBuild builds a package with a runtime image of 1 GiB. Its four layers are
-// half compressible. Builds alternate with the minimum work: reading the layers,
-// computing their SHA-256 digests and, for uncompressed layers, compressing them with
-// the same library on all cores. It reports the medians s-build and s-limit, their
-// ratio x-limit (goal: below 1.3), and the peak memory in MiB (goal: below 100).
-// TMPDIR selects the disk.
+// BenchmarkBuild builds a package with a runtime image of 1 GiB. Its four layers are half
+// compressible. Builds alternate with the minimum work: reading the layers, computing their
+// SHA-256 digests and, for uncompressed layers, compressing them with the same library on
+// all cores. It reports the medians s-build and s-limit, their ratio x-limit (goal: below
+// 1.3), and the peak memory in MiB (goal: below 100). TMPDIR selects the disk.
 func BenchmarkBuild(b *testing.B) {
 	xfn := e2e.Binary(b)
 	dir := b.TempDir()

@@ -168,8 +168,7 @@ func afterChange(b *testing.B, dir string, turn int, f func()) time.Duration {
 	return time.Since(began)
 }
 
-// goBuilds builds a function for Linux architectures in parallel, as packages
-// do.
+// goBuilds builds a function for Linux architectures in parallel, as packages do.
 func goBuilds(b *testing.B, dir string, archs ...string) {
 	b.Helper()
 	g, ctx := errgroup.WithContext(b.Context())

@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// binaryVar is the environment variable with the path of the xfn to test. The
-// Makefile builds it before the tests, so that no package is compiled twice
-// concurrently.
+// binaryVar is the environment variable with the path of the xfn to test. The Makefile
+// builds it before the tests, so that no package is compiled twice concurrently.
 const binaryVar = "XFN_TEST_BIN"
 
 // buildLimit is enough to compile xfn and its libraries on a busy machine.
@@ -47,9 +46,8 @@ var binary = sync.OnceValues(func() (string, error) {
 	return buildProgram("github.com/xfn-dev/xfn/cmd/xfn", runtime.GOOS)
 })
 
-// readSources lists all folders of this module. The go command caches a test result
-// until a file changes that the test has opened or listed; it does not see what the
-// test builds.
+// readSources lists all folders of this module. The go command caches a test result until a
+// file changes that the test has opened or listed; it does not see what the test builds.
 func readSources() error {
 	root, err := goCommand(nil, "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {

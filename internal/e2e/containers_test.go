@@ -47,9 +47,8 @@ func serveContainers(ctx context.Context, dir string) error {
 	}))
 }
 
-// serveContainersCmd is "serve-containers VAR DIR": it starts a runner of
-// profile alpha whose images are the programs of DIR, and sets VAR to its
-// endpoint.
+// serveContainersCmd is "serve-containers VAR DIR": it starts a runner of profile alpha
+// whose images are the programs of DIR, and sets VAR to its endpoint.
 func serveContainersCmd(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := exec.CommandContext(limited(ts), "containers", ts.MkAbs(args[1]))
 	out, err := cmd.StdoutPipe()

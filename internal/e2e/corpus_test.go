@@ -150,8 +150,7 @@ var caseLinks = map[string]string{
 	"fs-symlink-root":          "link",
 }
 
-// makeCase creates the directory of a case, and returns its environment
-// variables.
+// makeCase creates the directory of a case, and returns its environment variables.
 func makeCase(t *testing.T, dir, tmp string) []string {
 	t.Helper()
 	work := filepath.Join(tmp, "case")
@@ -188,12 +187,10 @@ func makeCase(t *testing.T, dir, tmp string) []string {
 	return env
 }
 
-// setUpCase runs the script of a case. Images that it loads are removed when
-// the test ends.
+// setUpCase runs the script of a case. Images that it loads are removed when the test ends.
 func setUpCase(t *testing.T, script, work string, env []string) {
 	t.Helper()
-	// The output of docker load names the images, but the script redirects it to
-	// /dev/null.
+	// The output of docker load names the images, but the script redirects it to /dev/null.
 	cmd := exec.CommandContext(e2e.Context(t), "sh", "-e")
 	cmd.Dir, cmd.Env = work, append(os.Environ(), env...)
 	cmd.Stdin = strings.NewReader(strings.ReplaceAll(script, ">/dev/null", ""))

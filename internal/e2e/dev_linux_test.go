@@ -51,8 +51,7 @@ func openTerminal(t *testing.T) (keys, screen *os.File) {
 	return keys, screen
 }
 
-// inTerminal starts `xfn dev ARGS` in a folder with a Composition of a builtin
-// and a suite.
+// inTerminal starts `xfn dev ARGS` in a folder with a Composition of a builtin and a suite.
 func inTerminal(t *testing.T, args ...string) *pseudo {
 	t.Helper()
 	p := &pseudo{t: t, dir: t.TempDir()}

@@ -19,8 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// A transcript is the output of a running program. It is safe for concurrent
-// use.
+// A transcript is the output of a running program. It is safe for concurrent use.
 type transcript struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -51,8 +50,7 @@ func transcribe(r io.Reader) *transcript {
 	return t
 }
 
-// await waits until the output after the last match matches, and returns the
-// match.
+// await waits until the output after the last match matches, and returns the match.
 func (t *transcript) await(pattern *regexp.Regexp) (string, error) {
 	late := time.After(2 * time.Minute)
 	for {
@@ -75,9 +73,8 @@ func (t *transcript) await(pattern *regexp.Regexp) (string, error) {
 	}
 }
 
-// startDev is "start-dev ARGS…": it starts `xfn dev ARGS` with its output in
-// a pipe. At the end of the script it is interrupted; it must succeed and leave
-// nothing in TMPDIR.
+// startDev is "start-dev ARGS…": it starts `xfn dev ARGS` with its output in a pipe. At the
+// end of the script it is interrupted; it must succeed and leave nothing in TMPDIR.
 func startDev(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"dev"}, args...))
 	for _, key := range goVariables {
@@ -115,9 +112,8 @@ func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// BenchmarkDev changes one line of a function, and waits until xfn dev has rendered
-// again. It alternates with go build after such a change, and reports the ratio of the
-// medians.
+// BenchmarkDev changes one line of a function, and waits until xfn dev has rendered again.
+// It alternates with go build after such a change, and reports the ratio of the medians.
 func BenchmarkDev(b *testing.B) {
 	xfn := e2e.Binary(b)
 	watched, other := scaffolded(b, xfn), scaffolded(b, xfn)

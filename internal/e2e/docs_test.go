@@ -269,8 +269,7 @@ func pageEnvironment(t *testing.T, dir, files string) []string {
 	return env
 }
 
-// TestDocsLinks checks that the files and headings of links between pages
-// exist.
+// TestDocsLinks checks that the files and headings of links between pages exist.
 func TestDocsLinks(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -298,8 +297,7 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// hasHeading reports whether a file exists and, unless fragment is empty, has
-// the heading.
+// hasHeading reports whether a file exists and, unless fragment is empty, has the heading.
 func hasHeading(path, fragment string) bool {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -61,8 +61,7 @@ func TestImporter(t *testing.T) {
 	testModule(t, dir, string(gomod), "")
 }
 
-// TestTemplate runs the tests of a new function, and one that uses package
-// xfntest.
+// TestTemplate runs the tests of a new function, and one that uses package xfntest.
 func TestTemplate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "function-example")
 	if _, err := scaffold.Init(t.Context(), scaffold.Options{Name: "function-example", Template: "go", Dir: dir}); err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// memoryFiles are a composite resource, function-go-templating, and a large
-// package.
+// memoryFiles are a composite resource, function-go-templating, and a large package.
 func memoryFiles() map[string]string {
 	const xr = "apiVersion: harbor.example.org/v1\nkind: Pier\nmetadata: {name: p}\n"
 	properties := strings.Builder{}

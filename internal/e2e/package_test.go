@@ -139,9 +139,8 @@ func buildPackage(t *testing.T, dir, name string, b builtPackage) string {
 	return file
 }
 
-// TestPackageFilesAreImages: package files can be read as Docker archives (by
-// manifest.json alone) and as OCI layouts. In both, the rules of Crossplane
-// find the same package.yaml.
+// TestPackageFilesAreImages: package files can be read as Docker archives (by manifest.json
+// alone) and as OCI layouts. In both, the rules of Crossplane find the same package.yaml.
 func TestPackageFilesAreImages(t *testing.T) {
 	t.Parallel()
 	dir := writeInputs(t)

@@ -30,8 +30,7 @@ type builder struct {
 	user      uint32
 }
 
-// TestBuildIsTheSameAnywhere: equal files are built to equal bytes in every
-// environment.
+// TestBuildIsTheSameAnywhere: equal files are built to equal bytes in every environment.
 func TestBuildIsTheSameAnywhere(t *testing.T) {
 	const ordinary = 54321
 	builders := map[string]builder{

@@ -46,8 +46,7 @@ func contained() {
 	os.Exit(1)
 }
 
-// TestScripts runs the scripts of testdata/script, which check commands and
-// their output.
+// TestScripts runs the scripts of testdata/script, which check commands and their output.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
@@ -195,9 +194,8 @@ func digest(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// serve is "serve VAR ARGS…": it starts `xfn registry serve ARGS` on a free
-// port, and sets VAR to its address. At the end of the script it is
-// interrupted, and must leave no files.
+// serve is "serve VAR ARGS…": it starts `xfn registry serve ARGS` on a free port, and sets
+// VAR to its address. At the end of the script it is interrupted, and must leave no files.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "registry", "serve", args[1:])
 	out, err := cmd.StdoutPipe()
@@ -219,9 +217,8 @@ func serveFunction(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], address(ts, notes, "note: serving "+args[1]+" on "))
 }
 
-// serveAlpha is "serve-alpha VAR ARGS…": it starts `xfn alpha start ARGS`,
-// and sets VAR to its target. At the end of the script it is interrupted, and
-// must succeed.
+// serveAlpha is "serve-alpha VAR ARGS…": it starts `xfn alpha start ARGS`, and sets VAR to
+// its target. At the end of the script it is interrupted, and must succeed.
 func serveAlpha(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"alpha", "start"}, args[1:]...))
 	notes, err := cmd.StderrPipe()

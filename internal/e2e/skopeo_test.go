@@ -22,9 +22,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// skopeoCommand returns a function that runs skopeo, which must succeed, and
-// returns its output. Without skopeo the test is skipped, or fails if
-// XFN_REQUIRE requires it.
+// skopeoCommand returns a function that runs skopeo, which must succeed, and returns its
+// output. Without skopeo the test is skipped, or fails if XFN_REQUIRE requires it.
 func skopeoCommand(t *testing.T) func(args ...string) []byte {
 	t.Helper()
 	program, err := exec.LookPath("skopeo")
@@ -37,8 +36,7 @@ func skopeoCommand(t *testing.T) func(args ...string) []byte {
 	}
 	return func(args ...string) []byte {
 		t.Helper()
-		// No trust policy is needed, and the platform may differ from
-		// this machine's.
+		// No trust policy is needed, and the platform may differ from this machine's.
 		args = append([]string{"--insecure-policy", "--override-os", "linux", "--override-arch", "amd64"}, args...)
 		cmd := exec.CommandContext(e2e.Context(t), program, args...)
 		var stderr strings.Builder

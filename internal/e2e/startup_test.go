@@ -23,10 +23,9 @@ const (
 	recordedSize         = 49_340_000
 )
 
-// TestStart limits the work before main: allocations of all packages, and the
-// number of packages with initialization. Unlike times, these are equal on all
-// machines. The garbage collector does not run. BenchmarkStart measures the
-// time.
+// TestStart limits the work before main: allocations of all packages, and the number of
+// packages with initialization. Unlike times, these are equal on all machines. The garbage
+// collector does not run. BenchmarkStart measures the time.
 func TestStart(t *testing.T) {
 	if platform := runtime.GOOS + "/" + runtime.GOARCH; platform != "linux/amd64" {
 		t.Skipf("the figures are those of linux/amd64, not %s", platform)

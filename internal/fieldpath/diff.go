@@ -44,8 +44,7 @@ type Change struct {
 	Step string `json:"step,omitempty"`
 }
 
-// Diff returns the differences between two values. It compares them with a zero
-// Differ.
+// Diff returns the differences between two values. It compares them with a zero Differ.
 func Diff(before, after any) []Change { return Differ{}.Diff(before, after) }
 
 // A Differ compares two values of JSON types. The zero Differ reports a Change
@@ -57,9 +56,8 @@ type Differ struct {
 	// SameLength requires lists of the same length: two lists of different
 	// lengths are one change. It has no effect unless Whole is set.
 	SameLength bool
-	// Name returns the name of a list's element, or "". Two lists whose elements
-	// all have unique names are compared by name. Other lists are compared by
-	// index.
+	// Name returns the name of a list's element, or "". Two lists whose elements all have
+	// unique names are compared by name. Other lists are compared by index.
 	Name func(element any) string
 	// Opaque reports whether the values of a key are compared as a whole. A
 	// difference between them is then one change.
@@ -71,10 +69,9 @@ type Differ struct {
 	Raw bool
 }
 
-// Diff returns the differences between two values of JSON types. Keys are in
-// natural order (port2 before port10), and list elements in the order of their
-// indexes. Numbers are compared by value: 1 equals 1.0. A nil value means that
-// the value does not exist.
+// Diff returns the differences between two values of JSON types. Keys are in natural order
+// (port2 before port10), and list elements in the order of their indexes. Numbers are
+// compared by value: 1 equals 1.0. A nil value means that the value does not exist.
 //
 // The changes share memory with the values. Values whose path is longer than 512
 // bytes are compared as a whole, which limits the size of the result.
@@ -214,8 +211,7 @@ func (d *differ) leaf(before, after any) {
 	d.changes = append(d.changes, c)
 }
 
-// KeyPath returns the field path of a top-level key. It quotes the key if
-// necessary.
+// KeyPath returns the field path of a top-level key. It quotes the key if necessary.
 func KeyPath(key string) string { return strings.TrimPrefix(string(appendKey(nil, key, false)), ".") }
 
 // appendKey appends a key to the path at. Unless raw is true, it quotes special

@@ -58,8 +58,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// lines formats each change as a line: the sign, the path, the old and the new
-// value.
+// lines formats each change as a line: the sign, the path, the old and the new value.
 func lines(changes []fieldpath.Change) string {
 	all := make([]string, len(changes))
 	for i, c := range changes {

@@ -6,14 +6,12 @@ import (
 	"slices"
 )
 
-// MaxExpanded limits the total number of segments of the paths that Expand
-// returns.
+// MaxExpanded limits the total number of segments of the paths that Expand returns.
 const MaxExpanded = 4 << 20
 
-// Expand returns the paths of the existing values that match p. A key "*" in p
-// matches each key of an object, in sorted order, and each index of a list. If
-// the value at a "*" is null, IsNotFound is true for the error. More than
-// MaxExpanded segments are an error.
+// Expand returns the paths of the existing values that match p. A key "*" in p matches each
+// key of an object, in sorted order, and each index of a list. If the value at a "*" is
+// null, IsNotFound is true for the error. More than MaxExpanded segments are an error.
 func (p Path) Expand(from any) ([]Path, error) {
 	paths, err := p.expand(0, from, nil)
 	if err != nil {

@@ -143,8 +143,7 @@ func grow(v any, s Segment) (any, bool) {
 	return nil, false
 }
 
-// ValidUTF8 returns s with each invalid byte replaced by U+FFFD, like
-// encoding/json.
+// ValidUTF8 returns s with each invalid byte replaced by U+FFFD, like encoding/json.
 func ValidUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s

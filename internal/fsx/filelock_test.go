@@ -13,8 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// lockVar is the variable that contains the path of the file that the child
-// process locks.
+// lockVar is the variable that contains the path of the file that the child process locks.
 const lockVar = "XFN_TEST_HOLD"
 
 // holdLock locks a file, prints a line, and waits until its stdin is closed.

@@ -8,8 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// TestMain runs the child processes of the tests, selected by an environment
-// variable.
+// TestMain runs the child processes of the tests, selected by an environment variable.
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(childEnv) != "":
@@ -23,8 +22,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// writeHalf writes half of a file, prints a line, and waits until its stdin is
-// closed.
+// writeHalf writes half of a file, prints a line, and waits until its stdin is closed.
 func writeHalf(path string) {
 	_ = fsx.Write(path, 0o644, func(w io.Writer) error {
 		if _, err := io.WriteString(w, "half"); err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// If path is a symbolic link whose target does not exist, Write creates the
-// target.
+// If path is a symbolic link whose target does not exist, Write creates the target.
 func TestDanglingLink(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -55,8 +54,7 @@ func TestLinkLoop(t *testing.T) {
 	}
 }
 
-// Write supports a file name of the maximum length: the temporary name does not
-// contain it.
+// Write supports a file name of the maximum length: the temporary name does not contain it.
 func TestLongName(t *testing.T) {
 	for _, name := range []string{strings.Repeat("x", 250), strings.Repeat("ü", 120)} {
 		path := filepath.Join(t.TempDir(), name)

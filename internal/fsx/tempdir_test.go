@@ -84,8 +84,7 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// MakeTempDir removes the directories that killed processes left, and no
-// others.
+// MakeTempDir removes the directories that killed processes left, and no others.
 func TestInAfterKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("directories cannot be locked here")

@@ -1,4 +1,3 @@
-// Package image fetches images and packages by reference or from files,
-// verifies their digests and signatures, and caches them by digest for all
-// processes.
+// Package image fetches images and packages by reference or from files, verifies their
+// digests and signatures, and caches them by digest for all processes.
 package image

@@ -21,8 +21,7 @@ type Local struct {
 	from  io.Closer
 }
 
-// Close closes the file or folder. The image's layers cannot be read
-// afterwards.
+// Close closes the file or folder. The image's layers cannot be read afterwards.
 func (l *Local) Close() error { return l.from.Close() }
 
 // OpenLocal opens the image for a platform. path is an .xpkg file, a file of docker save,

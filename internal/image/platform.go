@@ -13,8 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// orHost returns p, or the platform of Linux containers on this machine if p is
-// empty.
+// orHost returns p, or the platform of Linux containers on this machine if p is empty.
 func orHost(p v1.Platform) v1.Platform {
 	if p.OS == "" && p.Architecture == "" {
 		return v1.Platform{OS: "linux", Architecture: runtime.GOARCH}

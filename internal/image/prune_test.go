@@ -223,8 +223,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// Blobs without references and broken records are always removed. Other files
-// are kept.
+// Blobs without references and broken records are always removed. Other files are kept.
 func TestPruneLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))

@@ -58,8 +58,7 @@ type Request struct {
 	Policy Policy
 }
 
-// A Store is a cache of images in a directory. Processes and goroutines may
-// share it.
+// A Store is a cache of images in a directory. Processes and goroutines may share it.
 type Store struct {
 	blobs *blobs.Dir
 	refs  refs

@@ -276,8 +276,7 @@ func TestMissing(t *testing.T) {
 
 func blobFile(dir string, h v1.Hash) string { return filepath.Join(dir, "blobs", "sha256", h.Hex) }
 
-// Shared blobs are fetched once, and progress is reported for all images
-// together.
+// Shared blobs are fetched once, and progress is reported for all images together.
 func TestShared(t *testing.T) {
 	var mu sync.Mutex
 	gets := map[string]int{}

@@ -373,8 +373,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// Layers that registries need not store are listed, and not fetched from their
-// URLs.
+// Layers that registries need not store are listed, and not fetched from their URLs.
 func TestElsewhere(t *testing.T) {
 	visited := remotetest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the URL in the manifest was requested") }))
 	foreign := static.NewLayer([]byte("a licence forbids it"), types.OCIRestrictedLayer)

@@ -20,8 +20,7 @@ import (
 
 // A Document is the text of one YAML document and its position.
 type Document struct {
-	// Path is the file's path as the user wrote it, or "-" for standard
-	// input.
+	// Path is the file's path as the user wrote it, or "-" for standard input.
 	Path string
 	// Line is the line of the file, from 1, on which Text begins.
 	Line int

@@ -314,8 +314,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Concurrent readers of a layer are independent, whatever the sizes of their
-// reads.
+// Concurrent readers of a layer are independent, whatever the sizes of their reads.
 func TestLayerIsReadAtOnce(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 10_000)
 	stored, blob := compress(t, data)

@@ -113,8 +113,7 @@ func oneIf(b bool) int64 {
 	return 0
 }
 
-// fromJSON decodes a JSON object or list, depending on T. It returns nil for
-// null.
+// fromJSON decodes a JSON object or list, depending on T. It returns nil for null.
 func fromJSON[T map[string]any | []any](text string) (any, error) {
 	var v *T
 	if err := json.Unmarshal([]byte(text), &v); err != nil {

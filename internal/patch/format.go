@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Sprintf is like fmt.Sprintf, but returns an error if the text could exceed
-// MaxText.
+// Sprintf is like fmt.Sprintf, but returns an error if the text could exceed MaxText.
 func Sprintf(b *Budget, format string, args ...any) (string, error) {
 	if err := checkText(longest(format, args)); err != nil {
 		return "", fmt.Errorf("formatting %.80q: %w", format, err)

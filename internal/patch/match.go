@@ -7,8 +7,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A test is a compiled pattern of a match transform, or the error of compiling
-// it.
+// A test is a compiled pattern of a match transform, or the error of compiling it.
 type test struct {
 	*spec.Pattern
 	matches func(string) (bool, error)

@@ -13,8 +13,7 @@ import (
 type merger struct {
 	// force replaces an existing value that cannot be merged with the new one.
 	force bool
-	// appends adds the elements of a list to an existing list, instead of
-	// replacing it.
+	// appends adds the elements of a list to an existing list, instead of replacing it.
 	appends bool
 }
 

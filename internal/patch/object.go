@@ -19,13 +19,11 @@ import (
 type Object struct {
 	// Fields contain values of JSON types. Patches change and replace the values.
 	Fields map[string]any
-	// Settled is true if Fields were decoded from JSON, so that they need no
-	// conversion.
+	// Settled is true if Fields were decoded from JSON, so that they need no conversion.
 	Settled bool
 }
 
-// set writes a copy of v to path. The values in the copy have the types of
-// decoded JSON.
+// set writes a copy of v to path. The values in the copy have the types of decoded JSON.
 func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	for _, segment := range path {
 		// Path.Set extends a list with nulls up to a valid index.
@@ -63,8 +61,7 @@ func (o *Object) settle(b *Budget) error {
 	return runtime.NewMissingKindErr(string(text))
 }
 
-// valueSize is the approximate size of a value in bytes, without the text of a
-// string.
+// valueSize is the approximate size of a value in bytes, without the text of a string.
 const valueSize = 16
 
 // normal returns a copy of v as if v was encoded as JSON and decoded: whole
@@ -123,8 +120,7 @@ func number(f float64) (any, error) {
 // MaxText limits the output of one transform, in bytes.
 const MaxText = 16 << 20
 
-// MaxTotal limits the output of all patches of one composite resource, in
-// bytes.
+// MaxTotal limits the output of all patches of one composite resource, in bytes.
 const MaxTotal = 256 << 20
 
 // A Budget counts the output of the patches of one composite resource, and
@@ -133,8 +129,7 @@ type Budget struct {
 	spent int
 }
 
-// Spend subtracts n bytes from the budget. It returns an error if fewer bytes
-// are left.
+// Spend subtracts n bytes from the budget. It returns an error if fewer bytes are left.
 func (b *Budget) Spend(n int) error {
 	if n < 0 || n > MaxTotal-b.spent {
 		return fmt.Errorf("the output of the patches exceeds %d MiB", MaxTotal>>20)
@@ -143,8 +138,7 @@ func (b *Budget) Spend(n int) error {
 	return nil
 }
 
-// spendText is like Spend, for a text of n bytes. It returns an error if n
-// exceeds MaxText.
+// spendText is like Spend, for a text of n bytes. It returns an error if n exceeds MaxText.
 func (b *Budget) spendText(n int) error {
 	if err := checkText(n); err != nil {
 		return err

@@ -8,8 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// Most limits the number of patches in a Composition, including those of patch
-// sets.
+// Most limits the number of patches in a Composition, including those of patch sets.
 const Most = 100_000
 
 // A Path is a field path, or the error of parsing it. The error is returned
@@ -55,8 +54,7 @@ type Patch struct {
 	Odd string
 
 	from Path
-	// combine and variables are set only for patch types that combine values
-	// (IsCombine).
+	// combine and variables are set only for patch types that combine values (IsCombine).
 	combine   *spec.Combine
 	variables []Path
 	to        Path
@@ -66,8 +64,7 @@ type Patch struct {
 	mergeErr  error
 }
 
-// Compile compiles a patch. If the patch is invalid, Patch.Apply returns the
-// error.
+// Compile compiles a patch. If the patch is invalid, Patch.Apply returns the error.
 func Compile(p *spec.Patch) Patch {
 	compiled := Patch{
 		Type:     p.TypeOrDefault(),
@@ -185,8 +182,7 @@ func (p *Patch) writeAll(to *Object, v any, b *Budget) error {
 		return fmt.Errorf("cannot expand ToFieldPath %s", p.to.Text)
 	}
 	for _, concrete := range paths {
-		// function-patch-and-transform formats the expanded paths and parses them
-		// again.
+		// function-patch-and-transform formats the expanded paths and parses them again.
 		if err := p.write(Parse(concrete.String()), to, v, b); err != nil {
 			return err
 		}

@@ -69,8 +69,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// TestSettled checks that a patch converts only the written value if the Object
-// is Settled.
+// TestSettled checks that a patch converts only the written value if the Object is Settled.
 func TestSettled(t *testing.T) {
 	p := compiled(t, "{fromFieldPath: f}")
 	to := &patch.Object{Fields: object{"kind": "K", "n": 3.0}, Settled: true}

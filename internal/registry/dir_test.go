@@ -37,8 +37,7 @@ func TestForeignDir(t *testing.T) {
 	}
 }
 
-// TestUploadsForgotten: only unfinished uploads are removed from the folder
-// uploads.
+// TestUploadsForgotten: only unfinished uploads are removed from the folder uploads.
 func TestUploadsForgotten(t *testing.T) {
 	dir := t.TempDir()
 	_, stop := start(t, dir)
@@ -72,8 +71,7 @@ func files(t *testing.T, dir string) []string {
 	return all
 }
 
-// TestLocked: a second registry cannot open the directory and changes nothing
-// in it.
+// TestLocked: a second registry cannot open the directory and changes nothing in it.
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)

@@ -97,9 +97,8 @@ const (
 	lockFile = "registry.lock"
 )
 
-// lockDir creates dir if it does not exist and locks it. Closing the returned
-// file releases the lock. A directory that is not empty must belong to a
-// registry.
+// lockDir creates dir if it does not exist and locks it. Closing the returned file releases
+// the lock. A directory that is not empty must belong to a registry.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fsx.Cause(err)

@@ -29,8 +29,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 }
 
-// TestFullDisk: a full disk leaves no partial files and does not damage
-// existing ones.
+// TestFullDisk: a full disk leaves no partial files and does not damage existing ones.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {

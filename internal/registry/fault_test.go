@@ -16,9 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// TestConcurrentClients: clients push the same blob and move the same tag while
-// others read and delete. Each response follows the spec, and content is
-// complete.
+// TestConcurrentClients: clients push the same blob and move the same tag while others read
+// and delete. Each response follows the spec, and content is complete.
 func TestConcurrentClients(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
@@ -109,8 +108,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// TestErrorsNameNoPath: the response to a disk error does not contain local
-// paths.
+// TestErrorsNameNoPath: the response to a disk error does not contain local paths.
 func TestErrorsNameNoPath(t *testing.T) {
 	dir := t.TempDir()
 	reg := open(t, dir)

@@ -103,8 +103,7 @@ func (v *visit) matches(want, got string) bool {
 	return regexp.MustCompile(`^(?:` + v.fill(want) + `)$`).MatchString(got)
 }
 
-// decode returns the code of an error response. Several errors must have the
-// same code.
+// decode returns the code of an error response. Several errors must have the same code.
 func decode(body []byte) (code string) {
 	var got struct {
 		Errors []struct{ Code string } `json:"errors"`

@@ -24,8 +24,7 @@ var endpoint = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
 })
 
-// A Registry is the http.Handler of a registry, for paths that begin with
-// "/v2/".
+// A Registry is the http.Handler of a registry, for paths that begin with "/v2/".
 type Registry struct {
 	dir     string
 	lock    *os.File
@@ -60,8 +59,7 @@ func Open(dir string) (_ *Registry, err error) {
 	return &Registry{dir, lock, s, &uploads{dir: filepath.Join(dir, "uploads"), open: map[string]*upload{}}}, nil
 }
 
-// Close unlocks the directory. The caller must wait for all requests to end
-// first.
+// Close unlocks the directory. The caller must wait for all requests to end first.
 func (reg *Registry) Close() error { return reg.lock.Close() }
 
 // ServeHTTP implements http.Handler.

@@ -288,8 +288,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// TestJournalFails: a change that could not be written to the journal is not
-// applied.
+// TestJournalFails: a change that could not be written to the journal is not applied.
 func TestJournalFails(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)

@@ -27,8 +27,7 @@ type step struct {
 	method, path, body string
 	header             map[string]string
 	status             int
-	// code is a regular expression for the error code, or empty if no error
-	// is expected.
+	// code is a regular expression for the error code, or empty if no error is expected.
 	code string
 	// want has regular expressions for whole headers, and for the "body".
 	want map[string]string
@@ -71,8 +70,7 @@ func descriptor(mediaType, content string) object {
 	return object{"mediaType": mediaType, "digest": sum(content), "size": len(content)}
 }
 
-// manifestOf returns a manifest of an image whose config is "{}", with changed
-// fields.
+// manifestOf returns a manifest of an image whose config is "{}", with changed fields.
 func manifestOf(change object) string {
 	o := object{
 		"schemaVersion": 2, "mediaType": imageType, "config": descriptor(configType, "{}"),

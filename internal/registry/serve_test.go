@@ -83,8 +83,7 @@ func TestServeStops(t *testing.T) {
 	}
 }
 
-// TestServeCutsOff: a request that does not end is cut off, and leaves no
-// files.
+// TestServeCutsOff: a request that does not end is cut off, and leaves no files.
 func TestServeCutsOff(t *testing.T) {
 	t.Parallel() // Serve waits for the whole drain time, so this test is slow.
 	dir := t.TempDir()

@@ -16,8 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// TestFailedUpload: an upload that fails leaves no file, unless it can be
-// resumed.
+// TestFailedUpload: an upload that fails leaves no file, unless it can be resumed.
 func TestFailedUpload(t *testing.T) {
 	cases := map[string]struct {
 		reason, method, query string

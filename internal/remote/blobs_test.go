@@ -19,8 +19,7 @@ import (
 
 var blob = bytes.Repeat([]byte("0123456789"), 100)
 
-// serveBlob sends blob as the content of any path except /v2/. It supports HTTP
-// ranges.
+// serveBlob sends blob as the content of any path except /v2/. It supports HTTP ranges.
 func serveBlob(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v2/" {
 		return

@@ -19,9 +19,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// answers are HTTP responses of a hostile registry. The registry replaces
-// {header} with the Authorization header that it received, and {password} with
-// the user's password.
+// answers are HTTP responses of a hostile registry. The registry replaces {header} with the
+// Authorization header that it received, and {password} with the user's password.
 var answers = map[string]string{
 	"Body":         "HTTP/1.1 400 Bad Request\r\nContent-Length: 1000\r\n\r\n{\"errors\":[{\"code\":\"DENIED\",\"message\":\"{header}\"}]}",
 	"Code":         "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n{\"errors\":[{\"code\":\"{password}\"}]}",
@@ -45,9 +44,8 @@ var answers = map[string]string{
 	"Continuation": "HTTP/1.1 100 {password}\r\nX\r\n\r\n",
 }
 
-// hostile returns a registry that requires a login and sends answer to every
-// authenticated request. If atToken is true, its token server sends answer,
-// too, instead of a token.
+// hostile returns a registry that requires a login and sends answer to every authenticated
+// request. If atToken is true, its token server sends answer, too, instead of a token.
 func hostile(challenge, answer string, atToken bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Authorization")

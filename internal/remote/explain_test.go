@@ -136,10 +136,9 @@ func TestExplainEcho(t *testing.T) {
 func isToken(path string, _ *http.Request) bool  { return path == "/token" }
 func notToken(path string, _ *http.Request) bool { return path != "/token" }
 
-// echo returns a registry that requires credentials with the given challenge.
-// If refuse returns true, the registry responds with status 400 and the message
-// says. It replaces {header} and {refresh_token} in says with the received
-// values.
+// echo returns a registry that requires credentials with the given challenge. If refuse
+// returns true, the registry responds with status 400 and the message says. It replaces
+// {header} and {refresh_token} in says with the received values.
 func echo(challenge string, refuse func(string, *http.Request) bool, says string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Authorization")

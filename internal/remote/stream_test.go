@@ -42,9 +42,8 @@ func descOf(t *testing.T, content []byte) v1.Descriptor {
 	return v1.Descriptor{Digest: h, Size: size}
 }
 
-// steps returns a handler that passes consecutive requests for a blob to the
-// handlers in all, and repeats the last one. It appends the Range header of
-// each request to asked.
+// steps returns a handler that passes consecutive requests for a blob to the handlers in
+// all, and repeats the last one. It appends the Range header of each request to asked.
 func steps(asked *[]string, all ...http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v2/" {
@@ -56,9 +55,8 @@ func steps(asked *[]string, all ...http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// first returns a handler that sends n bytes of blob from the requested offset.
-// Then it breaks the connection if breaks is true, and otherwise ends the
-// response.
+// first returns a handler that sends n bytes of blob from the requested offset. Then it
+// breaks the connection if breaks is true, and otherwise ends the response.
 func first(n int, breaks bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var from int

@@ -65,8 +65,7 @@ func (e *expiring) issue(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"token":"t%d","refresh_token":"%s%d"}`, e.issued, password, e.issued)
 }
 
-// A token that expires during a pull or a push is renewed, even if requests are
-// concurrent.
+// A token that expires during a pull or a push is renewed, even if requests are concurrent.
 func TestTokensExpire(t *testing.T) {
 	for kind, login := range logins {
 		if kind == "token" {
@@ -129,8 +128,7 @@ func write(ctx context.Context, u *remote.Uploader, tag string, img v1.Image) er
 	return u.PutManifest(ctx, tag, manifest.MediaType, raw)
 }
 
-// readImage fetches the manifest at ref, and all blobs of the image
-// concurrently.
+// readImage fetches the manifest at ref, and all blobs of the image concurrently.
 func readImage(ctx context.Context, c *remote.Client, ref name.Tag, img v1.Image) error {
 	if err := get(ctx, c, ref); err != nil {
 		return err

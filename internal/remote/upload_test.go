@@ -24,8 +24,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// large is uploaded with a PATCH request. tiny is uploaded in the closing PUT
-// request.
+// large is uploaded with a PATCH request. tiny is uploaded in the closing PUT request.
 var large, tiny = noise(5 << 20), noise(1000)
 
 func noise(n int) []byte {
@@ -55,8 +54,7 @@ func repository(t *testing.T, host, path string) name.Repository {
 	return repo
 }
 
-// upload uploads b to the repository gold/image of the registry at host, as a
-// push does.
+// upload uploads b to the repository gold/image of the registry at host, as a push does.
 func upload(t *testing.T, c *remote.Client, host string, b remote.Blob) (remote.Upload, error) {
 	t.Helper()
 	repo := repository(t, host, "gold/image")
@@ -76,8 +74,7 @@ func uploadTo(ctx context.Context, c *remote.Client, repo name.Repository, b rem
 	return u.Upload(ctx, b, found)
 }
 
-// checkStored checks that the registry at host has a blob with the content
-// want.
+// checkStored checks that the registry at host has a blob with the content want.
 func checkStored(t *testing.T, host string, want []byte) {
 	t.Helper()
 	resp, err := http.Get("http://" + host + "/v2/gold/image/blobs/" + blobOf(t, want).Digest.String())
@@ -227,8 +224,7 @@ type unreadable struct{ error }
 
 func (f unreadable) Read([]byte) (int, error) { return 0, f.error }
 
-// A blob of another repository is mounted instead of sent, if the registry
-// supports it.
+// A blob of another repository is mounted instead of sent, if the registry supports it.
 func TestMount(t *testing.T) {
 	for reason, want := range map[string]remote.Upload{
 		"mounted":     {Mounted: true},

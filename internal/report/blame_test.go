@@ -50,8 +50,7 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// TestBlameIsWhole compares the origins with the fields that the last step
-// returned.
+// TestBlameIsWhole compares the origins with the fields that the last step returned.
 func TestBlameIsWhole(t *testing.T) {
 	got := map[string]any{}
 	for _, o := range run(t, one, `desired: {resources: {a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: z, o: null, e: [], l: [{x: 1}]}}}}}`).Blame() {

@@ -16,8 +16,7 @@ type JUnitSuite struct {
 	Cases   []JUnitCase
 }
 
-// A JUnitCase is the result of a test. It passed if there is no Failure or
-// Skipped.
+// A JUnitCase is the result of a test. It passed if there is no Failure or Skipped.
 type JUnitCase struct {
 	// Name is the name of the test. Class is its group, such as a file.
 	Name, Class string

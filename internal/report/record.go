@@ -137,9 +137,8 @@ func (r *Recorders) Wrap(n int, next function.Runner) function.Runner {
 	return r.of[n]
 }
 
-// Trace returns the trace of the XR with the number n, and releases its calls.
-// It reports false if Wrap was never called for n. runtimeOf and err are as in
-// Trace.Complete.
+// Trace returns the trace of the XR with the number n, and releases its calls. It reports
+// false if Wrap was never called for n. runtimeOf and err are as in Trace.Complete.
 func (r *Recorders) Trace(n int, xr string, runtimeOf func(function string) string, err error) (Trace, bool) {
 	r.mu.Lock()
 	recorder, ok := r.of[n]

@@ -70,9 +70,8 @@ func scratch(t *testing.T, platforms ...v1.Platform) *runtimeimage.Images {
 	return baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t, member{name: "usr/", kind: tar.TypeDir, mode: 0o755})}, platforms...)
 }
 
-// files creates a directory and returns its path. texts maps file names to contents. A
-// name that ends in "/" is a directory, and a name that ends in "*" is an executable
-// file.
+// files creates a directory and returns its path. texts maps file names to contents. A name
+// that ends in "/" is a directory, and a name that ends in "*" is an executable file.
 func files(t *testing.T, texts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

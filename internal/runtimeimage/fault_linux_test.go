@@ -73,9 +73,8 @@ func buildIn(ctx context.Context, dir string, report progress.Func) (err error) 
 	return images.WriteFile(ctx, filepath.Join(dir, "out", "out.xpkg"), a, report)
 }
 
-// project returns a directory with a package, a runtime image of uncompressed
-// layers with random content, an old package file, and a directory for
-// temporary files.
+// project returns a directory with a package, a runtime image of uncompressed layers with
+// random content, an old package file, and a directory for temporary files.
 func project(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -24,8 +24,7 @@ import (
 // Options are options of the functions that create or read runtime images. FromSource
 // requires Env. All other fields are optional.
 type Options struct {
-	// Created is the creation time of new images. The zero value is the
-	// Unix epoch.
+	// Created is the creation time of new images. The zero value is the Unix epoch.
 	Created time.Time
 	// Platforms selects one image for each platform, in order, if the source has several
 	// images. Empty selects all. The layers of other images are not read, unless the

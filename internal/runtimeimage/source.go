@@ -23,8 +23,7 @@ const program = "function"
 // A Source describes images that FromSource creates from a Go main package.
 type Source struct {
 	Dir string
-	// Platforms are the Linux platforms to compile for. At least one is
-	// required.
+	// Platforms are the Linux platforms to compile for. At least one is required.
 	Platforms []v1.Platform
 	// LDFlags and GoFlags are flags for go build: gobuild.Options.LDFlags and
 	// gobuild.Options.Flags.

@@ -26,10 +26,9 @@ import (
 const confinedName = "xfn-confined"
 
 // Confine starts a function on a system that does not permit sandboxes. The function is a
-// process in the caller's namespaces that gives up every right that it can give up
-// without new namespaces. The function and its process group are killed when ctx ends,
-// and when the caller ends for any reason. Processes that leave the process group are not
-// killed.
+// process in the caller's namespaces that gives up every right that it can give up without
+// new namespaces. The function and its process group are killed when ctx ends, and when the
+// caller ends for any reason. Processes that leave the process group are not killed.
 //
 // If the caller may change its root (CAP_SYS_CHROOT), spec.Root becomes the function's
 // root. If [Becomes] returns true, the function also runs as a user without rights on
@@ -264,9 +263,8 @@ func giveUp(o request) (abi int, err error) {
 	return abi, seccomp.Install()
 }
 
-// confinedRights returns the Landlock rights of a confined function, by path. The
-// function may read and execute the content of its root, and write to its private
-// directory.
+// confinedRights returns the Landlock rights of a confined function, by path. The function
+// may read and execute the content of its root, and write to its private directory.
 //
 // If the function has its own root, the private directory is in the root's /tmp, because
 // a tmpfs would need a mount namespace. Other runs of the image have private directories

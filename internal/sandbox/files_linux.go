@@ -57,8 +57,7 @@ func addSeals(f *os.File) error {
 	return err
 }
 
-// socketPair returns two connected unix stream sockets. Only the first supports
-// deadlines.
+// socketPair returns two connected unix stream sockets. Only the first supports deadlines.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -55,8 +55,7 @@ func start(t *testing.T, to string) (socket string) {
 	return l.Addr().String()
 }
 
-// ask sends a text, closes the connection for writing, and returns the whole
-// answer.
+// ask sends a text, closes the connection for writing, and returns the whole answer.
 func ask(t *testing.T, socket, text string) string {
 	t.Helper()
 	conn := dial(t, socket)

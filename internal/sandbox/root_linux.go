@@ -245,9 +245,8 @@ func openDevices() (map[string]int, error) {
 	return devices, nil
 }
 
-// mountDevices mounts a read-only /dev with these devices and the usual symbolic links.
-// The link /dev/shm leads to /tmp, so that the size limit of /tmp includes POSIX shared
-// memory.
+// mountDevices mounts a read-only /dev with these devices and the usual symbolic links. The
+// link /dev/shm leads to /tmp, so that the size limit of /tmp includes POSIX shared memory.
 func mountDevices(root int, devices map[string]int) error {
 	dev := path.Join(stage, "dev")
 	if err := mkdirs("dev"); err != nil {

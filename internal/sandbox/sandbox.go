@@ -103,9 +103,8 @@ type Spec struct {
 	// the output and limit its size. Nil means /dev/null.
 	Stdin, Stdout, Stderr *os.File `json:"-"`
 	// Listener is a listening socket. The supervisor forwards its connections to
-	// 127.0.0.1:Port inside of the sandbox, and dials until the function listens there.
-	// The caller must not accept connections from it, and may close it once Start has
-	// returned.
+	// 127.0.0.1:Port inside of the sandbox, and dials until the function listens there. The
+	// caller must not accept connections from it, and may close it once Start has returned.
 	Listener *net.UnixListener `json:"-"`
 	Port     int
 	// TempDir is the directory in which [Confine] creates the private directory of a

@@ -97,8 +97,7 @@ func (p *Process) startUp(ctx context.Context, launch func(control *os.File) err
 	return nil
 }
 
-// launch starts the supervisor. The supervisor waits for its request on the socket
-// control.
+// launch starts the supervisor. The supervisor waits for its request on the socket control.
 func (p *Process) launch(spec Spec, control *os.File) error {
 	defer control.Close()
 	files, closeFiles, err := descriptors(spec, control)

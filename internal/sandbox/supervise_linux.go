@@ -147,8 +147,7 @@ func closeInherited() error {
 	return nil
 }
 
-// setUser gives all threads the function's user and group, if this process may change
-// them.
+// setUser gives all threads the function's user and group, if this process may change them.
 func setUser(o request) error {
 	if !o.Range {
 		return nil // the function keeps the user of this process

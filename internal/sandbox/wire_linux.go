@@ -20,8 +20,7 @@ const (
 	programFD  = 5 // the program that the supervisor executes
 )
 
-// A request is what the caller sends to a supervisor, or to a process that Confine
-// started.
+// A request is what the caller sends to a supervisor, or to a process that Confine started.
 type request struct {
 	Spec                // without the files and the listener
 	Root         []byte // replaces Spec.Root, because JSON strings must be UTF-8

@@ -46,8 +46,7 @@ func (v version) check(ctx context.Context) []Fault {
 	return faults(append(errs, checkEach(v.at, v.structural, true)...))
 }
 
-// checkEach returns the errors in types and CEL rules of s and of all schemas
-// in it.
+// checkEach returns the errors in types and CEL rules of s and of all schemas in it.
 func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
 	var errs field.ErrorList
 	if _, ok := typeNames[s.Type]; !ok && s.Type != "" {
@@ -69,8 +68,7 @@ func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorL
 	return errs
 }
 
-// compile returns the errors in the CEL rules of s itself, not in those of
-// nested schemas.
+// compile returns the errors in the CEL rules of s itself, not in those of nested schemas.
 func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	rules, err := cel.Compile(s, model.SchemaDeclType(s, root), celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
@@ -92,8 +90,7 @@ func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorLis
 // ErrNotServed is the error for a version of a kind with served: false.
 var ErrNotServed = errors.New("not served")
 
-// Serves returns an error unless the kind has a version called name with
-// served: true.
+// Serves returns an error unless the kind has a version called name with served: true.
 func (d *Definition) Serves(name string) error {
 	v, ok := d.version(name)
 	if !ok {

@@ -24,8 +24,7 @@ func (k Kind) Decode(obj map[string]any) []Fault {
 	return DecodeKind(nil, obj, k.fields)
 }
 
-// DecodeKind is like Kind.Decode, for a value v at the path at and a Go type
-// into.
+// DecodeKind is like Kind.Decode, for a value v at the path at and a Go type into.
 func DecodeKind(at *field.Path, v any, into reflect.Type) []Fault {
 	var d decoder
 	d.value(at, v, into)
@@ -85,8 +84,7 @@ func (d *decoder) object(at *field.Path, v any, t reflect.Type) {
 	}
 }
 
-// scalar checks a value for a Go type without fields, or with its own JSON
-// decoder.
+// scalar checks a value for a Go type without fields, or with its own JSON decoder.
 func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -123,8 +121,7 @@ var (
 	textDecoder = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// decodesItself reports whether t implements json.Unmarshaler or
-// encoding.TextUnmarshaler.
+// decodesItself reports whether t implements json.Unmarshaler or encoding.TextUnmarshaler.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(jsonDecoder) || p.Implements(textDecoder)
@@ -133,8 +130,7 @@ func decodesItself(t reflect.Type) bool {
 // known caches the results of fieldsOf.
 var known sync.Map
 
-// fieldsOf returns the types of a struct's fields, by the names of the fields
-// in JSON.
+// fieldsOf returns the types of a struct's fields, by the names of the fields in JSON.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if fields, ok := known.Load(t); ok {
 		return fields.(map[string]reflect.Type)
@@ -166,8 +162,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// kindOf describes the values of a Go type for error messages, such as "a whole
-// number".
+// kindOf describes the values of a Go type for error messages, such as "a whole number".
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

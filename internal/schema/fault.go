@@ -17,8 +17,7 @@ import (
 // A Fault is an error that the API server finds in an object, or an unknown
 // field that it drops.
 type Fault struct {
-	// Field is a path, such as "spec.sizes[0].unit". It is empty for the whole
-	// object.
+	// Field is a path, such as "spec.sizes[0].unit". It is empty for the whole object.
 	Field string
 	// Unknown is true for an unknown field. Nearest is the known field with the
 	// most similar name, or empty.
@@ -31,13 +30,11 @@ type Fault struct {
 	Value any
 	// Text is the error message without the path of the field.
 	Text string
-	// Err is the original error of the API server's library. It is nil if Unknown
-	// is true.
+	// Err is the original error of the API server's library. It is nil if Unknown is true.
 	Err *field.Error
 }
 
-// String returns the API server's message, which includes the path of the
-// field.
+// String returns the API server's message, which includes the path of the field.
 func (f Fault) String() string {
 	if f.Err == nil {
 		return fmt.Sprintf("unknown field %q", f.Field)
@@ -70,8 +67,7 @@ func Of(err *field.Error) Fault {
 	return Fault{Field: FieldName(err.Field), Value: err.BadValue, Text: faultText(err), Err: err}
 }
 
-// keyed matches a map key in brackets, such as "[app]", in a field path of the
-// API server.
+// keyed matches a map key in brackets, such as "[app]", in a field path of the API server.
 var keyed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*[^\]\d][^\]]*)\]`) })
 
 // FieldName converts a field path of the API server to the form of Fault.Field.

@@ -53,9 +53,8 @@ var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
 	return all
 })
 
-// names has the functions that validate names, for kinds whose names need not
-// be DNS subdomains or have further limits (k8s.io/kubernetes,
-// pkg/apis/*/validation).
+// names has the functions that validate names, for kinds whose names need not be DNS
+// subdomains or have further limits (k8s.io/kubernetes, pkg/apis/*/validation).
 var names = map[schema.GroupKind]NameFunc{
 	{Kind: "Namespace"}: validation.NameIsDNSLabel,
 	{Kind: "Service"}:   validation.NameIsDNS1035Label,

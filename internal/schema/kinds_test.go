@@ -157,8 +157,7 @@ func compareScopes(t *testing.T, dir, version string) {
 
 var groupName = regexp.MustCompile(`(?:GroupName|Group)\s+= "([^"]*)"`)
 
-// groupOf returns the name of the API group that the Go package in dir
-// registers.
+// groupOf returns the name of the API group that the Go package in dir registers.
 func groupOf(t *testing.T, dir string) string {
 	t.Helper()
 	for _, file := range []string{"register.go", "../register.go"} {

@@ -24,9 +24,8 @@ import (
 //go:embed kubernetes.json
 var kubernetesJSON []byte
 
-// described has the fields of Go types by name. The type of a field is a key of
-// Types or the name of one of leaves. "[]" before it means a list, and "{}" a
-// map.
+// described has the fields of Go types by name. The type of a field is a key of Types or
+// the name of one of leaves. "[]" before it means a list, and "{}" a map.
 type described struct {
 	// Kinds maps "apiVersion kind" to the name of the kind's type in Types.
 	Kinds map[string]string            `json:"kinds"`
@@ -67,8 +66,7 @@ func kubernetesKinds() map[schema.GroupVersionKind]reflect.Type {
 	return all
 }
 
-// typeOf returns the Go type called name in kubernetes.json, and caches it in
-// known.
+// typeOf returns the Go type called name in kubernetes.json, and caches it in known.
 func (d described) typeOf(name string, known map[string]reflect.Type) reflect.Type {
 	if t, ok := known[name]; ok {
 		return t

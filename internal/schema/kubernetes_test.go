@@ -34,8 +34,7 @@ import (
 
 var update = flag.Bool("update", false, "write kubernetes.json again")
 
-// kubernetesTypes registers the API groups whose kinds kubernetes.json
-// describes.
+// kubernetesTypes registers the API groups whose kinds kubernetes.json describes.
 var kubernetesTypes = runtime.NewSchemeBuilder(
 	admissionregistrationv1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme,
 	batchv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme,

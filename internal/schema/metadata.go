@@ -22,8 +22,7 @@ func Metadata(obj, old map[string]any, namespaced bool, name NameFunc) []Fault {
 	return faults(metadata(runtime.DeepCopyJSON(obj), old, namespaced, name))
 }
 
-// metadata implements Metadata. It returns the errors of the API server's
-// library.
+// metadata implements Metadata. It returns the errors of the API server's library.
 func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.ErrorList {
 	path := field.NewPath("metadata")
 	meta, ok := obj["metadata"].(map[string]any)

@@ -26,8 +26,7 @@ const (
 	Any    = String | Number | Boolean | Object | Array | Null
 )
 
-// String describes the types for error messages, such as "a string or an
-// integer".
+// String describes the types for error messages, such as "a string or an integer".
 func (t Types) String() string {
 	switch {
 	case t&Any == Any, t|Null == Any:
@@ -149,8 +148,7 @@ func (n Node) Element() Node {
 	return Node{schema: n.schema.Items}
 }
 
-// Enum returns the values that an enum allows, or nil if the schema has no
-// enum.
+// Enum returns the values that an enum allows, or nil if the schema has no enum.
 func (n Node) Enum() []any {
 	if n.schema == nil || n.schema.ValueValidation == nil {
 		return nil

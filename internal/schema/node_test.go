@@ -21,9 +21,8 @@ func root(t *testing.T, spec string) schema.Node {
 	return node
 }
 
-// at returns the types that the schema n allows at a path of fields, in which
-// "*" is an element of a list. It returns "absent" for a field that is not
-// allowed.
+// at returns the types that the schema n allows at a path of fields, in which "*" is an
+// element of a list. It returns "absent" for a field that is not allowed.
 func at(n schema.Node, path string) string {
 	for name := range strings.SplitSeq(path, ".") {
 		if name == "*" {

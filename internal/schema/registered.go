@@ -29,9 +29,8 @@ var groups = runtime.NewSchemeBuilder(
 	opsv1alpha1.AddToScheme, pkgv1beta1.AddToScheme, protectionv1beta1.AddToScheme,
 )
 
-// pkgv1 has the Go types of kinds in pkg.crossplane.io/v1. The Go package of
-// that version is not imported, because it depends on a client of the API
-// server.
+// pkgv1 has the Go types of kinds in pkg.crossplane.io/v1. The Go package of that version
+// is not imported, because it depends on a client of the API server.
 var pkgv1 = map[string]reflect.Type{
 	"Function":         reflect.TypeFor[pkgv1beta1.Function](),
 	"FunctionRevision": reflect.TypeFor[pkgv1beta1.FunctionRevision](),
@@ -48,8 +47,7 @@ type configuration struct {
 	Status pkgv1beta1.FunctionStatus `json:"status,omitempty"`
 }
 
-// pkgMeta has the Go types of kinds in meta.pkg.crossplane.io, by version and
-// kind.
+// pkgMeta has the Go types of kinds in meta.pkg.crossplane.io, by version and kind.
 var pkgMeta = map[string]map[string]reflect.Type{
 	"v1": {
 		"Configuration": reflect.TypeFor[pkgmetav1.Configuration](),

@@ -27,16 +27,14 @@ type Options struct {
 	// Old is the existing object that obj replaces, of the same version and kind.
 	// Nil means that obj is new.
 	Old map[string]any
-	// Metadata enables the validation of metadata, as the function Metadata does
-	// it.
+	// Metadata enables the validation of metadata, as the function Metadata does it.
 	Metadata bool
 }
 
-// Validate returns the faults that the API server would find when it creates
-// obj or, if o.Old is not nil, updates o.Old to obj. Faults are unknown fields,
-// values that the schema does not allow, and violated CEL rules, also in
-// status. As in the API server, defaults are applied first, and CEL rules are
-// checked only if the structure is valid.
+// Validate returns the faults that the API server would find when it creates obj or, if
+// o.Old is not nil, updates o.Old to obj. Faults are unknown fields, values that the schema
+// does not allow, and violated CEL rules, also in status. As in the API server, defaults
+// are applied first, and CEL rules are checked only if the structure is valid.
 //
 // obj must have the types of decoded JSON, with whole numbers as int64.
 // Validate does not change obj. It returns an error if obj's version does not
@@ -71,8 +69,7 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	return slices.CompactFunc(found, func(a, b Fault) bool { return compare(a, b) == 0 }), nil
 }
 
-// compare orders faults by field, because the order of the library's errors is
-// random.
+// compare orders faults by field, because the order of the library's errors is random.
 func compare(a, b Fault) int {
 	switch {
 	case a.Unchecked != b.Unchecked && a.Unchecked:
@@ -122,9 +119,8 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 	return validators{tree: tree, forms: forms, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}
 }
 
-// faults validates obj as a new object or, if old is not nil, as an update of
-// old. It returns errs, followed by the errors that it finds, in the order of
-// the API server.
+// faults validates obj as a new object or, if old is not nil, as an update of old. It
+// returns errs, followed by the errors that it finds, in the order of the API server.
 func (j validators) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList) []Fault {
 	var was any // This must be an untyped nil: the library treats a nil map as an object.
 	var ratchet []cel.Option

@@ -10,8 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// widgets returns a CRD. spec is the schema of its field spec, as YAML in flow
-// style.
+// widgets returns a CRD. spec is the schema of its field spec, as YAML in flow style.
 func widgets(spec string) string {
 	return `
 apiVersion: apiextensions.k8s.io/v1

@@ -53,8 +53,7 @@ func (x XRD) Offers(gvk schema.GroupVersionKind) bool {
 	return kind != "" && kind == gvk.Kind && x.text("group") == gvk.Group
 }
 
-// EnforcedComposition returns the name of the Composition that all XRs must
-// use, or "".
+// EnforcedComposition returns the name of the Composition that all XRs must use, or "".
 func (x XRD) EnforcedComposition() string { return x.text("enforcedCompositionRef", "name") }
 
 // DefaultComposition returns the name of the default Composition, or "".

@@ -24,8 +24,7 @@ const Runner Runtime = "Runner"
 
 const environmentKey = "apiextensions.crossplane.io/environment"
 
-// An alphaPlan contains the data that the renders of all XRs share in profile
-// Alpha.
+// An alphaPlan contains the data that the renders of all XRs share in profile Alpha.
 type alphaPlan struct {
 	plan
 	composition *alpha.Composition
@@ -34,9 +33,8 @@ type alphaPlan struct {
 	runs        []Run
 }
 
-// renderAlpha implements Session.Render for profile Alpha. The Composition
-// names the images of its functions. Each call starts a container, so no
-// function is started in advance.
+// renderAlpha implements Session.Render for profile Alpha. The Composition names the images
+// of its functions. Each call starts a container, so no function is started in advance.
 func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
 	if err := s.checkAlpha(in); err != nil {
 		return err

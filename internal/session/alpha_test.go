@@ -80,9 +80,8 @@ func served(t *testing.T, r alpha.ContainerRunner) string {
 	return prefix + strings.TrimPrefix(lis.Addr().String(), "@")
 }
 
-// TestAlphaRunners: a function runs in the remote runner that the Composition
-// names, or otherwise locally. A path of an image is relative to the
-// Composition.
+// TestAlphaRunners: a function runs in the remote runner that the Composition names, or
+// otherwise locally. A path of an image is relative to the Composition.
 func TestAlphaRunners(t *testing.T) {
 	here, there := &echoes{name: "here"}, &echoes{name: "there"}
 	endpoint := served(t, there)
@@ -233,8 +232,7 @@ func TestAlphaRefuses(t *testing.T) {
 	}
 }
 
-// TestAlphaFatal: the error of a fatal result names the XR and is a
-// *render.FatalError.
+// TestAlphaFatal: the error of a fatal result names the XR and is a *render.FatalError.
 func TestAlphaFatal(t *testing.T) {
 	s := session.Open(session.Config{
 		Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": calling("image: a")}),

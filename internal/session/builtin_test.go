@@ -83,8 +83,7 @@ func (n *notes) record(e progress.Event) {
 	}
 }
 
-// TestUnknownField: the hint for an unknown input field names the version of
-// the builtin.
+// TestUnknownField: the hint for an unknown input field names the version of the builtin.
 func TestUnknownField(t *testing.T) {
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{
 		"xr.yaml": xr, "composition.yaml": patched("{resources: [{name: thing, bases: {}}]}"),

@@ -37,9 +37,8 @@ const (
 	Sandbox Runtime = "Sandbox"
 	// Docker runs a container in a Docker engine.
 	Docker Runtime = "Docker"
-	// Process runs the function as a child process: a program built from source,
-	// or one from the function's image, isolated as far as possible without a
-	// sandbox.
+	// Process runs the function as a child process: a program built from source, or one
+	// from the function's image, isolated as far as possible without a sandbox.
 	Process Runtime = "Process"
 	// Development calls a function that the user has started.
 	Development Runtime = "Development"
@@ -48,8 +47,7 @@ const (
 // Runtimes returns all runtimes except Auto.
 func Runtimes() []Runtime { return []Runtime{Builtin, Sandbox, Docker, Process, Development} }
 
-// ParseRuntime returns the Runtime with this name, ignoring case. It returns
-// Auto for "".
+// ParseRuntime returns the Runtime with this name, ignoring case. It returns Auto for "".
 func ParseRuntime(name string) (Runtime, error) {
 	if name == "" || strings.EqualFold(name, "auto") {
 		return Auto, nil
@@ -62,8 +60,7 @@ func ParseRuntime(name string) (Runtime, error) {
 	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), "use Builtin, Sandbox, Docker, Process or Development")
 }
 
-// A choice is a function of the pipeline and the runtime that was chosen for
-// it.
+// A choice is a function of the pipeline and the runtime that was chosen for it.
 type choice struct {
 	fn      runtimes.Function
 	runtime Runtime
@@ -92,9 +89,8 @@ func (s *Session) choose(ctx context.Context, names []string, fns map[string]run
 	return choices, nil
 }
 
-// functionNames returns the names of the functions that the pipelines of
-// Compositions call, without duplicates. It leaves out functions of steps that
-// a Runner in answers replaces.
+// functionNames returns the names of the functions that the pipelines of Compositions call,
+// without duplicates. It leaves out functions of steps that a Runner in answers replaces.
 func functionNames(answers map[string]function.Runner, compositions ...composition.Entry) []string {
 	var names []string
 	for _, c := range compositions {
@@ -118,9 +114,8 @@ func (s *Session) addUnlisted(p *plan, e composition.Entry) {
 	}
 }
 
-// builtinFor returns the builtin for the name of a Function. The name is that
-// of the builtin, or the name that Crossplane's package manager gives to its
-// package.
+// builtinFor returns the builtin for the name of a Function. The name is that of the
+// builtin, or the name that Crossplane's package manager gives to its package.
 func builtinFor(name string) (builtin.Builtin, bool) {
 	return builtin.Named(strings.TrimPrefix(name, "crossplane-contrib-"))
 }
@@ -239,8 +234,7 @@ func probe(ctx context.Context, r runtimes.Runtime) error {
 	return nil
 }
 
-// waysToRun returns a hint about how to run a function for which no runtime is
-// available.
+// waysToRun returns a hint about how to run a function for which no runtime is available.
 func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	ways := "name the package's file or its source folder with " + packageOf(fn) + ", or " + startIt
 	b, ok := s.config.Builtins.Forced(fn.Package)

@@ -12,8 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// prober is a Runtime that is available only if err is nil. It counts the calls
-// of Probe.
+// prober is a Runtime that is available only if err is nil. It counts the calls of Probe.
 type prober struct {
 	shelf
 	err   error

@@ -72,8 +72,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// differences returns the golden cases whose output differs on purpose, as
-// "CASE ENGINE".
+// differences returns the golden cases whose output differs on purpose, as "CASE ENGINE".
 func differences(t *testing.T) map[string]bool {
 	b, err := os.ReadFile("../../testdata/golden/differences.yaml")
 	if err != nil {
@@ -178,12 +177,11 @@ func (s stage) Start(_ context.Context, fn runtimes.Function) (*runtimes.Instanc
 	}, nil
 }
 
-// runner returns a Runner that replays the recorded calls of the golden case
-// and compares them with the builtins, and a function that returns how many
-// recorded calls were not made. For v1.20 and v1.14, whose requests lack newer
-// fields, it only calls the builtins. It does so, too, if no call was recorded,
-// so that a render that should have stopped before its first call has other
-// output.
+// runner returns a Runner that replays the recorded calls of the golden case and compares
+// them with the builtins, and a function that returns how many recorded calls were not
+// made. For v1.20 and v1.14, whose requests lack newer fields, it only calls the builtins.
+// It does so, too, if no call was recorded, so that a render that should have stopped
+// before its first call has other output.
 func (g golden) runner(t *testing.T) (function.Runner, func() int) {
 	known := function.Mux{"function-literal": functiontest.Literal()}
 	for _, b := range builtin.All() {
@@ -211,8 +209,7 @@ func (g golden) functions() string {
 	return "functions"
 }
 
-// inputs parses the arguments of a golden case, which are those of `crossplane
-// render`.
+// inputs parses the arguments of a golden case, which are those of `crossplane render`.
 func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
 	in := session.Inputs{
 		XRs: []string{"xr.yaml"}, Composition: "composition.yaml",

@@ -162,9 +162,8 @@ func TestLegacyStrict(t *testing.T) {
 	}
 }
 
-// TestLegacyLibrary renders XRs by a legacy Composition of a library. The
-// conversion is reported once. An invalid Composition that no XR uses is
-// ignored.
+// TestLegacyLibrary renders XRs by a legacy Composition of a library. The conversion is
+// reported once. An invalid Composition that no XR uses is ignored.
 func TestLegacyLibrary(t *testing.T) {
 	alpha := strings.NewReplacer("XWidget", "XOther", "widgets", "others", "  resources:", "  functions: [{name: f}]\n  resources:").Replace(old)
 	files := map[string]string{

@@ -90,10 +90,9 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 	return library, nil
 }
 
-// A state is the observed state that the user gives. A resource in a document
-// of its own (named) belongs to the rendered XR. Resources in a list, as
-// `kubectl get -o yaml` prints it, are a dump of a cluster (dumped); only some
-// of them belong to the XR.
+// A state is the observed state that the user gives. A resource in a document of its own
+// (named) belongs to the rendered XR. Resources in a list, as `kubectl get -o yaml` prints
+// it, are a dump of a cluster (dumped); only some of them belong to the XR.
 type state struct {
 	named, dumped []*unstructured.Unstructured
 }
@@ -208,8 +207,7 @@ func document(u *unstructured.Unstructured) (manifest.Document, error) {
 	return manifest.Document{Path: composition.Describe(u), Text: text}, nil
 }
 
-// missing returns the objects in the cluster dump that are in none of the
-// stores.
+// missing returns the objects in the cluster dump that are in none of the stores.
 func (s state) missing(stores ...reconciler.Store) reconciler.Store {
 	known := map[key]bool{}
 	for _, u := range slices.Concat(stores...) {

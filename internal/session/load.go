@@ -23,8 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Inputs are the files to render, and options. One path may be "-" for standard
-// input.
+// Inputs are the files to render, and options. One path may be "-" for standard input.
 type Inputs struct {
 	// Profile is the Crossplane version to imitate. Empty means render.V2.
 	Profile render.Profile
@@ -39,13 +38,11 @@ type Inputs struct {
 	Compositions []string
 	// XRD is the path of the file with the XRD of the XRs, or "".
 	XRD string
-	// Observed are files or folders of existing resources. Resources in a list are
-	// a dump of a cluster: an XR observes the dumped resources that it controls,
-	// and has the UID and status of the dumped XR. Functions may require the other
-	// resources of the dump.
+	// Observed are files or folders of existing resources. Resources in a list are a dump
+	// of a cluster: an XR observes the dumped resources that it controls, and has the UID
+	// and status of the dumped XR. Functions may require the other resources of the dump.
 	Observed []string
-	// Live renders the XRs in Observed that have Compositions, instead of those in
-	// XRs.
+	// Live renders the XRs in Observed that have Compositions, instead of those in XRs.
 	Live bool
 	// Required are files or folders of resources that functions may require. Extra
 	// are resources that functions may require only in a response. Credentials are
@@ -54,16 +51,14 @@ type Inputs struct {
 	Required, Extra, Credentials []string
 	// Schemas are files or folders of OpenAPI v3 documents in JSON.
 	Schemas []string
-	// ContextFiles and ContextValues are the context of the first function: files
-	// and values by context key, in YAML or JSON. Values take precedence over
-	// files.
+	// ContextFiles and ContextValues are the context of the first function: files and
+	// values by context key, in YAML or JSON. Values take precedence over files.
 	ContextFiles, ContextValues map[string]string
 	// Full adds the fields of the input XR to the rendered XR.
 	Full bool
-	// ObserveLoop is the maximum number of additional passes. Each observes the
-	// output of the previous pass, until nothing changes; 0 means no additional
-	// pass. ObserveFixtures are files of changes to observed resources; see
-	// package converge.
+	// ObserveLoop is the maximum number of additional passes. Each observes the output of
+	// the previous pass, until nothing changes; 0 means no additional pass. ObserveFixtures
+	// are files of changes to observed resources; see package converge.
 	ObserveLoop     int
 	ObserveFixtures []string
 	// WrapRunner, if not nil, wraps the Runner of the XR with number n (Result.N).
@@ -161,8 +156,7 @@ func newPlan(in Inputs, version reconciler.Version) plan {
 	return plan{in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full}}
 }
 
-// checkOnly checks the XR before any function starts, if there is exactly one
-// XR.
+// checkOnly checks the XR before any function starts, if there is exactly one XR.
 func (s *Session) checkOnly(p plan, xrs []manifest.Document) error {
 	if len(xrs) != 1 {
 		return nil
@@ -223,8 +217,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	return nil
 }
 
-// warnDuplicates warns if an object contains a duplicate key. The last value is
-// used.
+// warnDuplicates warns if an object contains a duplicate key. The last value is used.
 func (s *Session) warnDuplicates(doc manifest.Document) {
 	_, err := doc.StrictJSON()
 	s.warnDuplicate(err)

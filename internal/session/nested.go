@@ -20,12 +20,10 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// DefaultDepth is the maximum number of levels of composite resources below the
-// first.
+// DefaultDepth is the maximum number of levels of composite resources below the first.
 const DefaultDepth = 8
 
-// maxNested limits the number of composite resources that are rendered for one
-// XR.
+// maxNested limits the number of composite resources that are rendered for one XR.
 const maxNested = 10_000
 
 // A family renders XRs, and all XRs that they compose.
@@ -117,8 +115,7 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 	return req, e, nil
 }
 
-// renderOne implements family.render. It checks a Composition only once for all
-// XRs.
+// renderOne implements family.render. It checks a Composition only once for all XRs.
 func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error) {
 	_, err := f.checked.Do(e.Document.Position(), func() (struct{}, error) {
 		return struct{}{}, f.session.checkIntegrity(e, composition.Check(e, nil), f.plan)
@@ -159,8 +156,7 @@ func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, path []
 	return nil
 }
 
-// descend renders the composed resource u, with all XRs below it, if u is an XR
-// or a claim.
+// descend renders the composed resource u, with all XRs below it, if u is an XR or a claim.
 func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent int, path []string) error {
 	_, isXR := w.library.XRDFor(u.GroupVersionKind())
 	_, isClaim := w.library.ClaimOf(u.GroupVersionKind())
@@ -183,8 +179,7 @@ func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent
 	return w.visit(ctx, xr, path)
 }
 
-// check returns an error if the current XR, the last in w.open, must not be
-// rendered.
+// check returns an error if the current XR, the last in w.open, must not be rendered.
 func (w *walk) check(ctx context.Context) error {
 	last := len(w.open) - 1
 	xr := w.open[last]

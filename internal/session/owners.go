@@ -22,8 +22,7 @@ func keyOf(u *unstructured.Unstructured) key {
 	return key{u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()}
 }
 
-// An observed is an observed resource, its controller, and the kind of the
-// controller.
+// An observed is an observed resource, its controller, and the kind of the controller.
 type observed struct {
 	*unstructured.Unstructured
 	controller metav1.OwnerReference
@@ -41,8 +40,7 @@ func (o observed) isOf(xr *unstructured.Unstructured) bool {
 		(xr.GetNamespace() == "" || o.GetNamespace() == xr.GetNamespace())
 }
 
-// An ownerIndex finds observed resources by their controller and by their
-// identity.
+// An ownerIndex finds observed resources by their controller and by their identity.
 type ownerIndex struct {
 	all []observed
 	// The values are indices in all. owned maps the kind and name of a controller

@@ -57,8 +57,7 @@ func (s *Session) required(ctx context.Context, what string, paths []string, che
 	return s.all(ctx, what, paths)
 }
 
-// schemas reads OpenAPI documents. Each path is a JSON file, or a folder with
-// .json files.
+// schemas reads OpenAPI documents. Each path is a JSON file, or a folder with .json files.
 func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schemas, error) {
 	schemas := reconciler.Schemas{}
 	for _, path := range paths {
@@ -153,9 +152,8 @@ func (s *Session) xrd(ctx context.Context, path string) (*schema.XRD, error) {
 	return &xrd, nil
 }
 
-// functions sets p.functions: the functions in the functions file (the last one
-// if a name occurs twice), dependencies, builtins, and the functions in
-// Config.Packages.
+// functions sets p.functions: the functions in the functions file (the last one if a name
+// occurs twice), dependencies, builtins, and the functions in Config.Packages.
 func (s *Session) functions(ctx context.Context, p *plan, compositions ...composition.Entry) error {
 	p.functions = map[string]runtimes.Function{}
 	if s.config.Functions != "" {
@@ -209,8 +207,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// A listing is a decoded document of a functions file: a function or
-// dependencies.
+// A listing is a decoded document of a functions file: a function or dependencies.
 type listing struct {
 	function runtimes.Function
 	// dependencies is not nil if the document is package metadata.
@@ -282,8 +279,7 @@ type Resolver interface {
 	Reference(ctx context.Context, d lock.Dependency) (string, error)
 }
 
-// depend adds a function for each dependency in the functions file that a
-// pipeline calls.
+// depend adds a function for each dependency in the functions file that a pipeline calls.
 func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Entry) error {
 	if len(p.dependencies) == 0 || s.config.Replay != nil {
 		return nil

@@ -42,8 +42,7 @@ type Config struct {
 	Packages map[string]string
 	// Annotations override the annotations of every Function.
 	Annotations map[string]string
-	// Runtime runs every function. If it is Auto, a runtime is chosen for each
-	// function.
+	// Runtime runs every function. If it is Auto, a runtime is chosen for each function.
 	Runtime Runtime
 	// Builtins decides when a builtin replaces a package.
 	Builtins builtin.Policy
@@ -57,8 +56,7 @@ type Config struct {
 	// Containers runs alpha functions for which the Composition names no remote
 	// runner. It may be nil.
 	Containers alpha.ContainerRunner
-	// Runners maps names of functions to Runners that are called instead of any
-	// runtime.
+	// Runners maps names of functions to Runners that are called instead of any runtime.
 	Runners function.Mux
 	// Replay, if not nil, responds for all functions, which are then not started
 	// and need not exist. Wrap, if not nil, wraps the Runner that calls functions.
@@ -88,8 +86,7 @@ type Session struct {
 	containers  sync.Once
 	container   Runtime
 	noContainer error
-	// compositions and listings cache decoded documents, which thousands of
-	// renders share.
+	// compositions and listings cache decoded documents, which thousands of renders share.
 	compositions proc.Memo[content, checked]
 	listings     proc.Memo[content, listing]
 
@@ -100,8 +97,7 @@ type Session struct {
 
 // A Run describes how a function was run.
 type Run struct {
-	// Package is the package that ran. It may differ from spec.package of the
-	// Function.
+	// Package is the package that ran. It may differ from spec.package of the Function.
 	Function, Package string
 	// Detail describes to users how Runtime ran the function.
 	Runtime Runtime
@@ -110,9 +106,8 @@ type Run struct {
 
 // A Result is the output of the render of one XR, with its inputs.
 type Result struct {
-	// N is the unique number of the XR. Source is the position of the XR as
-	// "path:line". For a nested XR, the names of the composed resources that lead
-	// to it follow.
+	// N is the unique number of the XR. Source is the position of the XR as "path:line".
+	// For a nested XR, the names of the composed resources that lead to it follow.
 	N      int
 	Source string
 	// Document is the XR, or the claim from which the XR was created. It is empty
@@ -159,11 +154,10 @@ func (s *Session) open(ctx context.Context) {
 	})
 }
 
-// Render loads the inputs, starts the functions of the pipeline that are not
-// running, and renders each XR. It calls each with one Result at a time, in the
-// order of the XRs, while later XRs are rendered. An error of one XR is in its
-// Result. Render returns errors that affect all XRs, and the error of each,
-// after which it stops.
+// Render loads the inputs, starts the functions of the pipeline that are not running, and
+// renders each XR. It calls each with one Result at a time, in the order of the XRs, while
+// later XRs are rendered. An error of one XR is in its Result. Render returns errors that
+// affect all XRs, and the error of each, after which it stops.
 func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error) error {
 	docs, err := s.xrs(ctx, in)
 	if err != nil {
@@ -220,8 +214,7 @@ func renderEach(ctx context.Context, docs []manifest.Document, render func(conte
 	})
 }
 
-// runner starts the functions of a Composition and returns a Runner that calls
-// them.
+// runner starts the functions of a Composition and returns a Runner that calls them.
 func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (function.Runner, []Run, error) {
 	calls := s.config.Replay
 	var runs []Run

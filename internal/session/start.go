@@ -32,9 +32,8 @@ type started struct {
 	ended    sync.Once
 }
 
-// start starts the functions that are not running, concurrently, and waits
-// until they run. If one fails, it cancels the other starts, unless another
-// render waits for them.
+// start starts the functions that are not running, concurrently, and waits until they run.
+// If one fails, it cancels the other starts, unless another render waits for them.
 func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
 		return nil, err
@@ -65,8 +64,7 @@ func (s *Session) noteRun(r Run) {
 	s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
 }
 
-// prepare lets the runtimes fetch packages for the functions that are not
-// running.
+// prepare lets the runtimes fetch packages for the functions that are not running.
 func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	needed := map[Runtime][]runtimes.Function{}
 	for _, c := range choices {
@@ -242,9 +240,8 @@ func (s *Session) instance(name string) (*runtimes.Instance, bool) {
 	return e.instance, true
 }
 
-// Close cancels all starts and stops all functions, concurrently. ctx limits
-// how long Close waits, so callers should not pass a context that is done. A
-// closed session cannot render.
+// Close cancels all starts and stops all functions, concurrently. ctx limits how long Close
+// waits, so callers should not pass a context that is done. A closed session cannot render.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	entries := slices.Collect(maps.Values(s.running))

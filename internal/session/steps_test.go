@@ -14,8 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// TestSteps: a function is not started if Inputs.Steps replaces all steps that
-// call it.
+// TestSteps: a function is not started if Inputs.Steps replaces all steps that call it.
 func TestSteps(t *testing.T) {
 	answer := func(asked *[]string) function.Runner {
 		return function.RunnerFunc(func(ctx context.Context, name string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {

@@ -22,8 +22,7 @@ const kind types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
 
 const key = "dev.cosignproject.cosign/signature"
 
-// holding returns an image with one layer, whose descriptor has these
-// annotations.
+// holding returns an image with one layer, whose descriptor has these annotations.
 func holding(t testing.TB, l v1.Layer, annotations map[string]string) v1.Image {
 	t.Helper()
 	return must[v1.Image](t)(mutate.Append(empty.Image, mutate.Addendum{Layer: l, Annotations: annotations}))
@@ -128,8 +127,7 @@ func TestReadHostile(t *testing.T) {
 	checkError(t, "an image has at most 1000 signatures", err, "1000 signatures already, which is the limit", "")
 }
 
-// Read must return no error for arbitrary layers of signatures, which are
-// untrusted.
+// Read must return no error for arbitrary layers of signatures, which are untrusted.
 func FuzzRead(f *testing.F) {
 	f.Add("YQ==", string(kind), []byte("{}"))
 	f.Add("?", "text/plain", []byte(nil))

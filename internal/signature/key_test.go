@@ -169,8 +169,7 @@ func checkError(t *testing.T, reason string, err error, want, next string) {
 	}
 }
 
-// Parsing arbitrary text as a key must not panic, and errors must not contain
-// the text.
+// Parsing arbitrary text as a key must not panic, and errors must not contain the text.
 func FuzzKey(f *testing.F) {
 	p256 := curve(f, elliptic.P256())
 	f.Add(block("PRIVATE KEY", pkcs8(f, p256)))

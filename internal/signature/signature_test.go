@@ -30,8 +30,7 @@ func repo(t testing.TB) name.Repository {
 	return must[name.Repository](t)(name.NewRepository("registry.example.org/acme/hello"))
 }
 
-// document is the text that cosign 2 signs. %s stands for the digest of the
-// image.
+// document is the text that cosign 2 signs. %s stands for the digest of the image.
 const document = `{"critical":{"identity":{"docker-reference":"registry.example.org/acme/hello"},"image":{"docker-manifest-digest":"%s"},"type":"cosign container image signature"},"optional":null}`
 
 func TestTag(t *testing.T) {
@@ -49,8 +48,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// Signatures with each hash function that cosign has used for the kind of key
-// are valid.
+// Signatures with each hash function that cosign has used for the kind of key are valid.
 func TestHashes(t *testing.T) {
 	text := fmt.Appendf(nil, document, digest)
 	sum256, sum384, sum512 := sha256.Sum256(text), sha512.Sum384(text), sha512.Sum512(text)

@@ -18,8 +18,7 @@ import (
 // goldens reads and writes the golden files of a run.
 type goldens struct {
 	fs afero.Fs
-	// write writes a golden file. It is nil if golden files are not
-	// updated.
+	// write writes a golden file. It is nil if golden files are not updated.
 	write func(path string, text []byte) error
 
 	mu      sync.Mutex

@@ -294,8 +294,7 @@ func (a *attempt) mock(m spec.Mock) (function.Runner, error) {
 	}
 }
 
-// recovering returns a Runner that returns a panic of r as an error. A builtin
-// could panic.
+// recovering returns a Runner that returns a panic of r as an error. A builtin could panic.
 func recovering(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
 		defer func() {

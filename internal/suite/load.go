@@ -24,11 +24,9 @@ type Suite struct {
 	// Name is the name in reports. It is metadata.name, or the file's path
 	// if there is no such name or another suite has it.
 	Name string
-	// Path is the path of the file, relative to the path that the user
-	// passed.
+	// Path is the path of the file, relative to the path that the user passed.
 	Path string
-	// Suite is nil if Err is set. Err joins all errors of the suite as a
-	// whole.
+	// Suite is nil if Err is set. Err joins all errors of the suite as a whole.
 	*spec.Suite
 	Err error
 }

@@ -99,9 +99,8 @@ type Selection struct {
 // MaxItems limits the number of items if Count is more than 1.
 const MaxItems = 1_000_000
 
-// Plan returns the selected items in the order of suites and cases. The whole
-// list is repeated Count times. A suite whose Err is set is not filtered by
-// Run.
+// Plan returns the selected items in the order of suites and cases. The whole list is
+// repeated Count times. A suite whose Err is set is not filtered by Run.
 func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 	if err := sel.Shard.Check(); err != nil {
 		return nil, err
@@ -146,8 +145,7 @@ const (
 
 // An Outcome is the result of running an Item.
 type Outcome struct {
-	// Suite and Case are the names. Case is empty for a suite that could
-	// not run.
+	// Suite and Case are the names. Case is empty for a suite that could not run.
 	Suite, Case string
 	// Path and Line are the position in the file.
 	Path   string
@@ -160,8 +158,7 @@ type Outcome struct {
 	Failures []Failure
 	// Updated lists the golden files that were written.
 	Updated []string
-	// Trace shows what each step did, if the case failed and Options.Trace
-	// is set.
+	// Trace shows what each step did, if the case failed and Options.Trace is set.
 	Trace *report.Trace
 }
 
@@ -173,8 +170,7 @@ func (o Outcome) Name() string {
 	return o.Suite + "/" + o.Case
 }
 
-// fail adds the errors joined in err. An error that has a position keeps
-// it.
+// fail adds the errors joined in err. An error that has a position keeps it.
 func (o *Outcome) fail(path string, line int, err error) {
 	o.Status = Failed
 	for _, e := range splitJoined(err) {

@@ -33,8 +33,7 @@ type Options struct {
 	// Parallel is the number of cases that run concurrently. 0 means the
 	// number of processors.
 	Parallel int
-	// Timeout is the timeout of cases that set none. 0 means
-	// DefaultTimeout.
+	// Timeout is the timeout of cases that set none. 0 means DefaultTimeout.
 	Timeout time.Duration
 	// FailFast ends the run after the first case that fails.
 	FailFast bool

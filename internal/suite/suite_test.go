@@ -90,8 +90,7 @@ func lines(all []suite.Outcome) []string {
 	return out
 }
 
-// patches returns a Composition that patches from a field and sets a validation
-// mode.
+// patches returns a Composition that patches from a field and sets a validation mode.
 func patches(mode, from string) string {
 	return `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition

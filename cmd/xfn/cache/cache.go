@@ -56,8 +56,7 @@ type old struct {
 // content counts the files of a store, or the files that a prune removed from it.
 type content struct {
 	Store string `json:"store"`
-	// Files is the number of files or unpacked images, and Bytes their
-	// total size.
+	// Files is the number of files or unpacked images, and Bytes their total size.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 	// Leftovers is the number of unfinished files.
@@ -108,8 +107,7 @@ func rootsInfo(ctx context.Context, dir string) (content, error) {
 	return roots(u), err
 }
 
-// rootsPrune removes old unpacked images. They can be unpacked again from
-// cached images.
+// rootsPrune removes old unpacked images. They can be unpacked again from cached images.
 func rootsPrune(ctx context.Context, dir string, o old) (content, error) {
 	before := o.before
 	if o.all {

@@ -1,3 +1,2 @@
-// Package cache has the commands for fetched images: `xfn cache` and `xfn
-// lock`.
+// Package cache has the commands for fetched images: `xfn cache` and `xfn lock`.
 package cache

@@ -57,8 +57,7 @@ type Access struct {
 // Client returns a client with the options of the flags.
 func (a Access) Client(p terminal.Program) *remote.Client { return remote.New(a.Options(p)) }
 
-// Options returns the options of the flags, with the credentials of the user's
-// environment.
+// Options returns the options of the flags, with the credentials of the user's environment.
 func (a Access) Options(p terminal.Program) remote.Options {
 	sources := credentials.FromEnviron(os.Environ())
 	sources.Others = clouds(os.Environ(), productName)

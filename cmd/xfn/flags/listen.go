@@ -23,9 +23,8 @@ func ListenAt(ctx context.Context, address string) (net.Listener, error) {
 }
 
 // Listen listens on an address of a network of package net. On Linux, the name of an
-// abstract unix socket begins with @. The socket of a server that was killed is
-// replaced. Closing the listener removes the socket. Errors name the address and
-// have a hint.
+// abstract unix socket begins with @. The socket of a server that was killed is replaced.
+// Closing the listener removes the socket. Errors name the address and have a hint.
 func Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	return listen(ctx, network, address, address)
 }

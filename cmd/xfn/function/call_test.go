@@ -39,8 +39,7 @@ func call(t *testing.T, cmd function.CallCmd) (string, error) {
 	return out.String(), err
 }
 
-// TestLeaving checks that a step that ignores its context does not block the
-// caller.
+// TestLeaving checks that a step that ignores its context does not block the caller.
 func TestLeaving(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	started, end := make(chan bool), make(chan bool)

@@ -162,8 +162,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunDies checks that the command ends when the function does, with its
-// last output.
+// TestRunDies checks that the command ends when the function does, with its last output.
 func TestRunDies(t *testing.T) {
 	cmd := function.RunCmd{Image: packageOf(t, functiontest.DiesInCall), Address: "127.0.0.1:0"}
 	cmd.Network = "Isolated"

@@ -20,8 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
-// served starts the command until the test ends, and returns the address in its
-// note.
+// served starts the command until the test ends, and returns the address in its note.
 func served(t *testing.T, cmd function.ServeCmd) string {
 	t.Helper()
 	notes, stderr, err := os.Pipe()

@@ -47,8 +47,7 @@ func TestAddressTaken(t *testing.T) {
 	}
 }
 
-// A directory that another registry uses is an error before the address is
-// printed.
+// A directory that another registry uses is an error before the address is printed.
 func TestDirTaken(t *testing.T) {
 	dir := t.TempDir()
 	first, err := store.Open(dir)
@@ -119,8 +118,7 @@ func TestTLSAndUsers(t *testing.T) {
 	}
 }
 
-// Unusable files are an error before an address is printed or a directory is
-// created.
+// Unusable files are an error before an address is printed or a directory is created.
 func TestUnusableFiles(t *testing.T) {
 	certs, _ := certificates(t)
 	must(t, os.Remove(filepath.Join(certs, "tls.key")))

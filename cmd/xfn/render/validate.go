@@ -27,8 +27,7 @@ type validateFlags struct {
 	CRD      []string `name:"crd" sep:"none" placeholder:"PATH" help:"CRDs and XRDs for --validate: a file, a folder, or a package by file or reference. Repeatable."`
 }
 
-// A validation validates the inputs and outputs of renders. The zero value does
-// nothing.
+// A validation validates the inputs and outputs of renders. The zero value does nothing.
 type validation struct {
 	term *terminal.Terminal
 	v    *validate.Validator

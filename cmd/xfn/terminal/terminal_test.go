@@ -14,8 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// streams returns a Terminal whose stderr is a file, and a function that reads
-// it.
+// streams returns a Terminal whose stderr is a file, and a function that reads it.
 func streams(t *testing.T) (*terminal.Terminal, func() string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stderr")

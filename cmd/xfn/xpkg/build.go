@@ -164,8 +164,7 @@ func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err e
 	return opts, err
 }
 
-// nextAnnotation matches a comma that begins another annotation: a key and "="
-// follow.
+// nextAnnotation matches a comma that begins another annotation: a key and "=" follow.
 var nextAnnotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^,[A-Za-z0-9][A-Za-z0-9._/-]*=`) })
 
 // parseAnnotations parses flags of the form KEY=VALUE[,KEY=VALUE]... If a key occurs

@@ -98,8 +98,7 @@ func extract(t *testing.T, args ...string) (stdout string, err error) {
 	return out.String(), err
 }
 
-// workDir creates the working directory of a case, with the packages of other
-// cases.
+// workDir creates the working directory of a case, with the packages of other cases.
 func workDir(t *testing.T, goldenDir, name string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -211,8 +211,7 @@ func (p *page) rows(indent int, rows [][]string) {
 	}
 }
 
-// fit makes the widest columns narrower until all fit in a line with their
-// gaps.
+// fit makes the widest columns narrower until all fit in a line with their gaps.
 func fit(widths []int, line int) {
 	for {
 		sum, widest := 0, 0

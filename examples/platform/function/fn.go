@@ -173,8 +173,7 @@ func (a *App) policy(in *Input) *composed.Unstructured {
 	return cd
 }
 
-// merged returns the entries of both maps. If both have a key, the value in
-// others is used.
+// merged returns the entries of both maps. If both have a key, the value in others is used.
 func merged(labels, others map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, labels)

@@ -20,13 +20,11 @@ import (
 
 // Options select a commit of a git repository, and limit its size.
 type Options struct {
-	// URL is an http, https, ssh, git or file URL, the form user@host:path,
-	// or a path.
+	// URL is an http, https, ssh, git or file URL, the form user@host:path, or a path.
 	URL string
-	// Ref is a branch or tag, with or without prefixes (heads/x, refs/tags/x), HEAD,
-	// or a commit in full or short form (4 digits or more). A branch has priority
-	// over a tag of its name. 40 hexadecimal digits are always a commit. Empty is
-	// HEAD.
+	// Ref is a branch or tag, with or without prefixes (heads/x, refs/tags/x), HEAD, or a
+	// commit in full or short form (4 digits or more). A branch has priority over a tag of
+	// its name. 40 hexadecimal digits are always a commit. Empty is HEAD.
 	Ref string
 	// MaxBytes limits the bytes that a server sends. It also limits the
 	// size of the objects that are unpacked from them.

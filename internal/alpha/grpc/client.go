@@ -19,9 +19,8 @@ import (
 type Client struct{ conn *grpc.ClientConn }
 
 // Dial returns a Client for the runner at target: "unix-abstract:name", like
-// alpha.DefaultEndpoint, "host:port" or another gRPC target. Dial does not
-// connect. A call connects if necessary, and fails if the runner cannot be
-// reached.
+// alpha.DefaultEndpoint, "host:port" or another gRPC target. Dial does not connect. A call
+// connects if necessary, and fails if the runner cannot be reached.
 //
 // The connection uses no proxy, and no gRPC service configuration from DNS.
 func Dial(target string) (*Client, error) {
@@ -36,9 +35,8 @@ func Dial(target string) (*Client, error) {
 	return &Client{conn: conn}, nil
 }
 
-// RunContainer calls the runner to which the client is connected. It ignores
-// req.Endpoint. Errors have the text and status of gRPC, as in Crossplane's
-// events.
+// RunContainer calls the runner to which the client is connected. It ignores req.Endpoint.
+// Errors have the text and status of gRPC, as in Crossplane's events.
 func (c *Client) RunContainer(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 	rsp := &v1alpha1.RunFunctionResponse{}
 	err := c.conn.Invoke(ctx, fullMethod, encode(req), rsp)
@@ -62,8 +60,7 @@ func (c *Client) Close() error {
 }
 
 // Endpoints returns a ContainerRunner that sends each request to the runner at
-// req.Endpoint, over a new connection. If req.Endpoint is empty, it calls
-// otherwise.
+// req.Endpoint, over a new connection. If req.Endpoint is empty, it calls otherwise.
 func Endpoints(otherwise alpha.ContainerRunner) alpha.ContainerRunner {
 	return alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		if req.Endpoint == "" {

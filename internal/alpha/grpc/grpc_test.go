@@ -132,8 +132,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestWire sends the server a request in Crossplane's format that was encoded by
-// hand.
+// TestWire sends the server a request in Crossplane's format that was encoded by hand.
 func TestWire(t *testing.T) {
 	wire := []byte{
 		0x0a, 1, 'i', // field 1: image
@@ -288,8 +287,7 @@ func TestAtOnce(t *testing.T) {
 	e2e.Wait(t, &calls)
 }
 
-// TestCallerGone checks that a container's context ends when the caller cancels
-// the call.
+// TestCallerGone checks that a container's context ends when the caller cancels the call.
 func TestCallerGone(t *testing.T) {
 	told := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -328,8 +326,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestStopWaits checks that Serve cancels a call that does not end, and waits
-// for it.
+// TestStopWaits checks that Serve cancels a call that does not end, and waits for it.
 func TestStopWaits(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

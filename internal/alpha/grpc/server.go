@@ -18,15 +18,13 @@ import (
 // stopGrace is how long Serve waits for calls in progress before it cancels them.
 const stopGrace = 5 * time.Second
 
-// Serve answers RunFunction calls on lis with the output of r, concurrently.
-// Requests to r have their defaults set. If an error of r has a gRPC status,
-// Serve returns this status to the caller, otherwise the status Unknown with the
-// error's text. Messages are limited to alpha.MaxMessage bytes. There is no
-// health service and no reflection.
+// Serve answers RunFunction calls on lis with the output of r, concurrently. Requests to r
+// have their defaults set. If an error of r has a gRPC status, Serve returns this status to
+// the caller, otherwise the status Unknown with the error's text. Messages are limited to
+// alpha.MaxMessage bytes. There is no health service and no reflection.
 //
-// Serve closes lis. When ctx is done, Serve waits for the calls in progress,
-// cancels them after five seconds, and returns nil. It returns an error if lis
-// fails.
+// Serve closes lis. When ctx is done, Serve waits for the calls in progress, cancels them
+// after five seconds, and returns nil. It returns an error if lis fails.
 func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error {
 	srv := grpc.NewServer(grpc.MaxRecvMsgSize(alpha.MaxMessage), grpc.WaitForHandlers(true))
 	defer srv.Stop()
@@ -79,8 +77,7 @@ func handle(srv any, ctx context.Context, decode func(any) error, _ grpc.UnarySe
 	return srv.(*server).run(ctx, req)
 }
 
-// encode returns the gRPC message for a request. Like Crossplane, it omits empty
-// fields.
+// encode returns the gRPC message for a request. Like Crossplane, it omits empty fields.
 func encode(req alpha.ContainerRequest) *v1alpha1.RunFunctionRequest {
 	config := &v1alpha1.RunFunctionConfig{}
 	if req.CPU != "" || req.Memory != "" {
@@ -135,8 +132,7 @@ var networkPolicies = map[alpha.NetworkPolicy]v1alpha1.NetworkPolicy{
 	alpha.NetworkRunner:   v1alpha1.NetworkPolicy_NETWORK_POLICY_RUNNER,
 }
 
-// keyOf returns the key of a value in m, or the zero value if m does not have the
-// value.
+// keyOf returns the key of a value in m, or the zero value if m does not have the value.
 func keyOf[K, V comparable](m map[K]V, value V) (key K) {
 	for k, v := range m {
 		if v == value {

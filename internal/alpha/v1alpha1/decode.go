@@ -12,10 +12,9 @@ import (
 // aliases expanded.
 const MaxExpanded = 64 << 20
 
-// Decode returns the FunctionIO that a function wrote, in YAML or JSON. It drops
-// unknown fields. It converts numbers and booleans to strings where a FunctionIO
-// has strings. Empty output is an empty FunctionIO. Errors have the text of
-// Crossplane's decoder.
+// Decode returns the FunctionIO that a function wrote, in YAML or JSON. It drops unknown
+// fields. It converts numbers and booleans to strings where a FunctionIO has strings. Empty
+// output is an empty FunctionIO. Errors have the text of Crossplane's decoder.
 func Decode(output []byte) (*FunctionIO, error) {
 	if err := checkAliases(output); err != nil {
 		return nil, err
@@ -49,8 +48,7 @@ func checkAliases(output []byte) error {
 	return nil
 }
 
-// A measure caches the size that each YAML node has after its aliases are
-// expanded.
+// A measure caches the size that each YAML node has after its aliases are expanded.
 type measure map[*yaml.Node]int
 
 // of returns the size of n. If the size exceeds MaxExpanded, or if n contains

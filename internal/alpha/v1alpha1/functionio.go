@@ -15,8 +15,7 @@ type FunctionIO struct {
 	// Observed is the same for each function of a pipeline. A function's output
 	// does not have it.
 	Observed Observed `json:"observed"`
-	// In a function's input, Desired and Results are the output of the previous
-	// function.
+	// In a function's input, Desired and Results are the output of the previous function.
 	Desired Desired  `json:"desired"`
 	Results []Result `json:"results,omitempty"`
 }
@@ -61,8 +60,7 @@ type DesiredResource struct {
 	Name string `json:"name"`
 	// Resource is the complete object. Its status is ignored.
 	Resource runtime.RawExtension `json:"resource"`
-	// ConnectionDetails are the XR's connection details that derive from this
-	// resource.
+	// ConnectionDetails are the XR's connection details that derive from this resource.
 	ConnectionDetails []DerivedConnectionDetail `json:"connectionDetails,omitempty"`
 	// ReadinessChecks must all pass for the resource to be ready. If there are
 	// none, its condition Ready must be True.
@@ -124,8 +122,7 @@ const (
 	None           ReadinessCheckType = "None"
 )
 
-// MatchConditionReadinessCheck is the condition type and the status that it must
-// have.
+// MatchConditionReadinessCheck is the condition type and the status that it must have.
 type MatchConditionReadinessCheck struct {
 	Type   string `json:"type"`
 	Status string `json:"status"`
@@ -133,8 +130,7 @@ type MatchConditionReadinessCheck struct {
 
 // A Result is a result that a function reports.
 type Result struct {
-	// Severity is Fatal, Warning or Normal. A Result with another severity is
-	// ignored.
+	// Severity is Fatal, Warning or Normal. A Result with another severity is ignored.
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
 }

@@ -206,8 +206,7 @@ func replicas(obj *structpb.Struct) int64 {
 	return 1
 }
 
-// countsEqual reports whether the fields named counts in status are all equal to
-// want.
+// countsEqual reports whether the fields named counts in status are all equal to want.
 func countsEqual(obj *structpb.Struct, want int64, counts ...string) bool {
 	for _, field := range counts {
 		if n, ok := count(at(obj, "status", field)); !ok || n != want {
@@ -217,8 +216,7 @@ func countsEqual(obj *structpb.Struct, want int64, counts ...string) bool {
 	return true
 }
 
-// count returns a number without its fractional part, and false for any other
-// value.
+// count returns a number without its fractional part, and false for any other value.
 func count(v *structpb.Value) (int64, bool) {
 	n, ok := v.GetKind().(*structpb.Value_NumberValue)
 	if !ok {

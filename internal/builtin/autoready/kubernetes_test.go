@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestEveryFieldHasToFit changes the type of one field of a ready object, for
-// each of its fields. If Kubernetes cannot decode the object, it must not be
-// ready.
+// TestEveryFieldHasToFit changes the type of one field of a ready object, for each of its
+// fields. If Kubernetes cannot decode the object, it must not be ready.
 func TestEveryFieldHasToFit(t *testing.T) {
 	for text, kind := range map[string]any{
 		readyPod: corev1.Pod{}, boundClaim: corev1.PersistentVolumeClaim{}, replicaSet: appsv1.ReplicaSet{},

@@ -26,8 +26,7 @@ status: {phase: Running, conditions: [{type: Ready, status: "False"}, {type: Rea
 	balancer   = `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{ip: 10.0.0.1}]}}}`
 )
 
-// TestKinds changes one part of an object that is ready, for each kind with a
-// check.
+// TestKinds changes one part of an object that is ready, for each kind with a check.
 func TestKinds(t *testing.T) {
 	cases := map[string]struct {
 		reason, object, from, to string
@@ -107,8 +106,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// FuzzKinds looks for objects that cause a panic, or whose readiness is not
-// deterministic.
+// FuzzKinds looks for objects that cause a panic, or whose readiness is not deterministic.
 func FuzzKinds(f *testing.F) {
 	for _, text := range []string{readyPod, boundClaim, replicaSet, jobDone, cronJob, autoscaler, deployment, stateful, daemons, balancer} {
 		f.Add(protojson.Format(object(f, text)))

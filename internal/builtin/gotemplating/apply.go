@@ -26,8 +26,7 @@ const (
 type change struct {
 	req *fnv1.RunFunctionRequest
 	rsp *fnv1.RunFunctionResponse
-	// composite is the desired composite resource. Its status is in the field
-	// status.
+	// composite is the desired composite resource. Its status is in the field status.
 	composite *fnv1.Resource
 	// status is nil if no document has a status.
 	status       map[string]any
@@ -95,9 +94,8 @@ func (c *change) document(d *unstructured.Unstructured) error {
 	}
 }
 
-// isComposite reports whether a document describes the XR. Such a document has
-// the apiVersion and kind of the observed XR, and no annotation with a resource
-// name.
+// isComposite reports whether a document describes the XR. Such a document has the
+// apiVersion and kind of the observed XR, and no annotation with a resource name.
 func (c *change) isComposite(d *unstructured.Unstructured) bool {
 	observed := c.req.GetObserved().GetComposite().GetResource().GetFields()
 	_, named := d.GetAnnotations()[nameAnnotation]

@@ -13,15 +13,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// slow has the functions that create keys and hashes. They are slow with any
-// arguments.
+// slow has the functions that create keys and hashes. They are slow with any arguments.
 var slow = map[string]bool{
 	"genPrivateKey": true, "genCA": true, "genSelfSignedCert": true, "genSignedCert": true,
 	"bcrypt": true, "htpasswd": true, "derivePassword": true,
 }
 
-// hostile returns values that Sprig's functions may not expect, such as deep
-// lists.
+// hostile returns values that Sprig's functions may not expect, such as deep lists.
 func hostile() []any {
 	var deep any = 1
 	for range 1_000 {
@@ -39,9 +37,8 @@ func hostile() []any {
 	}
 }
 
-// TestHostileArguments calls every function of Sprig with hostile values. A call
-// may fail, but it must return, and it must not allocate more than the limit of a
-// call.
+// TestHostileArguments calls every function of Sprig with hostile values. A call may fail,
+// but it must return, and it must not allocate more than the limit of a call.
 func TestHostileArguments(t *testing.T) {
 	const most = 300 << 20
 	values := hostile()

@@ -83,8 +83,7 @@ func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 	return trees, nil
 }
 
-// checkOptions returns an error for an invalid option. text/template panics for
-// one.
+// checkOptions returns an error for an invalid option. text/template panics for one.
 func (p *program) checkOptions() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -118,8 +117,7 @@ const (
 	rangeWeight    = 100 << 10
 )
 
-// body adds calls of enterFunction and leaveFunction to a template with the given
-// root.
+// body adds calls of enterFunction and leaveFunction to a template with the given root.
 func (p *program) body(root *parse.ListNode) {
 	weight := templateWeight + p.list(root)
 	nodes := []parse.Node{action(root.Pos, enterFunction, weight)}

@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// maxDocument is the maximum size of a document in bytes. An API server
-	// stores at most 1.5 MiB, and parsing YAML needs up to 300 times the size of
-	// the document.
+	// maxDocument is the maximum size of a document in bytes. An API server stores at most
+	// 1.5 MiB, and parsing YAML needs up to 300 times the size of the document.
 	maxDocument = 2 << 20
 	// guessSize is the number of bytes in which the decoder looks for the "{" of
 	// a JSON document. If it finds none, it decodes YAML.
@@ -27,9 +26,8 @@ const (
 
 var errDocumentSize = fmt.Errorf("a document is larger than %d MiB", maxDocument>>20)
 
-// readDocuments returns the objects in the output of a template. Like the real
-// function, it checks the annotations of a document before it reads the next
-// document.
+// readDocuments returns the objects in the output of a template. Like the real function, it
+// checks the annotations of a document before it reads the next document.
 func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructured, error) {
 	var documents []*unstructured.Unstructured
 	r := newReader(out)
@@ -140,8 +138,7 @@ func excerpt(line string) string {
 	return line
 }
 
-// checkAnnotations returns an error if metadata.annotations is not a map of
-// strings.
+// checkAnnotations returns an error if metadata.annotations is not a map of strings.
 func checkAnnotations(d *unstructured.Unstructured) error {
 	_, _, err := unstructured.NestedStringMap(d.Object, "metadata", "annotations")
 	if err == nil {

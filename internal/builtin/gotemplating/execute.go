@@ -15,8 +15,7 @@ type execution struct {
 	template *template.Template
 	// weight is the total weight of the templates that are currently running.
 	weight int
-	// including counts, for each template, its includes that are currently
-	// running.
+	// including counts, for each template, its includes that are currently running.
 	including map[string]int
 }
 
@@ -77,8 +76,7 @@ func (e *execution) leave(weight int) bool {
 	return false
 }
 
-// tick returns an error if the execution must end, for example because its
-// context is done.
+// tick returns an error if the execution must end, for example because its context is done.
 func (e *execution) tick() (bool, error) { return false, e.cause() }
 
 // maxOutput is the maximum size of a template's output in bytes.

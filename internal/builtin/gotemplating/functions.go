@@ -75,9 +75,8 @@ func fromYAML(text string) (any, error) {
 	return v, err
 }
 
-// getResourceCondition returns a condition of a resource. of is the resource, or
-// an object with the resource in the field resource. The status of a missing
-// condition is Unknown.
+// getResourceCondition returns a condition of a resource. of is the resource, or an object
+// with the resource in the field resource. The status of a missing condition is Unknown.
 func getResourceCondition(conditionType string, of map[string]any) v2.Condition {
 	status := v2.ConditionedStatus{}
 	for _, path := range []string{"resource.status", "status"} {

@@ -334,8 +334,7 @@ func TestTransparent(t *testing.T) {
 	}
 }
 
-// render executes a template with the packages text/template and sprig, without
-// limits.
+// render executes a template with the packages text/template and sprig, without limits.
 func render(text string, data any, options ...string) (out, failure string) {
 	tmpl, err := template.New("manifests").Funcs(sprig.TxtFuncMap()).Option(options...).Parse(text)
 	if err != nil {

@@ -117,9 +117,8 @@ func (r *runner) program(key programKey, options []string) (*program, error) {
 	return r.programs.Get(key, func() (*program, error) { return compile(key, options) })
 }
 
-// templateData returns the request in its JSON form, which is the data of the
-// template. A number without a fraction is an int64 if it is in the range of
-// int64.
+// templateData returns the request in its JSON form, which is the data of the template. A
+// number without a fraction is an int64 if it is in the range of int64.
 func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	raw, err := protojson.Marshal(req)
 	if err != nil {

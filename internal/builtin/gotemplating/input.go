@@ -2,8 +2,7 @@ package gotemplating
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// GoTemplate is the input of function-go-templating. apiVersion and kind are
-// ignored.
+// GoTemplate is the input of function-go-templating. apiVersion and kind are ignored.
 type GoTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -38,11 +37,9 @@ const (
 )
 
 type inline struct {
-	// Template is the text of the template. If it is not empty, Templates is
-	// ignored.
+	// Template is the text of the template. If it is not empty, Templates is ignored.
 	Template string `json:"template,omitempty"`
-	// Templates are the parts of the template. They are joined with document
-	// separators.
+	// Templates are the parts of the template. They are joined with document separators.
 	Templates []string `json:"templates,omitempty"`
 }
 

@@ -8,8 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// TestLarge checks that large templates such as users may have do not reach a
-// limit.
+// TestLarge checks that large templates such as users may have do not reach a limit.
 func TestLarge(t *testing.T) {
 	const named = `kind: A
 metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: "%s"}}

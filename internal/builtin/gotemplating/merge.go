@@ -32,9 +32,8 @@ func contains(v any, dict map[string]any) bool {
 	return seen[reflect.ValueOf(dict).Pointer()]
 }
 
-// shares adds the maps in v to seen. It reports whether seen already had one of
-// them, or v has the same map twice. It does not recurse, because v may be deeply
-// nested.
+// shares adds the maps in v to seen. It reports whether seen already had one of them, or v
+// has the same map twice. It does not recurse, because v may be deeply nested.
 func shares(v any, seen map[uintptr]bool) bool {
 	shared := false
 	lists := map[*any]int{} // the length of each visited list, by the address of its first element

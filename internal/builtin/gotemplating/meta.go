@@ -18,8 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// extraResourcesKey is the context key of the resources that the template
-// required.
+// extraResourcesKey is the context key of the resources that the template required.
 const extraResourcesKey = "apiextensions.crossplane.io/extra-resources"
 
 // meta applies a document with a kind of the function's own API metaAPIVersion.
@@ -123,9 +122,8 @@ func (t targetedCondition) message() *fnv1.Condition {
 	return m
 }
 
-// context merges the document's data into the context. If the data and the
-// context have an object under the same key, the objects are merged. Other values
-// are replaced.
+// context merges the document's data into the context. If the data and the context have an
+// object under the same key, the objects are merged. Other values are replaced.
 func (c *change) context(d *unstructured.Unstructured) error {
 	data := map[string]any{}
 	if err := decodeField(d.Object, "data", &data); err != nil {
@@ -141,10 +139,9 @@ func (c *change) context(d *unstructured.Unstructured) error {
 	return c.setContext(data)
 }
 
-// requestContext returns the value in the context with which the value of a
-// document is merged. It is nil if the request has no context, because the real
-// function merges into the request's context. Otherwise it has the changes of
-// earlier documents.
+// requestContext returns the value in the context with which the value of a document is
+// merged. It is nil if the request has no context, because the real function merges into
+// the request's context. Otherwise it has the changes of earlier documents.
 func (c *change) requestContext(key string) *structpb.Value {
 	if c.req.GetContext().GetFields() == nil {
 		return nil
@@ -169,11 +166,9 @@ type requirement struct {
 	APIVersion  string            `json:"apiVersion"`
 	Kind        string            `json:"kind"`
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-	// MatchName is the name of the resource. If it is not empty, MatchLabels is
-	// ignored.
+	// MatchName is the name of the resource. If it is not empty, MatchLabels is ignored.
 	MatchName string `json:"matchName,omitempty"`
-	// Namespace is the namespace of the resource. It is ignored if MatchName is
-	// empty.
+	// Namespace is the namespace of the resource. It is ignored if MatchName is empty.
 	Namespace string `json:"namespace,omitempty"`
 }
 
@@ -190,9 +185,8 @@ func (r requirement) selector() *fnv1.ResourceSelector {
 	return s
 }
 
-// require adds the requirements in a document to the response. For older versions
-// of Crossplane, it also adds each requirement without a namespace to
-// extra_resources.
+// require adds the requirements in a document to the response. For older versions of
+// Crossplane, it also adds each requirement without a namespace to extra_resources.
 func (c *change) require(d *unstructured.Unstructured) error {
 	var requirements map[string]requirement
 	if err := decodeField(d.Object, "requirements", &requirements); err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// TestMergeShared checks that merging maps twice never makes a map contain
-// itself.
+// TestMergeShared checks that merging maps twice never makes a map contain itself.
 func TestMergeShared(t *testing.T) {
 	cases := map[string]struct{ reason, template, want string }{
 		"SourceTwice":   {"a source may contain the destination twice", `{{ $d := dict "a" (dict "b" 1) }}{{ $_ := merge $d.a $d $d }}{{ fail (toJson $d.a.a) }}`, `{"b":1}`},

@@ -126,8 +126,7 @@ func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
 	return t.text.String(), err
 }
 
-// within returns dirPath relative to the folder, or errOutside if it is not in
-// the folder.
+// within returns dirPath relative to the folder, or errOutside if it is not in the folder.
 func within(folder, dirPath string) (string, error) {
 	inside := filepath.Clean(filepath.FromSlash(dirPath))
 	if filepath.IsAbs(inside) {
@@ -145,8 +144,7 @@ func within(folder, dirPath string) (string, error) {
 	return inside, nil
 }
 
-// A tree reads and joins files. Its errors contain paths as the input spells
-// them.
+// A tree reads and joins files. Its errors contain paths as the input spells them.
 type tree struct {
 	root            *os.Root
 	inside, dirPath string

@@ -13,8 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// TestPipes checks named pipes without a writer. Opening such a pipe must not
-// block.
+// TestPipes checks named pipes without a writer. Opening such a pipe must not block.
 func TestPipes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"folder/a": "x", "linked/pipe": "-> ../folder/pipe"})

@@ -14,9 +14,8 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// known returns the functions of Sprig that templates may call: all except env
-// and expandenv. They use UTC, and their memory is limited. The map must not be
-// changed.
+// known returns the functions of Sprig that templates may call: all except env and
+// expandenv. They use UTC, and their memory is limited. The map must not be changed.
 var known = sync.OnceValue(func() map[string]any {
 	all := sprig.GenericFuncMap()
 	delete(all, "env")
@@ -52,8 +51,7 @@ func set(dict map[string]any, key string, value any) (map[string]any, error) {
 	return dict, nil
 }
 
-// maxCall is the maximum number of bytes that a single function call may
-// allocate.
+// maxCall is the maximum number of bytes that a single function call may allocate.
 const maxCall = 256 << 20
 
 // bounds estimates how many bytes one call allocates. It has the functions that
@@ -114,9 +112,8 @@ func callFirst(f any, do func(args []reflect.Value)) any {
 	}).Interface()
 }
 
-// dates replaces those functions of Sprig that use the local time zone. The
-// replacements use UTC, as in the real function's image, which also has the time
-// zone database.
+// dates replaces those functions of Sprig that use the local time zone. The replacements
+// use UTC, as in the real function's image, which also has the time zone database.
 var dates = map[string]any{
 	"now":            func() time.Time { return time.Now().UTC() },
 	"toDate":         toDate,

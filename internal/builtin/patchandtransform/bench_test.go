@@ -26,8 +26,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// requestWith returns a request whose input has n resources with ten typical
-// patches each.
+// requestWith returns a request whose input has n resources with ten typical patches each.
 func requestWith(b *testing.B, n int) *fnv1.RunFunctionRequest {
 	patch := func(from, to string, transforms ...any) any {
 		return map[string]any{"type": "FromCompositeFieldPath", "fromFieldPath": from, "toFieldPath": to, "transforms": transforms}

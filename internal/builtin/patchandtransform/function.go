@@ -15,8 +15,7 @@ import (
 
 // Options configure a function.
 type Options struct {
-	// Progress receives a warning for each part of an input that has an
-	// unexpected effect.
+	// Progress receives a warning for each part of an input that has an unexpected effect.
 	Progress progress.Func
 }
 
@@ -57,9 +56,8 @@ func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*
 	return rsp, nil
 }
 
-// keepDetails adds the changed connection details to a fatal response. If the
-// desired XR had connection details, the real function has already changed them
-// when it fails.
+// keepDetails adds the changed connection details to a fatal response. If the desired XR
+// had connection details, the real function has already changed them when it fails.
 func (r *run) keepDetails(req *fnv1.RunFunctionRequest) {
 	before := req.GetDesired().GetComposite()
 	if len(before.GetConnectionDetails()) == 0 || maps.EqualFunc(before.GetConnectionDetails(), r.details, bytes.Equal) {

@@ -285,8 +285,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestHostile checks that hostile inputs use limited memory, whether they succeed
-// or fail.
+// TestHostile checks that hostile inputs use limited memory, whether they succeed or fail.
 func TestHostile(t *testing.T) {
 	list, keys := make([]any, 100_000), map[string]any{}
 	for i := range list {
@@ -377,8 +376,7 @@ input: {environment: {patches: [{fromFieldPath: a}]}, writeConnectionSecretToRef
 	}
 }
 
-// FuzzFunction checks that no input causes a panic, and that every response can
-// be encoded.
+// FuzzFunction checks that no input causes a panic, and that every response can be encoded.
 func FuzzFunction(f *testing.F) {
 	for _, seed := range []string{
 		"{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: 'a[0].b'}]}]}",

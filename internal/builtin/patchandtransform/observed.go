@@ -13,8 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// An observed is an observed composed resource. Its body is decoded at the first
-// use.
+// An observed is an observed composed resource. Its body is decoded at the first use.
 type observed struct {
 	resource *fnv1.Resource
 	body     map[string]any
@@ -90,9 +89,8 @@ func isReady(checks []check, o *observed) (bool, error) {
 	return true, nil
 }
 
-// errUncheckable is the error for a check of type MatchCondition without
-// matchCondition. Validation accepts such a check, and the real function panics
-// when it runs it.
+// errUncheckable is the error for a check of type MatchCondition without matchCondition.
+// Validation accepts such a check, and the real function panics when it runs it.
 var errUncheckable = errors.New("matchCondition: Required value: cannot be nil for type MatchCondition")
 
 func (c *check) passes(o *observed) (bool, error) {

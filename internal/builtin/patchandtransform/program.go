@@ -33,8 +33,7 @@ type template struct {
 	checks  []check
 }
 
-// compile compiles an input. The text of the error is the message of the fatal
-// result.
+// compile compiles an input. The text of the error is the message of the fatal result.
 func compile(in *structpb.Struct) (*program, error) {
 	resources := &spec.Resources{}
 	if err := sdk.Decode(in, resources); err != nil {
@@ -117,8 +116,7 @@ func decodeBase(t *spec.Template) (map[string]any, error) {
 	return base, nil
 }
 
-// oddities returns a warning for each part of the input that has an unexpected
-// effect.
+// oddities returns a warning for each part of the input that has an unexpected effect.
 func (p *program) oddities() []string {
 	var odd []string
 	for i, p := range p.environment {

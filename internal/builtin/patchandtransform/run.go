@@ -61,8 +61,7 @@ func newRun(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
 	return r
 }
 
-// run executes a program. The text of the error is the message of the fatal
-// result.
+// run executes a program. The text of the error is the message of the fatal result.
 func (r *run) run(ctx context.Context, p *program) error {
 	for i := range p.environment {
 		if err := r.patchEnvironment(ctx, &p.environment[i]); err != nil {
@@ -126,9 +125,8 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	return nil
 }
 
-// earlierDesired returns a copy of the desired resource called name, which an
-// earlier template or an earlier pipeline step composed. It returns false if
-// there is none.
+// earlierDesired returns a copy of the desired resource called name, which an earlier
+// template or an earlier pipeline step composed. It returns false if there is none.
 func (r *run) earlierDesired(name string) (map[string]any, bool) {
 	if c, ok := r.composed[name]; ok {
 		return runtime.DeepCopyJSON(c.fields), true

@@ -20,10 +20,9 @@ type reference struct {
 	Namespace string `json:"namespace"`
 }
 
-// connectionSecret returns the Secret with the XR's connection details, by the
-// name of the Secret in the desired state. It returns nil if there are no
-// connection details, or if the XR has no spec.crossplane, like XRs before
-// Crossplane v2.
+// connectionSecret returns the Secret with the XR's connection details, by the name of the
+// Secret in the desired state. It returns nil if there are no connection details, or if the
+// XR has no spec.crossplane, like XRs before Crossplane v2.
 func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
 	spec, _ := r.xr["spec"].(map[string]any)
 	if _, v2 := spec["crossplane"]; !v2 || len(r.details) == 0 {
@@ -56,8 +55,7 @@ func identity(resource *fnv1.Resource) (name, namespace string) {
 }
 
 // reference returns the name and namespace of the Secret. They come from the XR's
-// writeConnectionSecretToRef, from the input, or from the name of the XR, in this
-// order.
+// writeConnectionSecretToRef, from the input, or from the name of the XR, in this order.
 func (r *run) reference(spec map[string]any, secret *spec.ConnectionSecret) reference {
 	if v, ok := spec["writeConnectionSecretToRef"]; ok {
 		var ref reference

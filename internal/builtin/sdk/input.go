@@ -18,9 +18,8 @@ import (
 // Decode decodes a function's input into a struct by its json tags. Unknown
 // fields, field names in another case, and values of the wrong type are errors.
 //
-// An error begins with the text of the real functions, whose input types are in
-// Go packages called v1beta1. The text after "json: " is that of the JSON
-// library.
+// An error begins with the text of the real functions, whose input types are in Go packages
+// called v1beta1. The text after "json: " is that of the JSON library.
 func Decode(input *structpb.Struct, into any) error {
 	raw, err := input.MarshalJSON()
 	if err == nil {

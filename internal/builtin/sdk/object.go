@@ -83,9 +83,8 @@ func To(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	}
 }
 
-// Desired returns the desired composed resources of req without their connection
-// details, as the SDK of real functions does. It shares the objects of the
-// resources with req.
+// Desired returns the desired composed resources of req without their connection details,
+// as the SDK of real functions does. It shares the objects of the resources with req.
 func Desired(req *fnv1.RunFunctionRequest) map[string]*fnv1.Resource {
 	all := make(map[string]*fnv1.Resource, len(req.GetDesired().GetResources()))
 	for name, r := range req.GetDesired().GetResources() {

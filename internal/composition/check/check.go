@@ -28,8 +28,7 @@ const (
 	EmptyMatchString      composition.ProblemKind = "EmptyMatchString"
 	ZeroMatchInteger      composition.ProblemKind = "ZeroMatchInteger"
 	CheckWithoutFieldPath composition.ProblemKind = "CheckWithoutFieldPath"
-	// InvalidInput is any other error in an input of
-	// function-patch-and-transform.
+	// InvalidInput is any other error in an input of function-patch-and-transform.
 	InvalidInput composition.ProblemKind = "InvalidInput"
 )
 
@@ -55,11 +54,10 @@ const (
 // is unknown.
 type Schemas = func(kschema.GroupKind) *schema.Definition
 
-// Composition returns the problems of a Composition, sorted by line. It reports
-// the problems that this package finds, and the problems that composition.Check
-// finds if every function is available. The mode decides which problems are
-// warnings. ByAnnotation selects the mode in the Composition's annotation. An
-// invalid schema counts as missing.
+// Composition returns the problems of a Composition, sorted by line. It reports the
+// problems that this package finds, and the problems that composition.Check finds if every
+// function is available. The mode decides which problems are warnings. ByAnnotation selects
+// the mode in the Composition's annotation. An invalid schema counts as missing.
 //
 // If patch sets expand to more than patch.Most patches, only the first patch.Most
 // of these are checked. A Composition that calls alpha functions is checked only
@@ -128,8 +126,7 @@ func (c *checker) note(warning bool, kind composition.ProblemKind, field, text s
 // A Mode decides which problems are warnings.
 type Mode string
 
-// The modes in the section "Schema aware validation modes" of Crossplane's
-// documentation.
+// The modes in the section "Schema aware validation modes" of Crossplane's documentation.
 //
 //	Mode    missing schema  schema aware error  integrity error
 //	warn    warning         warning             error

@@ -146,8 +146,7 @@ spec:
   compositeTypeRef: {apiVersion: gold.test/v1, kind: XWidget}
 `
 
-// legacy returns a Composition of mode Resources. The text rest begins on its
-// line 7.
+// legacy returns a Composition of mode Resources. The text rest begins on its line 7.
 func legacy(rest string) string { return head + "  mode: Resources\n" + rest }
 
 // pipeline returns a Composition with one step. The text input is the input of
@@ -293,8 +292,7 @@ func TestIntegrityRules(t *testing.T) {
 
 const combine = "combine: {strategy: string, string: {fmt: '%s'}, variables: [{fromFieldPath: spec.text}]}"
 
-// TestPipelineRules tests the rules for mode Pipeline in Crossplane's
-// documentation.
+// TestPipelineRules tests the rules for mode Pipeline in Crossplane's documentation.
 func TestPipelineRules(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"the pipeline field isn't empty": {head + "  mode: Pipeline\n  pipeline: []\n", "7 spec.pipeline: EmptyPipeline: the pipeline has no steps"},
@@ -355,8 +353,7 @@ func TestInputRules(t *testing.T) {
 	}
 }
 
-// TestOtherInputs tests Compositions that package check ignores or cannot
-// convert.
+// TestOtherInputs tests Compositions that package check ignores or cannot convert.
 func TestOtherInputs(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
 		"OtherKind": {"inputs of other functions are not checked", strings.Replace(pipeline("  resources: 1\n"), "pt.fn", "other.fn", 1), ""},

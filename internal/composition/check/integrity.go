@@ -22,8 +22,7 @@ func (c *checker) invalid(at string, err error) {
 	if err != nil {
 		field, text := spec.SplitError(err)
 		// function-patch-and-transform reports policy.toFieldPath as
-		// policy.toFieldPathPolicy, for example. The field has no suffix
-		// "Policy".
+		// policy.toFieldPathPolicy, for example. The field has no suffix "Policy".
 		c.add(cmp.Or(fieldProblems[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
 	}
 }
@@ -48,9 +47,8 @@ func (c *checker) integrity(in source) {
 	if len(in.Resources.Resources) == 0 && len(patches) == 0 {
 		c.add(EmptyResources, in.below("resources"), "an input without environment patches must have resources")
 	}
-	// function-patch-and-transform validates the patches of
-	// writeConnectionSecretToRef only when it applies them. Here they are always
-	// validated.
+	// function-patch-and-transform validates the patches of writeConnectionSecretToRef only
+	// when it applies them. Here they are always validated.
 	secretPatches := in.secretPatches()
 	for i := range secretPatches {
 		p, at := &secretPatches[i], in.below("writeConnectionSecretToRef.patches[%d]", i)
@@ -106,9 +104,8 @@ func (c *checker) templateName(in source, at string, t *spec.Template, names map
 func hasBase(t *spec.Template) bool { return len(t.Base) > 0 && string(t.Base) != "null" }
 
 // patchIntegrity reports the errors in a patch. err is the first error that
-// function-patch-and-transform returns for the patch. The function may stop there
-// before it validates transforms and policies, so patchIntegrity validates them,
-// too.
+// function-patch-and-transform returns for the patch. The function may stop there before it
+// validates transforms and policies, so patchIntegrity validates them, too.
 func (c *checker) patchIntegrity(in source, at string, p *spec.Patch, err error) {
 	c.invalid(at, err)
 	if rest := p.ValidateRest(); rest != nil && (err == nil || rest.Error() != err.Error()) {

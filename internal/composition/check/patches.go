@@ -222,8 +222,7 @@ func (c *checker) observed(at string, t *spec.Template, resource side) {
 	}
 }
 
-// matches maps each type of readiness check to the types of values that it can
-// match.
+// matches maps each type of readiness check to the types of values that it can match.
 var matches = map[spec.ReadinessCheckType]schema.Types{
 	spec.CheckNonEmpty: schema.Any, spec.CheckMatchString: schema.String, spec.CheckMatchInteger: schema.Integer,
 	spec.CheckMatchTrue: schema.Boolean, spec.CheckMatchFalse: schema.Boolean,

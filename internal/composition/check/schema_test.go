@@ -18,8 +18,7 @@ func template(rest string) string {
 // patchInput returns a Composition whose only resource template has one patch.
 func patchInput(text string) string { return template("patches:\n- {" + text + "}\n") }
 
-// short abbreviates kinds and field paths in problems, such as MR for kind
-// Bucket.
+// short abbreviates kinds and field paths in problems, such as MR for kind Bucket.
 func short(all []string) []string {
 	for i, line := range all {
 		line = strings.ReplaceAll(line, " of kind XWidget of gold.test/v1", " of XR")

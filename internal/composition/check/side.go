@@ -54,9 +54,8 @@ func (s side) of(path fieldpath.Path) string {
 	return path.String() + " of " + s.what
 }
 
-// find returns the schema at a path, or a fault if the schema has no such path.
-// If wild is set, a segment "*" selects all elements of a list or all values of a
-// map.
+// find returns the schema at a path, or a fault if the schema has no such path. If wild is
+// set, a segment "*" selects all elements of a list or all values of a map.
 func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	node := s.root
 	for i, segment := range path {
@@ -97,8 +96,7 @@ func (s side) noField(path fieldpath.Path, below schema.Node) string {
 	return fmt.Sprintf("%s has no field %s", s.what, path)
 }
 
-// each returns the common schema of all elements of a list or of all values of a
-// map.
+// each returns the common schema of all elements of a list or of all values of a map.
 func each(n schema.Node) (schema.Node, bool) {
 	switch types := n.Types(); {
 	case types&schema.Array != 0:
@@ -124,8 +122,7 @@ func (c *checker) fault(field string, f *fault) {
 	}
 }
 
-// parse parses a path. It reports a malformed path as a problem, and returns
-// false.
+// parse parses a path. It reports a malformed path as a problem, and returns false.
 func (c *checker) parse(field, text string) (fieldpath.Path, bool) {
 	path, err := fieldpath.Parse(text)
 	if err != nil {
@@ -134,9 +131,8 @@ func (c *checker) parse(field, text string) (fieldpath.Path, bool) {
 	return path, err == nil
 }
 
-// template checks the base of a template, and returns the side of its resource. A
-// template without a base has the side of the earlier template with the same
-// name.
+// template checks the base of a template, and returns the side of its resource. A template
+// without a base has the side of the earlier template with the same name.
 func (c *checker) template(field string, t *spec.Template) side {
 	if !hasBase(t) {
 		return c.bases[t.Name]

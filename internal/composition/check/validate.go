@@ -14,8 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// ForValidation returns a function with which a validate.Validator checks
-// Compositions.
+// ForValidation returns a function with which a validate.Validator checks Compositions.
 func ForValidation(mode Mode) validate.CompositionCheck {
 	return func(doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (found []validate.Fault, isLegacy bool) {
 		isLegacy = legacy.Is(obj)
@@ -27,10 +26,9 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 			return nil, false // The Validator reports err when it applies the schema.
 		}
 		for _, p := range Composition(e, known, mode) {
-			// The Validator reports unknown fields when it validates the
-			// Composition against its schema, except for a legacy Composition.
-			// NotCarried describes the conversion to a pipeline, not an error of
-			// the Composition.
+			// The Validator reports unknown fields when it validates the Composition
+			// against its schema, except for a legacy Composition. NotCarried describes the
+			// conversion to a pipeline, not an error of the Composition.
 			if p.Kind == composition.NotCarried || p.Kind == composition.UnknownField && !e.Converted {
 				continue
 			}

@@ -12,9 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// TestChange compares the function change with real transforms. A transform must
-// fail for an input whose type change rejects. Its output must have a type that
-// change returns.
+// TestChange compares the function change with real transforms. A transform must fail for
+// an input whose type change rejects. Its output must have a type that change returns.
 func TestChange(t *testing.T) {
 	values := []any{
 		"a", "7", "1.5", "true", `{"a": 1}`, `["a"]`, int64(7), 7.0, 7.5, true,
@@ -58,8 +57,7 @@ func TestChange(t *testing.T) {
 			}
 			taken |= in
 		}
-		// Each type that change accepts has a value that the transform
-		// accepts.
+		// Each type that change accepts has a value that the transform accepts.
 		for one := schema.String; one < schema.Null; one <<= 1 {
 			_, why := check.Change(&tr, one)
 			if never := strings.Contains(text, "convert: {toType") && taken == 0; why == "" && !never && taken&one == 0 {

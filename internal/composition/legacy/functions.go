@@ -51,8 +51,7 @@ func (c *converter) functionSteps(all []alphaFunction) []any {
 	return steps
 }
 
-// functionName converts the name of an alpha function to a valid name of a
-// Function object.
+// functionName converts the name of an alpha function to a valid name of a Function object.
 func functionName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {

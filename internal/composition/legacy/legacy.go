@@ -18,8 +18,7 @@ var ErrNotLegacy = errors.New("not a legacy Composition")
 // A Note describes a part of a legacy Composition that its conversion to a
 // pipeline loses or changes. Callers may use it as an error.
 type Note struct {
-	// Field is a path in the Composition, such as
-	// "spec.resources[0].patches[1]".
+	// Field is a path in the Composition, such as "spec.resources[0].patches[1]".
 	Field string
 	// Text is the message, without the field.
 	Text string
@@ -75,10 +74,9 @@ func specOf(obj map[string]any) (map[string]any, bool) {
 	return spec, ok
 }
 
-// Convert returns a legacy Composition as a Composition with a pipeline, and
-// notes about the parts that the conversion loses or changes. The values of obj
-// are JSON values, as in a manifest.Document. Convert does not change obj, but
-// the result shares values with obj.
+// Convert returns a legacy Composition as a Composition with a pipeline, and notes about
+// the parts that the conversion loses or changes. The values of obj are JSON values, as in
+// a manifest.Document. Convert does not change obj, but the result shares values with obj.
 //
 // The error is ErrNotLegacy, or a Note that resources are missing or that a field
 // has the wrong type. The path in the Note may lack list indexes.
@@ -164,8 +162,7 @@ func (c *converter) ownSteps(old spec) []any {
 	return steps
 }
 
-// step returns a step of the pipeline. The step has no field input if input is
-// nil.
+// step returns a step of the pipeline. The step has no field input if input is nil.
 func (c *converter) step(name, function string, input map[string]any) map[string]any {
 	step := map[string]any{
 		"step":        c.steps.unique(name),
@@ -180,8 +177,7 @@ func (c *converter) step(name, function string, input map[string]any) map[string
 // stepNames counts the requests for each step name.
 type stepNames map[string]int
 
-// unique returns the step name, with a number as suffix if another step has the
-// name.
+// unique returns the step name, with a number as suffix if another step has the name.
 func (s stepNames) unique(name string) string {
 	free := name
 	for s[free] > 0 {

@@ -82,9 +82,8 @@ func completeDetail(d *pt.ConnectionDetail) {
 	}
 }
 
-// readinessCheck sets the fields that have defaults in the schema. It adds a note
-// if the check compares with an integer, because such a check fails in a
-// pipeline.
+// readinessCheck sets the fields that have defaults in the schema. It adds a note if the
+// check compares with an integer, because such a check fails in a pipeline.
 func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 	switch r.Type {
 	case pt.CheckMatchInteger:
@@ -98,13 +97,11 @@ func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 	}
 }
 
-// converted lists the fields of a legacy spec that the conversion replaces by a
-// pipeline.
+// converted lists the fields of a legacy spec that the conversion replaces by a pipeline.
 var converted = []string{"patchSets", "environment", "resources", "functions", "pipeline"}
 
-// decode decodes those fields of a legacy spec that the list converted contains.
-// It drops unknown fields, as the API server does, and adds notes about the first
-// hundred of them.
+// decode decodes those fields of a legacy spec that the list converted contains. It drops
+// unknown fields, as the API server does, and adds notes about the first hundred of them.
 func (c *converter) decode(was map[string]any) (spec, error) {
 	part := map[string]any{}
 	for _, key := range converted {

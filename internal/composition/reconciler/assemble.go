@@ -119,9 +119,8 @@ func validateName(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// fixConditions replaces the times in status.conditions with the constant Time.
-// If status is an object without a list of conditions, fixConditions sets
-// status.conditions to null.
+// fixConditions replaces the times in status.conditions with the constant Time. If status
+// is an object without a list of conditions, fixConditions sets status.conditions to null.
 func fixConditions(u *unstructured.Unstructured) {
 	status, ok := u.Object["status"].(map[string]any)
 	if !ok {
@@ -182,8 +181,7 @@ func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 	return claim
 }
 
-// sorted returns the resource references sorted by the concatenation of their
-// fields.
+// sorted returns the resource references sorted by the concatenation of their fields.
 func sorted(refs []any) []any {
 	type keyed struct {
 		key string
@@ -221,9 +219,8 @@ func merge(dst, src map[string]any) map[string]any {
 	return dst
 }
 
-// initialEvents returns the events that Crossplane emits before the pipeline
-// runs: that the user requested a reconcile, and that Crossplane selected the
-// Composition.
+// initialEvents returns the events that Crossplane emits before the pipeline runs: that the
+// user requested a reconcile, and that Crossplane selected the Composition.
 func initialEvents(in Input) []map[string]any {
 	var events []map[string]any
 	handled, _, _ := unstructured.NestedString(in.XR.Object, "status", "lastHandledReconcileAt")

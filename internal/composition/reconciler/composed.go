@@ -62,9 +62,8 @@ func forceNamespace(desired, xr *unstructured.Unstructured) (overridden string) 
 	return overridden
 }
 
-// labels are the values of the labels that Crossplane sets on an XR's composed
-// resources. composite is the name of the outermost XR. It is also the prefix of
-// generated names.
+// labels are the values of the labels that Crossplane sets on an XR's composed resources.
+// composite is the name of the outermost XR. It is also the prefix of generated names.
 type labels struct{ composite, claimName, claimNamespace string }
 
 // labelsOf returns the labels for the composed resources of an XR.
@@ -73,9 +72,8 @@ func labelsOf(xr *unstructured.Unstructured) labels {
 	return labels{cmp.Or(l[LabelComposite], xr.GetName()), l[LabelClaimName], l[LabelClaimNamespace]}
 }
 
-// mark sets the labels, and an annotation with the resource's name in the
-// pipeline. It sets the claim labels only if both the claim's name and its
-// namespace are known.
+// mark sets the labels, and an annotation with the resource's name in the pipeline. It sets
+// the claim labels only if both the claim's name and its namespace are known.
 func (l labels) mark(desired *unstructured.Unstructured, resourceName string) {
 	labels := map[string]string{LabelComposite: l.composite}
 	if l.claimName != "" && l.claimNamespace != "" {
@@ -178,8 +176,7 @@ func ByName(observed []*unstructured.Unstructured) map[string]*unstructured.Unst
 	return m
 }
 
-// capabilities returns request metadata with the capabilities that this engine
-// supports.
+// capabilities returns request metadata with the capabilities that this engine supports.
 func capabilities() *fnv1.RequestMeta {
 	return &fnv1.RequestMeta{Capabilities: []fnv1.Capability{
 		fnv1.Capability_CAPABILITY_CAPABILITIES,

@@ -140,9 +140,8 @@ func fromFunction(c *fnv1.Condition) Condition {
 	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage()}
 }
 
-// ready returns the XR's condition Ready. own is the readiness that functions set
-// for the XR. If own is unspecified, the XR is ready if all composed resources
-// are ready.
+// ready returns the XR's condition Ready. own is the readiness that functions set for the
+// XR. If own is unspecified, the XR is ready if all composed resources are ready.
 func ready(own fnv1.Ready, desired *fnv1.State) Condition {
 	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating"}
 	unready := unreadyNames(desired)

@@ -30,8 +30,7 @@ type pipelineInput struct {
 	// Secret returns the data of the Secret for a step's credentials. If it is
 	// nil, functions get no credentials.
 	Secret func(namespace, name string) (map[string][]byte, bool)
-	// Meta returns the metadata for a request. If Meta is nil, requests have no
-	// metadata.
+	// Meta returns the metadata for a request. If Meta is nil, requests have no metadata.
 	Meta func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error)
 }
 
@@ -44,13 +43,11 @@ type outcome struct {
 	// returned, in the order of the steps.
 	Results    []result
 	Conditions []*fnv1.Condition
-	// Warnings describe changes by steps that have no effect or are probably
-	// mistakes.
+	// Warnings describe changes by steps that have no effect or are probably mistakes.
 	Warnings []string
 }
 
-// output returns an Output with the fields that are the same in all versions of
-// Crossplane.
+// output returns an Output with the fields that are the same in all versions of Crossplane.
 func (o *outcome) output() *Output {
 	details := ConnectionDetails(o.Desired.GetComposite().GetConnectionDetails())
 	return &Output{Composed: []map[string]any{}, Warnings: o.Warnings, ConnectionDetails: details}
@@ -62,9 +59,8 @@ type result struct {
 	*fnv1.Result
 }
 
-// run calls the function of each step. The response of a step replaces the whole
-// desired state and the whole context, so fields that the response omits are
-// removed.
+// run calls the function of each step. The response of a step replaces the whole desired
+// state and the whole context, so fields that the response omits are removed.
 func (in *pipelineInput) run(ctx context.Context, run function.Runner) (*outcome, error) {
 	out := &outcome{Desired: &fnv1.State{}, Context: in.Context}
 	if out.Context == nil {

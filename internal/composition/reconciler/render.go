@@ -14,9 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 )
 
-// Input is the input of Render. Its fields are those of render.Request. The
-// objects in Required and Extra must pass Store.Check. Render does not change an
-// Input.
+// Input is the input of Render. Its fields are those of render.Request. The objects in
+// Required and Extra must pass Store.Check. Render does not change an Input.
 type Input struct {
 	XR                           *unstructured.Unstructured
 	Composition                  *apiextv1.Composition
@@ -72,8 +71,7 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 
 // A Version lists how a version of Crossplane differs from other versions.
 type Version struct {
-	// Checks are the checks of the input, which are made before any function
-	// runs.
+	// Checks are the checks of the input, which are made before any function runs.
 	Checks
 	// Classic describes a version whose `crossplane render` does not use the
 	// reconciler. It is nil for other versions.
@@ -87,15 +85,13 @@ type Checks struct {
 	Match bool
 	// Selector is the path of the labels in an XR's Composition selector.
 	Selector []string
-	// Refuse lists the kinds of problems of a Composition that make a render
-	// fail.
+	// Refuse lists the kinds of problems of a Composition that make a render fail.
 	Refuse []composition.ProblemKind
 	// XRDKind rejects an XRD that does not define the XR's kind.
 	XRDKind bool
 	// LastRequired uses only the last of several paths of required resources.
 	LastRequired bool
-	// ContextFirst reports an error in the context before an error in the
-	// required schemas.
+	// ContextFirst reports an error in the context before an error in the required schemas.
 	ContextFirst bool
 	// JSONContext rejects context values that are not JSON.
 	JSONContext bool
@@ -124,8 +120,7 @@ type ClassicVersion struct {
 	Credentials bool
 }
 
-// VersionOf returns the Version for a profile of package render, by the profile's
-// name.
+// VersionOf returns the Version for a profile of package render, by the profile's name.
 func VersionOf(profile string) (Version, error) {
 	var (
 		selector       = []string{"spec", "crossplane", "compositionSelector", "matchLabels"}

@@ -27,8 +27,7 @@ type Requirements struct {
 	Bootstrap func(*fnv1.ResourceSelector) *fnv1.Resources
 	// Dynamic finds resources that a function requires in its response.
 	Dynamic func(*fnv1.ResourceSelector) *fnv1.Resources
-	// Schema finds OpenAPI schemas. If Schema is nil, required schemas are
-	// ignored.
+	// Schema finds OpenAPI schemas. If Schema is nil, required schemas are ignored.
 	Schema func(*fnv1.SchemaSelector) *fnv1.Schema
 	// OnlyExtra ignores all requirements in responses except extra_resources.
 	OnlyExtra bool
@@ -71,10 +70,9 @@ func selector(sel apiextv1.RequiredResourceSelector) *fnv1.ResourceSelector {
 	return s
 }
 
-// satisfy calls a function until its response is fatal or has the same
-// requirements as its previous response. Each further request is the first
-// request with the resources and schemas that the last response requires, and
-// with the context of that response.
+// satisfy calls a function until its response is fatal or has the same requirements as its
+// previous response. Each further request is the first request with the resources and
+// schemas that the last response requires, and with the context of that response.
 func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)) (*fnv1.RunFunctionResponse, error) {
 	first := req
 	var asked *fnv1.Requirements
@@ -144,9 +142,8 @@ func overlay[S, T any](base map[string]T, asks map[string]S, find func(S) T) map
 	return all
 }
 
-// ExtraResources returns the field extra_resources. Functions used it before the
-// field resources existed. It is read by name, because its accessor is
-// deprecated.
+// ExtraResources returns the field extra_resources. Functions used it before the field
+// resources existed. It is read by name, because its accessor is deprecated.
 func ExtraResources(asks *fnv1.Requirements) map[string]*fnv1.ResourceSelector {
 	all := map[string]*fnv1.ResourceSelector{}
 	m := asks.ProtoReflect()

@@ -13,9 +13,8 @@ import (
 // Schemas maps kinds to their OpenAPI schemas.
 type Schemas map[schema.GroupVersionKind]Schema
 
-// A Schema is the OpenAPI schema of one kind. all has the schemas of an OpenAPI
-// document by name. The kind has the schema called name, which may refer to
-// others.
+// A Schema is the OpenAPI schema of one kind. all has the schemas of an OpenAPI document by
+// name. The kind has the schema called name, which may refer to others.
 type Schema struct {
 	name string
 	all  map[string]any
@@ -32,8 +31,7 @@ func (s Schemas) Add(doc map[string]any) {
 	}
 }
 
-// mostNodes limits the number of JSON values in a schema after its references are
-// resolved.
+// mostNodes limits the number of JSON values in a schema after its references are resolved.
 const mostNodes = 1 << 20
 
 // Check returns an error if a schema is too large after its references are
@@ -47,10 +45,9 @@ func (s Schemas) Check() error {
 	return nil
 }
 
-// count returns the number of JSON values in the schema called name after its
-// references are resolved. If the number exceeds mostNodes, count returns
-// mostNodes+1. open has the names of the schemas that contain this schema. known
-// caches the results.
+// count returns the number of JSON values in the schema called name after its references
+// are resolved. If the number exceeds mostNodes, count returns mostNodes+1. open has the
+// names of the schemas that contain this schema. known caches the results.
 func (s Schema) count(name string, open []string, known map[string]int) int {
 	if slices.Contains(open, name) {
 		return 1

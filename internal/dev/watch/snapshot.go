@@ -39,15 +39,13 @@ type Snapshot struct {
 	at time.Time
 }
 
-// A target is an element of Targets. isSource is true if it is in
-// Targets.Sources.
+// A target is an element of Targets. isSource is true if it is in Targets.Sources.
 type target struct {
 	name     string
 	isSource bool
 }
 
-// A Change is a file or folder that was changed, created or removed between two
-// Snapshots.
+// A Change is a file or folder that was changed, created or removed between two Snapshots.
 type Change struct {
 	Path string
 	// Source is the element of Targets.Sources to which the path belongs. For a
@@ -125,8 +123,7 @@ func (l *snapshotter) folder(folder string) stamp {
 	return all
 }
 
-// Count returns the number of recorded files that exist, and of folders that are
-// watched.
+// Count returns the number of recorded files that exist, and of folders that are watched.
 func (l Snapshot) Count() (files, folders int) {
 	for _, stamps := range l.files {
 		for _, s := range stamps {

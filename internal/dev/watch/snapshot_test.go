@@ -210,8 +210,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestSnapshotFollowsLinks checks that the folder of a link's target is watched,
-// too.
+// TestSnapshotFollowsLinks checks that the folder of a link's target is watched, too.
 func TestSnapshotFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "real/a.yaml", "a")

@@ -135,8 +135,7 @@ func (s *sourceSnapshotter) whole(path string) {
 // directive matches a go:embed directive in a Go file.
 var directive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^//go:embed[ \t]+(.+)$`) })
 
-// pattern matches a file pattern in a go:embed directive. A pattern may be
-// quoted.
+// pattern matches a file pattern in a go:embed directive. A pattern may be quoted.
 var pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\"[^\"]*\"|`[^`]*`|[^ \t\r]+") })
 
 func embeds(text []byte) []string {

@@ -16,8 +16,7 @@ const (
 	// quiet is the time without events after which a change is reported. When an
 	// editor saves a file, several events occur within milliseconds.
 	quiet = 15 * time.Millisecond
-	// patience is the maximum time between a change and its report, if events do
-	// not stop.
+	// patience is the maximum time between a change and its report, if events do not stop.
 	patience = 200 * time.Millisecond
 	// Interval is the time between two reports of a Watcher that polls.
 	Interval = 500 * time.Millisecond
@@ -35,10 +34,9 @@ type Watcher struct {
 	done   chan struct{}
 }
 
-// Open returns a Watcher, which the caller must close. It uses the change
-// notifications of the operating system. It polls if poll is true, or if
-// notifications are not available. If they are not available, polling is the
-// reason.
+// Open returns a Watcher, which the caller must close. It uses the change notifications of
+// the operating system. It polls if poll is true, or if notifications are not available. If
+// they are not available, polling is the reason.
 func Open(ctx context.Context, poll bool) (w *Watcher, polling error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w = &Watcher{cancel: cancel, done: make(chan struct{})}
@@ -92,8 +90,7 @@ func (w *Watcher) Watch(ctx context.Context, dirs []string) (fresh bool, err err
 	return fresh, nil
 }
 
-// poll makes the Watcher poll after the error why. It returns an error that
-// explains why.
+// poll makes the Watcher poll after the error why. It returns an error that explains why.
 func (w *Watcher) poll(ctx context.Context, why error) error {
 	err := errors.Join(advise(why), w.Close())
 	ctx, w.cancel = context.WithCancel(ctx)
@@ -155,9 +152,8 @@ func meaningful(n *fsnotify.Watcher) <-chan struct{} {
 	return c
 }
 
-// settle sends a value to out when in has received no event for the time quiet.
-// If events do not stop, it sends a value at the time patience after the first
-// event.
+// settle sends a value to out when in has received no event for the time quiet. If events
+// do not stop, it sends a value at the time patience after the first event.
 func settle(ctx context.Context, in <-chan struct{}, out chan<- struct{}) {
 	var calm, late <-chan time.Time
 	for {

@@ -31,9 +31,8 @@ import (
 //   - Public packages export no type of an internal package, and at most 150
 //     identifiers in all.
 //
-// Folders that the go command ignores are ignored: testdata, other modules,
-// names that begin with "." or "_". Check returns an error if it cannot read or
-// parse a file.
+// Folders that the go command ignores are ignored: testdata, other modules, names that
+// begin with "." or "_". Check returns an error if it cannot read or parse a file.
 func Check(fsys fs.FS, areas []Area) ([]string, error) {
 	gomod, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {

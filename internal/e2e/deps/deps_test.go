@@ -20,8 +20,7 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// An area must not be inside another, or its layer would depend on the order of
-// the table.
+// An area must not be inside another, or its layer would depend on the order of the table.
 func TestAreasAreDisjoint(t *testing.T) {
 	areas := Areas()
 	for i, a := range areas {

@@ -17,8 +17,7 @@ type Usage struct {
 	// Blobs is the number of blobs, and Bytes their total size.
 	Blobs int
 	Bytes int64
-	// Leftovers is the number of incomplete files, and LeftoverBytes their
-	// total size.
+	// Leftovers is the number of incomplete files, and LeftoverBytes their total size.
 	Leftovers     int
 	LeftoverBytes int64
 }
@@ -28,9 +27,8 @@ func (d *Dir) Usage() (Usage, error) {
 	return d.each(func(string) (bool, error) { return true, nil })
 }
 
-// Sweep removes all blobs except keep, and files that killed processes left. It
-// returns what it removed, or would remove if dry is set. The caller must have
-// called Seize.
+// Sweep removes all blobs except keep, and files that killed processes left. It returns
+// what it removed, or would remove if dry is set. The caller must have called Seize.
 func (d *Dir) Sweep(keep map[v1.Hash]bool, dry bool) (Usage, error) {
 	return d.each(func(path string) (bool, error) {
 		folder, name := filepath.Split(path)

@@ -132,8 +132,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// Concurrent processes that fetch one blob neither wait for nor affect each
-// other.
+// Concurrent processes that fetch one blob neither wait for nor affect each other.
 func TestFetchBesideAnother(t *testing.T) {
 	dir, desc := t.TempDir(), describe(t, content)
 	d := open(t, dir)

@@ -105,8 +105,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// The first of two CRDs with one name is used. If they differ, the user is
-// warned.
+// The first of two CRDs with one name is used. If they differ, the user is warned.
 func TestCollectTwice(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.yaml": crd("as"), "b.yml": crd("as"), "sub/c.yaml": strings.Replace(crd("as"), "kind: A", "kind: B", 1), "d.json": crd("no"), "e.txt": crd("no")} {

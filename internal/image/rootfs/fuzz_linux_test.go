@@ -27,9 +27,8 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// FuzzEntries checks that no entries create files outside of the root. Each
-// line is one entry: its kind, its name, and the arguments of its kind. An
-// empty line begins a layer.
+// FuzzEntries checks that no entries create files outside of the root. Each line is one
+// entry: its kind, its name, and the arguments of its kind. An empty line begins a layer.
 func FuzzEntries(f *testing.F) {
 	f.Add("2 l ../../../../..\n0 l/x y\n\n5 l\n0 l/x y\n0 .wh.l")
 	f.Add("5 a\n0 a/b x\n1 h a/b\n2 a/l /a\n0 a/l/l/l/c z\n\n0 a/.wh..wh..opq\n0 a/l/d x\n3 h")

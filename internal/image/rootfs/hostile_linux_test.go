@@ -193,8 +193,7 @@ func TestHostileSparse10GB(t *testing.T) {
 	assertRefused(t, imageOfLayers(t, sparse(t, 10_000_000_000)), "more than 8589934592 bytes", rootfs.Limits{})
 }
 
-// TestHostileSparseStaysSparse checks that a sparse file below the limit keeps
-// its holes.
+// TestHostileSparseStaysSparse checks that a sparse file below the limit keeps its holes.
 func TestHostileSparseStaysSparse(t *testing.T) {
 	const size = 1 << 30
 	root := mustUnpack(t, imageOfLayers(t, sparse(t, size)))
@@ -306,9 +305,8 @@ func TestHostileType(t *testing.T) {
 	assertRefused(t, imageOf(t, []tar.Header{{Typeflag: '7', Name: "a"}}), `unknown entry type '7'`, rootfs.Limits{})
 }
 
-// TestHostileBadDigest checks a layer that does not match its digest, and a
-// layer whose content does not match the config. Both are detected only at the
-// end of the layer.
+// TestHostileBadDigest checks a layer that does not match its digest, and a layer whose
+// content does not match the config. Both are detected only at the end of the layer.
 func TestHostileBadDigest(t *testing.T) {
 	good, bad := pack(t, file("a", "good")), pack(t, file("a", "evil"))
 	l, err := oci.Layer(bytes.NewReader(bad), oci.Blob{Digest: digestOf(t, good), Size: int64(len(good)), MediaType: types.OCILayer})

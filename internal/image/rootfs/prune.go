@@ -15,8 +15,7 @@ import (
 // Usage is the disk space that a store, or a part of it, uses.
 type Usage struct {
 	Roots int
-	// Bytes is the size of all files, including those that killed processes
-	// left.
+	// Bytes is the size of all files, including those that killed processes left.
 	Bytes int64
 }
 

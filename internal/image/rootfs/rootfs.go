@@ -16,8 +16,7 @@ import (
 
 // Options say where and how to unpack an image. Only Dir is required.
 type Options struct {
-	// Dir is the directory of the store. Unpack creates it if it does not
-	// exist.
+	// Dir is the directory of the store. Unpack creates it if it does not exist.
 	Dir string
 	// Owner is the owner of the unpacked files. Nil means the user of this process.
 	Owner *Owner

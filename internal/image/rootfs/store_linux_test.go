@@ -96,8 +96,7 @@ func TestSameLayersShareARoot(t *testing.T) {
 	}
 }
 
-// TestFailureIsNotShared checks that other callers try again after the first
-// caller failed.
+// TestFailureIsNotShared checks that other callers try again after the first caller failed.
 func TestFailureIsNotShared(t *testing.T) {
 	dir := storeDir(t)
 	plain := pack(t, file("a", "x"))
@@ -125,8 +124,7 @@ func TestFailureIsNotShared(t *testing.T) {
 	}
 }
 
-// startStuck starts a process, and returns when it is in the middle of
-// unpacking.
+// startStuck starts a process, and returns when it is in the middle of unpacking.
 func startStuck(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(e2e.Context(t), os.Args[0], isStuck, dir)

@@ -102,8 +102,7 @@ func digest(t testing.TB, a oci.Artifact) v1.Hash {
 	return h
 }
 
-// A written file is read as the same artifact, and written again as the same
-// file.
+// A written file is read as the same artifact, and written again as the same file.
 func TestRoundTrip(t *testing.T) {
 	amd64, arm64 := image(t, "linux", "amd64"), image(t, "linux", "arm64")
 	cases := map[string]struct {

@@ -78,8 +78,7 @@ func assertLayers(t *testing.T, img v1.Image, want ...string) {
 	}
 }
 
-// A layout with a wrong digest or several images is an error, not a Docker
-// archive.
+// A layout with a wrong digest or several images is an error, not a Docker archive.
 func TestOpenRefusesTheRest(t *testing.T) {
 	config := `{"rootfs":{"type":"layers","diff_ids":[]}}`
 	manifest := `{"schemaVersion":2,"config":` + desc(configType, config) + `,"layers":[]}`

@@ -50,9 +50,8 @@ func UnderPath(path string, err error) error {
 	return &under
 }
 
-// FirstError calls check for each of the n elements of the list at path, and
-// returns the first error. The error's field path begins with that of the
-// element.
+// FirstError calls check for each of the n elements of the list at path, and returns the
+// first error. The error's field path begins with that of the element.
 func FirstError(path string, n int, check func(i int) error) error {
 	for i := range n {
 		if err := check(i); err != nil {
@@ -70,8 +69,7 @@ func SplitTypeError(err error) (path, value string, ok bool) {
 	if !errors.As(err, &t) {
 		return "", "", false
 	}
-	// t.Field also contains the names of embedded Go structs, which are not JSON
-	// fields.
+	// t.Field also contains the names of embedded Go structs, which are not JSON fields.
 	names := slices.DeleteFunc(strings.Split(t.Field, "."), func(p string) bool { return p != "" && unicode.IsUpper(rune(p[0])) })
 	return strings.Join(names, "."), t.Value, true
 }

@@ -18,8 +18,7 @@ type Resources struct {
 	PatchSets []PatchSet `json:"patchSets,omitempty"`
 	// Environment has patches that run before resources are composed.
 	Environment *Environment `json:"environment,omitempty"`
-	// Resources are composed in order. If two have the same name, the last one is
-	// used.
+	// Resources are composed in order. If two have the same name, the last one is used.
 	Resources []Template `json:"resources,omitempty"`
 	// WriteConnectionSecretToRef names the Secret for the connection details of an
 	// XR with fields in spec.crossplane. Default: the XR's name with the suffix
@@ -71,8 +70,7 @@ type ComposedPatch struct {
 type ConnectionDetail struct {
 	// Name is the key of the connection detail in the XR. It is required.
 	Name string `json:"name"`
-	// Type decides whether FromConnectionSecretKey, FromFieldPath or Value is
-	// required.
+	// Type decides whether FromConnectionSecretKey, FromFieldPath or Value is required.
 	Type ConnectionDetailType `json:"type"`
 	// FromConnectionSecretKey is a key in the connection details of the observed
 	// composed resource.

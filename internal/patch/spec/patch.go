@@ -24,8 +24,7 @@ type Patch struct {
 	Type PatchType `json:"type,omitempty"`
 	// FromFieldPath is the path to read. It is required, except for Combine types.
 	FromFieldPath *string `json:"fromFieldPath,omitempty"`
-	// Combine computes the value from several values. It is required for Combine
-	// types.
+	// Combine computes the value from several values. It is required for Combine types.
 	Combine *Combine `json:"combine,omitempty"`
 	// ToFieldPath is the path to write. Default: FromFieldPath. Combine types
 	// require one of the two. [*] in the path matches all existing elements.
@@ -35,8 +34,7 @@ type Patch struct {
 	Policy     *Policy     `json:"policy,omitempty"`
 }
 
-// TypeOrDefault returns the patch's type. The default is
-// FromCompositeFieldPath.
+// TypeOrDefault returns the patch's type. The default is FromCompositeFieldPath.
 func (p *Patch) TypeOrDefault() PatchType { return cmp.Or(p.Type, FromCompositeFieldPath) }
 
 // IsCombine reports whether patches of type t combine several values.
@@ -105,8 +103,7 @@ type CombineString struct {
 	Format string `json:"fmt"`
 }
 
-// A Policy decides what a patch does if its source is missing, or its target
-// has a value.
+// A Policy decides what a patch does if its source is missing, or its target has a value.
 type Policy struct {
 	// FromFieldPath is the policy for a missing source. Default: Optional.
 	FromFieldPath *FromPolicy `json:"fromFieldPath,omitempty"`
@@ -123,8 +120,7 @@ const (
 	FromRequired FromPolicy = "Required"
 )
 
-// A ToPolicy decides how a patch merges its value with an existing target
-// value.
+// A ToPolicy decides how a patch merges its value with an existing target value.
 type ToPolicy string
 
 // The policies for an existing target value. MergeObject is an alias of

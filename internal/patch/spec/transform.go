@@ -49,9 +49,8 @@ type Match struct {
 	Patterns []Pattern `json:"patterns,omitempty"`
 	// FallbackValue is the result if no pattern matches. Default: null.
 	FallbackValue json.RawMessage `json:"fallbackValue,omitempty"`
-	// FallbackTo selects the result if no pattern matches: the input for
-	// FallbackToInput, which excludes a FallbackValue, and FallbackValue for any
-	// other text.
+	// FallbackTo selects the result if no pattern matches: the input for FallbackToInput,
+	// which excludes a FallbackValue, and FallbackValue for any other text.
 	FallbackTo string `json:"fallbackTo,omitempty"`
 }
 
@@ -82,13 +81,11 @@ const (
 
 // String converts any value to a string.
 type String struct {
-	// Type decides whether Format, Convert, Trim, Regexp, Join or Replace is
-	// required.
+	// Type decides whether Format, Convert, Trim, Regexp, Join or Replace is required.
 	Type StringType `json:"type,omitempty"`
 	// Format is a format for Go's fmt.Sprintf, with the value as its argument.
 	Format *string `json:"fmt,omitempty"`
-	// Convert is the name of a conversion, such as "ToUpper". Validation accepts
-	// any name.
+	// Convert is the name of a conversion, such as "ToUpper". Validation accepts any name.
 	Convert *string `json:"convert,omitempty"`
 	// Trim is the prefix or suffix that is removed once.
 	Trim    *string      `json:"trim,omitempty"`
@@ -114,8 +111,7 @@ const (
 // Regexp returns the first match of an RE2 regular expression in a string.
 type Regexp struct {
 	Match string `json:"match"`
-	// Group is the number of the capturing group to return. Default: 0, the whole
-	// match.
+	// Group is the number of the capturing group to return. Default: 0, the whole match.
 	Group *int `json:"group,omitempty"`
 }
 

@@ -65,9 +65,8 @@ func validateRegexp(path, expr string) error {
 	return nil
 }
 
-// Validate returns the first error in m. It is also called when m is compiled,
-// because function-patch-and-transform does not validate every patch before it
-// applies it.
+// Validate returns the first error in m. It is also called when m is compiled, because
+// function-patch-and-transform does not validate every patch before it applies it.
 func (m *Math) Validate() error {
 	switch m.Type {
 	case "":
@@ -118,9 +117,8 @@ func (s *String) validateRegexp() error {
 	}
 }
 
-// Validate returns the first error in c. It is also called when c is compiled,
-// because function-patch-and-transform does not validate every patch before it
-// applies it.
+// Validate returns the first error in c. It is also called when c is compiled, because
+// function-patch-and-transform does not validate every patch before it applies it.
 func (c *Convert) Validate() error {
 	if c.Format != nil && !slices.Contains([]ConvertFormat{FormatNone, FormatQuantity, FormatJSON}, *c.Format) {
 		return Invalid("format", *c.Format, "invalid format")

@@ -40,8 +40,7 @@ type Options struct {
 	Env []string
 }
 
-// grace is how long the output of the compiler may stay open after the compiler was
-// killed.
+// grace is how long the output of the compiler may stay open after the compiler was killed.
 const grace = 5 * time.Second
 
 // flags override flags in GOFLAGS that would add a dynamic loader, coverage counters,
@@ -56,10 +55,9 @@ const maxLines = 40
 
 const nameMainPackage = "give the directory of the main package, which contains func main"
 
-// Build compiles the main package in opts.Dir: static (no cgo), stripped, and
-// without paths, VCS stamps or anything else that differs between machines. If go
-// build fails, the error is a CompileError. When ctx ends, the compiler is killed
-// with all its children.
+// Build compiles the main package in opts.Dir: static (no cgo), stripped, and without
+// paths, VCS stamps or anything else that differs between machines. If go build fails, the
+// error is a CompileError. When ctx ends, the compiler is killed with all its children.
 func Build(ctx context.Context, opts Options) error {
 	err := build(ctx, opts)
 	if err == nil || errors.As(err, new(*CompileError)) {

@@ -143,8 +143,7 @@ func NewContext(ctx context.Context, w *Watchdog) context.Context {
 }
 
 // Enter records that the caller begins an activity, such as `reading "xr.yaml"`, and
-// returns a function that records its end. It does nothing in a context without a
-// Watchdog.
+// returns a function that records its end. It does nothing in a context without a Watchdog.
 func Enter(ctx context.Context, activity string) (leave func()) {
 	if w, ok := ctx.Value(key{}).(*Watchdog); ok {
 		return w.enter(activity)

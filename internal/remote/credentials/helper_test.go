@@ -18,9 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// helped returns the Sources of a user whose Docker configuration is config.
-// The credential helper of these tests is on PATH, and runs with the variables
-// env.
+// helped returns the Sources of a user whose Docker configuration is config. The credential
+// helper of these tests is on PATH, and runs with the variables env.
 func helped(t *testing.T, config any, env ...string) credentials.Sources {
 	t.Helper()
 	home := t.TempDir()

@@ -73,8 +73,7 @@ func playHelper() int {
 		if address := os.Getenv(dialVar); address != "" {
 			_, _ = net.Dial("tcp", address)
 		}
-		// select{} would end the program: without cgo, the Go runtime reports a
-		// deadlock.
+		// select{} would end the program: without cgo, the Go runtime reports a deadlock.
 		time.Sleep(e2e.Limit)
 	default:
 		fmt.Printf(`{"ServerURL":"x","Username":%q,"Secret":%q}`, string(server), canary)

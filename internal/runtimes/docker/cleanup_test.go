@@ -245,8 +245,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// makeMine creates a container as a user would: docker create -p
-// 127.0.0.1::9443.
+// makeMine creates a container as a user would: docker create -p 127.0.0.1::9443.
 func (p place) makeMine(t *testing.T, image, name string) {
 	t.Helper()
 	created, err := p.engine.ContainerCreate(context.WithoutCancel(t.Context()), client.ContainerCreateOptions{

@@ -37,10 +37,9 @@ type Config struct {
 	Remote *remote.Client
 	// Offline means that the engine must not pull images.
 	Offline bool
-	// Pin, if not nil, returns the reference to an image with the digest from a lock
-	// file. The image with that digest runs instead. If Pin returns an error, the
-	// function is not started. Pin is not called for an existing container with a
-	// requested name.
+	// Pin, if not nil, returns the reference to an image with the digest from a lock file.
+	// The image with that digest runs instead. If Pin returns an error, the function is not
+	// started. Pin is not called for an existing container with a requested name.
 	Pin func(name.Reference) (name.Reference, error)
 	// Options.TempDir has no effect: containers use no directory of this machine.
 	local.Options

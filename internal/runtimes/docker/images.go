@@ -27,8 +27,7 @@ type engineImage struct {
 	platform string
 }
 
-// An imageEntry caches an image. Its gate lets one caller at a time load or pull the
-// image.
+// An imageEntry caches an image. Its gate lets one caller at a time load or pull the image.
 type imageEntry struct {
 	gate  gate
 	image engineImage // zero until the engine has the image

@@ -146,8 +146,7 @@ func endFile(path string, end func(lease) (bool, error)) (ended bool, err error)
 	}
 	var record lease
 	if json.NewDecoder(io.LimitReader(f, maxLease)).Decode(&record) != nil {
-		// The process was killed while it wrote the lease, before it created the
-		// container.
+		// The process was killed while it wrote the lease, before it created the container.
 		return true, nil
 	}
 	return end(record)

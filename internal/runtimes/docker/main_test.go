@@ -98,8 +98,7 @@ func (p place) assertNoLeases(t testing.TB) {
 	}
 }
 
-// config returns the Config of a runtime that uses the engine and the lease directory of
-// p.
+// config returns the Config of a runtime that uses the engine and the lease directory of p.
 func (p place) config() docker.Config {
 	return docker.Config{Environment: p.env, UserAgent: "xfn/test", Dir: p.dir, Remote: remote.New(remote.Options{}), Options: local.Options{Progress: p.events.record}}
 }

@@ -43,8 +43,7 @@ func TestTwentyAtOnce(t *testing.T) {
 	}
 }
 
-// TestTenFunctions checks that the engine can serve ten functions of one
-// render.
+// TestTenFunctions checks that the engine can serve ten functions of one render.
 func TestTenFunctions(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)

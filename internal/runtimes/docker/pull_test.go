@@ -165,8 +165,7 @@ func TestPullPinned(t *testing.T) {
 	}
 }
 
-// TestPullPrivate checks pulls from a private registry, with and without
-// credentials.
+// TestPullPrivate checks pulls from a private registry, with and without credentials.
 func TestPullPrivate(t *testing.T) {
 	p := open(t)
 	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), "ada", "secret"))

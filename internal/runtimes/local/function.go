@@ -33,8 +33,7 @@ type Options struct {
 	// StartTimeout limits the time from the start of a function to its first answer. The
 	// time to pull, unpack and compile does not count. Zero means DefaultStartTimeout.
 	StartTimeout time.Duration
-	// MaxMessageSize is the largest answer in bytes. Zero means
-	// grpc.DefaultMaxMessageSize.
+	// MaxMessageSize is the largest answer in bytes. Zero means grpc.DefaultMaxMessageSize.
 	MaxMessageSize int
 	// Progress receives warnings, and an event before each long operation. It may be
 	// nil, and must be safe for concurrent use.

@@ -18,8 +18,7 @@ const (
 	termGrace = 2 * time.Second
 	// killGrace is how long kill waits until the kernel has ended the process.
 	killGrace = 5 * time.Second
-	// pipeGrace is how long the output of a function is read after the function has
-	// ended.
+	// pipeGrace is how long the output of a function is read after the function has ended.
 	pipeGrace = 500 * time.Millisecond
 )
 
@@ -130,8 +129,7 @@ func (c *child) explain(ctx context.Context, err error) error {
 }
 
 // refusesNetworkFlag reports whether err says that a function ended because it does not
-// know the flag --network. Every flag library repeats an unknown flag in its error
-// message.
+// know the flag --network. Every flag library repeats an unknown flag in its error message.
 func refusesNetworkFlag(err error) bool {
 	var ended endedError
 	return errors.As(err, &ended) && !ended.state.Success() && ended.out.Contains("-network")

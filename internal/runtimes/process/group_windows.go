@@ -17,9 +17,8 @@ func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// A group is a Windows job object with a process and its children. Windows kills them
-// when the last handle of the job is closed, which is at the latest when this process
-// ends.
+// A group is a Windows job object with a process and its children. Windows kills them when
+// the last handle of the job is closed, which is at the latest when this process ends.
 type group struct {
 	mu  sync.Mutex
 	job windows.Handle

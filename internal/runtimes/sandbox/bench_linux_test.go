@@ -325,8 +325,7 @@ func reportAgain(b *testing.B, out string) {
 	b.Fatalf("nothing was measured:\n%s", out)
 }
 
-// buildFunction builds the test function, statically linked, in dir, and returns its
-// path.
+// buildFunction builds the test function, statically linked, in dir, and returns its path.
 func buildFunction(b testing.TB, dir string) string {
 	b.Helper()
 	file := filepath.Join(dir, "function")

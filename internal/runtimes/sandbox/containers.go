@@ -92,8 +92,7 @@ func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output
 	return b, err
 }
 
-// execute runs the program of a container and returns what it wrote to its standard
-// output.
+// execute runs the program of a container and returns what it wrote to its standard output.
 func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.ContainerRequest) ([]byte, error) {
 	var report *sandbox.Report
 	b := batch{stderr: proc.Output{Name: "lines on stderr"}, started: func(r sandbox.Report) {
@@ -243,8 +242,7 @@ func (b *batch) run(ctx context.Context, spec sandbox.Spec, input []byte) (code 
 	return code, err
 }
 
-// collect reads the program's standard output, and stops the program if it writes too
-// much.
+// collect reads the program's standard output, and stops the program if it writes too much.
 func (b *batch) collect(stdout *os.File, stop context.CancelCauseFunc) {
 	var err error
 	b.output, err = io.ReadAll(io.LimitReader(stdout, maxOutput+1))

@@ -28,10 +28,9 @@ import (
 // built already.
 const pythonVar = "XFN_TEST_PYTHON"
 
-// TestPython runs a Python function from a package with a complete Debian root,
-// as root and as an ordinary user. Building the package takes a minute and
-// needs root and a Debian mirror, so the test runs only if XFN_REQUIRE contains
-// python.
+// TestPython runs a Python function from a package with a complete Debian root, as root and
+// as an ordinary user. Building the package takes a minute and needs root and a Debian
+// mirror, so the test runs only if XFN_REQUIRE contains python.
 func TestPython(t *testing.T) {
 	if file := os.Getenv(pythonVar); file != "" {
 		answersInPython(t, file)

@@ -116,8 +116,7 @@ func allowNamespaces(err *sandbox.NamespaceError) hint.Hint {
 // answers. how describes its restrictions for users.
 type runFunc func(ctx context.Context, name string, spec sandbox.Spec, s settings, stops *stops) (f *local.Function, how string, err error)
 
-// start unpacks a function's image from the source from, and starts the function with
-// run.
+// start unpacks a function's image from the source from, and starts the function with run.
 func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, run runFunc) (_ *runtimes.Instance, err error) {
 	var stops stops
 	defer func() {

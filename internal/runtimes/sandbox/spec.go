@@ -91,8 +91,7 @@ func lookupUser(root, user string) (uid, gid int, err error) {
 	return uid, gid, err
 }
 
-// maxAccounts limits the size of the files etc/passwd and etc/group of an image, in
-// bytes.
+// maxAccounts limits the size of the files etc/passwd and etc/group of an image, in bytes.
 const maxAccounts = 1 << 20
 
 // lookup searches an account file for a name or an id. It returns the id of the account,
@@ -163,8 +162,7 @@ func describe(r sandbox.Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// limits returns texts for users: the memory limit and the CPU limit, if they are in
-// force.
+// limits returns texts for users: the memory limit and the CPU limit, if they are in force.
 func limits(r sandbox.Report) (parts []string) {
 	for _, l := range []struct {
 		name  string

@@ -210,9 +210,8 @@ func write(dir, file, value string) error {
 }
 
 // MemoryLimit returns the lowest memory limit, in bytes, of the calling process's control
-// group and its ancestors. It returns 0 if there is no limit or the group cannot be
-// found. mountinfo and own are the contents of /proc/self/mountinfo and
-// /proc/self/cgroup.
+// group and its ancestors. It returns 0 if there is no limit or the group cannot be found.
+// mountinfo and own are the contents of /proc/self/mountinfo and /proc/self/cgroup.
 func MemoryLimit(mountinfo, own string) int64 {
 	lowest := int64(0)
 	for _, h := range locate(mountinfo, own) {

@@ -43,8 +43,7 @@ truncate umask uname unlink unlinkat utime utimensat utimes vfork wait4 waitid
 write writev
 `
 
-// A reason is a list of system calls that are not in usual, and why the filter allows
-// them.
+// A reason is a list of system calls that are not in usual, and why the filter allows them.
 type reason struct{ calls, why string }
 
 func unusual() []reason {
@@ -57,8 +56,7 @@ func unusual() []reason {
 	}
 }
 
-// allowed returns the names of the system calls that the filter allows with any
-// arguments.
+// allowed returns the names of the system calls that the filter allows with any arguments.
 func allowed() []string {
 	names := strings.Fields(usual)
 	for _, r := range unusual() {

@@ -63,8 +63,7 @@ func storageOf(d Definition) string {
 	return "none"
 }
 
-// A comparison collects changes. in is the current version, and path the
-// current field.
+// A comparison collects changes. in is the current version, and path the current field.
 type comparison struct {
 	changes []Change
 	in      string
@@ -76,8 +75,7 @@ func (c *comparison) add(rule string, breaking bool, format string, args ...any)
 	c.changes = append(c.changes, Change{c.in, path, rule, breaking, fmt.Sprintf(format, args...)})
 }
 
-// at calls compare. The changes that compare adds have field at the end of
-// their path.
+// at calls compare. The changes that compare adds have field at the end of their path.
 func (c *comparison) at(field string, compare func()) {
 	c.path = append(c.path, field)
 	compare()
@@ -124,9 +122,8 @@ func (c *comparison) version(from, to Version) {
 	}
 }
 
-// schema compares the old and the new schema of a value. It treats a missing
-// schema as one without fields, because the API server prunes all fields of
-// such a value.
+// schema compares the old and the new schema of a value. It treats a missing schema as one
+// without fields, because the API server prunes all fields of such a value.
 func (c *comparison) schema(from, to object) {
 	if reflect.DeepEqual(from, to) {
 		return

@@ -1,8 +1,7 @@
 package crd
 
-// composite returns what Crossplane adds to the CRD of composite resources.
-// Crossplane's fields are below spec.crossplane, or directly below spec for
-// scope LegacyCluster.
+// composite returns what Crossplane adds to the CRD of composite resources. Crossplane's
+// fields are below spec.crossplane, or directly below spec for scope LegacyCluster.
 func composite(scope string, xrdSpec object) resource {
 	legacy := scope == legacyCluster
 	r := resource{names: "names", category: "composite", scope: cluster, status: status(legacy)}

@@ -34,8 +34,7 @@ type resource struct {
 	// category is added to the categories of the kind.
 	names, category string
 	scope           string
-	// spec and status are the fields that Crossplane adds to those in the XRD's
-	// schema.
+	// spec and status are the fields that Crossplane adds to those in the XRD's schema.
 	spec, status object
 	// columns are the printer columns that Crossplane adds to those in the XRD.
 	columns []any

@@ -13,8 +13,7 @@ import (
 func (v Version) JSONSchema(id string) map[string]any {
 	out := jsonSchema(runtime.DeepCopyJSON(v.schema))
 	out["$schema"], out["$id"] = "http://json-schema.org/draft-07/schema#", id
-	// The schema in a CRD lists only restricted fields of metadata. Others must be
-	// allowed.
+	// The schema in a CRD lists only restricted fields of metadata. Others must be allowed.
 	if props := object(out).object("properties"); props != nil {
 		props["apiVersion"], props["kind"] = map[string]any{"type": "string"}, map[string]any{"type": "string"}
 		props["metadata"] = map[string]any{"type": "object"}
@@ -22,8 +21,7 @@ func (v Version) JSONSchema(id string) map[string]any {
 	return out
 }
 
-// jsonSchema converts an OpenAPI schema to a JSON Schema in place, and returns
-// it.
+// jsonSchema converts an OpenAPI schema to a JSON Schema in place, and returns it.
 func jsonSchema(s object) map[string]any {
 	if s == nil {
 		return map[string]any{}
@@ -63,8 +61,7 @@ func jsonSchema(s object) map[string]any {
 	return s
 }
 
-// rejectUnknown makes a schema reject unknown fields, unless the API server
-// keeps them.
+// rejectUnknown makes a schema reject unknown fields, unless the API server keeps them.
 func rejectUnknown(s object) {
 	_, other := s["additionalProperties"]
 	if s.object("properties") != nil && !other && !s.is("x-kubernetes-preserve-unknown-fields") && !s.is("x-kubernetes-embedded-resource") {

@@ -161,8 +161,7 @@ func (c *comparison) composed(from, to object) {
 	}
 }
 
-// rules compares the CEL rules of two schemas. It ignores the messages of the
-// rules.
+// rules compares the CEL rules of two schemas. It ignores the messages of the rules.
 func (c *comparison) rules(from, to object) {
 	was, is := celRules(from), celRules(to)
 	for _, rule := range without(is, was) {

@@ -49,8 +49,7 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 	return d.def, d.faults
 }
 
-// invalid returns err as a fault of the field whose path consists of first and
-// more.
+// invalid returns err as a fault of the field whose path consists of first and more.
 func invalid(err error, first string, more ...string) []schema.Fault {
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath(first, more...), field.OmitValueType{}, err.Error()))}
 }

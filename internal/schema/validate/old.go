@@ -9,8 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// Old contains the existing objects that validated objects replace, by
-// identity.
+// Old contains the existing objects that validated objects replace, by identity.
 type Old map[identity]map[string]any
 
 // An identity is the version, kind, namespace and name of an object.

@@ -25,8 +25,7 @@ const (
 // A Result is the outcome of validating an object. A document that cannot be
 // decoded to an object has a Result, too.
 type Result struct {
-	// Path and Line are the position of the object in a file. Line is 0 if it is
-	// unknown.
+	// Path and Line are the position of the object in a file. Line is 0 if it is unknown.
 	Path string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 	// Name is the object's name or generateName. A rendered resource without both
@@ -44,9 +43,8 @@ type Result struct {
 
 // A Fault is an error in an object.
 type Fault struct {
-	// Field is the path of the field, such as "spec.sizes[0].unit". It is empty
-	// for the whole object. Line is the line of the field in the file, or 0 if it
-	// is unknown.
+	// Field is the path of the field, such as "spec.sizes[0].unit". It is empty for the
+	// whole object. Line is the line of the field in the file, or 0 if it is unknown.
 	Field string `json:"field,omitempty"`
 	Line  int    `json:"line,omitempty"`
 	// Text is the API server's message, which includes the path of the field.
@@ -69,8 +67,7 @@ func (f Fault) String() string {
 	return text
 }
 
-// byLine orders faults by their lines in the file. Faults with last set come
-// last.
+// byLine orders faults by their lines in the file. Faults with last set come last.
 func byLine(a, b Fault) int {
 	switch {
 	case a.last == b.last:
@@ -82,8 +79,7 @@ func byLine(a, b Fault) int {
 	}
 }
 
-// Counts contains the number of validated objects, in total and for each
-// status.
+// Counts contains the number of validated objects, in total and for each status.
 type Counts struct {
 	Total    int `json:"total"`
 	Valid    int `json:"valid"`
@@ -104,8 +100,7 @@ func (c *Counts) Add(r Result) {
 	}
 }
 
-// Unreadable returns the result for a document that cannot be decoded to an
-// object.
+// Unreadable returns the result for a document that cannot be decoded to an object.
 func Unreadable(doc manifest.Document, err error) Result {
 	r := Result{Path: doc.Path, Line: doc.Line, Status: Invalid}
 	text := err.Error()
@@ -117,8 +112,7 @@ func Unreadable(doc manifest.Document, err error) Result {
 	return r
 }
 
-// faults converts all, the faults of the object at a place, and adds line
-// numbers.
+// faults converts all, the faults of the object at a place, and adds line numbers.
 func faults(at place, all []schema.Fault) []Fault {
 	out := make([]Fault, len(all))
 	for i, f := range all {

@@ -69,18 +69,16 @@ func (v *Validator) In(namespace string) *Validator {
 	return &other
 }
 
-// ClusterScoped reports whether one of the definitions defines gk as a
-// cluster-scoped kind.
+// ClusterScoped reports whether one of the definitions defines gk as a cluster-scoped kind.
 func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
 	d, ok := v.definitions[gk]
 	return ok && d.cluster
 }
 
-// Documents validates the objects in docs in parallel, and calls each with the
-// results in the order of docs. Each item of a list (kind: List) has its own
-// result. If a definition is invalid, its result precedes that of the first
-// object of the defined kind. Documents stops at the first error of each and
-// returns it. If ctx is done, it returns the cause.
+// Documents validates the objects in docs in parallel, and calls each with the results in
+// the order of docs. Each item of a list (kind: List) has its own result. If a definition
+// is invalid, its result precedes that of the first object of the defined kind. Documents
+// stops at the first error of each and returns it. If ctx is done, it returns the cause.
 func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Document, error], each func(Result) error) error {
 	told := reported{}
 	err := proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), read(docs), func(ctx context.Context, _ int, in input) []Result {
@@ -191,9 +189,8 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	return r, true
 }
 
-// composition calls v.Composition for the Composition obj, and adds line
-// numbers. The bool is true if the Composition has fields that Crossplane v2
-// removed.
+// composition calls v.Composition for the Composition obj, and adds line numbers. The bool
+// is true if the Composition has fields that Crossplane v2 removed.
 func (v *Validator) composition(ctx context.Context, at place, obj map[string]any) ([]Fault, bool) {
 	doc := at.doc
 	if at.field != "" || doc.Text == nil {

@@ -21,8 +21,7 @@ import (
 
 var checked = check.ForValidation(check.ByAnnotation)
 
-// definitions returns the CRDs, and the CRDs generated from XRDs, in a YAML
-// text.
+// definitions returns the CRDs, and the CRDs generated from XRDs, in a YAML text.
 func definitions(t testing.TB, text string) []validate.Definition {
 	t.Helper()
 	docs, err := manifest.Split("defs.yaml", []byte(text))

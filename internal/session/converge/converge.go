@@ -12,8 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Options configure how many passes Render makes, and what changes between
-// them.
+// Options configure how many passes Render makes, and what changes between them.
 type Options struct {
 	// Passes is the maximum number of passes. Less than 1 means 1.
 	Passes int
@@ -39,17 +38,15 @@ type Result struct {
 	Unused []string
 }
 
-// Render renders a request until two passes have equal output and all fixtures
-// have been applied, or until o.Passes passes are done. Output that does not
-// settle is not an error.
+// Render renders a request until two passes have equal output and all fixtures have been
+// applied, or until o.Passes passes are done. Output that does not settle is not an error.
 //
-// From the second pass on, functions observe the composed resources of the
-// previous pass. Their status is that of the user's observed resources, merged
-// with fixtures, because in a cluster a composer cannot set the status.
-// Resources that are no longer desired are not observed. The composite resource
-// is that of the request, with the rendered status and, except in classic
-// profiles, Crossplane's references. In profile V2, functions can still require
-// observed Secrets that were never desired, because these contain connection
+// From the second pass on, functions observe the composed resources of the previous pass.
+// Their status is that of the user's observed resources, merged with fixtures, because in a
+// cluster a composer cannot set the status. Resources that are no longer desired are not
+// observed. The composite resource is that of the request, with the rendered status and,
+// except in classic profiles, Crossplane's references. In profile V2, functions can still
+// require observed Secrets that were never desired, because these contain connection
 // details.
 func Render(ctx context.Context, run function.Runner, req render.Request, o Options) (*Result, error) {
 	l := loop{req: req, fixtures: o.Fixtures, used: make([]bool, len(o.Fixtures)), xr: req.XR.Object, given: req.Observed}

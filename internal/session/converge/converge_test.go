@@ -42,8 +42,7 @@ func runner(t *testing.T, p pipeline) function.Runner {
 	})
 }
 
-// sequencer desires resource a, then b when a is ready, and then c when b is
-// ready.
+// sequencer desires resource a, then b when a is ready, and then c when b is ready.
 func sequencer(observed *fnv1.State, _ int) string {
 	desired := resource("a", "{}")
 	if isReady(observed, "a") {
@@ -64,8 +63,7 @@ func copier(observed *fnv1.State, _ int) string {
 	return `{"desired": {"composite": {"resource": {"status": {"copied": ` + status + `}}}, "resources": {` + resource("a", "{}") + `}}}`
 }
 
-// oscillator changes a field, a list element and the existence of a resource in
-// each call.
+// oscillator changes a field, a list element and the existence of a resource in each call.
 func oscillator(_ *fnv1.State, call int) string {
 	spec := fmt.Sprintf(`{"size": %d, "stays": 1, "list": ["x", {"flag.x": %t}]}`, call%2, call%2 == 0)
 	desired := resource("a", spec)
@@ -267,8 +265,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestErrors: an error contains the number of the pass and wraps the original
-// error.
+// TestErrors: an error contains the number of the pass and wraps the original error.
 func TestErrors(t *testing.T) {
 	failing := func(_ *fnv1.State, call int) string {
 		if call == 2 {

@@ -25,12 +25,10 @@ type Fixture struct {
 	// From is the number of the pass after which the fixture applies, so that the
 	// next pass observes it. Less than 1 means 1.
 	From int `json:"from"`
-	// Ready sets the status of the condition Ready. Nil leaves the condition
-	// unchanged.
+	// Ready sets the status of the condition Ready. Nil leaves the condition unchanged.
 	Ready *bool `json:"ready"`
-	// Status is merged into the status of the resource, and Metadata into its
-	// metadata, where rendered values take precedence. Values have the types of
-	// decoded JSON.
+	// Status is merged into the status of the resource, and Metadata into its metadata,
+	// where rendered values take precedence. Values have the types of decoded JSON.
 	Status   map[string]any `json:"status"`
 	Metadata map[string]any `json:"metadata"`
 	// Position is the position of the fixture as "path:line", or empty.
@@ -99,9 +97,8 @@ func withReady(conditions []any, ready bool) []any {
 	return slices.Concat(conditions, value)
 }
 
-// ParseFixtures parses documents in the format that the package comment
-// describes. It returns all errors joined, each a *manifest.Error. Unknown
-// fields are errors.
+// ParseFixtures parses documents in the format that the package comment describes. It
+// returns all errors joined, each a *manifest.Error. Unknown fields are errors.
 func ParseFixtures(docs []manifest.Document) ([]Fixture, error) {
 	var all []Fixture
 	var errs []error

@@ -132,8 +132,7 @@ func TestFixtureString(t *testing.T) {
 	}
 }
 
-// FuzzParseFixtures: ParseFixtures returns errors with a position, or valid
-// fixtures.
+// FuzzParseFixtures: ParseFixtures returns errors with a position, or valid fixtures.
 func FuzzParseFixtures(f *testing.F) {
 	example, err := os.ReadFile("testdata/fixtures.yaml")
 	if err != nil {

@@ -64,17 +64,15 @@ func (l *loop) composite(doc map[string]any) map[string]any {
 	return merged(without(l.xr, "status"), doc)
 }
 
-// isSame reports whether a rendered resource is the observed one: it has the
-// same kind and name. Otherwise, it is a new resource, although its name in the
-// pipeline is the same.
+// isSame reports whether a rendered resource is the observed one: it has the same kind and
+// name. Otherwise, it is a new resource, although its name in the pipeline is the same.
 func isSame(observed, rendered *unstructured.Unstructured) bool {
 	return observed.GroupVersionKind().GroupKind() == rendered.GroupVersionKind().GroupKind() &&
 		observed.GetName() == rendered.GetName()
 }
 
-// observe returns a rendered resource as the next pass observes it. before is
-// the observed resource of the original request that has the same name in the
-// pipeline, or nil.
+// observe returns a rendered resource as the next pass observes it. before is the observed
+// resource of the original request that has the same name in the pipeline, or nil.
 func (l *loop) observe(before map[string]any, rendered *unstructured.Unstructured, name string, pass int) *unstructured.Unstructured {
 	for i, f := range l.fixtures {
 		if f.From <= pass && f.Match.selects(rendered, name) {

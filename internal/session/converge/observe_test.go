@@ -13,8 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// seen renders two passes and returns the state that functions observe in the
-// second.
+// seen renders two passes and returns the state that functions observe in the second.
 func seen(t *testing.T, req render.Request, response, fixtureList string) *fnv1.State {
 	t.Helper()
 	var second *fnv1.State
@@ -253,8 +252,7 @@ func TestConnectionDetailsStay(t *testing.T) {
 	}
 }
 
-// TestPaused: the render of a paused XR calls no function and settles after two
-// passes.
+// TestPaused: the render of a paused XR calls no function and settles after two passes.
 func TestPaused(t *testing.T) {
 	req := request(t, render.V2)
 	req.XR.SetAnnotations(map[string]string{reconciler.AnnotationPaused: "true"})

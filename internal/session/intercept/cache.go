@@ -15,12 +15,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// DefaultMaxTTL is the default of CacheOptions.MaxTTL. It is the same as in
-// Crossplane.
+// DefaultMaxTTL is the default of CacheOptions.MaxTTL. It is the same as in Crossplane.
 const DefaultMaxTTL = 24 * time.Hour
 
-// MaxCachedSize is the maximum size of a cached response, encoded as protobuf:
-// 64 MiB.
+// MaxCachedSize is the maximum size of a cached response, encoded as protobuf: 64 MiB.
 const MaxCachedSize = 64 << 20
 
 // CacheOptions configure Cache. Dir and Identity are required.
@@ -47,14 +45,12 @@ type cache struct {
 	warn    sync.Once
 }
 
-// Cache returns a Runner that calls r and caches its responses. Until the TTL
-// of a response ends, equal requests to the same function get the cached
-// response. It does not cache a response without a positive TTL, with a fatal
-// result, or larger than MaxCachedSize.
+// Cache returns a Runner that calls r and caches its responses. Until the TTL of a response
+// ends, equal requests to the same function get the cached response. It does not cache a
+// response without a positive TTL, with a fatal result, or larger than MaxCachedSize.
 //
-// The cache ignores the request's meta: its tag is a digest of the other
-// fields, and its capabilities are those of the caller. Therefore all profiles
-// share cached responses.
+// The cache ignores the request's meta: its tag is a digest of the other fields, and its
+// capabilities are those of the caller. Therefore all profiles share cached responses.
 //
 // If the folder cannot be used, the Runner reports that once and passes calls
 // to r. An expired response stays in the folder until it is requested again or
@@ -74,8 +70,7 @@ func Cache(r function.Runner, o CacheOptions) function.Runner {
 	return c
 }
 
-// RunFunction returns the cached response or, if there is none, calls the
-// function.
+// RunFunction returns the cached response or, if there is none, calls the function.
 func (c *cache) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	identity := c.options.Identity(name)
 	if identity == "" {

@@ -26,14 +26,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// noon is the time at which the tests begin. It is long before the times of
-// real files.
+// noon is the time at which the tests begin. It is long before the times of real files.
 var noon = time.Date(2024, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func at(t time.Time) func() time.Time { return func() time.Time { return t } }
 
-// request returns a request with size in its input, a credential, and the given
-// tag.
+// request returns a request with size in its input, a credential, and the given tag.
 func request(size float64, tag string) *fnv1.RunFunctionRequest {
 	return &fnv1.RunFunctionRequest{
 		Meta:  &fnv1.RequestMeta{Tag: tag},
@@ -44,8 +42,7 @@ func request(size float64, tag string) *fnv1.RunFunctionRequest {
 	}
 }
 
-// answer returns the response of the Runner echo to the request, with the given
-// TTL.
+// answer returns the response of the Runner echo to the request, with the given TTL.
 func answer(req *fnv1.RunFunctionRequest, ttl time.Duration) *fnv1.RunFunctionResponse {
 	return &fnv1.RunFunctionResponse{
 		Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag(), Ttl: durationpb.New(ttl)},

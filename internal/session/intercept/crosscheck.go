@@ -22,9 +22,8 @@ type Side struct {
 	function.Runner
 }
 
-// Crosscheck returns a Runner that calls two implementations of a function
-// concurrently. It returns the response of first, or a *CrosscheckError if the
-// response of second differs.
+// Crosscheck returns a Runner that calls two implementations of a function concurrently. It
+// returns the response of first, or a *CrosscheckError if the response of second differs.
 func Crosscheck(first, second Side) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		sides := []Side{first, second}

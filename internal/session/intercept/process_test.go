@@ -127,8 +127,7 @@ func TestKilledProcess(t *testing.T) {
 	dir := t.TempDir()
 	for range 5 {
 		kill(t, child(t, dir, "endless"))
-		// All responses are correct, and no file of the killed process prevents
-		// caching.
+		// All responses are correct, and no file of the killed process prevents caching.
 		r := intercept.Cache(large, options(t, dir))
 		for i := range 8 {
 			if err := right(t.Context(), r, i); err != nil {

@@ -88,8 +88,7 @@ func (c call) write(path string, rsp *fnv1.RunFunctionResponse, err error) error
 	if err != nil {
 		c.Error = err.Error()
 	} else {
-		// The output of protojson varies between builds, so its values are encoded
-		// again.
+		// The output of protojson varies between builds, so its values are encoded again.
 		answer, err := values(rsp)
 		if err == nil {
 			c.Response, err = json.Marshal(answer)
@@ -183,8 +182,7 @@ func readCall(root *os.Root, file string) (c call, err error) {
 	return parseCall(file, text)
 }
 
-// parseCall parses the file of a recorded call, which must contain a response
-// or an error.
+// parseCall parses the file of a recorded call, which must contain a response or an error.
 func parseCall(file string, text []byte) (c call, err error) {
 	if len(text) > MaxRecordingSize {
 		err = fmt.Errorf("the file is larger than %d MiB", MaxRecordingSize>>20)

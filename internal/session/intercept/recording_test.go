@@ -124,8 +124,7 @@ func refuse(t *testing.T, dir string, texts ...string) {
 	}
 }
 
-// TestNearest: the MissError contains the most similar of several recorded
-// requests.
+// TestNearest: the MissError contains the most similar of several recorded requests.
 func TestNearest(t *testing.T) {
 	dir := t.TempDir()
 	ctx := function.WithStep(t.Context(), "s")

@@ -126,9 +126,8 @@ func stale(path string, now time.Time) (bool, error) {
 	return !whole || !now.Before(expires), err
 }
 
-// A key identifies a cached response. It is a digest of the function's identity
-// and of the request. The request itself is not stored, because it contains
-// credentials.
+// A key identifies a cached response. It is a digest of the function's identity and of the
+// request. The request itself is not stored, because it contains credentials.
 type key [sha256.Size]byte
 
 // keyOf returns the key of a request, ignoring its meta. Another version of the
@@ -159,10 +158,9 @@ type entry struct {
 	expires  time.Time
 }
 
-// A cache file contains a header, the response as protobuf, and the SHA-256 of
-// both. The header contains magic, the key, the expiry time in nanoseconds
-// since the Unix epoch, and the length of the response. The last two are
-// big-endian numbers of 8 bytes.
+// A cache file contains a header, the response as protobuf, and the SHA-256 of both. The
+// header contains magic, the key, the expiry time in nanoseconds since the Unix epoch, and
+// the length of the response. The last two are big-endian numbers of 8 bytes.
 const (
 	magic      = "xfnrsp1\n"
 	headerSize = int64(len(magic) + len(key{}) + 8 + 8)

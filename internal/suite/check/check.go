@@ -17,8 +17,7 @@ import (
 
 // A Failure is an expectation of a test case that the output does not meet.
 type Failure struct {
-	// Path is the path of the expectation in the case: keys, and indexes as
-	// "[0]".
+	// Path is the path of the expectation in the case: keys, and indexes as "[0]".
 	Path []string
 	// Resource is the name of the composed resource that failed, or "" for
 	// the composite resource. Field is the path of the field in it, or "".
@@ -39,9 +38,8 @@ type Checker struct {
 	Expressions *Env
 	// Goldens reads and updates golden files.
 	Goldens Goldens
-	// Validate validates objects and the Composition of the case by the
-	// schemas that the case names. It does not validate objects of the
-	// kinds in ignore.
+	// Validate validates objects and the Composition of the case by the schemas that the
+	// case names. It does not validate objects of the kinds in ignore.
 	Validate func(ctx context.Context, schemas []spec.Source, objects []map[string]any, ignore []string) ([]Fault, error)
 }
 

@@ -170,8 +170,7 @@ func (f files) Update(path string, docs []map[string]any) (bool, error) {
 	return f.update, nil
 }
 
-// TestGolden compares with golden files of all and of single resources, and
-// updates them.
+// TestGolden compares with golden files of all and of single resources, and updates them.
 func TestGolden(t *testing.T) {
 	const expect = "{golden: {file: all, xr: xr, resources: {bolt: bolt, nuts: nut, nut: broken}}}"
 	f := files{docs: map[string][]map[string]any{}}
@@ -244,8 +243,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestNothingComposed reports that there are no resources, results or
-// readiness.
+// TestNothingComposed reports that there are no resources, results or readiness.
 func TestNothingComposed(t *testing.T) {
 	c := check.Checker{Expressions: &check.Env{}}
 	got := c.Check(t.Context(), form(t, "{resources: {a: {}}, count: {total: 1}, results: [{step: x}], ready: true, cel: size(resources) == 0, passes: 1}"), &check.Subject{XR: map[string]any{}, Passes: 4})
@@ -262,8 +260,7 @@ func TestNothingComposed(t *testing.T) {
 	}
 }
 
-// TestReadyLate reports readiness that comes too late, even if the last pass is
-// ready.
+// TestReadyLate reports readiness that comes too late, even if the last pass is ready.
 func TestReadyLate(t *testing.T) {
 	c := check.Checker{Expressions: &check.Env{}}
 	s := func() *check.Subject {

@@ -1,3 +1,2 @@
-// Package check compares the output of a render with the expectations of a
-// case.
+// Package check compares the output of a render with the expectations of a case.
 package check

@@ -26,8 +26,7 @@ type fieldsOf struct {
 	what, resource string
 	object         map[string]any
 	path           []string
-	// unset is true if the trace shows that no step sets fields of the
-	// object.
+	// unset is true if the trace shows that no step sets fields of the object.
 	unset bool
 }
 
@@ -162,8 +161,7 @@ func (f field) blame(failure *Failure) {
 	}
 }
 
-// same reports whether two values are equal. Numbers are compared by value: 1
-// equals 1.0.
+// same reports whether two values are equal. Numbers are compared by value: 1 equals 1.0.
 func same(a, b any) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

@@ -15,9 +15,8 @@ import (
 
 // A Subject is the output of a render, which is checked.
 type Subject struct {
-	// Document is the composite resource as xfn render prints it, XR the
-	// composite resource with all of its fields. Composed has the composed
-	// resources.
+	// Document is the composite resource as xfn render prints it, XR the composite resource
+	// with all of its fields. Composed has the composed resources.
 	Document, XR map[string]any
 	Composed     []map[string]any
 	// Results has the results that functions returned.

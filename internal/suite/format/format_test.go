@@ -16,8 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
-// outcomes returns outcomes of each status, with control characters in their
-// texts.
+// outcomes returns outcomes of each status, with control characters in their texts.
 func outcomes() []suite.Outcome {
 	return []suite.Outcome{
 		{Suite: "one", Case: "good", Path: "one.yaml", Line: 4, Status: suite.Passed, Took: 1500 * time.Millisecond, Updated: []string{"g.yaml"}},

@@ -182,8 +182,7 @@ func (t tally) counts() string {
 	return "(" + strings.Join(append(parts, seconds(t.took)), ", ") + ")"
 }
 
-// End writes the summary lines of the last suite and of the run, whose duration
-// is took.
+// End writes the summary lines of the last suite and of the run, whose duration is took.
 func (t *Text) End(took time.Duration) error {
 	if err := t.endSuite(); err != nil {
 		return err

@@ -21,8 +21,7 @@ type Case struct {
 	row    any
 	hasRow bool
 	err    error
-	// renamed has the original keys, before variables were replaced, by
-	// path.
+	// renamed has the original keys, before variables were replaced, by path.
 	renamed map[string]string
 }
 

@@ -160,8 +160,7 @@ cases:
 	}
 }
 
-// TestTable replaces variables in strings, keys and whole values, which keep
-// their types.
+// TestTable replaces variables in strings, keys and whole values, which keep their types.
 func TestTable(t *testing.T) {
 	s := parse(t, `defaults:
   xr: {file: "${each.file}.yaml", patch: {spec: {size: "${each.size}"}}}

@@ -14,9 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// variable matches ${each} and ${each.key}, which refer to the row of a table
-// and to a field of it. $${each} is matched too, and stands for the text
-// ${each}.
+// variable matches ${each} and ${each.key}, which refer to the row of a table and to a
+// field of it. $${each} is matched too, and stands for the text ${each}.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{each(?:\.([^{}]*))?\}`) })
 
 func hasVariable(s string) bool {
