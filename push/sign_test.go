@@ -127,15 +127,16 @@ func TestSignDryRun(t *testing.T) {
 	}
 }
 
-// A push fails permanently from the nth request on, for each n. If the tag then points to
-// the new package, the package is signed. Other signatures are never lost.
+// TestSignFaults pushes a signed package to a registry that fails from its nth request on,
+// for every n. If the tag points to the new package after the push, the package must have
+// the new signature. The signatures of another signer must remain.
 func TestSignFaults(t *testing.T) {
 	mine, yours := imagetest.Key(t), imagetest.Key(t)
 	for n := int64(1); ; n++ {
 		inner := remotetest.Handler()
 		ref := parse(t, remotetest.Serve(t, inner))
 		before, after := single(t), multi(t)
-		for _, a := range []xpkg.Artifact{after, before} { // Push after, then move the tag back to before.
+		for _, a := range []xpkg.Artifact{after, before} { // The second push moves the tag back to the old package.
 			if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()}); err != nil {
 				t.Fatal(err)
 			}

@@ -47,7 +47,7 @@ type Event struct {
 }
 
 // errChanged is the cause with which a round is canceled when a file changes.
-var errChanged = errors.New("a file changed during the round")
+var errChanged = errors.New("a file changed during a render")
 
 // clockError is the maximum difference between the clocks of the file system and
 // of the program.

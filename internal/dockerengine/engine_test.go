@@ -144,7 +144,7 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// copyFile copies this test program to the path to, where other users can execute it.
+// copyFile copies this test program to a file that other users can execute.
 func copyFile(t *testing.T, to string) {
 	t.Helper()
 	self, err := os.ReadFile("/proc/self/exe")

@@ -45,8 +45,8 @@ func tarLayer(t *testing.T, members ...member) v1.Layer {
 	return static.NewLayer([]byte(b.String()), types.OCIUncompressedLayer)
 }
 
-// baseOf returns base images with these layers, one for each platform, read from a tar
-// archive.
+// baseOf returns one base image for each platform. Each has all these layers. The images
+// are read from a tar archive.
 func baseOf(t *testing.T, config v1.Config, layers []v1.Layer, platforms ...v1.Platform) *runtimeimage.Images {
 	t.Helper()
 	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)

@@ -139,7 +139,7 @@ const fallback = "default"
 // schemaFaults returns the faults of an object or its definition.
 func schemaFaults(object int, r validate.Result) []check.Fault {
 	if r.Status == validate.NoSchema && len(r.Faults) > 0 {
-		return nil // Another result has the faults of the kind's invalid definition.
+		return nil // The errors of an invalid CRD are reported with the CRD itself.
 	}
 	if r.Status == validate.NoSchema {
 		return []check.Fault{{Object: object, Text: fmt.Sprintf("%s of %s has no schema: add its definition to schemas, or the kind to expect.valid.ignore", r.Kind, r.APIVersion)}}

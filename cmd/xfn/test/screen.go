@@ -299,7 +299,7 @@ func (s *screen) toggle() {
 	_ = s.draw()
 }
 
-// setNotice replaces the lines below the round.
+// setNotice replaces the notice, which is shown below the test results.
 func (s *screen) setNotice(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A side is the source or the target of a patch, with the schema of its kind.
+// A side is the object that a patch reads from or writes to, with the schema of its kind.
 // If the schema is missing, root is zero.
 type side struct {
 	// what describes the object in messages: "kind KIND of APIVERSION".
@@ -131,8 +131,9 @@ func (c *checker) parse(field, text string) (fieldpath.Path, bool) {
 	return path, err == nil
 }
 
-// template checks the base of a template, and returns the side of its resource. A template
-// without a base has the side of the earlier template with the same name.
+// template checks the base of a template, and returns the resource that the template
+// composes, as a side of its patches. A template without a base composes the resource of
+// the earlier template with the same name.
 func (c *checker) template(field string, t *spec.Template) side {
 	if !hasBase(t) {
 		return c.bases[t.Name]

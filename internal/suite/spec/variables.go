@@ -119,9 +119,9 @@ func (c *Case) value(name string) (any, error) {
 	}
 	names := slices.Sorted(maps.Keys(row))
 	if near := hint.Nearest(key, names); near != "" {
-		return nil, fmt.Errorf("%s: the row of the table has no %s: is it %s?", name, key, near)
+		return nil, fmt.Errorf("%s: the row in each has no key %s: did you mean %s?", name, key, near)
 	}
-	return nil, fmt.Errorf("%s: the row of the table has no %s, only %s", name, key, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s: the row in each has no key %s, only %s", name, key, strings.Join(names, ", "))
 }
 
 // text formats a variable's value as a part of a string.
