@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -56,7 +55,7 @@ func Compare(want, got []map[string]any) []DocDiff {
 // and whether each actual document is the one for an expected one.
 func match(want, got []map[string]any) (partner []int, taken []bool) {
 	partner, taken = slices.Repeat([]int{-1}, len(want)), make([]bool, len(got))
-	wantKeys, gotKeys := make([][4]string, len(want)), make([][4]string, len(got))
+	wantKeys, gotKeys := make([][4]docKey, len(want)), make([][4]docKey, len(got))
 	for i, w := range want {
 		wantKeys[i] = keysOf(w)
 	}
@@ -64,15 +63,15 @@ func match(want, got []map[string]any) (partner []int, taken []bool) {
 		gotKeys[i] = keysOf(g)
 	}
 	for n := range 4 {
-		waiting := map[string][]int{}
+		waiting := map[docKey][]int{}
 		for i, keys := range gotKeys {
-			if k := keys[n]; k != "" && !taken[i] {
+			if k := keys[n]; k != (docKey{}) && !taken[i] {
 				waiting[k] = append(waiting[k], i)
 			}
 		}
 		for i, keys := range wantKeys {
 			k := keys[n]
-			if k == "" || partner[i] >= 0 || len(waiting[k]) == 0 {
+			if k == (docKey{}) || partner[i] >= 0 || len(waiting[k]) == 0 {
 				continue
 			}
 			partner[i], waiting[k] = waiting[k][0], waiting[k][1:]
@@ -82,20 +81,26 @@ func match(want, got []map[string]any) (partner []int, taken []bool) {
 	return partner, taken
 }
 
-// keysOf returns the keys by which a document is matched, best first. Empty keys
-// match nothing.
-func keysOf(doc map[string]any) (keys [4]string) {
+// A docKey is what two documents must have in common to match: what they are matched by,
+// and the values. The zero docKey matches nothing.
+type docKey struct {
+	by     string
+	values [4]string
+}
+
+// keysOf returns the keys by which a document is matched, best first.
+func keysOf(doc map[string]any) (keys [4]docKey) {
 	d := docDiff(doc, "", nil)
 	xr := fieldpath.Text(doc, "metadata", "labels", reconciler.LabelComposite)
 	if d.Name != "" {
-		keys[0] = fmt.Sprintf("%q", []string{d.APIVersion, d.Kind, d.Namespace, d.Name})
+		keys[0] = docKey{"name", [4]string{d.APIVersion, d.Kind, d.Namespace, d.Name}}
 	}
 	if d.Resource != "" {
-		keys[1] = fmt.Sprintf("%q", []string{xr, d.Resource, d.APIVersion, d.Kind})
-		keys[2] = fmt.Sprintf("%q", []string{xr, d.Resource})
+		keys[1] = docKey{"resource and kind", [4]string{xr, d.Resource, d.APIVersion, d.Kind}}
+		keys[2] = docKey{"resource", [4]string{xr, d.Resource}}
 	}
 	if d.Name == "" && d.Resource == "" {
-		keys[3] = fmt.Sprintf("%q", []string{d.APIVersion, d.Kind})
+		keys[3] = docKey{"kind", [4]string{d.APIVersion, d.Kind}}
 	}
 	return keys
 }
