@@ -40,7 +40,11 @@ func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, e
 			return nil, fmt.Errorf("composing resource %q: %w", name, err)
 		}
 		fixConditions(u)
-		refs = append(refs, reference(u, xr))
+		ref := reference(u, xr)
+		if uid := u.GetUID(); uid != "" {
+			ref["uid"] = string(uid)
+		}
+		refs = append(refs, ref)
 		if isSame(u, xr) {
 			itself = u.Object
 			continue
@@ -50,7 +54,11 @@ func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, e
 	for _, name := range unreadyNames(got.Desired) {
 		out.Results = append(out.Results, event("Normal", "ComposeResources", fmt.Sprintf("Composed resource %q is not yet ready", name)))
 	}
-	out.XR = merge(itself, compositeDocument(in, xr, got, sorted(refs)))
+	doc := compositeDocument(in, xr, got, sorted(refs))
+	if itself != nil {
+		delete(doc, "spec") // This resource replaces the references, which Crossplane writes first.
+	}
+	out.XR = merge(itself, doc)
 	out.Full = merge(in.XR.DeepCopy().Object, out.XR)
 	if got.Context != nil {
 		out.Context, out.HasContext = document("Context", "fields", got.Context.AsMap()), true
