@@ -90,8 +90,17 @@ func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured
 	return nil
 }
 
+// newStore returns all objects of the input, as if one API server stored them: of several
+// with the same identity, Crossplane uses the last in the order XR, observed, required,
+// extra, credentials. It is the first in the store.
+func newStore(in Input, xr *unstructured.Unstructured) Store {
+	store := slices.Concat(Store{xr}, in.Observed, in.Required, in.Extra, in.Credentials)
+	slices.Reverse(store)
+	return store
+}
+
 // pipelineOf prepares the XR and returns the input of the pipeline. Functions may
-// require any object in the input, as if one API server stored all of them.
+// require any object in the store.
 func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) {
 	add(xr, "labels", map[string]string{LabelComposite: labelsOf(xr).composite})
 	setSpec(xr, in.Legacy, "compositionRef", map[string]any{"name": in.Composition.GetName()})
@@ -99,7 +108,7 @@ func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) 
 	if err != nil {
 		return pipelineInput{}, err
 	}
-	store := slices.Concat(in.Required, in.Extra, in.Credentials, in.Observed, Store{xr})
+	store := newStore(in, xr)
 	state, err := observe(xr, observed, store)
 	if err != nil {
 		return pipelineInput{}, err

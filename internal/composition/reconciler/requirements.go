@@ -183,12 +183,22 @@ func (s Store) Check() error {
 }
 
 // Exact returns the objects that match a selector by the rules of an API server,
-// sorted by namespace and name.
+// sorted by namespace and name. It uses the first of several objects with the
+// same identity.
 func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	_, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName)
-	found := slices.DeleteFunc(s.find(sel), func(o *unstructured.Unstructured) bool {
-		return (byName || sel.GetNamespace() != "") && o.GetNamespace() != sel.GetNamespace()
-	})
+	var found []*unstructured.Unstructured
+	seen := map[identity]bool{}
+	for _, o := range s {
+		if !hasKind(o, sel) || (byName || sel.GetNamespace() != "") && o.GetNamespace() != sel.GetNamespace() {
+			continue
+		}
+		id := identityOf(o)
+		if !seen[id] && matches(o, sel) {
+			found = append(found, o)
+		}
+		seen[id] = true
+	}
 	slices.SortStableFunc(found, func(a, b *unstructured.Unstructured) int {
 		return cmp.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
 	})
@@ -220,11 +230,22 @@ func (s Store) anywhere(sel *fnv1.ResourceSelector) []*unstructured.Unstructured
 func (s Store) find(sel *fnv1.ResourceSelector) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for _, o := range s {
-		if o.GetAPIVersion() == sel.GetApiVersion() && o.GetKind() == sel.GetKind() && matches(o, sel) {
+		if hasKind(o, sel) && matches(o, sel) {
 			found = append(found, o)
 		}
 	}
 	return found
+}
+
+func hasKind(o *unstructured.Unstructured, sel *fnv1.ResourceSelector) bool {
+	return o.GetAPIVersion() == sel.GetApiVersion() && o.GetKind() == sel.GetKind()
+}
+
+// An identity identifies an object in an API server.
+type identity struct{ apiVersion, kind, namespace, name string }
+
+func identityOf(o *unstructured.Unstructured) identity {
+	return identity{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()}
 }
 
 func matches(o *unstructured.Unstructured, sel *fnv1.ResourceSelector) bool {
