@@ -99,11 +99,18 @@ func newStore(in Input, xr *unstructured.Unstructured) Store {
 	return store
 }
 
+// fieldSecretRef is the field in spec that names the Secret of the connection details.
+const fieldSecretRef = "writeConnectionSecretToRef"
+
 // pipelineOf prepares the XR and returns the input of the pipeline. Functions may
 // require any object in the store.
 func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) {
 	add(xr, "labels", map[string]string{LabelComposite: labelsOf(xr).composite})
 	setSpec(xr, in.Legacy, "compositionRef", map[string]any{"name": in.Composition.GetName()})
+	ns := in.Composition.Spec.WriteConnectionSecretsToNamespace
+	if _, set, _ := unstructured.NestedFieldNoCopy(xr.Object, "spec", fieldSecretRef); in.Legacy && ns != nil && !set {
+		setSpec(xr, true, fieldSecretRef, map[string]any{"name": string(xr.GetUID()), "namespace": *ns})
+	}
 	observed, err := existing(in.Observed)
 	if err != nil {
 		return pipelineInput{}, err

@@ -295,7 +295,7 @@ func (s Store) Secret(namespace, name string) (map[string][]byte, bool) {
 // ConnectionDetails returns the data of the Secret in o's
 // writeConnectionSecretToRef, or nil if the store does not have this Secret.
 func (s Store) ConnectionDetails(o *unstructured.Unstructured) map[string][]byte {
-	ref, found, _ := unstructured.NestedStringMap(o.Object, "spec", "writeConnectionSecretToRef")
+	ref, found, _ := unstructured.NestedStringMap(o.Object, "spec", fieldSecretRef)
 	if !found {
 		return nil
 	}
