@@ -104,18 +104,13 @@ const fieldSecretRef = "writeConnectionSecretToRef"
 
 // pipelineOf prepares the XR and returns the input of the pipeline. Functions may
 // require any object in the store.
-func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) {
+func pipelineOf(in Input, xr *unstructured.Unstructured, observed []*unstructured.Unstructured, store Store) (pipelineInput, error) {
 	add(xr, "labels", map[string]string{LabelComposite: labelsOf(xr).composite})
 	setSpec(xr, in.Legacy, "compositionRef", map[string]any{"name": in.Composition.GetName()})
 	ns := in.Composition.Spec.WriteConnectionSecretsToNamespace
 	if _, set, _ := unstructured.NestedFieldNoCopy(xr.Object, "spec", fieldSecretRef); in.Legacy && ns != nil && !set {
 		setSpec(xr, true, fieldSecretRef, map[string]any{"name": string(xr.GetUID()), "namespace": *ns})
 	}
-	observed, err := existing(in.Observed)
-	if err != nil {
-		return pipelineInput{}, err
-	}
-	store := newStore(in, xr)
 	state, err := observe(xr, observed, store)
 	if err != nil {
 		return pipelineInput{}, err
@@ -132,20 +127,22 @@ func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) 
 	}, nil
 }
 
-// existing returns the observed resources that have a name. It omits resources
-// without a name, because an XR cannot refer to them.
-func existing(observed []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	var named []*unstructured.Unstructured
-	for _, o := range observed {
-		if o.GetName() == "" {
-			continue
-		}
-		if o.GetAnnotations()[AnnotationResourceName] == "" {
+// existing returns the objects in the store that the XR's resourceRefs name, in their
+// order. It omits those that another object controls, like Crossplane.
+func existing(xr *unstructured.Unstructured, legacy bool, store Store) ([]*unstructured.Unstructured, error) {
+	v, _, _ := unstructured.NestedFieldNoCopy(xr.Object, specPath(legacy, "resourceRefs")...)
+	refs, _ := v.([]any)
+	var found []*unstructured.Unstructured
+	for _, o := range store.referenced(refs, xr.GetNamespace()) {
+		switch c := metav1.GetControllerOfNoCopy(o); {
+		case c != nil && c.UID != xr.GetUID():
+		case o.GetAnnotations()[AnnotationResourceName] == "":
 			return nil, fmt.Errorf("observed resource %q lacks the annotation %s", o.GetName(), AnnotationResourceName)
+		default:
+			found = append(found, o)
 		}
-		named = append(named, o)
 	}
-	return named, nil
+	return found, nil
 }
 
 // meta returns the metadata for a request: the engine's capabilities, and the

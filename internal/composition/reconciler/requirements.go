@@ -248,6 +248,41 @@ func identityOf(o *unstructured.Unstructured) identity {
 	return identity{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()}
 }
 
+// identities returns the identities of all objects in the store.
+func (s Store) identities() map[identity]bool {
+	all := make(map[identity]bool, len(s))
+	for _, o := range s {
+		all[identityOf(o)] = true
+	}
+	return all
+}
+
+// referenced returns the objects that refs name, in the order of refs. If namespace is
+// not empty, it is that of all objects. Of several objects with the same identity,
+// referenced returns the first.
+func (s Store) referenced(refs []any, namespace string) []*unstructured.Unstructured {
+	ids, names := make([]identity, len(refs)), map[string]bool{}
+	for i, ref := range refs {
+		m, _ := ref.(map[string]any)
+		text := func(key string) string { t, _ := m[key].(string); return t }
+		ids[i] = identity{text("apiVersion"), text("kind"), cmp.Or(namespace, text("namespace")), text("name")}
+		names[ids[i].name] = ids[i].name != ""
+	}
+	byID := map[identity]*unstructured.Unstructured{}
+	for _, o := range slices.Backward(s) {
+		if names[o.GetName()] { // Comparing names first is fast in a store of many objects.
+			byID[identityOf(o)] = o
+		}
+	}
+	var found []*unstructured.Unstructured
+	for _, id := range ids {
+		if o := byID[id]; o != nil {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
 func matches(o *unstructured.Unstructured, sel *fnv1.ResourceSelector) bool {
 	switch m := sel.GetMatch().(type) {
 	case *fnv1.ResourceSelector_MatchName:
