@@ -165,8 +165,12 @@ func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 
 // Advice returns a hint for a fatal result of b with the message fatal. If the
 // message says that the input cannot be decoded, the input may be for a version
-// that b does not replace. For other messages, Advice returns "".
+// that b does not replace. If templates cannot be read, they may be in a folder that
+// b does not read. For other messages, Advice returns "".
 func (b Builtin) Advice(fatal string) hint.Hint {
+	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {
+		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders that the command line names for templates", b.Name))
+	}
 	if !strings.HasPrefix(fatal, "cannot get Function input") {
 		return ""
 	}

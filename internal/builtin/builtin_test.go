@@ -118,6 +118,10 @@ func TestAdvice(t *testing.T) {
 	cases := map[string]struct{ reason, fatal, want string }{
 		"Field": {"the hint contains an unknown field", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: the builtin function-x has the input of versions v0.8.0 to below v0.11.0; for another version, give its package with {package} NAME=PATH"},
 		"Type":  {"the hint for another error in the input has no field", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of the input: "},
+		"Folder": {
+			"the hint for templates that cannot be read names the folders", "invalid function input: cannot read tmpl from the folder {/x}: open /x: no such file or directory",
+			"the builtin function-x reads templates only below the working directory",
+		},
 		"Other": {"other results have no hint", `invalid Function input: resources: Required value`, ""},
 	}
 	for name, tc := range cases {

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 // An XRD is a CompositeResourceDefinition of any API version.
@@ -22,7 +24,13 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	if gvk.Group != "apiextensions.crossplane.io" || gvk.Kind != "CompositeResourceDefinition" {
 		return XRD{}, fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())
 	}
-	return XRD{obj, sync.OnceValues(func() (*Definition, error) { return decodeDefinition(obj) })}, nil
+	return XRD{obj, sync.OnceValues(func() (*Definition, error) {
+		derived, err := crd.Composites(obj)
+		if err != nil {
+			return nil, err
+		}
+		return New(derived)
+	})}, nil
 }
 
 // Legacy reports whether XRs have Crossplane's fields directly in spec, as in
@@ -65,8 +73,9 @@ func (x XRD) text(path ...string) string {
 	return s
 }
 
-// Default sets missing fields of xr to the defaults of its version. It returns
-// an error if the version does not exist or its schema is invalid.
+// Default sets missing fields of xr to the defaults of its version in the CRD that
+// Crossplane derives from the XRD. It returns an error if the version does not exist or
+// its schema is invalid.
 func (x XRD) Default(xr *unstructured.Unstructured) error {
 	def, err := x.definition()
 	if err != nil {

@@ -105,6 +105,22 @@ func TestDefaultWithoutSpec(t *testing.T) {
 	}
 }
 
+// TestDefaultWithoutSchema: Crossplane's own fields have their defaults even if the XRD has
+// neither a schema nor a plural.
+func TestDefaultWithoutSchema(t *testing.T) {
+	x, err := schema.NewXRD(object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {group: gold.test, names: {kind: XWidget}, defaultCompositionUpdatePolicy: Manual, versions: [{name: v1}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	xr := &unstructured.Unstructured{Object: object(t, `{apiVersion: gold.test/v1, kind: XWidget, spec: {}}`)}
+	if err := x.Default(xr); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"compositionUpdatePolicy": "Manual"}, xr.Object["spec"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestDefines(t *testing.T) {
 	cases := map[string]struct{ reason, xr, want string }{
 		"Itself":  {"an XRD defines its own kind", `{apiVersion: gold.test/v1, kind: XWidget}`, ""},

@@ -95,12 +95,7 @@ func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
 	return "", fmt.Errorf("cannot read tmpl from the folder {%s}: %w", f.DirPath, failed)
 }
 
-// errOutside is the error for a path that is not in a folder of templates.
-var errOutside = errors.New("the path is outside of the folders that templates are read from")
-
-func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errOutside)
-}
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
 	if base := filepath.Base(filepath.FromSlash(dirPath)); base == "." || base == ".." {
@@ -126,8 +121,10 @@ func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
 	return t.text.String(), err
 }
 
-// within returns dirPath relative to the folder, or errOutside if it is not in the folder.
+// within returns dirPath relative to the folder. If it is not in the folder, within returns
+// the error of the real function, whose container has no other files.
 func within(folder, dirPath string) (string, error) {
+	outside := &fs.PathError{Op: "open", Path: dirPath, Err: syscall.ENOENT}
 	inside := filepath.Clean(filepath.FromSlash(dirPath))
 	if filepath.IsAbs(inside) {
 		abs, err := filepath.Abs(folder)
@@ -135,11 +132,11 @@ func within(folder, dirPath string) (string, error) {
 			return "", err
 		}
 		if inside, err = filepath.Rel(abs, inside); err != nil {
-			return "", errOutside
+			return "", outside
 		}
 	}
 	if !filepath.IsLocal(inside) {
-		return "", errOutside
+		return "", outside
 	}
 	return inside, nil
 }

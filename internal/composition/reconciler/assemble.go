@@ -8,20 +8,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// assemble returns the output of a render: the XR and the composed resources
-// after Crossplane applies the pipeline's desired state.
-func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, error) {
-	named, err := existing(in.Observed)
-	if err != nil {
-		return nil, err
-	}
-	observed, labels := ByName(named), labelsOf(xr)
+// assemble returns the output of a render: the XR and the composed resources after
+// Crossplane applies the pipeline's desired state. observed are the observed resources by
+// their name in the pipeline.
+func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, store Store, got *outcome) (*Output, error) {
+	labels, taken := labelsOf(xr), sync.OnceValue(store.identities)
 	out := got.output()
 	out.Results = initialEvents(in)
 	for _, r := range got.Results {
@@ -36,11 +34,15 @@ func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, e
 			out.Results = append(out.Results, event("Warning", "NamespaceOverridden", fmt.Sprintf(
 				"cannot create composed resource %q in namespace %q, using XR namespace %q instead", name, was, xr.GetNamespace())))
 		}
-		if err := adopt(u, xr, labels, name); err != nil {
+		if err := adopt(u, xr, labels, name, taken); err != nil {
 			return nil, fmt.Errorf("composing resource %q: %w", name, err)
 		}
 		fixConditions(u)
-		refs = append(refs, reference(u, xr))
+		ref := reference(u, xr)
+		if uid := u.GetUID(); uid != "" {
+			ref["uid"] = string(uid)
+		}
+		refs = append(refs, ref)
 		if isSame(u, xr) {
 			itself = u.Object
 			continue
@@ -50,7 +52,11 @@ func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, e
 	for _, name := range unreadyNames(got.Desired) {
 		out.Results = append(out.Results, event("Normal", "ComposeResources", fmt.Sprintf("Composed resource %q is not yet ready", name)))
 	}
-	out.XR = merge(itself, compositeDocument(in, xr, got, sorted(refs)))
+	doc := compositeDocument(in, xr, got, sorted(refs))
+	if itself != nil {
+		delete(doc, "spec") // This resource replaces the references, which Crossplane writes first.
+	}
+	out.XR = merge(itself, doc)
 	out.Full = merge(in.XR.DeepCopy().Object, out.XR)
 	if got.Context != nil {
 		out.Context, out.HasContext = document("Context", "fields", got.Context.AsMap()), true
@@ -64,8 +70,10 @@ func isSame(u, xr *unstructured.Unstructured) bool {
 	return u.GroupVersionKind() == xr.GroupVersionKind() && u.GetNamespace() == xr.GetNamespace() && u.GetName() == xr.GetName()
 }
 
-// adopt sets the name, labels, annotations and owner of a composed resource.
-func adopt(u, xr *unstructured.Unstructured, l labels, name string) error {
+// adopt sets the name, labels, annotations and owner of a composed resource. It generates
+// no name that makes an identity in taken. Crossplane's second name is random; this one is
+// always the same.
+func adopt(u, xr *unstructured.Unstructured, l labels, name string, taken func() map[identity]bool) error {
 	if l.composite == "" {
 		return fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
 	}
@@ -73,7 +81,11 @@ func adopt(u, xr *unstructured.Unstructured, l labels, name string) error {
 		u.SetGenerateName(l.composite + "-")
 	}
 	if u.GetName() == "" {
-		u.SetName(generateName(u.GetGenerateName(), string(xr.GetUID())+name))
+		seed := string(xr.GetUID()) + name
+		u.SetName(generateName(u.GetGenerateName(), seed))
+		for ; taken()[identityOf(u)]; seed += "\x00" {
+			u.SetName(generateName(u.GetGenerateName(), seed+"\x00"))
+		}
 	}
 	if err := validateName(u); err != nil {
 		return err

@@ -129,7 +129,7 @@ func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *
 			cs.Set(fromFunction(c))
 		}
 	}
-	status["conditions"] = cs.Value()
+	status["conditions"] = cs.Recorded()
 	return xr
 }
 

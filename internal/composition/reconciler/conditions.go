@@ -137,13 +137,13 @@ func fromFunction(c *fnv1.Condition) Condition {
 	case fnv1.Status_STATUS_CONDITION_FALSE:
 		status = "False"
 	}
-	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage()}
+	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage(), Since: Time}
 }
 
 // ready returns the XR's condition Ready. own is the readiness that functions set for the
 // XR. If own is unspecified, the XR is ready if all composed resources are ready.
 func ready(own fnv1.Ready, desired *fnv1.State) Condition {
-	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating"}
+	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating", Since: Time}
 	unready := unreadyNames(desired)
 	switch {
 	case own == fnv1.Ready_READY_FALSE:

@@ -90,16 +90,27 @@ func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured
 	return nil
 }
 
+// newStore returns all objects of the input, as if one API server stored them: of several
+// with the same identity, Crossplane uses the last in the order XR, observed, required,
+// extra, credentials. It is the first in the store.
+func newStore(in Input, xr *unstructured.Unstructured) Store {
+	store := slices.Concat(Store{xr}, in.Observed, in.Required, in.Extra, in.Credentials)
+	slices.Reverse(store)
+	return store
+}
+
+// fieldSecretRef is the field in spec that names the Secret of the connection details.
+const fieldSecretRef = "writeConnectionSecretToRef"
+
 // pipelineOf prepares the XR and returns the input of the pipeline. Functions may
-// require any object in the input, as if one API server stored all of them.
-func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) {
+// require any object in the store.
+func pipelineOf(in Input, xr *unstructured.Unstructured, observed []*unstructured.Unstructured, store Store) (pipelineInput, error) {
 	add(xr, "labels", map[string]string{LabelComposite: labelsOf(xr).composite})
 	setSpec(xr, in.Legacy, "compositionRef", map[string]any{"name": in.Composition.GetName()})
-	observed, err := existing(in.Observed)
-	if err != nil {
-		return pipelineInput{}, err
+	ns := in.Composition.Spec.WriteConnectionSecretsToNamespace
+	if _, set, _ := unstructured.NestedFieldNoCopy(xr.Object, "spec", fieldSecretRef); in.Legacy && ns != nil && !set {
+		setSpec(xr, true, fieldSecretRef, map[string]any{"name": string(xr.GetUID()), "namespace": *ns})
 	}
-	store := slices.Concat(in.Required, in.Extra, in.Credentials, in.Observed, Store{xr})
 	state, err := observe(xr, observed, store)
 	if err != nil {
 		return pipelineInput{}, err
@@ -116,20 +127,22 @@ func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) 
 	}, nil
 }
 
-// existing returns the observed resources that have a name. It omits resources
-// without a name, because an XR cannot refer to them.
-func existing(observed []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	var named []*unstructured.Unstructured
-	for _, o := range observed {
-		if o.GetName() == "" {
-			continue
-		}
-		if o.GetAnnotations()[AnnotationResourceName] == "" {
+// existing returns the objects in the store that the XR's resourceRefs name, in their
+// order. It omits those that another object controls, like Crossplane.
+func existing(xr *unstructured.Unstructured, legacy bool, store Store) ([]*unstructured.Unstructured, error) {
+	v, _, _ := unstructured.NestedFieldNoCopy(xr.Object, specPath(legacy, "resourceRefs")...)
+	refs, _ := v.([]any)
+	var found []*unstructured.Unstructured
+	for _, o := range store.referenced(refs, xr.GetNamespace()) {
+		switch c := metav1.GetControllerOfNoCopy(o); {
+		case c != nil && c.UID != xr.GetUID():
+		case o.GetAnnotations()[AnnotationResourceName] == "":
 			return nil, fmt.Errorf("observed resource %q lacks the annotation %s", o.GetName(), AnnotationResourceName)
+		default:
+			found = append(found, o)
 		}
-		named = append(named, o)
 	}
-	return named, nil
+	return found, nil
 }
 
 // meta returns the metadata for a request: the engine's capabilities, and the

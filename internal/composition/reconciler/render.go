@@ -58,7 +58,12 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 	if out := ended(xr); out != nil {
 		return out, nil
 	}
-	p, err := pipelineOf(in, xr)
+	store := newStore(in, xr)
+	observed, err := existing(xr, in.Legacy, store)
+	if err != nil {
+		return nil, err
+	}
+	p, err := pipelineOf(in, xr, observed, store)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +71,7 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 	if err != nil {
 		return nil, err
 	}
-	return assemble(in, xr, got)
+	return assemble(in, xr, ByName(observed), store, got)
 }
 
 // A Version lists how a version of Crossplane differs from other versions.

@@ -183,12 +183,22 @@ func (s Store) Check() error {
 }
 
 // Exact returns the objects that match a selector by the rules of an API server,
-// sorted by namespace and name.
+// sorted by namespace and name. It uses the first of several objects with the
+// same identity.
 func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	_, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName)
-	found := slices.DeleteFunc(s.find(sel), func(o *unstructured.Unstructured) bool {
-		return (byName || sel.GetNamespace() != "") && o.GetNamespace() != sel.GetNamespace()
-	})
+	var found []*unstructured.Unstructured
+	seen := map[identity]bool{}
+	for _, o := range s {
+		if !hasKind(o, sel) || (byName || sel.GetNamespace() != "") && o.GetNamespace() != sel.GetNamespace() {
+			continue
+		}
+		id := identityOf(o)
+		if !seen[id] && matches(o, sel) {
+			found = append(found, o)
+		}
+		seen[id] = true
+	}
 	slices.SortStableFunc(found, func(a, b *unstructured.Unstructured) int {
 		return cmp.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
 	})
@@ -220,7 +230,53 @@ func (s Store) anywhere(sel *fnv1.ResourceSelector) []*unstructured.Unstructured
 func (s Store) find(sel *fnv1.ResourceSelector) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for _, o := range s {
-		if o.GetAPIVersion() == sel.GetApiVersion() && o.GetKind() == sel.GetKind() && matches(o, sel) {
+		if hasKind(o, sel) && matches(o, sel) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+func hasKind(o *unstructured.Unstructured, sel *fnv1.ResourceSelector) bool {
+	return o.GetAPIVersion() == sel.GetApiVersion() && o.GetKind() == sel.GetKind()
+}
+
+// An identity identifies an object in an API server.
+type identity struct{ apiVersion, kind, namespace, name string }
+
+func identityOf(o *unstructured.Unstructured) identity {
+	return identity{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()}
+}
+
+// identities returns the identities of all objects in the store.
+func (s Store) identities() map[identity]bool {
+	all := make(map[identity]bool, len(s))
+	for _, o := range s {
+		all[identityOf(o)] = true
+	}
+	return all
+}
+
+// referenced returns the objects that refs name, in the order of refs. If namespace is
+// not empty, it is that of all objects. Of several objects with the same identity,
+// referenced returns the first.
+func (s Store) referenced(refs []any, namespace string) []*unstructured.Unstructured {
+	ids, names := make([]identity, len(refs)), map[string]bool{}
+	for i, ref := range refs {
+		m, _ := ref.(map[string]any)
+		text := func(key string) string { t, _ := m[key].(string); return t }
+		ids[i] = identity{text("apiVersion"), text("kind"), cmp.Or(namespace, text("namespace")), text("name")}
+		names[ids[i].name] = ids[i].name != ""
+	}
+	byID := map[identity]*unstructured.Unstructured{}
+	for _, o := range slices.Backward(s) {
+		if names[o.GetName()] { // Comparing names first is fast in a store of many objects.
+			byID[identityOf(o)] = o
+		}
+	}
+	var found []*unstructured.Unstructured
+	for _, id := range ids {
+		if o := byID[id]; o != nil {
 			found = append(found, o)
 		}
 	}
@@ -274,7 +330,7 @@ func (s Store) Secret(namespace, name string) (map[string][]byte, bool) {
 // ConnectionDetails returns the data of the Secret in o's
 // writeConnectionSecretToRef, or nil if the store does not have this Secret.
 func (s Store) ConnectionDetails(o *unstructured.Unstructured) map[string][]byte {
-	ref, found, _ := unstructured.NestedStringMap(o.Object, "spec", "writeConnectionSecretToRef")
+	ref, found, _ := unstructured.NestedStringMap(o.Object, "spec", fieldSecretRef)
 	if !found {
 		return nil
 	}

@@ -16,15 +16,36 @@ func Generate(xrd map[string]any) ([]map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	xr, err := generate(xrd, d, composite(d.Scope, object(xrd).object("spec")))
-	if err != nil || d.Claim == "" {
-		return []map[string]any{xr}, err
+	for _, v := range d.Versions {
+		if v.schema == nil {
+			return nil, fmt.Errorf("version %s has no schema", v.Name)
+		}
 	}
-	if d.Claim == d.Kind || d.claimPlural == d.Plural {
+	switch {
+	case d.Plural == "":
+		return nil, fmt.Errorf("the plural of %s is missing", d.Kind)
+	case d.Claim == "":
+		return []map[string]any{composites(xrd, d)}, nil
+	case d.Claim == d.Kind || d.claimPlural == d.Plural:
 		return nil, fmt.Errorf("claims must not have the kind or plural of composite resources, got %s", d.Claim)
+	case d.claimPlural == "":
+		return nil, fmt.Errorf("the plural of %s is missing", d.Claim)
 	}
-	claims, err := generate(xrd, d, claim(object(xrd).object("spec")))
-	return []map[string]any{xr, claims}, err
+	return []map[string]any{composites(xrd, d), generate(xrd, d, claim(object(xrd).object("spec")))}, nil
+}
+
+// Composites returns the CRD that Generate returns for composite resources. Unlike
+// Generate, it accepts an XRD without plurals and versions without a schema.
+func Composites(xrd map[string]any) (map[string]any, error) {
+	d, err := Read(xrd)
+	if err != nil {
+		return nil, err
+	}
+	return composites(xrd, d), nil
+}
+
+func composites(xrd map[string]any, d Definition) map[string]any {
+	return generate(xrd, d, composite(d.Scope, object(xrd).object("spec")))
 }
 
 // A resource describes a kind for which Crossplane generates a CRD: composite
@@ -40,22 +61,16 @@ type resource struct {
 	columns []any
 }
 
-func generate(xrd map[string]any, d Definition, r resource) (map[string]any, error) {
+func generate(xrd map[string]any, d Definition, r resource) map[string]any {
 	spec := object(xrd).object("spec")
 	names := maps.Clone(spec.object(r.names))
 	names["categories"] = append(slices.Clone(names.list("categories")), r.category)
-	if names.text("plural") == "" {
-		return nil, fmt.Errorf("the plural of %s is missing", names.text("kind"))
-	}
 	out := object{"group": d.Group, "names": map[string]any(names), "scope": r.scope}
 	if c := spec.object("conversion"); c != nil {
 		out["conversion"] = map[string]any(c)
 	}
 	var versions []any
 	for _, v := range d.Versions {
-		if v.schema == nil {
-			return nil, fmt.Errorf("version %s has no schema", v.Name)
-		}
 		versions = append(versions, map[string]any(version(v, r)))
 	}
 	out["versions"] = versions
@@ -67,7 +82,7 @@ func generate(xrd map[string]any, d Definition, r resource) (map[string]any, err
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": customResource,
 		"metadata": map[string]any(meta), "spec": map[string]any(out),
 	}
-	return runtime.DeepCopyJSON(crd), nil
+	return runtime.DeepCopyJSON(crd)
 }
 
 func put(into object, key string, value object) {
