@@ -92,11 +92,13 @@ func checkRedirects(_ *http.Request, via []*http.Request) error {
 }
 
 // checkTarget returns an error if a registry may not redirect from one URL to another. It
-// may not redirect from HTTPS to HTTP, or to the private IP address of another host. It may
+// may not redirect to another scheme, from HTTPS to HTTP, or to the private IP address of another host. It may
 // redirect to any host name: the host gets no credentials, and content is verified by
 // digest.
 func checkTarget(from, to *url.URL) error {
 	switch {
+	case to.Scheme != "https" && to.Scheme != "http":
+		return &targetError{fmt.Errorf("the registry redirects to a URL of scheme %q, expected https", to.Scheme)}
 	case from.Scheme == "https" && to.Scheme != "https":
 		return &targetError{fmt.Errorf("the registry redirects from https to %q", to.Scheme)}
 	case to.Hostname() != from.Hostname() && isPrivate(to.Hostname()):
