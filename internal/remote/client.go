@@ -44,7 +44,8 @@ type Options struct {
 	Tries int
 	// RetryWait is the pause before the second try. Each further pause is three times as long,
 	// up to 30 seconds, with a jitter of 25%. If the registry asks for a longer pause with
-	// Retry-After (RFC 9110), the client waits that long, but at most a minute. Zero means a
+	// Retry-After (RFC 9110), the client waits that long, but at most a minute. If a pause
+	// does not end before the context's deadline, the request fails at once. Zero means a
 	// second.
 	RetryWait time.Duration
 	// ConnectTimeout limits the time for the TCP connection, and separately the time for the
