@@ -55,6 +55,10 @@ type Options struct {
 	// request nor responds. Zero means 5 minutes: a registry may hash and move a large blob
 	// before it responds.
 	IdleTimeout time.Duration
+	// MinRate is the minimum rate of responses in bytes per second, over 30 seconds. A
+	// response without any bytes fails after IdleTimeout. Zero means 1000, and a negative
+	// number no limit.
+	MinRate int64
 	// Sleep waits for d, or until ctx is done. Nil means proc.Sleep. Tests replace it.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -81,7 +85,7 @@ func New(o Options) *Client {
 		o.Transport = newTransport(o)
 	}
 	sent := &secrets{}
-	wire := watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute)}
+	wire := watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute), cmp.Or(o.MinRate, 1000)}
 	return &Client{
 		keychain:  newKeychain(o.Keychain, o.Progress),
 		sent:      sent,
