@@ -20,6 +20,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // content has the decoded documents of a package, without those that cannot be decoded.
@@ -144,7 +145,7 @@ func (f *finder) add(rule, field, hint, text string, args ...any) {
 	}
 	f.found = append(f.found, Problem{
 		Rule: rule, Path: f.doc.Path, Line: f.lines.Of(field),
-		Text: fmt.Sprintf(text, args...), Hint: hint,
+		Text: oci.Redact(fmt.Sprintf(text, args...)), Hint: hint,
 	})
 }
 

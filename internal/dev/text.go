@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/format"
@@ -116,7 +117,7 @@ func (t Text) failure(r Round) Section {
 		return nil
 	}
 	err := r.Rendered.Err
-	what, text := "not rendered", err.Error()
+	what, text := "not rendered", oci.Redact(err.Error())
 	var ce *gobuild.CompileError
 	if errors.As(err, &ce) {
 		what, text = "not built", placed(ce.Dir, ce.Output)

@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -170,7 +172,7 @@ func TestDevKeys(t *testing.T) {
 		t.Errorf("the golden file has %q, %v", text, err)
 	}
 	p.types("t")
-	p.awaitOutput("the trace is in ")
+	p.awaitOutput("the trace is in")
 	path, err := p.await(regexp.MustCompile(`\S+trace\.html`))
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +185,9 @@ func TestDevKeys(t *testing.T) {
 	p.types("x") // No command has this key.
 	p.types("q")
 	p.awaitExit()
+	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of the page is left: %v", err)
+	}
 	if after := p.modes(); after != before {
 		t.Errorf("the terminal has modes %+v after the end, want %+v", after, before)
 	}

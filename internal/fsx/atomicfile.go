@@ -17,8 +17,9 @@ const maxLinks = 40
 // path. If path is a symbolic link, the file is renamed to the target of the link. If write
 // fails, the file is removed. If path is a device or a pipe, write writes to it directly.
 //
-// If the process is killed, a file ".xfn-*.tmp" may remain beside path until Create is
-// called for the directory. On Windows, Write fails if any process has path open.
+// If the process is killed, a file ".xfn-*.tmp" may remain beside path until another
+// process calls Write or Create for the directory. On Windows, Write fails if any process
+// has path open.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -29,6 +30,7 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err erro
 	}
 	path = target(path)
 	dir, _ := filepath.Split(path)
+	sweepOnce(dir)
 	f, err := create(dir)
 	if err != nil {
 		return fmt.Errorf("creating a file beside %q: %w", path, Cause(err))

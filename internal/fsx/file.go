@@ -1,6 +1,7 @@
 package fsx
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -84,11 +85,26 @@ func sweep(dir string) {
 	if runtime.GOOS == "windows" {
 		return
 	}
-	entries, _ := os.ReadDir(dir)
+	entries, _ := os.ReadDir(cmp.Or(dir, "."))
 	for _, e := range entries {
 		if IsTemporary(e.Name()) && e.Type().IsRegular() && !isFresh(e) {
 			removeLeft(filepath.Join(dir, e.Name()))
 		}
+	}
+}
+
+// swept has the absolute paths of the directories that sweepOnce has swept.
+var swept sync.Map
+
+// sweepOnce calls sweep for the first file that this process writes in dir. Sweeping for
+// each of a thousand files would read the directory a thousand times.
+func sweepOnce(dir string) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return
+	}
+	if _, done := swept.LoadOrStore(path, true); !done {
+		sweep(dir)
 	}
 }
 

@@ -136,3 +136,23 @@ func TestCreateAfterKill(t *testing.T) {
 		t.Errorf("there are %d files, want %d", n, kept)
 	}
 }
+
+// Write removes the temporary files that killed processes left in the directory.
+func TestWriteAfterKill(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("temporary files are not locked there")
+	}
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "f")
+	child, _ := functiontest.Start(t, childEnv+"="+path)
+	child.Kill(t)
+	if n := entries(t, filepath.Dir(path)); n != 1 {
+		t.Errorf("the killed process left %d files, want 1", n)
+	}
+	if err := fsx.WriteFile(path, 0o644, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := entries(t, filepath.Dir(path)); n != 1 {
+		t.Errorf("there are %d files, want only the written one", n)
+	}
+}

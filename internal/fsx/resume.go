@@ -3,6 +3,7 @@ package fsx
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -55,14 +56,18 @@ func resume(path string) (*AtomicFile, error) {
 	if err != nil || !free || !isOwn(f, path) {
 		return nil, f.Close()
 	}
+	// Commit has changed the mode if the process was killed before the file was renamed.
+	if err := f.Chmod(0o600); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	return &AtomicFile{f: f, resumable: true}, nil
 }
 
-// isOwn reports whether f belongs to this user and only this user can access it. path must
+// isOwn reports whether f belongs to this user and only this user can write to it. path must
 // be a name of f, and not a symbolic link.
 func isOwn(f *os.File, path string) bool {
 	open, err := f.Stat()
-	if err != nil || !open.Mode().IsRegular() || open.Mode().Perm()&0o077 != 0 || !isMine(open) {
+	if err != nil || !open.Mode().IsRegular() || open.Mode().Perm()&0o022 != 0 || !isMine(open) {
 		return false
 	}
 	named, err := os.Lstat(path)

@@ -82,6 +82,11 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "a", 0},
+		"Committing": {"a file whose process was killed before it was renamed is resumed", func(t *testing.T, dir string) {
+			if err := os.Chmod(only(t, dir), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, "a", 5},
 		"Link": {"a link is not resumed", func(t *testing.T, dir string) {
 			path, other := only(t, dir), filepath.Join(t.TempDir(), "other")
 			if err := os.Rename(path, other); err != nil {
@@ -107,6 +112,11 @@ func TestResume(t *testing.T) {
 			tc.between(t, dir)
 			if got := sizeOf(t, dir, tc.key); got != tc.want {
 				t.Errorf("%s: got %d bytes, want %d", tc.reason, got, tc.want)
+			}
+			if name == "Committing" {
+				if info, err := os.Stat(only(t, dir)); err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("%s: others can read it: %v, %v", tc.reason, info, err)
+				}
 			}
 		})
 	}

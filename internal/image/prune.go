@@ -69,30 +69,30 @@ func (s *Store) ref(ctx context.Context, k recordFile) Ref {
 }
 
 // reach returns all digests that are reachable from a manifest or index in the cache,
-// including the digest of the manifest or index.
+// including the digest of the manifest or index. It skips manifests that the cache lacks and
+// invalid ones, whose blobs cannot be found.
 func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
-	seen := map[v1.Hash]bool{top: true}
-	read := func(h v1.Hash) ([]byte, error) { return s.blobs.Peek(h, oci.MaxManifest) }
-	raw, err := read(top)
-	if err != nil {
-		return seen
-	}
-	w := oci.Walk{
-		Read: func(_ context.Context, d v1.Descriptor) ([]byte, error) { return read(d.Digest) },
-		Descend: func(d v1.Descriptor) (bool, error) {
-			seen[d.Digest] = true
-			_, err := read(d.Digest)
-			return err == nil, nil
-		},
-		Before: func(m *oci.Manifest) error {
-			for _, d := range m.Blobs() {
-				seen[d.Digest] = true
+	reached, visited := map[v1.Hash]bool{top: true}, map[v1.Hash]bool{top: true}
+	for queue := []v1.Hash{top}; len(queue) > 0; queue = queue[1:] {
+		raw, err := s.blobs.Peek(queue[0], oci.MaxManifest)
+		if err != nil {
+			continue
+		}
+		m, err := oci.Walk{}.Manifest(ctx, oci.Embed(raw))
+		if err != nil {
+			continue
+		}
+		for _, d := range m.Blobs() {
+			reached[d.Digest] = true
+		}
+		for _, d := range m.Manifests {
+			if reached[d.Digest] = true; !visited[d.Digest] {
+				visited[d.Digest] = true
+				queue = append(queue, d.Digest)
 			}
-			return nil
-		},
+		}
 	}
-	_ = w.Run(ctx, oci.Embed(raw)) // Run fails for an invalid manifest, whose blobs cannot be found.
-	return seen
+	return reached
 }
 
 // Old selects the references that Prune removes.

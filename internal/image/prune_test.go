@@ -21,6 +21,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
@@ -260,6 +261,35 @@ func TestPruneLeftovers(t *testing.T) {
 	r.Policy = image.Never
 	_, err = s.Image(t.Context(), r, quick())
 	must(t, err)
+}
+
+// Prune keeps an image of an index if another image of the index is invalid.
+func TestPruneInvalidSibling(t *testing.T) {
+	t.Parallel()
+	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	img := imageFor(t, "linux/arm64")
+	digest := digestOf(t, img)
+	must(t, ggcr.Write(tag.Context().Digest(digest.String()), img))
+	size, err := img.Size()
+	must(t, err)
+	bad := raw{`{"config": {}, "manifests": []}`, types.OCIManifestSchema1}
+	must(t, ggcr.Put(tag.Context().Digest(bad.digest()), bad))
+	must(t, ggcr.Put(tag, raw{fmt.Sprintf(`{"schemaVersion": 2, "manifests": [
+		{"mediaType": %q, "digest": %q, "size": %d, "platform": {"os": "linux", "architecture": "amd64"}},
+		{"mediaType": %q, "digest": %q, "size": %d, "platform": {"os": "linux", "architecture": "arm64"}}]}`,
+		bad.mediaType, bad.digest(), len(bad.text), bad.mediaType, digest, size), types.OCIImageIndex}))
+	dir := t.TempDir()
+	s, err := image.Open(dir)
+	must(t, err)
+	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick()); err == nil {
+		t.Error("the invalid image was pulled")
+	}
+	_, err = s.Image(t.Context(), on(tag, "linux/arm64", t), quick())
+	must(t, err)
+	must(t, s.Close())
+	if removed := prune(t, openStore(t, dir), image.Old{}, false); removed.Blobs != 0 {
+		t.Errorf("Prune removed %+v of an image in the cache", removed)
+	}
 }
 
 // Concurrent processes pull the same image from xfn's own registry. Prune keeps the image

@@ -49,7 +49,12 @@ func Decompress(r io.Reader) (io.ReadCloser, error) {
 	}
 	switch Compression(magic) {
 	case Gzip:
-		return gzip.NewReader(br)
+		zr, err := gzip.NewReader(br)
+		if err != nil {
+			return nil, err
+		}
+		// Close of zr has no effect, and would return the error of Read again.
+		return io.NopCloser(zr), nil
 	case Zstd:
 		zr, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {

@@ -114,7 +114,7 @@ func TestCheckDiffID(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = oci.CheckDiffID(t.Context(), l, &tc.left)
-			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			if (err == nil) != (tc.want == "") || err != nil && strings.Count(err.Error(), tc.want) != 1 {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
 		})

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,8 +61,8 @@ func (reg *Registry) putManifest(w http.ResponseWriter, r *http.Request, reposit
 	c.MediaType = string(mediaType)
 	reg.store.changing.Lock()
 	defer reg.store.changing.Unlock()
-	if missing := reg.store.missing(repository, d); len(missing) > 0 {
-		return &refusal{http.StatusBadRequest, missing}
+	if faults := reg.checkContent(repository, d); len(faults) > 0 {
+		return &refusal{http.StatusBadRequest, faults}
 	}
 	if err := reg.store.commit(c); err != nil {
 		return err
@@ -74,33 +76,47 @@ func (reg *Registry) putManifest(w http.ResponseWriter, r *http.Request, reposit
 	return nil
 }
 
-// missing returns a failure for each blob or manifest that a manifest refers to and that
-// its repository does not have. The subject may be missing (OCI distribution spec, "Pushing
-// Manifests with Subject"). Layers that are nondistributable or have URLs may be missing
-// too.
-func (s *store) missing(repository string, d *document) (out []failure) {
-	add := func(h v1.Hash, what string) {
-		out = append(out, failure{
-			Code:    "MANIFEST_BLOB_UNKNOWN",
-			Message: fmt.Sprintf("the manifest names a %s that is not in the repository", what),
-			Detail:  map[string]string{"digest": h.String()},
-		})
+// checkContent returns a failure for each blob or manifest that a manifest refers to and
+// that its repository does not have, or has with another size. The subject may be missing
+// (OCI distribution spec, "Pushing Manifests with Subject"). Layers that are
+// nondistributable or have URLs may be missing too.
+func (reg *Registry) checkContent(repository string, d *document) (out []failure) {
+	add := func(of v1.Descriptor, what string, size int64, err error) {
+		detail := map[string]string{"digest": of.Digest.String()}
+		switch {
+		case err != nil:
+			out = append(out, failure{"MANIFEST_BLOB_UNKNOWN", fmt.Sprintf("the manifest names a %s that is not in the repository", what), detail})
+		case size != of.Size:
+			out = append(out, failure{"SIZE_INVALID", fmt.Sprintf("the manifest names a %s of %d bytes, but its size is %d bytes", what, of.Size, size), detail})
+		}
 	}
 	if d.MediaType.IsImage() {
 		for _, b := range append([]v1.Descriptor{*d.Config}, d.Layers...) {
-			if b.MediaType.IsDistributable() && len(b.URLs) == 0 && !s.holds(repository, b.Digest) {
-				add(b.Digest, "blob")
+			if b.MediaType.IsDistributable() && len(b.URLs) == 0 {
+				size, err := reg.blobSize(repository, b.Digest)
+				add(b, "blob", size, err)
 			}
 		}
 	}
 	if d.MediaType.IsIndex() {
 		for _, child := range d.Manifests {
-			if _, err := s.find(repository, child.Digest.String()); err != nil {
-				add(child.Digest, "manifest")
-			}
+			m, err := reg.store.find(repository, child.Digest.String())
+			add(child, "manifest", m.Size, err)
 		}
 	}
 	return out
+}
+
+// blobSize returns the size of a blob of the repository.
+func (reg *Registry) blobSize(repository string, h v1.Hash) (int64, error) {
+	if !reg.store.holds(repository, h) {
+		return 0, fs.ErrNotExist
+	}
+	info, err := os.Stat(reg.blobPath(h))
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 func (reg *Registry) deleteManifest(w http.ResponseWriter, repository, reference string) error {

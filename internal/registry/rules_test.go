@@ -52,6 +52,7 @@ const (
 	configType = "application/vnd.oci.image.config.v1+json"
 	session    = `/v2/{repo}/blobs/uploads/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\?.*)?`
 	newer      = "v1.0 does not define it"
+	unsized    = "it does not check sizes"
 	noDelete   = "deletion is disabled by default"
 )
 
@@ -132,6 +133,20 @@ func refused(reference, mediaType, content, code string) []step {
 	s := put(reference, mediaType, content)
 	s.status, s.code = 400, code
 	return with(s)
+}
+
+// refusedIndex pushes an index, which the registry refuses with an error code.
+func refusedIndex(index object, code string) step {
+	s := put("v1", indexType, encode(index))
+	s.status, s.code = 400, code
+	return s
+}
+
+// sized returns the descriptor of a blob with another size.
+func sized(content string, size int) object {
+	d := descriptor("application/vnd.oci.image.layer.v1.tar", content)
+	d["size"] = size
+	return d
 }
 
 // chunk is a PATCH request with one chunk.
@@ -319,6 +334,12 @@ var rules = map[string]rule{
 	"PutWithoutLayer":        {"Pushing manifests", "an image with missing blobs is refused", slices.Concat(blob("{}"), []step{{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": imageType}, body: manifestOf(object{"layers": []object{descriptor("x/y", "none")}}), status: 400, code: "MANIFEST_BLOB_UNKNOWN|BLOB_UNKNOWN", want: fields{"body": `(?s).*` + sum("none") + `.*`}}}), ""},
 	"PutWithoutConfig":       {"Pushing manifests", "an image without a config is refused", slices.Concat(blob("layer"), []step{{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": imageType}, body: manifestOf(object{"config": descriptor(configType, "none")}), status: 400, code: "MANIFEST_BLOB_UNKNOWN|BLOB_UNKNOWN"}, head("/v2/{repo}/manifests/v1", 404, nil)}), ""},
 	"PutForeignLayer":        {"Pushing manifests", "an image with a nondistributable layer is accepted", slices.Concat(blob("{}"), []step{put("v1", imageType, manifestOf(object{"layers": []object{{"mediaType": "application/vnd.oci.image.layer.nondistributable.v1.tar", "digest": sum("none"), "size": 4, "urls": []string{"https://registry.example.com/layer"}}}}))}), "it accepts URLs only if it is configured to"},
+	"PutNegativeSize":        {"Pushing manifests", "a descriptor with a negative size is refused", refused("v1", imageType, manifestOf(object{"layers": []object{sized("layer", -1)}}), "MANIFEST_INVALID"), unsized},
+	"PutLayerSize":           {"Pushing manifests", "a layer whose size is not that of its blob is refused", refused("v1", imageType, manifestOf(object{"layers": []object{sized("layer", 4)}}), "SIZE_INVALID"), unsized},
+	"PutConfigSize":          {"Pushing manifests", "a config whose size is not that of its blob is refused", refused("v1", imageType, manifestOf(object{"config": sized("{}", 3)}), "SIZE_INVALID"), unsized},
+	"PutChildSize":           {"Pushing manifests", "an image of an index whose size is not that of its manifest is refused", append(tagged("v1"), refusedIndex(object{"schemaVersion": 2, "mediaType": indexType, "manifests": []object{{"mediaType": imageType, "digest": sum(plain), "size": 1}}}, "SIZE_INVALID")), unsized},
+	"PutSchemaVersion":       {"Pushing manifests", "an image of another schema version is refused", refused("v1", imageType, manifestOf(object{"schemaVersion": 1}), "MANIFEST_INVALID"), "it accepts the version"},
+	"PutIndexSchemaVersion":  {"Pushing manifests", "an index without a schema version is refused", []step{refusedIndex(object{"mediaType": indexType, "manifests": []object{}}, "MANIFEST_INVALID")}, "it accepts the version"},
 	"PutBadDescriptor":       {"Pushing manifests", "a descriptor without a digest is refused", refused("v1", imageType, manifestOf(object{"config": object{"mediaType": configType, "size": 2}}), "MANIFEST_INVALID"), "it reports an unknown blob"},
 	"PutIndex":               {"Pushing manifests", "an index with all its manifests is accepted", with(put(sum(plain), imageType, plain), put(sum(second), imageType, second), put("v1", indexType, both), get("/v2/{repo}/manifests/v1", 200, "", fields{"body": is(both), "Content-Type": is(indexType)})), ""},
 	"PutIndexWithoutChild":   {"Pushing manifests", "an index with missing manifests is refused", with(put(sum(plain), imageType, plain), step{method: "PUT", path: "/v2/{repo}/manifests/v1", header: fields{"Content-Type": indexType}, body: both, status: 400, code: "MANIFEST_BLOB_UNKNOWN|BLOB_UNKNOWN|MANIFEST_UNKNOWN", want: fields{"body": `(?s).*` + sum(second) + `.*`}}), ""},

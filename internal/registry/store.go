@@ -198,13 +198,15 @@ func (s *store) remove(c change) error {
 // A document has the fields of a manifest that the registry needs: OCI image
 // spec, "Image Manifest" and "Image Index".
 type document struct {
-	MediaType    types.MediaType   `json:"mediaType"`
-	ArtifactType string            `json:"artifactType"`
-	Config       *v1.Descriptor    `json:"config"`
-	Layers       []v1.Descriptor   `json:"layers"`
-	Manifests    []v1.Descriptor   `json:"manifests"`
-	Subject      *v1.Descriptor    `json:"subject"`
-	Annotations  map[string]string `json:"annotations"`
+	// SchemaVersion is 2 in all images and indexes of OCI and of Docker.
+	SchemaVersion int               `json:"schemaVersion"`
+	MediaType     types.MediaType   `json:"mediaType"`
+	ArtifactType  string            `json:"artifactType"`
+	Config        *v1.Descriptor    `json:"config"`
+	Layers        []v1.Descriptor   `json:"layers"`
+	Manifests     []v1.Descriptor   `json:"manifests"`
+	Subject       *v1.Descriptor    `json:"subject"`
+	Annotations   map[string]string `json:"annotations"`
 }
 
 // parse decodes the manifest in c. It returns an error if the reference, the digest or the
@@ -254,6 +256,9 @@ func (d *document) check(contentType string) (types.MediaType, error) {
 	if d.MediaType == "" {
 		return "", invalid("the manifest has no media type")
 	}
+	if (d.MediaType.IsImage() || d.MediaType.IsIndex()) && d.SchemaVersion != 2 {
+		return "", invalid(fmt.Sprintf("the manifest's schemaVersion is %d, but must be 2", d.SchemaVersion))
+	}
 	if d.MediaType.IsImage() && d.Config == nil {
 		return "", invalid("the manifest is of an image, but has no config")
 	}
@@ -263,8 +268,13 @@ func (d *document) check(contentType string) (types.MediaType, error) {
 			all = append(all, *one)
 		}
 	}
-	if slices.ContainsFunc(all, func(of v1.Descriptor) bool { return of.Digest == v1.Hash{} }) {
-		return "", invalid("the manifest has a descriptor without a digest")
+	for _, of := range all {
+		if of.Digest == (v1.Hash{}) {
+			return "", invalid("the manifest has a descriptor without a digest")
+		}
+		if of.Size < 0 {
+			return "", invalid(fmt.Sprintf("the manifest has a descriptor with a size of %d bytes", of.Size))
+		}
 	}
 	return d.MediaType, nil
 }

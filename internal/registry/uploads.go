@@ -21,7 +21,8 @@ import (
 const (
 	// maxBlob limits the size of an upload.
 	maxBlob = 16 << 30
-	// maxOpen limits the number of open uploads.
+	// maxOpen limits the number of open uploads. A further upload ends the one that was not
+	// used for the longest time.
 	maxOpen = 1000
 	// maxIdle is the time after which an upload is removed if no request has used it.
 	maxIdle = time.Hour
@@ -49,9 +50,9 @@ type upload struct {
 func (all *uploads) begin(repository string) (*upload, error) {
 	all.mu.Lock()
 	all.expire(time.Now())
-	if len(all.open) >= maxOpen {
+	if len(all.open) >= maxOpen && !all.endOldest() {
 		all.mu.Unlock()
-		return nil, refuse(http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many uploads are open")
+		return nil, refuse(http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many uploads are in use")
 	}
 	id := uuid.NewString() // a UUID, as the OCI distribution spec recommends in "POST then PUT"
 	u := &upload{repository: repository, id: id, path: filepath.Join(all.dir, id)}
@@ -75,6 +76,33 @@ func (all *uploads) expire(now time.Time) {
 		}
 		u.mu.Unlock()
 	}
+}
+
+// endOldest ends the upload that no request has used for the longest time. It returns false
+// if requests use all uploads.
+func (all *uploads) endOldest() bool {
+	var oldest *upload
+	for _, u := range all.open {
+		if !u.mu.TryLock() {
+			continue
+		}
+		if oldest != nil && oldest.used.Before(u.used) {
+			oldest, u = u, oldest
+		}
+		if oldest != nil {
+			oldest.mu.Unlock()
+		}
+		oldest = u
+	}
+	if oldest == nil {
+		return false
+	}
+	defer oldest.mu.Unlock()
+	if oldest.remove() != nil {
+		return false
+	}
+	delete(all.open, oldest.id)
+	return true
 }
 
 // hold returns the open upload with the given id, locked. It returns an error if the

@@ -87,14 +87,17 @@ func TestOpenUploads(t *testing.T) {
 		begin := func() *httptest.ResponseRecorder {
 			return send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil)
 		}
+		oldest := begin()
+		time.Sleep(time.Second)
 		first := begin()
-		for n := 1; n < 1000; n++ {
+		time.Sleep(time.Second)
+		for n := 2; n <= 1000; n++ {
 			if w := begin(); w.Code != http.StatusAccepted {
 				t.Fatalf("after %d uploads: got %d %s", n, w.Code, w.Body)
 			}
 		}
-		if w := begin(); w.Code != http.StatusTooManyRequests || decode(w.Body.Bytes()) != "TOOMANYREQUESTS" {
-			t.Fatalf("one upload too many: got %d %s", w.Code, w.Body)
+		if w := send(reg, http.MethodGet, oldest.Header().Get("Location"), nil); w.Code != http.StatusNotFound {
+			t.Fatalf("the oldest of 1001 uploads: got %d %s", w.Code, w.Body)
 		}
 		time.Sleep(59 * time.Minute)
 		location := first.Header().Get("Location")
@@ -114,6 +117,30 @@ func TestOpenUploads(t *testing.T) {
 		}
 		if got := files(t, dir); len(got) != 1 {
 			t.Errorf("got %v, want only the lock", got)
+		}
+	})
+}
+
+// TestUploadsInUse: a further upload ends no upload that a request is using.
+func TestUploadsInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := open(t, t.TempDir())
+		begin := func() *httptest.ResponseRecorder {
+			return send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil)
+		}
+		body, done := io.Pipe()
+		for range 1000 {
+			location := begin().Header().Get("Location")
+			go send(reg, http.MethodPatch, location, body)
+		}
+		synctest.Wait()
+		if w := begin(); w.Code != http.StatusTooManyRequests || decode(w.Body.Bytes()) != "TOOMANYREQUESTS" {
+			t.Errorf("1000 uploads are in use: got %d %s", w.Code, w.Body)
+		}
+		must(t, done.Close())
+		synctest.Wait()
+		if w := begin(); w.Code != http.StatusAccepted {
+			t.Errorf("no upload is in use: got %d %s", w.Code, w.Body)
 		}
 	})
 }

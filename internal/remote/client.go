@@ -44,7 +44,8 @@ type Options struct {
 	Tries int
 	// RetryWait is the pause before the second try. Each further pause is three times as long,
 	// up to 30 seconds, with a jitter of 25%. If the registry asks for a longer pause with
-	// Retry-After (RFC 9110), the client waits that long, but at most a minute. Zero means a
+	// Retry-After (RFC 9110), the client waits that long, but at most a minute. If a pause
+	// does not end before the context's deadline, the request fails at once. Zero means a
 	// second.
 	RetryWait time.Duration
 	// ConnectTimeout limits the time for the TCP connection, and separately the time for the
@@ -54,6 +55,10 @@ type Options struct {
 	// request nor responds. Zero means 5 minutes: a registry may hash and move a large blob
 	// before it responds.
 	IdleTimeout time.Duration
+	// MinRate is the minimum rate of responses in bytes per second, over 30 seconds. A
+	// response without any bytes fails after IdleTimeout. Zero means 1000, and a negative
+	// number no limit.
+	MinRate int64
 	// Sleep waits for d, or until ctx is done. Nil means proc.Sleep. Tests replace it.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -80,7 +85,7 @@ func New(o Options) *Client {
 		o.Transport = newTransport(o)
 	}
 	sent := &secrets{}
-	wire := watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute)}
+	wire := watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute), cmp.Or(o.MinRate, 1000)}
 	return &Client{
 		keychain:  newKeychain(o.Keychain, o.Progress),
 		sent:      sent,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -115,6 +116,25 @@ func TestRetryIsCancelled(t *testing.T) {
 	if err := c.Explain(ref, err); err == nil || err.Error() != "context canceled" {
 		t.Errorf("got %v, want the cancellation", err)
 	}
+}
+
+// A request fails at once, with the registry's error, if the registry asks for a pause
+// that ends after the deadline.
+func TestRetryAfterDeadline(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+	defer cancel()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" {
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	c := remote.New(remote.Options{RetryWait: time.Millisecond, Sleep: func(context.Context, time.Duration) error {
+		return errors.New("paused")
+	}})
+	ref := repository(t, host, "gold/image").Tag("v1")
+	checkError(t, "the pause would outlast the deadline", c.Explain(ref, get(ctx, c, ref)), "answered 429", "")
 }
 
 // The credentials passed to Client.As replace the configured ones.

@@ -64,6 +64,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 		target  *targetError
 		sent    *url.Error
 		short   *shortError
+		slow    slowError
 	)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -85,6 +86,8 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 		return fmt.Sprintf("the connection to registry %q broke: %s", host, c.clean(root(op))), ""
 	case errors.As(err, &op):
 		return fmt.Sprintf("registry %q cannot be reached: %s", host, c.clean(root(op))), "check the address, and that the registry runs"
+	case errors.As(err, &slow):
+		return fmt.Sprintf("registry %q is too slow: %s", host, slow), "check the connection, or use a mirror of the registry"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Sprintf("registry %q does not answer: %s", host, c.clean(timeout)), "check the address, and that the registry runs"
 	case errors.As(err, &broken):

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -202,6 +203,30 @@ func TestNoDowngrade(t *testing.T) {
 	checkError(t, "a redirect from HTTPS to plain HTTP is an error", c.Explain(ref, err), `the registry redirects from https to "http"`, "")
 	if other.asked != 0 {
 		t.Error("the server received a request")
+	}
+}
+
+// A redirect to a URL that is not of HTTP is refused at the first try.
+func TestRedirectToScheme(t *testing.T) {
+	t.Parallel()
+	for _, to := range []string{"file:///etc/passwd", "unix:/run/docker.sock", "ftp://example.org/a"} {
+		t.Run(to, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int64
+			host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/v2/" {
+					asked.Add(1)
+					w.Header().Set("Location", to)
+					w.WriteHeader(http.StatusTemporaryRedirect)
+				}
+			}))
+			c, ref := fast(remote.Options{}), repository(t, host, "gold/image").Tag("v1")
+			scheme, _, _ := strings.Cut(to, ":")
+			checkError(t, "a redirect to another scheme is an error", c.Explain(ref, get(t.Context(), c, ref)), fmt.Sprintf("the registry redirects to a URL of scheme %q", scheme), "")
+			if n := asked.Load(); n != 1 {
+				t.Errorf("%d requests, want 1", n)
+			}
+		})
 	}
 }
 

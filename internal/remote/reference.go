@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // ParseTag parses a reference of the form REGISTRY/REPOSITORY:TAG, with the grammar of the
@@ -114,7 +115,7 @@ func checkBare(what, s string) error {
 	if !isURL {
 		scheme, rest = "", s
 	}
-	scheme, bare := scheme[strings.LastIndex(scheme, "@")+1:], rest[userInfo(rest):]
+	scheme, bare := scheme[strings.LastIndex(scheme, "@")+1:], rest[oci.UserInfo(rest):]
 	switch {
 	case len(bare) < len(rest):
 		return hint.Wrap(
@@ -129,18 +130,6 @@ func checkBare(what, s string) error {
 	default:
 		return nil
 	}
-}
-
-// userInfo returns the length of the prefix "USER:PASSWORD@" of s, or 0. An "@" after the
-// last slash does not count: it begins a digest.
-func userInfo(s string) int {
-	for _, digest := range []string{"@sha256:", "@sha512:"} {
-		s, _, _ = strings.Cut(s, digest)
-	}
-	if end := strings.LastIndex(s, "/"); end >= 0 {
-		s = s[:end]
-	}
-	return strings.LastIndex(s, "@") + 1
 }
 
 // hasRegistry reports whether the reference s begins with a registry. As in all clients,

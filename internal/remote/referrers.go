@@ -46,7 +46,8 @@ var unlisted = []int{http.StatusNotFound, http.StatusBadRequest, http.StatusMeth
 
 // Referrers returns the referrers of the manifest subject, which need not exist (OCI
 // distribution spec, "Listing Referrers"). If the registry lacks the referrers API,
-// Referrers reads the list at the FallbackTag. More than 1000 referrers are an error.
+// Referrers reads the list at the FallbackTag. More than 1000 referrers, or 100 pages,
+// are an error.
 func (b *Repository) Referrers(ctx context.Context, subject v1.Hash) (r Referrers, err error) {
 	from := urlOf(b.repo, "referrers/"+subject.String())
 	for range maxPages {
@@ -66,13 +67,13 @@ func (b *Repository) Referrers(ctx context.Context, subject v1.Hash) (r Referrer
 		}
 		r.Listed = true
 		if r.Manifests = append(r.Manifests, page.Manifests...); len(r.Manifests) > maxReferrers {
-			break
+			return r, fmt.Errorf("more than %d manifests refer to %s", maxReferrers, subject)
 		}
 		if from, err = nextPage(resp); err != nil || from == nil {
 			return r, err
 		}
 	}
-	return r, fmt.Errorf("more than %d manifests refer to %s", maxReferrers, subject)
+	return r, fmt.Errorf("the registry's list of referrers has more than %d pages", maxPages)
 }
 
 // fallback reads the list of referrers at the FallbackTag of subject.

@@ -54,7 +54,7 @@ func TestReferrers(t *testing.T) {
 		"None":      {"the referrers API returns an empty list", map[string]http.HandlerFunc{first: listOf(0, index, ""), tag: listOf(5, index, "")}, 0, true, ""},
 		"Pages":     {"a list may have several pages", map[string]http.HandlerFunc{first: listOf(2, index, next("?last=x")), first + "?last=x": listOf(3, index, next("/more")), "/more": listOf(1, index, "")}, 6, true, ""},
 		"Elsewhere": {"a page must be at the same registry", map[string]http.HandlerFunc{first: listOf(2, index, next("http://registry.example.org/x"))}, 0, false, "outside of the registry"},
-		"Endless":   {"the number of pages is limited", map[string]http.HandlerFunc{first: listOf(2, index, next(first))}, 0, false, "more than 1000 manifests"},
+		"Endless":   {"the number of pages is limited", map[string]http.HandlerFunc{first: listOf(2, index, next(first))}, 0, false, "more than 100 pages"},
 		"TooMany":   {"the number of referrers on a page is limited", map[string]http.HandlerFunc{first: listOf(1001, index, "")}, 0, false, "more than 1000 manifests"},
 		"Cut":       {"a missing page is an error", map[string]http.HandlerFunc{first: listOf(2, index, next("/none"))}, 0, false, "ends before its last page"},
 		"Fallback":  {"a registry without the referrers API has the fallback tag", map[string]http.HandlerFunc{tag: listOf(3, index, "")}, 3, false, ""},

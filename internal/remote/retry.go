@@ -56,8 +56,9 @@ type attempts struct {
 	best  int64
 }
 
-// next waits before the next try, or returns err if all tries are used up. err is the error
-// of the last try, and at the offset that the transfer has reached.
+// next waits before the next try. It returns err if all tries are used up, or if the
+// deadline of ctx is before the end of the pause. err is the error of the last try, and at
+// the offset that the transfer has reached.
 func (a *attempts) next(ctx context.Context, p policy, at int64, err error) error {
 	if at >= a.best+step {
 		a.tried, a.best = 0, at
@@ -73,6 +74,9 @@ func (a *attempts) next(ctx context.Context, p policy, at int64, err error) erro
 	wait += time.Duration((rand.Float64() - 0.5) / 2 * float64(wait))
 	if e, ok := errors.AsType[*retryAfterError](err); ok {
 		wait = max(wait, min(e.wait, maxRetryAfter))
+	}
+	if deadline, ok := ctx.Deadline(); ok && wait >= time.Until(deadline) {
+		return err
 	}
 	return p.sleep(ctx, wait)
 }

@@ -92,11 +92,13 @@ func checkRedirects(_ *http.Request, via []*http.Request) error {
 }
 
 // checkTarget returns an error if a registry may not redirect from one URL to another. It
-// may not redirect from HTTPS to HTTP, or to the private IP address of another host. It may
+// may not redirect to another scheme, from HTTPS to HTTP, or to the private IP address of another host. It may
 // redirect to any host name: the host gets no credentials, and content is verified by
 // digest.
 func checkTarget(from, to *url.URL) error {
 	switch {
+	case to.Scheme != "https" && to.Scheme != "http":
+		return &targetError{fmt.Errorf("the registry redirects to a URL of scheme %q, expected https", to.Scheme)}
 	case from.Scheme == "https" && to.Scheme != "https":
 		return &targetError{fmt.Errorf("the registry redirects from https to %q", to.Scheme)}
 	case to.Hostname() != from.Hostname() && isPrivate(to.Hostname()):
@@ -199,10 +201,12 @@ func withoutRefreshToken(resp *http.Response) error {
 
 // A watched is a transport with an idle timeout: a request fails if the registry neither
 // reads the request nor sends a response for that time. The timer stops while this process
-// produces the request's body or handles the response's body.
+// produces the request's body or handles the response's body. A response fails if it is
+// slower than minRate, in bytes per second. A negative minRate is no limit.
 type watched struct {
 	inner   http.RoundTripper
 	timeout time.Duration
+	minRate int64
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -227,7 +231,7 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	resp.Body = &watchedBody{resp.Body, ctx, start, stop, func() { cancel(nil) }}
+	resp.Body = &watchedBody{&ratedBody{ReadCloser: resp.Body, minRate: t.minRate}, ctx, start, stop, func() { cancel(nil) }}
 	return resp, nil
 }
 
@@ -271,3 +275,41 @@ func (b *watchedBody) Close() error {
 	defer b.closed()
 	return b.ReadCloser.Close()
 }
+
+// rateWindow is the time over which the rate of a response is measured.
+const rateWindow = 30 * time.Second
+
+// A ratedBody returns a slowError if fewer than minRate bytes per second arrive while Read
+// waits for them.
+type ratedBody struct {
+	io.ReadCloser
+	minRate int64
+	waited  time.Duration
+	arrived int64
+}
+
+// Read implements io.Reader.
+func (b *ratedBody) Read(p []byte) (int, error) {
+	began := time.Now()
+	n, err := b.ReadCloser.Read(p)
+	b.waited += time.Since(began)
+	b.arrived += int64(n)
+	if err != nil || b.waited < rateWindow {
+		return n, err
+	}
+	if b.arrived < b.minRate*int64(rateWindow/time.Second) {
+		return n, slowError(b.minRate)
+	}
+	b.waited, b.arrived = 0, 0
+	return n, nil
+}
+
+// A slowError says that a response was slower than this number of bytes per second. It
+// implements net.Error.
+type slowError int64
+
+func (e slowError) Error() string {
+	return fmt.Sprintf("fewer than %d bytes per second arrived over %s", int64(e), rateWindow)
+}
+func (slowError) Timeout() bool   { return true }
+func (slowError) Temporary() bool { return true }

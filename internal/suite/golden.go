@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -48,13 +49,16 @@ func (g caseGoldens) Read(file string) ([]map[string]any, error) {
 	return docs, nil
 }
 
-// Update writes docs to a golden file. It returns an error if another case of
-// this run has written other content to the file.
+// Update writes docs to a golden file. It returns an error if the file is outside of the
+// suite's folder, or if another case of this run has written other content to it.
 func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	if g.write == nil {
 		return false, nil
 	}
 	path := g.of.path(file)
+	if err := checkInside(filepath.Dir(g.of.item.Suite.Path), path); err != nil {
+		return false, err
+	}
 	var text bytes.Buffer
 	if err := manifest.Write(&text, docs...); err != nil {
 		return false, err
@@ -70,6 +74,26 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	}
 	g.of.out.Updated = append(g.of.out.Updated, path)
 	return true, nil
+}
+
+// checkInside returns an error if a golden file is outside of the folder dir, also by a
+// symbolic link. Suites may come from others, and must not overwrite files elsewhere.
+func checkInside(dir, path string) error {
+	outside := hint.Wrap(fmt.Errorf("golden file %q is outside of the suite's folder %q, and is not written", path, dir),
+		"name a file in the folder of the suite")
+	name, err := filepath.Rel(dir, path)
+	if err != nil || !filepath.IsLocal(name) {
+		return outside
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil // The suite is not in the local file system.
+	}
+	defer root.Close()
+	if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return outside
+	}
+	return nil
 }
 
 // WriteGolden writes a golden file to the local file system and creates its

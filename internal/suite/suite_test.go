@@ -383,6 +383,7 @@ cases:
 - {name: a, expect: {golden: g/all.yaml}}
 - {name: b, expect: {golden: {resources: {storage-bucket: g/bucket.yaml}}}}
 - {name: c, xr: {patch: {spec: {bucketRegion: x}}}, expect: {golden: {resources: {storage-bucket: g/bucket.yaml}}}}
+- {name: d, expect: {golden: ../all.yaml}}
 `})
 	o := options(fsys)
 	var mu sync.Mutex
@@ -395,7 +396,8 @@ cases:
 		return afero.WriteFile(fsys, path, text, 0o644)
 	}
 	got := lines(run(t, o, suite.Selection{}))
-	want := []string{"t/s.yaml/a passed", "t/s.yaml/b passed", "t/s.yaml/c failed", "  7: golden file t/g/bucket.yaml is also used by another case, which renders other content"}
+	want := []string{"t/s.yaml/a passed", "t/s.yaml/b passed", "t/s.yaml/c failed", "  7: golden file t/g/bucket.yaml is also used by another case, which renders other content",
+		"t/s.yaml/d failed", `  8: golden file "all.yaml" is outside of the suite's folder "t", and is not written | name a file in the folder of the suite`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -96,12 +96,13 @@ type Patience struct {
 	RetryDelay     time.Duration `default:"1s" placeholder:"TIME" help:"Pause before the first retry. Each further pause is three times as long. Default: ${default}."`
 	ConnectTimeout time.Duration `default:"10s" placeholder:"TIME" help:"Timeout of establishing a connection. Default: ${default}."`
 	IdleTimeout    time.Duration `default:"5m" placeholder:"TIME" help:"How long a connection may transfer no bytes. Default: ${default}."`
+	MinRate        int64         `default:"1000" placeholder:"BYTES" help:"Fail when a registry sends fewer bytes per second over 30 seconds; 0 means no limit. Default: ${default}."`
 }
 
 // Validate checks the flags. Kong calls it.
 func (p Patience) Validate() error {
-	if p.Retry < 0 || p.RetryDelay < 0 || p.ConnectTimeout <= 0 || p.IdleTimeout <= 0 {
-		return errors.New("--retry and --retry-delay must not be negative, and timeouts must be positive")
+	if p.Retry < 0 || p.RetryDelay < 0 || p.ConnectTimeout <= 0 || p.IdleTimeout <= 0 || p.MinRate < 0 {
+		return errors.New("--retry, --retry-delay and --min-rate must not be negative, and timeouts must be positive")
 	}
 	return nil
 }
@@ -110,6 +111,9 @@ func (p Patience) Validate() error {
 func (f Registries) PatientClient(p terminal.Program, t Patience) *remote.Client {
 	o := f.Options(p)
 	o.Tries, o.RetryWait, o.ConnectTimeout, o.IdleTimeout = t.Retry+1, t.RetryDelay, t.ConnectTimeout, t.IdleTimeout
+	if o.MinRate = t.MinRate; o.MinRate == 0 {
+		o.MinRate = -1
+	}
 	return remote.New(o)
 }
 

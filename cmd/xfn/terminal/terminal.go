@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
 )
@@ -157,14 +158,14 @@ func (t *Terminal) line(label string, c report.Color, text string) {
 var commandLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(\s*)::`) })
 
 // Printable returns an external text without control characters, which could
-// change how a terminal shows other text.
+// change how a terminal shows other text, and without credentials.
 func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
+	return oci.Redact(strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Cf) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r
-	}, text)
+	}, text))
 }
 
 // bytes updates the progress bar of e.Text. Only the last updated bar is shown. In the

@@ -28,7 +28,7 @@ type DevCmd struct {
 
 	Suite     []string `sep:"none" placeholder:"PATH" help:"File or folder with suites. Repeatable. Default, without arguments: this folder."`
 	Poll      bool     `help:"Poll for changes twice a second, and do not use notifications of the system."`
-	TraceHTML string   `name:"trace-html" placeholder:"FILE" help:"Write an HTML page about the steps after each render and at key t. Default: a temporary file at key t."`
+	TraceHTML string   `name:"trace-html" placeholder:"FILE" help:"Write an HTML page about the steps after each render and at key t. Default: a file at key t that is removed at the end."`
 
 	flags.Sources
 	CrossplaneVersion string `placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.14 or later."`
@@ -52,13 +52,14 @@ Examples:
 }
 
 // Run runs the loop until the user ends it.
-func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
+func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	found := c.XR == ""
 	config, err := c.config(term, program)
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
 	screen := newScreen(term, c.TraceHTML)
+	defer func() { err = errors.Join(err, screen.close()) }()
 	if found {
 		if err := screen.begin(c.watched()); err != nil {
 			return err

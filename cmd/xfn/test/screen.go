@@ -25,8 +25,10 @@ type screen struct {
 	stdout *os.File
 	// live is true if the output is a terminal.
 	live bool
-	// page is the path of the HTML page about the steps. If it is "", temporary is used.
-	page, temporary string
+	// page is the path of the HTML page about the steps. If it is "", the page is in
+	// temporary, which is nil before the first page.
+	page      string
+	temporary *fsx.TempDir
 
 	mu sync.Mutex
 	// last is the round that is shown. whole is true if all lines of the round are
@@ -321,18 +323,28 @@ func (s *screen) trace() {
 	s.setNotice("the trace is in " + path)
 }
 
-// pagePath returns the path of the page. A temporary one is not removed, because a
-// browser may show it longer than this process runs.
+// pagePath returns the path of the page. Method close removes a temporary one.
 func (s *screen) pagePath() (string, error) {
 	if s.page != "" {
 		return s.page, nil
 	}
-	if s.temporary == "" {
-		dir, err := os.MkdirTemp("", "xfn-dev-")
+	parent := os.TempDir()
+	if s.temporary == nil {
+		root, err := os.OpenRoot(parent)
 		if err != nil {
+			return "", fmt.Errorf("creating a folder for the trace: %w", fsx.Cause(err))
+		}
+		if s.temporary, err = fsx.MakeTempDir(root); err != nil {
 			return "", fmt.Errorf("creating a folder for the trace: %w", err)
 		}
-		s.temporary = filepath.Join(dir, "trace.html")
 	}
-	return s.temporary, nil
+	return filepath.Join(parent, s.temporary.Name, "trace.html"), nil
+}
+
+// close removes the temporary page.
+func (s *screen) close() error {
+	if s.temporary == nil {
+		return nil
+	}
+	return s.temporary.Close()
 }

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// TestCredentialsAreNotPrinted runs each command that has the flag --registry with
+// credentials in each kind of reference that it accepts.
+func TestCredentialsAreNotPrinted(t *testing.T) {
+	const ref = "ada:s3cret@registry.invalid/a:v1"
+	t.Setenv("XFN_CACHE_DIR", t.TempDir())
+	t.Chdir(t.TempDir())
+	for path, text := range map[string]string{
+		"package/crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: c}\nspec: {dependsOn: [{function: ada:s3cret@registry.invalid/a, version: v1.0.0}]}\n",
+		"fn.yaml":                 "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\nspec: {package: " + ref + "}\n",
+		"xr.yaml":                 "apiVersion: example.org/v1\nkind: XR\nmetadata: {name: x}\n",
+		"c.yaml":                  "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XR}\n  mode: Pipeline\n  pipeline: [{step: a, functionRef: {name: f}}]\n",
+		"suite.yaml":              "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ndefaults: {xr: xr.yaml, composition: c.yaml, functions: fn.yaml}\ncases: [{name: a, expect: {fatal: x}}]\n",
+		"io.yaml":                 "apiVersion: apiextensions.crossplane.io/v1alpha1\nkind: FunctionIO\n",
+		"root/program":            "text\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.Split(`
+run REF
+xpkg build -f package -o o.xpkg
+xpkg build -f REF -o o.xpkg
+xpkg build -f package --base-image REF --embed-runtime-dir root --entrypoint program -o o.xpkg
+xpkg build -f package --embed-runtime-remote REF -o o.xpkg
+xpkg build -f package --embed-runtime-image-tarball REF -o o.xpkg
+xpkg copy REF registry.invalid/b:v1
+xpkg copy registry.invalid/b:v1 REF
+xpkg diff REF REF
+xpkg extract REF
+xpkg get-crds REF
+xpkg get-crds package fn.yaml
+xpkg inspect REF
+xpkg inspect https://REF
+xpkg lint REF
+xpkg lint package
+xpkg lint package --format json
+xpkg pull REF
+xpkg push -f a.xpkg REF
+xpkg push -f REF registry.invalid/b:v1
+xpkg push -f a.xpkg registry.invalid/b:v1 --tag REF
+xpkg push -f a.xpkg registry.invalid/b:v1 --mount-from REF
+xpkg verify --key key.pem REF
+alpha run REF io.yaml
+alpha start --registry REF --address REF
+render xr.yaml c.yaml fn.yaml
+render xr.yaml c.yaml REF
+render xr.yaml c.yaml package
+render xr.yaml c.yaml --builtin REF
+render xr.yaml c.yaml --builtin f=REF
+render xr.yaml c.yaml --package REF
+render xr.yaml c.yaml --package f=REF
+render xr.yaml c.yaml fn.yaml --validate --crd REF
+test suite.yaml
+test suite.yaml --format json
+test suite.yaml --builtin f=REF
+test REF
+dev xr.yaml c.yaml --builtin f=REF
+diff c.yaml fn.yaml -o xr.yaml
+diff c.yaml REF -o xr.yaml
+validate REF xr.yaml
+validate xr.yaml REF
+validate package,fn.yaml xr.yaml
+lock fn.yaml
+lock package
+lock REF
+lock --base-image REF
+lock fn.yaml --update=REF
+`[1:], "\n")
+	for _, line := range lines[:len(lines)-1] {
+		t.Run(line, func(t *testing.T) {
+			out, err := os.CreateTemp(t.TempDir(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Close()
+			null, err := os.Open(os.DevNull)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer null.Close()
+			args := strings.Fields("xfn " + strings.ReplaceAll(line, "REF", ref))
+			run(t.Context(), args, null, out, out)
+			if _, err := out.Seek(0, io.SeekStart); err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(text) == 0 || strings.Contains(string(text), "s3cret") {
+				t.Errorf("expected an output without the password, got:\n%s", text)
+			}
+		})
+	}
+	for path := range commandsWith(t, "registry") {
+		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, path+" ") }) {
+			t.Errorf("the commands of this test must include %q, which reads from registries", path)
+		}
+	}
+}
+
+// commandsWith returns the commands that have a flag.
+func commandsWith(t *testing.T, flag string) map[string]bool {
+	t.Helper()
+	model, err := kong.New(&app{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, leaf := range model.Model.Leaves(true) {
+		if hasFlag(leaf, flag) {
+			found[leaf.Path()] = true
+		}
+	}
+	return found
+}

@@ -1,0 +1,73 @@
+package remote_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+// A trickle is a transport whose responses have n bytes, of which one Read returns size
+// after a pause.
+type trickle struct {
+	n, size int
+	pause   time.Duration
+}
+
+func (t trickle) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(&t)}, nil
+}
+
+func (t *trickle) Read(p []byte) (int, error) {
+	time.Sleep(t.pause)
+	n := min(t.n, t.size, len(p))
+	if t.n -= n; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func TestMinRate(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		minRate int64
+		serve   trickle
+		read    int64
+		slow    bool
+	}{
+		"Default":  {"a response of 10 bytes per second ends after 30 seconds", 0, trickle{1 << 20, 10, time.Second}, 300, true},
+		"Stalled":  {"a response that stalls often is too slow", 0, trickle{1 << 20, 10, 4 * time.Minute}, 10, true},
+		"Fast":     {"a response of 1000 bytes per second is fast enough", 0, trickle{100_000, 1000, time.Second}, 100_000, false},
+		"Short":    {"a short response may be slow", 0, trickle{100, 10, time.Second}, 100, false},
+		"Higher":   {"the limit can be higher", 2000, trickle{100_000, 1000, time.Second}, 30_000, true},
+		"Disabled": {"without a limit, a response may last for hours", -1, trickle{10_000, 1, time.Second}, 10_000, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := remote.New(remote.Options{Transport: tc.serve, MinRate: tc.minRate})
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://registry.example.org/v2/a/blobs/b", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := c.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				got, err := io.Copy(io.Discard, resp.Body)
+				var timeout net.Error
+				if slow := errors.As(err, &timeout) && timeout.Timeout(); slow != tc.slow || got != tc.read {
+					t.Errorf("%s: got %d bytes and error %v, want %d", tc.reason, got, err, tc.read)
+				}
+			})
+		})
+	}
+}
