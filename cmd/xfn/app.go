@@ -49,11 +49,11 @@ type app struct {
 	Lock       cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
 	Run        function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
 	Function   function.Cmd        `cmd:"" help:"List, serve and call functions."`
-	Alpha      alpha.Cmd           `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
 	Cache      cache.Cmd           `cmd:"" help:"Show and prune the cache."`
 	Registry   registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
 	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Version    versionCmd          `cmd:"" help:"Print the version."`
+	Alpha      alpha.Cmd           `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
 
 	Complete docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
 	Docs     docs.Cmd         `cmd:"" hidden:"" model:"all"`
