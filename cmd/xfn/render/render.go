@@ -25,12 +25,12 @@ type Cmd struct {
 	Composition string `arg:"" optional:"" help:"File of the Composition, or - for stdin."`
 	Functions   string `arg:"" optional:"" help:"File or folder of Functions, or the crossplane.yaml or root of a package whose dependencies are the functions. Optional if each step is a builtin or named by --package."`
 
-	sourceFlags
-	engineFlags
-	flags.Runtimes
-	outputFlags
-	traceFlags
-	validateFlags
+	sourceFlags    `group:"Inputs:"`
+	engineFlags    `group:"Crossplane:"`
+	flags.Runtimes `group:"Functions:"`
+	outputFlags    `group:"Output:"`
+	traceFlags     `group:"Output:"`
+	validateFlags  `group:"Output:"`
 }
 
 // sourceFlags are the flags for those inputs that are not arguments.
