@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -47,11 +49,11 @@ type app struct {
 	Lock       cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
 	Run        function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
 	Function   function.Cmd        `cmd:"" help:"List, serve and call functions."`
-	Alpha      alpha.Cmd           `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
 	Cache      cache.Cmd           `cmd:"" help:"Show and prune the cache."`
 	Registry   registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
 	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Version    versionCmd          `cmd:"" help:"Print the version."`
+	Alpha      alpha.Cmd           `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
 
 	Complete docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
 	Docs     docs.Cmd         `cmd:"" hidden:"" model:"all"`
@@ -93,30 +95,27 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	dog := &watchdog.Watchdog{}
 	ctx = watchdog.NewContext(ctx, dog)
 	helped := false
-	parser, err := kong.New(grammar(cli, args[1:]),
+	args = arguments(args[1:])
+	parser, err := kong.New(grammar(cli, args),
 		kong.Name(name),
 		kong.Description(description),
 		kong.Help(helpOf(name)),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80, NoExpandSubcommands: true}),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(term, terminal.Program{Name: name, Version: version, Detail: term.Detail}),
 	)
 	if err != nil {
 		return report(term, name, err)
 	}
-	kctx, err := parser.Parse(args[1:])
+	kctx, err := parser.Parse(args)
 	if helped {
 		return docs.Done
 	}
 	if err != nil {
-		command := name
-		var pe *kong.ParseError
-		if errors.As(err, &pe) && pe.Context != nil && pe.Context.Selected() != nil {
-			command = pe.Context.Selected().FullPath()
-		}
-		return report(term, name, &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("see %s --help", command))})
+		return report(term, name, explain(parser, args, err))
 	}
 	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
 	defer dog.Start(cli.MemoryLimit.bytes, func(e *watchdog.ExceededError) {
@@ -193,17 +192,27 @@ func report(term *terminal.Terminal, name string, err error) int {
 }
 
 // version is set by the linker (see Makefile).
-var version = "dev"
+var version = "devel"
 
-type versionCmd struct{}
+type versionCmd struct{ terminal.Format }
 
 // Help is shown by --help.
 func (versionCmd) Help() string {
-	return "Example:\n\n    xfn version\n"
+	return "Example:\n\n    xfn version\n    xfn version --format json\n"
+}
+
+// build is the output of xfn version with --format json.
+type build struct {
+	Version  string `json:"version"`
+	Platform string `json:"platform"`
+	Go       string `json:"go"`
 }
 
 // Run prints the version.
-func (versionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
-	_, err := fmt.Fprintf(term.Stdout, "%s %s %s/%s %s\n", p.Name, p.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
-	return err
+func (c versionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
+	b := build{Version: p.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
+	return c.Print(term.Stdout, b, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, p.Name, b.Version, b.Platform, b.Go)
+		return err
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -15,7 +16,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // A Builtin is a composition function that is part of this binary.
@@ -32,6 +35,8 @@ type Builtin struct {
 	// Input is the apiVersion and kind of the function's input, separated by a
 	// space. It is "" if the function has no input.
 	Input string
+	// Type is the Go type of the input. It is nil if Advice suggests no names.
+	Type reflect.Type
 	// Covered describes the supported input, and Differs the differences from the
 	// real function. Both are in Markdown.
 	Covered, Differs string
@@ -77,7 +82,7 @@ func All() []Builtin {
 		},
 		{
 			Name: "function-patch-and-transform", Measured: "v0.10.9", From: "v0.8.0", Below: "v0.11.0",
-			Input:   "pt.fn.crossplane.io/v1beta1 Resources",
+			Input: "pt.fn.crossplane.io/v1beta1 Resources", Type: reflect.TypeFor[spec.Resources](),
 			Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
 			Differs: "Three inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB) and quantities are limited.",
 			New: func(o Options) function.Runner {
@@ -166,19 +171,26 @@ func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 // Advice returns a hint for a fatal result of b with the message fatal. If the
 // message says that the input cannot be decoded, the input may be for a version
 // that b does not replace. If templates cannot be read, they may be in a folder that
-// b does not read. For other messages, Advice returns "".
+// b does not read. For an unknown field or value, Advice suggests a similar one. For
+// other messages, Advice returns "".
 func (b Builtin) Advice(fatal string) hint.Hint {
+	if near := spec.Nearest(fatal); b.Type != nil && near != "" {
+		return hint.Hint("did you mean " + near + "?")
+	}
 	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {
 		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders that the command line names for templates", b.Name))
 	}
 	if !strings.HasPrefix(fatal, "cannot get Function input") {
 		return ""
 	}
-	field := "the fields of the input"
+	field, meant := "the fields of the input", ""
 	if _, name, ok := strings.Cut(fatal, `unknown field "`); ok {
 		field, _, _ = strings.Cut(name, `"`)
+		if near := schema.NearestField(b.Type, field); near != "" {
+			meant = "did you mean " + near + "? Otherwise "
+		}
 	}
-	return hint.Hint(fmt.Sprintf("check %s: the builtin %s has the input of versions %s; for another version, give its package with %s NAME=PATH", field, b.Name, b.Versions(), hint.Package))
+	return hint.Hint(fmt.Sprintf("%scheck %s: the builtin %s has the input of versions %s; for another version, give its package with %s NAME=PATH", meant, field, b.Name, b.Versions(), hint.Package))
 }
 
 // Check returns an error if a key of p.Repositories is not a repository, or if a

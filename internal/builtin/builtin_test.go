@@ -1,11 +1,13 @@
 package builtin_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 func TestPolicy(t *testing.T) {
@@ -114,8 +116,11 @@ func TestCheckVersion(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
-	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0"}
+	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0", Type: reflect.TypeFor[spec.Resources]()}
 	cases := map[string]struct{ reason, fatal, want string }{
+		"Near":  {"the hint suggests a similar field", `cannot get Function input: … json: unknown field "resources[0].patches[0].toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "},
+		"Value": {"the hint suggests a similar value", `invalid Function input: resources[0].patches[0].type: Invalid value: "FromCompositFieldPath": unknown patch type`, "did you mean FromCompositeFieldPath?"},
+		"Odd":   {"a value that is similar to no other has no hint", `invalid Function input: resources[0].patches[0].type: Invalid value: "Odd": unknown patch type`, ""},
 		"Field": {"the hint contains an unknown field", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: the builtin function-x has the input of versions v0.8.0 to below v0.11.0; for another version, give its package with {package} NAME=PATH"},
 		"Type":  {"the hint for another error in the input has no field", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of the input: "},
 		"Folder": {

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // A ProblemKind is the rule that a Composition violates. Versions of Crossplane differ in
@@ -202,7 +205,17 @@ func (ps *problems) checkFields(obj map[string]any) {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			ps.add(UnknownField, field.FieldPath(), "unknown field of a Composition: the API server drops it")
+			ps.add(UnknownField, field.FieldPath(), "unknown field of a Composition: the API server drops it%s", DidYouMean(reflect.TypeFor[apiextv1.Composition](), field.FieldPath()))
 		}
 	}
+}
+
+// DidYouMean returns the end of a message about an unknown field of a Go type: ", did you
+// mean NAME?", or "" if no field has a similar name.
+func DidYouMean(t reflect.Type, path string) string {
+	near := schema.NearestField(t, path)
+	if near == "" {
+		return ""
+	}
+	return ", did you mean " + near + "?"
 }

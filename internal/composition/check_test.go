@@ -127,7 +127,7 @@ func TestCheck(t *testing.T) {
 `), []string{
 			`8 spec.pipeline[0].functionRef.name StepWithoutFunction: the step "one" has no function name`,
 			`9 spec.pipeline[1].functionRef.name StepWithoutFunction: the step "two" has no function name`,
-			"10 spec.pipeline[1].functonRef UnknownField: unknown field of a Composition: the API server drops it",
+			"10 spec.pipeline[1].functonRef UnknownField: unknown field of a Composition: the API server drops it, did you mean functionRef?",
 			`13 spec.pipeline[2].functionRef.name UnknownFunction: the step "three" calls the function "absent", which was not found`,
 			`15 spec.pipeline[3].functionRef.name StepWithoutFunction: the step "four" has no function name`,
 			`17 spec.pipeline[4].functionRef.name UnknownFunction: the step "five" calls the function "absent", which was not found`,
@@ -185,9 +185,9 @@ func TestCheck(t *testing.T) {
 metadata2: {}
 `), []string{
 			"9 spec.pipeline[0].functionRef.kind UnknownField: unknown field of a Composition: the API server drops it",
-			"10 spec.pipeline[0].Input UnknownField: unknown field of a Composition: the API server drops it",
+			"10 spec.pipeline[0].Input UnknownField: unknown field of a Composition: the API server drops it, did you mean input?",
 			"11 spec.writeTo UnknownField: unknown field of a Composition: the API server drops it",
-			"12 metadata2 UnknownField: unknown field of a Composition: the API server drops it",
+			"12 metadata2 UnknownField: unknown field of a Composition: the API server drops it, did you mean metadata?",
 		}},
 		"Alias": {"the line of a problem inside an alias is that of the anchor", pipeline(`  - step: one
     functionRef: &ref

@@ -1,6 +1,7 @@
 package composition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -108,8 +109,7 @@ func (l *Library) For(gvk kschema.GroupVersionKind) []Entry {
 func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	all := l.For(xr.GroupVersionKind())
 	if len(all) == 0 {
-		return Entry{}, hint.Wrap(fmt.Errorf("no Composition is for %s of apiVersion %s", xr.GetKind(), xr.GetAPIVersion()),
-			"add a Composition whose spec.compositeTypeRef has this apiVersion and kind")
+		return Entry{}, l.noComposition(xr)
 	}
 	xrd, known := l.XRDFor(xr.GroupVersionKind())
 	selection := selectionOf(xr, xrd, known)
@@ -122,6 +122,21 @@ func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 		return named(all, byDefault, "the XRD has as default")
 	}
 	return only(all, selection.labels)
+}
+
+// noComposition returns the error for an XR that no Composition is for. The hint names the
+// kind with the most similar name that has a Composition.
+func (l *Library) noComposition(xr *unstructured.Unstructured) error {
+	next := "add a Composition whose spec.compositeTypeRef has this apiVersion and kind"
+	var kinds []string
+	for _, e := range l.compositions {
+		kinds = append(kinds, e.Spec.CompositeTypeRef.Kind)
+	}
+	if i := slices.Index(kinds, hint.Nearest(xr.GetKind(), kinds)); i >= 0 {
+		ref := l.compositions[i].Spec.CompositeTypeRef
+		next += fmt.Sprintf(", or correct the composite resource: there is one for %s of apiVersion %s", ref.Kind, ref.APIVersion)
+	}
+	return hint.Wrap(fmt.Errorf("no Composition is for %s of apiVersion %s", xr.GetKind(), cmp.Or(xr.GetAPIVersion(), `""`)), next)
 }
 
 // A selection has the fields of an XR by which Crossplane selects a Composition.

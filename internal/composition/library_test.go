@@ -173,6 +173,7 @@ func TestSelect(t *testing.T) {
 		"Only":       {reason: "the only Composition for a kind is selected", library: one, spec: "{}", want: "a"},
 		"None":       {reason: "no Composition for a kind is an error", library: two[2:], spec: "{}", wantErr: "no Composition is for XWidget of apiVersion gold.test/v1", wantHint: "compositeTypeRef"},
 		"Ref":        {reason: "a Composition is selected by reference", library: two, spec: "{crossplane: {compositionRef: {name: b}}}", want: "b"},
+		"Similar":    {reason: "the kind with the most similar name is in the hint", library: []string{compositionFor("XGadget", "c", ""), compositionFor("XWidgett", "d", "")}, spec: "{}", wantErr: "no Composition is for XWidget", wantHint: "there is one for XWidgett of apiVersion gold.test/v1"},
 		"RefMissing": {reason: "a missing Composition is not replaced by another", library: one, spec: "{crossplane: {compositionRef: {name: z}}}", wantErr: `the Composition "z", which the composite resource refers to, is not among the Compositions for this kind of composite resource: "a" (lib.yaml:1)`, wantHint: "add this Composition"},
 		"RefOther":   {reason: "a Composition for another kind is not selected", library: two, spec: "{crossplane: {compositionRef: {name: c}}}", wantErr: `"c", which the composite resource refers to`},
 		"Labels":     {reason: "a Composition is selected by labels", library: two, spec: "{crossplane: {compositionSelector: {matchLabels: {size: small}}}}", want: "b"},

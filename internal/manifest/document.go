@@ -112,6 +112,9 @@ func (d Document) fault(err error) error {
 	switch {
 	case line > 0:
 		line = d.syntaxLine(line, text)
+		if misplaced().MatchString(text) {
+			text += indentation(d.Text, line)
+		}
 	case !utf8.Valid(d.Text):
 		line = 1
 		for l := range bytes.Lines(d.Text) {
@@ -129,6 +132,11 @@ func (d Document) fault(err error) error {
 	}
 	return &Error{d.Path, d.Line + max(line, 1) - 1, errors.New(text)}
 }
+
+// misplaced matches the errors for a line whose indentation may be wrong.
+var misplaced = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(did not find expected (key|'-' indicator)|mapping values are not allowed)`)
+})
 
 // syntaxLine returns the line of a syntax error in the document. otherwise is the line that
 // sigs.k8s.io/yaml reported: the end of a broken token. yaml/v3 reports the beginning of

@@ -1,6 +1,9 @@
 package manifest
 
 import (
+	"bytes"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,4 +78,32 @@ func child(node *yamlv3.Node, field string) (value *yamlv3.Node, line int, rest 
 func beginsWith(field, key string) bool {
 	rest, ok := strings.CutPrefix(field, key)
 	return ok && key != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// indentation returns the end of a message about a syntax error in a line of text, counted
+// from 1. It says how far the line and the objects and lists that are open above it are
+// indented. It returns "" if the line is indented like one of these.
+func indentation(text []byte, line int) string {
+	var open []int
+	n := 0
+	for l := range bytes.Lines(text) {
+		if n++; n > line || Blank(l) {
+			continue
+		}
+		content := bytes.TrimLeft(l, " ")
+		indent := len(l) - len(content)
+		if n == line {
+			if slices.Contains(open, indent) || len(open) == 0 {
+				return ""
+			}
+			return fmt.Sprintf(": the line is indented by %d, expected %s", indent, strings.Trim(strings.ReplaceAll(fmt.Sprint(open), " ", " or "), "[]"))
+		}
+		open = append(slices.DeleteFunc(open, func(i int) bool { return i >= indent }), indent)
+		for bytes.HasPrefix(content, []byte("- ")) {
+			rest := bytes.TrimLeft(content[1:], " ")
+			indent += len(content) - len(rest)
+			open, content = append(open, indent), rest
+		}
+	}
+	return ""
 }

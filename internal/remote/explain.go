@@ -44,6 +44,9 @@ type explained struct {
 	err  error
 }
 
+// Explained reports whether err wraps an error that Explain returned.
+func Explained(err error) bool { return errors.As(err, new(*explained)) }
+
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.err }
 
@@ -81,7 +84,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 	case errors.As(err, &lookup) && lookup.IsNotFound && lookup.Name != (&url.URL{Host: host}).Hostname():
 		return fmt.Sprintf("registry %q points to %q, which is not known: no such host", host, c.clean(errors.New(lookup.Name))), ""
 	case errors.As(err, &lookup) && lookup.IsNotFound:
-		return fmt.Sprintf("registry %q is not known: no such host", host), "check the spelling of the registry's name"
+		return fmt.Sprintf("registry %q is not known: no such host", host), "check the spelling of the registry's name, the network and the proxy (HTTPS_PROXY)"
 	case errors.As(err, &op) && op.Op != "dial":
 		return fmt.Sprintf("the connection to registry %q broke: %s", host, c.clean(root(op))), ""
 	case errors.As(err, &op):

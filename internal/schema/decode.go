@@ -162,6 +162,38 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
+// NearestField returns the field of a Go type whose name is most similar to the last element
+// of path, an unknown field such as "spec.steps[0].nmae". It returns "" if there is none.
+func NearestField(t reflect.Type, path string) string {
+	names := strings.Split(path, ".")
+	for _, name := range names[:len(names)-1] {
+		name, _, _ = strings.Cut(name, "[")
+		if t = structIn(t); t == nil {
+			return ""
+		}
+		t = fieldsOf(t)[name]
+	}
+	if t = structIn(t); t == nil {
+		return ""
+	}
+	return hint.Nearest(names[len(names)-1], slices.Sorted(maps.Keys(fieldsOf(t))))
+}
+
+// structIn returns t without pointers, lists and maps around it, or nil if it is no struct.
+func structIn(t reflect.Type) reflect.Type {
+	for t != nil {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			t = t.Elem()
+		case reflect.Struct:
+			return t
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
 // kindOf describes the values of a Go type for error messages, such as "a whole number".
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {

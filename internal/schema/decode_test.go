@@ -61,3 +61,22 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestNearestField(t *testing.T) {
+	cases := map[string]struct{ reason, path, want string }{
+		"Root":     {"a field of the type itself is found", "sepc", "spec"},
+		"Inline":   {"a field of an embedded struct is found", "apiVersoin", "apiVersion"},
+		"Nested":   {"pointers and lists are passed", "spec.template.spec.containers[0].imgae", "image"},
+		"Map":      {"the values of a map without fields have no names", "metadata.labels.x", ""},
+		"Scalar":   {"a scalar has no fields", "spec.replicas.x", ""},
+		"Unknown":  {"a field of an unknown field has no similar name", "spce.replicas", ""},
+		"Distinct": {"a name that is similar to no other has no suggestion", "spec.quantity", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := kinds.NearestField(reflect.TypeFor[appsv1.Deployment](), tc.path); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -52,12 +52,18 @@ func ParseRuntime(name string) (Runtime, error) {
 	if name == "" || strings.EqualFold(name, "auto") {
 		return Auto, nil
 	}
+	var names []string
 	for _, r := range Runtimes() {
 		if strings.EqualFold(name, string(r)) {
 			return r, nil
 		}
+		names = append(names, string(r))
 	}
-	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), "use Builtin, Sandbox, Docker, Process or Development")
+	next := "use Builtin, Sandbox, Docker, Process or Development"
+	if near := hint.Nearest(name, names); near != "" {
+		next = "did you mean " + near + "?"
+	}
+	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), next)
 }
 
 // A choice is a function of the pipeline and the runtime that was chosen for it.

@@ -3,11 +3,16 @@ package session_test
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
 )
@@ -85,6 +90,43 @@ func TestContainerChoice(t *testing.T) {
 			}
 			if notes := strings.Join(messages, "\n"); tc.note != "" && strings.Count(notes, tc.note) != 1 || tc.note == "" && strings.Contains(notes, "by Docker") {
 				t.Errorf("%s: got notes %q", tc.reason, notes)
+			}
+		})
+	}
+}
+
+// unpulled is a Runtime that cannot fetch a package.
+type unpulled struct {
+	shelf
+	err error
+}
+
+func (u *unpulled) Prepare(context.Context, ...runtimes.Function) error { return u.err }
+
+// TestPullHint checks which errors suggest to run a function from source.
+func TestPullHint(t *testing.T) {
+	ref := name.MustParseReference("ghcr.io/acme/f:v1")
+	explained := func(err error) error { return remote.New(remote.Options{}).Explain(ref, err) }
+	const source = "run your own function from source with {package} NAME=DIRECTORY"
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   string
+	}{
+		"Registry": {"an error of a registry keeps its own hint", explained(&net.DNSError{Name: "ghcr.io", IsNotFound: true}), "check the spelling of the registry's name, the network and the proxy (HTTPS_PROXY); or " + source},
+		"Offline":  {"an image that is not in the cache has the hint", &image.MissingError{Images: []image.Missing{{}}}, source},
+		"Canceled": {"an interrupted pull has no hint", explained(context.Canceled), ""},
+		"Other":    {"another error of a runtime has no hint", errors.New("no space left on device"), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := session.Open(session.Config{
+				Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f"), "functions.yaml": fn("f", ref.Name(), "")}),
+				Functions: "functions.yaml",
+				Runtimes:  map[session.Runtime]runtimes.Runtime{session.Sandbox: &unpulled{err: tc.err}},
+			})
+			if _, err := renderOne(t.Context(), s, inputs); !errors.Is(err, tc.err) || string(hint.Of(err)) != tc.want {
+				t.Errorf("%s: got %v, hint %q, want %q", tc.reason, err, hint.Of(err), tc.want)
 			}
 		})
 	}

@@ -287,10 +287,10 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 		return req, fmt.Errorf("loading the composite resource: %w", err)
 	}
 	if p.checks.Match {
-		err = composition.Match(p.request.Composition, req.XR, p.checks.Selector...)
+		err = p.match(doc, req.XR)
 	}
 	if err != nil {
-		return req, fmt.Errorf("%s: %w", p.entry.Document.Path, err)
+		return req, err
 	}
 	if p.xrd != nil && p.checks.XRDKind {
 		err = p.xrd.Defines(req.XR.GroupVersionKind())

@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
@@ -233,6 +234,33 @@ func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (func
 		calls = s.config.Wrap(calls)
 	}
 	return answering(p.in.Steps, calls), runs, nil
+}
+
+// match returns an error if the Composition cannot compose the XR in doc. The hint names the
+// line of the field to change.
+func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error {
+	err := composition.Match(p.request.Composition, xr, p.checks.Selector...)
+	if err == nil {
+		return nil
+	}
+	ref := p.request.Composition.Spec.CompositeTypeRef
+	field, got, want := "kind", xr.GetKind(), ref.Kind
+	if got == want {
+		field, got, want = "apiVersion", xr.GetAPIVersion(), ref.APIVersion
+	}
+	at := doc
+	at.Line = doc.Lines().Of(field)
+	switch {
+	case got == want: // The labels differ.
+		return fmt.Errorf("%s: %w", p.entry.Document.Path, err)
+	case got == "":
+		return hint.Wrap(fmt.Errorf("loading the composite resource: %s: %s is missing", at.Position(), field), fmt.Sprintf("add %q", field+": "+want))
+	}
+	err = fmt.Errorf("%s: %w", p.entry.Document.Path, err)
+	if hint.Nearest(got, []string{want}) != "" {
+		return hint.Wrap(err, fmt.Sprintf("did you mean %q at %s?", field+": "+want, at.Position()))
+	}
+	return hint.Wrap(err, fmt.Sprintf("set %q at %s, or use a Composition for this %s", field+": "+want, at.Position(), field))
 }
 
 // render renders an XR: once or, if ObserveLoop is set, in several passes.

@@ -455,9 +455,26 @@ func TestFatal(t *testing.T) {
 }
 
 func TestHints(t *testing.T) {
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f")})})
-	_, err := renderOne(t.Context(), s, inputs)
-	if got := string(hint.Of(err)); !strings.Contains(got, "{package} NAME=PATH") {
-		t.Errorf("got hint %q for %v", got, err)
+	replaced := func(old, by string) string { return strings.Replace(xr, old, by, 1) }
+	cases := map[string]struct {
+		reason, xr, wantErr, want string
+	}{
+		"NoFunction": {"a missing function is named by an option", xr, `calls the function "f"`, "{package} NAME=PATH"},
+		"Kind":       {"a similar kind is suggested with its line", replaced("XWidget", "XWidgt"), "is for kind XWidget", `did you mean "kind: XWidget" at xr.yaml:3?`},
+		"OtherKind":  {"the line of another kind is named", replaced("XWidget", "Bucket"), "is for kind XWidget", `set "kind: XWidget" at xr.yaml:3, or use a Composition for this kind`},
+		"Version":    {"a similar version is suggested with its line", replaced("gold.test/v1", "gold.test/v2"), "is for apiVersion gold.test/v1", `did you mean "apiVersion: gold.test/v1" at xr.yaml:2?`},
+		"NoVersion":  {"a missing version has the line of the object", replaced("apiVersion: gold.test/v1", ""), "loading the composite resource: xr.yaml:3: apiVersion is missing", `add "apiVersion: gold.test/v1"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": tc.xr, "composition.yaml": steps("f")})})
+			_, err := renderOne(t.Context(), s, inputs)
+			if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
+			}
+			if got := string(hint.Of(err)); !strings.Contains(got, tc.want) {
+				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.want)
+			}
+		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 	"github.com/xfn-dev/xfn/render"
@@ -36,7 +38,7 @@ type started struct {
 // If one fails, it cancels the other starts, unless another render waits for them.
 func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
-		return nil, err
+		return nil, adviseSource(err)
 	}
 	entries, isNew, err := s.enter(ctx, choices)
 	if err != nil {
@@ -47,7 +49,7 @@ func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 		g.Go(func() error { return s.wait(gctx, e) })
 	}
 	if err := g.Wait(); err != nil {
-		return nil, err
+		return nil, adviseSource(err)
 	}
 	runs := make([]Run, len(entries))
 	for i, e := range entries {
@@ -175,6 +177,20 @@ func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, e
 	instance.Detail += ", checked against the builtin " + c.builtin.Name
 	instance.Identity = ""
 	return instance, nil
+}
+
+// adviseSource adds to the hint of err that a function can run from source, if err says that
+// a package cannot be pulled.
+func adviseSource(err error) error {
+	pulling := remote.Explained(err) || errors.As(err, new(*image.MissingError))
+	if !pulling || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	next := "run your own function from source with " + hint.Package + " NAME=DIRECTORY"
+	if before := hint.Of(err); before != "" {
+		next = before + "; or " + next
+	}
+	return hint.Wrap(err, next)
 }
 
 func (s *Session) startBuiltin(c choice) *runtimes.Instance {

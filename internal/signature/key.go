@@ -61,6 +61,9 @@ func ParsePublicKey(text, password []byte) (*PublicKey, error) {
 	if err != nil {
 		return nil, err
 	}
+	if block.Type == "CERTIFICATE" {
+		return nil, hint.Wrap(errors.New("expected a public key, got a certificate"), "write the certificate's key to a file with openssl x509 -pubkey -noout -in FILE")
+	}
 	if !isPublic(block) {
 		k, err := privateKey(block, password)
 		if err != nil {

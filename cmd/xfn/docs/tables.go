@@ -49,6 +49,7 @@ func Environment() []Variable {
 		{"SOURCE_DATE_EPOCH", ownVariables, "The times in a package that `xfn xpkg build` writes, in seconds since 1970."},
 		{"COSIGN_PASSWORD", ownVariables, "The password of an encrypted key for `--sign-key`. It may be empty."},
 		{"TLS_SERVER_CERTS_DIR", ownVariables, "The folder of certificates for `xfn function serve`, as `--tls-certs-dir`."},
+		{"FORCE_COLOR", ownVariables, "If it is not empty, xfn prints colors also without a terminal, unless NO_COLOR is set."},
 		{"NO_COLOR", ownVariables, "If it is not empty, xfn prints no colors."},
 		{"TERM", ownVariables, "If it is `dumb`, xfn prints no colors and no progress bars."},
 		{"GITHUB_ACTIONS", ownVariables, "If it is `true`, problems and failed cases are also printed as annotations."},

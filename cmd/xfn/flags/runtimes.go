@@ -35,12 +35,12 @@ type Runtimes struct {
 	MaxMessageSize        int               `default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
 	FunctionResponseCache string            `placeholder:"DIR" help:"Cache responses of functions in DIR for their TTL."`
 	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
-	Offline               bool              `help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
+	Offline               bool              `group:"Registry:" help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
 	FunctionAnnotations   map[string]string `short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable."`
 	recordingFlags
-	Cache
-	Registries
-	Lock
+	Cache      `group:"Registry:"`
+	Registries `group:"Registry:"`
+	Lock       `group:"Registry:"`
 }
 
 // Config returns the config of a session. The caller sets the functions file.

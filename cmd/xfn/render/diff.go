@@ -28,7 +28,7 @@ type DiffCmd struct {
 	Timeout             time.Duration     `default:"10m" help:"Timeout, including the start of functions. Default: ${default}."`
 	ExitCode            bool              `help:"Exit with 1 if a resource would change."`
 	terminal.Format
-	flags.Runtimes
+	flags.Runtimes `group:"Functions:"`
 }
 
 // Help is shown by --help.

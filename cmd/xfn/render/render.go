@@ -25,12 +25,12 @@ type Cmd struct {
 	Composition string `arg:"" optional:"" help:"File of the Composition, or - for stdin."`
 	Functions   string `arg:"" optional:"" help:"File or folder of Functions, or the crossplane.yaml or root of a package whose dependencies are the functions. Optional if each step is a builtin or named by --package."`
 
-	sourceFlags
-	engineFlags
-	flags.Runtimes
-	outputFlags
-	traceFlags
-	validateFlags
+	sourceFlags    `group:"Inputs:"`
+	engineFlags    `group:"Crossplane:"`
+	flags.Runtimes `group:"Functions:"`
+	outputFlags    `group:"Output:"`
+	traceFlags     `group:"Output:"`
+	validateFlags  `group:"Output:"`
 }
 
 // sourceFlags are the flags for those inputs that are not arguments.
@@ -116,6 +116,8 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	})
 	if err == nil {
 		err = errors.Join(out.finish(), check.verdict())
+	} else {
+		err = explainOrder(in, err)
 	}
 	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
 }
@@ -155,8 +157,8 @@ func (c *Cmd) split(args []string) (composition, functions string, err error) {
 	case n == 0 && len(c.Compositions) > 0:
 		return "", "", nil
 	case n == 0:
-		return "", "", errors.New("expected the file of a Composition")
-	case n == 1 && len(c.Compositions) > 0 && !isComposition(args[0]):
+		return "", "", hint.Wrap(errors.New("expected the file of a Composition"), order)
+	case n == 1 && len(c.Compositions) > 0 && kindOf(args[0]) != "Composition":
 		return "", args[0], nil
 	case n == 1:
 		return args[0], "", nil
@@ -167,19 +169,35 @@ func (c *Cmd) split(args []string) (composition, functions string, err error) {
 	}
 }
 
-// isComposition reports whether the first document of a file is a Composition. Errors
-// are reported when the file is loaded.
-func isComposition(path string) bool {
+// order is the hint for files that are missing or in another order.
+const order = "the order is XR, Composition, functions, as in xfn render xr.yaml composition.yaml functions.yaml"
+
+// explainOrder adds a hint to err if the files have kinds of another position.
+func explainOrder(in session.Inputs, err error) error {
+	xr, comp := kindOf(in.XRs[0]), kindOf(in.Composition)
+	if slices.Contains([]string{"Composition", "CompositeResourceDefinition", "Function"}, xr) || comp != "" && comp != "Composition" {
+		return hint.Wrap(err, order)
+	}
+	return err
+}
+
+// kindOf returns the kind of the first document of a file. It returns "" if there is an
+// error, which is reported when the file is loaded.
+func kindOf(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return false
+		return ""
 	}
 	docs, err := manifest.Split(path, text)
 	if err != nil || len(docs) == 0 {
-		return false
+		return ""
 	}
 	obj, err := docs[0].Object()
-	return err == nil && obj["kind"] == "Composition"
+	if err != nil {
+		return ""
+	}
+	kind, _ := obj["kind"].(string)
+	return kind
 }
 
 func isDir(path string) bool {

@@ -34,6 +34,7 @@ type Terminal struct {
 	stderr   io.Writer
 	live     bool
 	coloured bool
+	forced   bool // stdout and stderr are colored although they may be no terminals
 	bar      *progressbar.ProgressBar
 	of       string
 	since    time.Time
@@ -44,7 +45,8 @@ type Terminal struct {
 }
 
 // New returns a Terminal. It shows colors and progress bars if stderr is a terminal,
-// but no colors if NO_COLOR is set (no-color.org).
+// but no colors if NO_COLOR is set (no-color.org). With FORCE_COLOR, colors do not need a
+// terminal (force-color.org). NO_COLOR has priority.
 func New(stdin, stdout, stderr *os.File) *Terminal {
 	coloured := os.Getenv("TERM") != "dumb" && os.Getenv("NO_COLOR") == ""
 	live := term.IsTerminal(int(stderr.Fd())) && os.Getenv("TERM") != "dumb"
@@ -52,6 +54,7 @@ func New(stdin, stdout, stderr *os.File) *Terminal {
 		Stdin: stdin, Stdout: stdout,
 		Spell:  func(option string) string { return "--" + option },
 		stderr: stderr, live: live, coloured: coloured,
+		forced:  os.Getenv("FORCE_COLOR") != "" && os.Getenv("NO_COLOR") == "",
 		actions: os.Getenv("GITHUB_ACTIONS") == "true", workspace: os.Getenv("GITHUB_WORKSPACE"),
 	}
 }
@@ -59,8 +62,11 @@ func New(stdin, stdout, stderr *os.File) *Terminal {
 // Interactive reports whether stdin is a terminal.
 func (t *Terminal) Interactive() bool { return term.IsTerminal(int(t.Stdin.Fd())) }
 
-// Colour reports whether w is a terminal that shows colors.
+// Colour reports whether w is a terminal that shows colors, or a stream with forced colors.
 func (t *Terminal) Colour(w io.Writer) bool {
+	if t.forced && (w == t.Stdout || w == t.stderr) {
+		return true
+	}
 	f, ok := w.(*os.File)
 	return ok && t.coloured && term.IsTerminal(int(f.Fd()))
 }
@@ -143,7 +149,7 @@ func (t *Terminal) hint(err error) {
 
 func (t *Terminal) line(label string, c report.Color, text string) {
 	t.clear()
-	if t.live && t.coloured && label != "" {
+	if (t.forced || t.live && t.coloured) && label != "" {
 		label = c.Paint(label)
 	}
 	text = Printable(text)

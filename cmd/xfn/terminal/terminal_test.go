@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,5 +151,32 @@ func TestCheckMessageSize(t *testing.T) {
 		if err := terminal.CheckMessageSize(mib); (err == nil) != ok {
 			t.Errorf("%d MiB: got %v", mib, err)
 		}
+	}
+}
+
+func TestForcedColor(t *testing.T) {
+	cases := map[string]struct {
+		reason, force, no string
+		want              bool
+	}{
+		"File":   {"a file has no colors", "", "", false},
+		"Forced": {"FORCE_COLOR colors a file", "1", "", true},
+		"Both":   {"NO_COLOR has priority", "1", "1", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("FORCE_COLOR", tc.force)
+			t.Setenv("NO_COLOR", tc.no)
+			term, read := streams(t)
+			term.Fault(errors.New("no such file"))
+			other, err := os.Create(filepath.Join(t.TempDir(), "trace"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			if term.Colour(term.Stdout) != tc.want || strings.Contains(read(), "\x1b[") != tc.want || term.Colour(other) {
+				t.Errorf("%s: got %q", tc.reason, read())
+			}
+		})
 	}
 }

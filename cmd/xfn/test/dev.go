@@ -30,11 +30,11 @@ type DevCmd struct {
 	Poll      bool     `help:"Poll for changes twice a second, and do not use notifications of the system."`
 	TraceHTML string   `name:"trace-html" placeholder:"FILE" help:"Write an HTML page about the steps after each render and at key t. Default: a file at key t that is removed at the end."`
 
-	flags.Sources
+	flags.Sources     `group:"Inputs:"`
 	CrossplaneVersion string `placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.14 or later."`
-	flags.Runtimes
-	Timeout     time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions. Default: ${default}."`
-	CaseTimeout time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
+	flags.Runtimes    `group:"Functions:"`
+	Timeout           time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions. Default: ${default}."`
+	CaseTimeout       time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
 }
 
 // Help is shown by --help.

@@ -20,10 +20,10 @@ import (
 type Cmd struct {
 	Paths []string `arg:"" optional:"" name:"path" help:"Files with suites, or folders to search recursively. Default: the current folder."`
 
-	selectFlags
-	runFlags
-	reportFlags
-	flags.Runtimes
+	selectFlags    `group:"Cases:"`
+	runFlags       `group:"Cases:"`
+	flags.Runtimes `group:"Functions:"`
+	reportFlags    `group:"Output:"`
 
 	Schema bool `help:"Print the JSON Schema of suites, for editors, and run nothing."`
 	List   bool `help:"Print the names of the cases, and run nothing."`

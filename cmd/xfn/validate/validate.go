@@ -23,7 +23,7 @@ import (
 // Cmd is xfn validate.
 type Cmd struct {
 	Extensions string `arg:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, separated by commas, or - for stdin. Packages that YAML files name are read, too."`
-	Resources  string `arg:"" help:"Files and folders of resources, separated by commas, or - for stdin."`
+	Resources  string `arg:"" surplus:"separate several paths by commas, as in a.yaml,b.yaml" help:"Files and folders of resources, separated by commas, or - for stdin."`
 
 	Format                string   `enum:"text,json,junit" default:"text" help:"Print ${enum}. Default: ${default}."`
 	Old                   []string `sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`

@@ -19,7 +19,8 @@ import (
 
 // PushCmd pushes package files.
 type PushCmd struct {
-	Package string `arg:"" help:"Where to push to: REGISTRY/REPOSITORY:TAG."`
+	Package   string `arg:"" help:"Where to push to: REGISTRY/REPOSITORY:TAG. With a second argument, the package file, as with -f."`
+	Reference string `arg:"" optional:"" help:"Where to push the file to, if the first argument is one."`
 
 	PackageFiles  []string  `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several files, repeated or separated by commas, are pushed as one index. Default: the only .xpkg in the current directory."`
 	OciAnnotation []string  `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or separated by commas. Write \\, for a comma before text that looks like another KEY=."`
@@ -46,6 +47,12 @@ Examples:
 
 // Run pushes, and prints the references with their digest.
 func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+	if c.Reference != "" {
+		if len(c.PackageFiles) > 0 || !isFile(c.Package) {
+			return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("unexpected argument %q", c.Reference), "give package files with -f, and one reference")}
+		}
+		c.PackageFiles, c.Package = []string{c.Package}, c.Reference
+	}
 	ref, err := remote.ParseTag(c.Package, c.Registry)
 	if err != nil {
 		return err
@@ -70,6 +77,9 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	defer func() { _ = files.Close() }() // An error of closing files that were only read does not matter.
 	targets := make([]xpkg.Target, len(paths))
 	for i, path := range paths {
+		if err := checkFile(path); err != nil {
+			return err
+		}
 		f, err := xpkg.Open(ctx, path)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package xpkg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,11 +160,27 @@ func (f *runtimeFlags) check() error {
 // goFlags returns the flags of --go-flags. Each value may have several, as in GOFLAGS.
 func (f *runtimeFlags) goFlags() []string { return strings.Fields(strings.Join(f.GoFlags, " ")) }
 
-// parsePlatform parses a value of --platform.
+// systems and architectures are the values of GOOS and GOARCH (internal/syslist of Go).
+var (
+	systems       = strings.Fields("aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1 windows zos")
+	architectures = strings.Fields("386 amd64 amd64p32 arm arm64 arm64be armbe loong64 mips mips64 mips64le mips64p32 mips64p32le mipsle ppc ppc64 ppc64le riscv riscv64 s390 s390x sparc sparc64 wasm")
+)
+
+// parsePlatform parses a value of --platform. It accepts unknown systems and architectures,
+// which images can have, unless they are similar to a known one.
 func parsePlatform(name string) (*v1.Platform, error) {
 	p, err := v1.ParsePlatform(name)
 	if err != nil || p.OS == "" || p.Architecture == "" {
 		return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: expected OS/ARCH", name), "use linux/amd64 or linux/arm64, say")}
+	}
+	meant := *p
+	for part, known := range map[*string][]string{&meant.OS: systems, &meant.Architecture: architectures} {
+		if !slices.Contains(known, *part) {
+			*part = cmp.Or(hint.Nearest(*part, known), *part)
+		}
+	}
+	if !meant.Equals(*p) {
+		return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: unknown platform", name), "did you mean "+meant.String()+"?")}
 	}
 	return p, nil
 }

@@ -66,11 +66,24 @@ func (f registryFlags) open(ctx context.Context, p terminal.Program, from string
 }
 
 func openFile(ctx context.Context, path string) (*source, error) {
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
 	file, err := xpkg.OpenImage(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	return &source{name: path, artifact: file.Artifact, local: true, closers: closers{file}}, nil
+}
+
+// checkFile returns an error for a directory, because a package is a file.
+func checkFile(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return nil
+	}
+	return hint.Wrap(fmt.Errorf("opening package %q: expected a file, got a directory", path),
+		fmt.Sprintf("check a package root with xfn xpkg lint %s, or build it with xfn xpkg build -f %[1]s", path))
 }
 
 // isFile reports whether from is an existing file, or cannot be a reference.
@@ -158,7 +171,22 @@ func faults(term *terminal.Terminal, root string, err error) error {
 	if len(all) > mostProblems {
 		err = fmt.Errorf("%w; the first %d are above", err, mostProblems)
 	}
-	return err
+	return hint.Wrap(err, nestedRoot(root))
+}
+
+// nestedRoot returns the next action if a directory in root is probably the package root:
+// if it is the only one with a crossplane.yaml, and root has none.
+func nestedRoot(root string) string {
+	const name = "crossplane.yaml"
+	if _, err := os.Stat(filepath.Join(root, name)); err == nil {
+		return ""
+	}
+	found, err := filepath.Glob(filepath.Join(root, "*", name))
+	if err != nil || len(found) != 1 {
+		return ""
+	}
+	dir := filepath.Dir(found[0])
+	return fmt.Sprintf("%s has a %s: name this directory with -f %s", dir, name, dir)
 }
 
 // warn prints problems as warnings.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -127,7 +128,7 @@ func (c *checker) decode(raw []byte, in source) bool {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			c.add(InvalidInput, in.at+"."+field.FieldPath(), "function-patch-and-transform has no such field and rejects its input")
+			c.add(InvalidInput, in.at+"."+field.FieldPath(), "function-patch-and-transform has no such field and rejects its input%s", composition.DidYouMean(reflect.TypeOf(in.Resources), field.FieldPath()))
 		}
 	}
 	return true

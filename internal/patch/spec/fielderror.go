@@ -9,16 +9,56 @@ import (
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// SplitError returns the field path in an error of this package, and the text
-// that says what is wrong with the field. For other errors, path is "".
+// SplitError returns the field path in an error of this package, and the text that says what
+// is wrong with the field, and which value is similar. For other errors, path is "".
 func SplitError(err error) (path, text string) {
 	e, ok := err.(*field.Error)
 	if !ok {
 		return "", err.Error()
 	}
-	return e.Field, strings.TrimPrefix(e.ErrorBody(), field.ErrorTypeRequired.String()+": ")
+	text = strings.TrimPrefix(e.ErrorBody(), field.ErrorTypeRequired.String()+": ")
+	if near := Nearest(text); near != "" {
+		text += ", did you mean " + near + "?"
+	}
+	return e.Field, text
+}
+
+// allowed lists the values of the fields with an enumeration, by the text of the error for
+// another value.
+var allowed = map[string][]string{
+	"unknown patch type": texts(FromCompositeFieldPath, ToCompositeFieldPath, CombineFromComposite, CombineToComposite,
+		FromEnvironmentFieldPath, ToEnvironmentFieldPath, CombineFromEnvironment, CombineToEnvironment, PatchSetType),
+	"unknown toFieldPathPolicy":      texts(Replace, MergeObjects, MergeObjectsAppendArrays, ForceMergeObjects, ForceMergeObjectsAppendArrays, MergeObject, AppendArray),
+	"unknown fromFieldPathPolicy":    texts(FromOptional, FromRequired),
+	"unknown strategy type":          texts(CombineByString),
+	"unknown connection detail type": texts(FromConnectionSecretKey, FromFieldPath, FromValue),
+	"unknown readiness check type":   texts(CheckNonEmpty, CheckMatchString, CheckMatchInteger, CheckMatchTrue, CheckMatchFalse, CheckMatchCondition, CheckNone),
+	"unknown transform type":         texts(TransformMap, TransformMatch, TransformMath, TransformString, TransformConvert),
+	"unknown pattern type":           texts(MatchLiteral, MatchRegexp),
+	"unknown math transform type":    texts(Multiply, ClampMin, ClampMax),
+	"unknown string transform type":  texts(Format, ConvertString, TrimPrefix, TrimSuffix, RegexpMatch, JoinList, ReplaceAll),
+	"invalid format":                 texts(FormatNone, FormatQuantity, FormatJSON),
+	"invalid type":                   texts(ToString, ToInt, ToInt64, ToBool, ToFloat64, ToObject, ToArray),
+}
+
+func texts[T ~string](values ...T) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	return all
+}
+
+// Nearest returns the allowed value that is most similar to the value in the text of an error
+// of this package, or "".
+func Nearest(text string) string {
+	_, text, _ = strings.Cut(text, `Invalid value: "`)
+	value, problem, _ := strings.Cut(text, `": `)
+	return hint.Nearest(value, allowed[problem])
 }
 
 // Required returns the API server's error for a missing field.

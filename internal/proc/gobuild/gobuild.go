@@ -124,7 +124,12 @@ func explain(ctx context.Context, opts Options, err error, output string) error 
 	case output == "":
 		return err
 	}
-	err = &CompileError{Dir: opts.Dir, Target: opts.GOOS + "/" + opts.GOARCH, Output: output}
+	failed := &CompileError{Dir: opts.Dir, Target: opts.GOOS + "/" + opts.GOARCH, Output: output}
+	err = failed
+	if strings.Contains(output, "go.mod file not found") {
+		failed.Output = "expected source code in Go, but neither the directory nor one above it has a go.mod"
+		return hint.Wrap(err, "name the directory of a Go module; for another language, build an image of the function and give a package with it")
+	}
 	if strings.Contains(output, "no Go files in") {
 		return hint.Wrap(err, nameMainPackage)
 	}

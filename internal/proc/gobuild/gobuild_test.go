@@ -189,6 +189,15 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
+func TestBuildExplainsOtherLanguages(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "main.py"), "print()\n")
+	err := gobuild.Build(t.Context(), options(t, dir))
+	if want := "expected source code in Go"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(string(hint.Of(err)), "another language") {
+		t.Errorf("got %v (hint: %s), want %q and a hint", err, hint.Of(err), want)
+	}
+}
+
 func TestBuildRefusesMissingDirectory(t *testing.T) {
 	opts := options(t, filepath.Join(t.TempDir(), "gone"))
 	err := gobuild.Build(t.Context(), opts)

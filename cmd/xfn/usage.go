@@ -1,0 +1,106 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// arguments returns the arguments in the form that the grammar has: no arguments are
+// --help, "help COMMAND" is "COMMAND --help", and --version is the command version.
+func arguments(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(args[1:len(args):len(args)], "--help")
+	case args[0] == "--version":
+		return append([]string{"version"}, args[1:]...)
+	default:
+		return args
+	}
+}
+
+// explain returns the usage error for arguments that the parser does not accept, with
+// the next action as its hint.
+func explain(parser *kong.Kong, args []string, err error) error {
+	var pe *kong.ParseError
+	var node *kong.Node
+	if errors.As(err, &pe) && pe.Context != nil {
+		node = pe.Context.Selected()
+	}
+	surplus := strings.HasPrefix(err.Error(), "unexpected argument")
+	next := hint.Of(err)
+	switch {
+	case node == nil:
+		if other := misplaced(parser.Model.Node, args, err.Error()); surplus && other != nil {
+			err, next = other, hint.Of(other)
+		}
+		next = cmp.Or(next, hint.Hint("see "+parser.Model.Name+" --help"))
+	case surplus && len(node.Children) == 0:
+		next = hint.Hint("the usage is " + parser.Model.Name + " " + node.Summary())
+		for _, arg := range node.Positional {
+			if more := arg.Tag.Get("surplus"); more != "" {
+				next += hint.Hint("; " + more)
+			}
+		}
+	default:
+		next = cmp.Or(next, hint.Hint("see "+node.FullPath()+" --help"))
+	}
+	return &terminal.UsageError{Err: hint.Wrap(err, next)}
+}
+
+// misplaced returns an error whose hint names commands of groups, such as "xfn xpkg build",
+// if the first argument is the name of such a command. A similar name is enough unless the
+// text of the parser's error already has a suggestion. Otherwise misplaced returns nil.
+func misplaced(root *kong.Node, args []string, text string) error {
+	paths, names := map[string][]string{}, []string{}
+	for _, group := range root.Children {
+		for _, c := range group.Children {
+			if !group.Hidden && !c.Hidden {
+				paths[c.Name] = append(paths[c.Name], c.FullPath())
+				names = append(names, c.Name)
+			}
+		}
+	}
+	i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	if i < 0 {
+		return nil
+	}
+	found := paths[args[i]]
+	if found == nil && !strings.Contains(text, "did you mean") {
+		found = paths[hint.Nearest(args[i], names)]
+	}
+	if found == nil {
+		return nil
+	}
+	return hint.Wrap(fmt.Errorf("unknown command %q", args[i]), "did you mean "+strings.Join(found, " or ")+"?")
+}
+
+// decodeDuration decodes the duration of a flag. Its errors show how to write one.
+func decodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		err = fmt.Errorf("expected a duration with a unit, such as 90s or 5m, got %q", text)
+		if _, notNumber := strconv.ParseFloat(text, 64); notNumber == nil {
+			err = hint.Wrap(err, "write "+text+"s for seconds")
+		}
+		return err
+	}
+	target.SetInt(int64(d))
+	return nil
+}
