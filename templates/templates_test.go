@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/modfile"
+	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/templates"
 )
@@ -73,6 +75,32 @@ func TestBundledGo(t *testing.T) {
 		}
 		if slices.Contains([]string{"go.mod.tmpl", "package/crossplane.yaml"}, name) && !strings.Contains(string(data), templates.Placeholder) {
 			t.Errorf("%s does not name %q, so it cannot be given another name", name, templates.Placeholder)
+		}
+	}
+}
+
+// TestCrossplaneVersion checks that functions from the template can be installed in
+// pre-releases of Crossplane. A constraint without a pre-release accepts none.
+func TestCrossplaneVersion(t *testing.T) {
+	for _, path := range []string{"_go/package/crossplane.yaml", "../examples/platform/apis/crossplane.yaml", "../examples/platform/function/package/crossplane.yaml"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var meta struct {
+			Spec struct{ Crossplane struct{ Version string } }
+		}
+		if err := yaml.Unmarshal(text, &meta); err != nil {
+			t.Fatal(err)
+		}
+		c, err := semver.NewConstraint(meta.Spec.Crossplane.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for version, want := range map[string]bool{"v1.20.0": false, "v2.0.0": true, "v2.4.0-rc.0": true} {
+			if got := c.Check(semver.MustParse(version)); got != want {
+				t.Errorf("%s: %q accepts Crossplane %s: got %t", path, meta.Spec.Crossplane.Version, version, got)
+			}
 		}
 	}
 }

@@ -147,7 +147,7 @@ func LintRules() []LintRule {
 
 		{"metadata-count", alwaysError, "no package metadata object, or more than one", "A package has exactly one object of the group `meta.pkg.crossplane.io`, usually in `crossplane.yaml`."},
 		{"metadata-name", warnable, "a package name that Kubernetes does not allow", "The name must be a DNS subdomain (RFC 1123): lower case letters, digits, `-` and `.`."},
-		{"crossplane-version", alwaysError, "`spec.crossplane.version` is not a version constraint", "The control plane refuses to install a package with `spec.crossplane` but without a valid constraint, such as `>=v2.0.0`."},
+		{"crossplane-version", alwaysError, "`spec.crossplane.version` is not a version constraint", "The control plane refuses to install a package with `spec.crossplane` but without a valid constraint, such as `>=v2.0.0-0`. The suffix `-0` accepts pre-releases of Crossplane, too."},
 		{"dependency-source", warnable, "a dependency that names no package, or several", "A dependency names one package: `provider`, `function` or `configuration`, or `apiVersion`, `kind` and `package` together. Without a package, nothing is installed. If it names several, Crossplane ignores all but one."},
 		{"dependency-package", warnable, "a dependency that is not a plain repository", "The name needs the registry's host, because Crossplane v2 has no default registry. It has no tag and no digest, because the control plane adds them from `version`."},
 		{"dependency-version", warnable, "a version that is neither constraint nor digest", "The package manager resolves a version constraint, such as `>=v0.5.0`, or accepts a digest. It finds no version for anything else, `latest` included."},

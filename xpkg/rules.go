@@ -29,7 +29,7 @@ func crossplaneVersion(_ context.Context, c content, f *finder) {
 		what = key + " is missing"
 	}
 	f.in(c.meta)
-	f.add("crossplane-version", key, `write a constraint such as ">=v2.0.0", or leave spec.crossplane out`, "%s", what)
+	f.add("crossplane-version", key, `write a constraint such as ">=v2.0.0-0", or leave spec.crossplane out`, "%s", what)
 	f.found[len(f.found)-1].Refused = true
 }
 

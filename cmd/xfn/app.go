@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -175,8 +176,10 @@ func report(term *terminal.Terminal, name string, err error) int {
 	if err == nil {
 		return docs.Done
 	}
-	// Print nothing if the reader of a pipe has closed it, as head does.
-	if !errors.Is(err, syscall.EPIPE) {
+	// Print nothing if the reader of a pipe has closed it, as head does. An error of a network
+	// connection that the other end has closed is printed.
+	var connection *net.OpError
+	if !errors.Is(err, syscall.EPIPE) || errors.As(err, &connection) {
 		term.Error(name, err)
 	}
 	var fe *engine.FatalError

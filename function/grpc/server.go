@@ -1,6 +1,7 @@
 package grpc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -11,15 +12,24 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
 
 	"github.com/xfn-dev/xfn/function"
 )
 
-// stopGrace is how long calls in progress may take after Serve stops.
-const stopGrace = 5 * time.Second
+const (
+	// stopGrace is how long calls in progress may take after Serve stops.
+	stopGrace = 5 * time.Second
+	// handshakeLimit is how long a client may take to begin TLS and HTTP/2. A server that
+	// stops waits for connections that have not begun, with gRPC's default for 2 minutes.
+	handshakeLimit = stopGrace
+)
 
 // ServeOptions are the options of Serve. The zero value serves any client in plaintext.
 type ServeOptions struct {
+	// MaxMessageSize limits the size of a request, in bytes. Zero means
+	// DefaultMaxMessageSize.
+	MaxMessageSize int
 	// Certificates require mutual TLS: each client must present a certificate that one of
 	// their authorities has signed. Nil means plaintext.
 	Certificates *Certificates
@@ -27,15 +37,20 @@ type ServeOptions struct {
 
 // Serve answers RunFunction calls on lis, of v1 and v1beta1, by calling r with the
 // given function name. If an error of r has a gRPC status, the caller gets that
-// status. Requests have at most DefaultMaxMessageSize bytes.
+// status. Serve closes a connection whose client does not begin HTTP/2 within five seconds.
 //
 // Serve also answers the gRPC health protocol (grpc.health.v1), for the server ("") and
-// both services: their status is SERVING until ctx is done.
+// both services: their status is SERVING until ctx is done. It answers gRPC reflection (v1
+// and v1alpha), as functions of function-sdk-go do.
 //
 // Serve returns nil after ctx is done and running calls have ended, or five seconds
 // later. It returns an error if lis fails. It closes lis.
 func Serve(ctx context.Context, lis net.Listener, name string, r function.Runner, opts ServeOptions) error {
-	srv := grpc.NewServer(grpc.MaxRecvMsgSize(DefaultMaxMessageSize), grpc.Creds(opts.Certificates.server()))
+	srv := grpc.NewServer(
+		grpc.MaxRecvMsgSize(cmp.Or(opts.MaxMessageSize, DefaultMaxMessageSize)),
+		grpc.Creds(opts.Certificates.server()),
+		grpc.ConnectionTimeout(handshakeLimit),
+	)
 	defer srv.Stop()
 	status := register(srv, service{name: name, runner: r})
 
@@ -52,7 +67,7 @@ func Serve(ctx context.Context, lis net.Listener, name string, r function.Runner
 }
 
 // register registers the function as v1 and v1beta1, whose messages are the same on
-// the wire, and the health service.
+// the wire, the health service and reflection.
 func register(srv *grpc.Server, s service) *health.Server {
 	beta := fnv1.FunctionRunnerService_ServiceDesc
 	beta.ServiceName = fnv1beta1.FunctionRunnerService_ServiceDesc.ServiceName
@@ -62,6 +77,7 @@ func register(srv *grpc.Server, s service) *health.Server {
 		status.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 	}
 	healthv1.RegisterHealthServer(srv, status)
+	reflection.Register(srv)
 	return status
 }
 

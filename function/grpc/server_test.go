@@ -2,7 +2,12 @@ package grpc_test
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
 	"testing"
+	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	fnv1beta1 "github.com/crossplane/function-sdk-go/proto/v1beta1"
@@ -10,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
 	"github.com/xfn-dev/xfn/function"
@@ -50,6 +56,81 @@ func TestServeFinishesCallsUnderWay(t *testing.T) {
 	}
 	if err := e2e.Receive(t, served); err != nil {
 		t.Errorf("Serve: %v", err)
+	}
+}
+
+// TestServeEndsIdleConnections checks that Serve ends and closes a connection without a
+// handshake, long before the default limit of gRPC, which is two minutes.
+func TestServeEndsIdleConnections(t *testing.T) {
+	t.Parallel()
+	lis := listen(t, "tcp", "127.0.0.1:0")
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- grpc.Serve(ctx, lis, "served", echo, grpc.ServeOptions{}) }()
+	idle, err := net.Dial("tcp", lis.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	// The server accepts connections in order: after this call, it has accepted idle.
+	if _, err := dial(t, lis.Addr().String(), grpc.Options{}).RunFunction(t.Context(), "f", ask("")); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := idle.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, idle); err != nil {
+		t.Errorf("the idle connection: %v", err)
+	}
+	if err := e2e.Receive(t, served); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+func TestServeLimitsRequests(t *testing.T) {
+	cases := map[string]struct {
+		reason      string
+		limit, size int
+		want        codes.Code
+	}{
+		"Default": {"by default, a request can be larger than 4 MiB, the default of gRPC", 0, 5 << 20, codes.OK},
+		"Over":    {"a request over the limit is refused", 1 << 20, 1<<20 + 1, codes.ResourceExhausted},
+		"Under":   {"a request under the limit is served", 1 << 20, 1 << 19, codes.OK},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lis := listen(t, "tcp", "127.0.0.1:0")
+			go func() { _ = grpc.Serve(t.Context(), lis, "served", echo, grpc.ServeOptions{MaxMessageSize: tc.limit}) }()
+			client := fnv1.NewFunctionRunnerServiceClient(connect(t, lis.Addr().String()))
+			_, err := client.RunFunction(t.Context(), ask(strings.Repeat("x", tc.size)), gogrpc.MaxCallRecvMsgSize(64<<20))
+			if got := status.Code(err); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestReflection lists the services with both versions of the protocol.
+func TestReflection(t *testing.T) {
+	conn := connect(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo))
+	for _, version := range []string{"v1", "v1alpha"} {
+		stream, err := conn.NewStream(t.Context(), &gogrpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/grpc.reflection."+version+".ServerReflection/ServerReflectionInfo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, symbol := range []string{"apiextensions.fn.proto.v1.FunctionRunnerService", "apiextensions.fn.proto.v1beta1.FunctionRunnerService"} {
+			// Both versions have the same messages on the wire.
+			req := &reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: symbol}}
+			var rsp reflectionv1.ServerReflectionResponse
+			if err := errors.Join(stream.SendMsg(req), stream.RecvMsg(&rsp)); err != nil {
+				t.Fatal(err)
+			}
+			if len(rsp.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
+				t.Errorf("%s: %s: got %v", version, symbol, &rsp)
+			}
+		}
 	}
 }
 

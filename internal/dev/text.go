@@ -236,7 +236,7 @@ func (t Text) tests(tested *Testing) (Section, error) {
 		return append(s, t.hint(tested.Err)...), nil
 	}
 	var b strings.Builder
-	text := format.Text{W: &b, Color: t.Color, Spell: t.Spell}
+	text := format.Text{W: &b, Color: t.Color, Columns: t.Columns, Spell: t.Spell}
 	for _, o := range tested.Outcomes {
 		if err := text.Add(o); err != nil {
 			return nil, err

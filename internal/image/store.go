@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/blobs"
 )
 
@@ -67,8 +68,19 @@ type Store struct {
 	held map[v1.Hash]io.Closer
 }
 
+// CheckDir returns an error if dir is "": the user has no cache directory.
+func CheckDir(dir string) error {
+	if dir == "" {
+		return hint.Wrap(errors.New("opening the cache: the user has no cache directory"), "set a directory with XFN_CACHE_DIR")
+	}
+	return nil
+}
+
 // Open opens the cache in dir, and creates it if it does not exist.
 func Open(dir string) (*Store, error) {
+	if err := CheckDir(dir); err != nil {
+		return nil, err
+	}
 	b, err := blobs.Open(dir)
 	if err != nil {
 		return nil, err

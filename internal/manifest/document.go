@@ -129,6 +129,11 @@ func (d Document) fault(err error) error {
 		return &Error{d.Path, d.Lines().Of(field), fmt.Errorf("%s cannot be %s", cmp.Or(field, "the document"), cmp.Or(articles[m[1]], "a "+m[1]))}
 	case strings.Contains(text, "invalid map key"), strings.Contains(text, "unsupported map key"):
 		line, text = d.oddKey(), "a key must not be an object or a list"
+	case strings.Contains(text, "anchor '"), strings.HasPrefix(text, "map merge"):
+		// Only yaml/v4 reports the line of these errors.
+		if err := yamlv4.Unmarshal(d.Text, new(any)); err != nil {
+			line, _ = cutLine(err.Error())
+		}
 	}
 	return &Error{d.Path, d.Line + max(line, 1) - 1, errors.New(text)}
 }
@@ -140,11 +145,11 @@ var misplaced = sync.OnceValue(func() *regexp.Regexp {
 
 // syntaxLine returns the line of a syntax error in the document. otherwise is the line that
 // sigs.k8s.io/yaml reported: the end of a broken token. yaml/v3 reports the beginning of
-// the token, but for a misplaced token the beginning of the surrounding list or object.
-// yaml/v4 reports the misplaced token itself.
+// the token, but for a misplaced token the beginning of the surrounding list or object, and
+// for a tab the line before it. yaml/v4 reports the misplaced token or the tab itself.
 func (d Document) syntaxLine(otherwise int, text string) int {
 	var err error
-	if strings.HasPrefix(text, "did not find expected") {
+	if strings.HasPrefix(text, "did not find expected") || strings.Contains(text, "tab character") {
 		err = yamlv4.Unmarshal(d.Text, new(yamlv4.Node))
 	} else {
 		err = yamlv3.Unmarshal(d.Text, new(yamlv3.Node))

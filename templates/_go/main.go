@@ -16,7 +16,7 @@ type CLI struct {
 	TLSCertsDir        string `name:"tls-certs-dir" env:"TLS_SERVER_CERTS_DIR" help:"Folder with tls.crt, tls.key and the ca.crt that clients are checked against."`
 	Insecure           bool   `help:"Serve without mTLS. For development only."`
 	MaxRecvMessageSize int    `default:"4" help:"Largest request to accept, in MiB."`
-	MetricsAddress     string `help:"Address to serve Prometheus metrics on. Not served if empty."`
+	MetricsAddress     string `default:":8080" help:"Address to serve Prometheus metrics on. Not served if empty, and with --insecure."`
 }
 
 // Run serves the function until the process is stopped.
@@ -25,12 +25,18 @@ func (c *CLI) Run() error {
 	if err != nil {
 		return err
 	}
+	// Crossplane declares port 8080 for metrics in the function's Deployment. On a
+	// developer's machine other programs need the port.
+	metrics := c.MetricsAddress
+	if c.Insecure {
+		metrics = ""
+	}
 	return function.Serve(&Function{log: log},
 		function.Listen(c.Network, c.Address),
 		function.MTLSCertificates(c.TLSCertsDir),
 		function.Insecure(c.Insecure),
 		function.MaxRecvMessageSize(c.MaxRecvMessageSize*1024*1024),
-		function.WithMetricsServer(c.MetricsAddress))
+		function.WithMetricsServer(metrics))
 }
 
 func main() {

@@ -97,8 +97,9 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 		options.Output = func(function, line string) { term.Note(function + " says: " + line) }
 	}
 	processes := process.Process{Options: options, Env: process.Environment(os.Environ()), GoEnv: os.Environ()}
+	// Without a home directory dir is "". Only a runtime that uses the cache then fails.
 	dir, err := f.Path()
-	if err != nil {
+	if err != nil && f.CacheDir != "" {
 		return err
 	}
 	client := f.Client(program)

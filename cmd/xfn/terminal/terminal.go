@@ -27,6 +27,8 @@ type Terminal struct {
 	Quiet, Verbose bool
 	// Listen, if not nil, receives all progress instead of stderr.
 	Listen progress.Func
+	// Columns is the width of stdout, or 0 if stdout is not a terminal.
+	Columns int
 	// Spell returns the flag for an option that a hint names.
 	Spell hint.Speller
 
@@ -51,12 +53,24 @@ func New(stdin, stdout, stderr *os.File) *Terminal {
 	coloured := os.Getenv("TERM") != "dumb" && os.Getenv("NO_COLOR") == ""
 	live := term.IsTerminal(int(stderr.Fd())) && os.Getenv("TERM") != "dumb"
 	return &Terminal{
-		Stdin: stdin, Stdout: stdout,
+		Stdin: stdin, Stdout: stdout, Columns: columns(stdout),
 		Spell:  func(option string) string { return "--" + option },
 		stderr: stderr, live: live, coloured: coloured,
 		forced:  os.Getenv("FORCE_COLOR") != "" && os.Getenv("NO_COLOR") == "",
 		actions: os.Getenv("GITHUB_ACTIONS") == "true", workspace: os.Getenv("GITHUB_WORKSPACE"),
 	}
+}
+
+// columns returns the width of a terminal, which is at least 80, or 0 for other files.
+func columns(f *os.File) int {
+	if !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		n = 0
+	}
+	return max(n, 80)
 }
 
 // Interactive reports whether stdin is a terminal.

@@ -52,7 +52,7 @@ func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 	if f.Format == "json" {
 		r.doc = &format.Document{Cases: []format.Case{}, Spell: term.Spell}
 	} else {
-		r.text = &format.Text{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Spell: term.Spell}
+		r.text = &format.Text{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Columns: term.Columns, Spell: term.Spell}
 	}
 	return r, nil
 }

@@ -49,7 +49,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	}
 	d := inspect.Compare(from, to)
 	d.From.Name, d.To.Name = c.From, c.To
-	err = c.Print(term.Stdout, d, func(w io.Writer) error { return showDiff(w, d) })
+	err = c.Print(term.Stdout, d, func(w io.Writer) error { return showDiff(w, term.Columns, d) })
 	switch {
 	case err != nil:
 		return err
@@ -62,9 +62,10 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	}
 }
 
-// showDiff prints the differences between two packages as text.
-func showDiff(w io.Writer, d inspect.Diff) error {
-	p := &page{w: w}
+// showDiff prints the differences between two packages as text of so many columns, or
+// without a limit if columns is 0.
+func showDiff(w io.Writer, columns int, d inspect.Diff) error {
+	p := newPage(w, columns)
 	for i, side := range []inspect.Side{d.From, d.To} {
 		p.line("%c %s", "-+"[i], side.Name)
 		p.line("  %s", side.Digest)
@@ -112,7 +113,7 @@ func sign(change string, breaking bool) string {
 func (p *page) fields(indent int, fields []inspect.Field) {
 	for _, f := range fields {
 		text := fmt.Sprintf("%*s%s %s", indent-1, "", sign(f.Change, f.Breaking), plainLine(f.Path))
-		was, is := value(f.From), value(f.To)
+		was, is := p.value(f.From), p.value(f.To)
 		values := ": " + is
 		switch {
 		case f.From == nil && f.To == nil:
@@ -122,7 +123,7 @@ func (p *page) fields(indent int, fields []inspect.Field) {
 		case f.Change == inspect.Removed:
 			values = ": was " + was
 		}
-		if utf8.RuneCountInString(text+values) <= width {
+		if utf8.RuneCountInString(text+values) <= p.width {
 			p.line("%s%s", text, values)
 			continue
 		}
@@ -137,14 +138,14 @@ func (p *page) fields(indent int, fields []inspect.Field) {
 }
 
 // value returns a value as JSON, clipped to a line.
-func value(v any) string {
+func (p *page) value(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return "?"
 	}
-	return clip(plainLine(strings.TrimSpace(b.String())), width)
+	return clip(plainLine(strings.TrimSpace(b.String())), p.width)
 }
 
 func (p *page) object(o inspect.ObjectDiff) {
@@ -170,7 +171,7 @@ func (p *page) change(c crd.Change) {
 	case c.Path == "":
 		p.line("    %s %s: %s", mark, c.Version, c.Text)
 	default:
-		p.line("    %s %s %s: %s", mark, c.Version, clip(plainLine(c.Path), width/2), c.Text)
+		p.line("    %s %s %s: %s", mark, c.Version, clip(plainLine(c.Path), p.width/2), c.Text)
 	}
 }
 

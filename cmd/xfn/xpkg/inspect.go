@@ -34,7 +34,7 @@ func (c *InspectCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return err
 	}
-	return c.Print(term.Stdout, d, func(w io.Writer) error { return show(w, c.Package, d) })
+	return c.Print(term.Stdout, d, func(w io.Writer) error { return show(w, term.Columns, c.Package, d) })
 }
 
 // describe returns the description of a package.

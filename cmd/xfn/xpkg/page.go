@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,9 +16,10 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// show prints the description of a package as text.
-func show(w io.Writer, from string, d inspect.Description) error {
-	p := &page{w: w}
+// show prints the description of a package as text of so many columns, or without a limit
+// if columns is 0.
+func show(w io.Writer, columns int, from string, d inspect.Description) error {
+	p := newPage(w, columns)
 	switch {
 	case d.Package != nil:
 		p.line("%s %s", d.Package.Kind, d.Package.Name)
@@ -135,19 +137,22 @@ func meaning(mark string) string {
 	}
 }
 
-// width is the width of a page, which is that of most terminals.
-const width = 80
-
-// A page is text without control characters. It clips long lines.
+// A page is text without control characters. It clips lines to width.
 type page struct {
-	w   io.Writer
-	err error
+	w     io.Writer
+	width int
+	err   error
+}
+
+// newPage returns a page of so many columns, or without a limit if columns is 0.
+func newPage(w io.Writer, columns int) *page {
+	return &page{w: w, width: cmp.Or(columns, math.MaxInt32)}
 }
 
 // line prints a line.
 func (p *page) line(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.w, clip(plainLine(fmt.Sprintf(format, args...)), width))
+		_, p.err = fmt.Fprintln(p.w, clip(plainLine(fmt.Sprintf(format, args...)), p.width))
 	}
 }
 
@@ -174,7 +179,7 @@ func (p *page) pairs(indent int, title string, m map[string]string) {
 		p.line("%*s%s", indent, "", title)
 	}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		p.line("%*s%s: %s", indent+gap, "", clip(plainLine(key), width/2), m[key])
+		p.line("%*s%s: %s", indent+gap, "", clip(plainLine(key), p.width/2), m[key])
 	}
 }
 
@@ -201,7 +206,7 @@ func (p *page) rows(indent int, rows [][]string) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}
-	fit(widths, width-indent+gap)
+	fit(widths, p.width-indent+gap)
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
@@ -232,7 +237,7 @@ func fit(widths []int, line int) {
 func (p *page) wrapped(text string) {
 	line := " "
 	for word := range strings.FieldsSeq(plainLine(text)) {
-		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > p.width {
 			p.line("%s", line)
 			line = " "
 		}

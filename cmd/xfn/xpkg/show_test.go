@@ -3,6 +3,7 @@ package xpkg_test
 import (
 	"archive/tar"
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -64,7 +65,8 @@ func packageFile(t *testing.T, text string) string {
 	return path
 }
 
-func printed(t *testing.T, run func(*terminal.Terminal) error) string {
+// printed returns the output of run on a terminal of so many columns, 0 for a pipe.
+func printed(t *testing.T, columns int, run func(*terminal.Terminal) error) string {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -73,23 +75,30 @@ func printed(t *testing.T, run func(*terminal.Terminal) error) string {
 	defer null.Close()
 	term := terminal.New(null, null, null)
 	var out bytes.Buffer
-	term.Stdout = &out
+	term.Stdout, term.Columns = &out, columns
 	if err := run(term); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
 }
 
-// Text of a package neither moves the cursor, nor breaks or lengthens a line.
+// TestViewsAreSafe checks that text of a package does not move the cursor or break a line,
+// that lines fit a terminal, and that text for a pipe is not clipped.
 func TestViewsAreSafe(t *testing.T) {
+	for _, columns := range []int{80, 120, 0} {
+		t.Run(fmt.Sprint(columns), func(t *testing.T) { testViews(t, columns) })
+	}
+}
+
+func testViews(t *testing.T, columns int) {
 	a := packageFile(t, strings.ReplaceAll(hostile, "LONG", strings.Repeat("long", 50)))
 	b := packageFile(t, strings.ReplaceAll(hostile, "LONG", strings.Repeat("other", 500)))
 	program := terminal.Program{Name: "xfn"}
 	views := map[string]string{
-		"inspect": printed(t, func(term *terminal.Terminal) error {
+		"inspect": printed(t, columns, func(term *terminal.Terminal) error {
 			return (&cmd.InspectCmd{Package: a, Format: terminal.Format{Format: "text"}}).Run(t.Context(), term, program)
 		}),
-		"diff": printed(t, func(term *terminal.Terminal) error {
+		"diff": printed(t, columns, func(term *terminal.Terminal) error {
 			return (&cmd.DiffCmd{From: a, To: b, Format: terminal.Format{Format: "text"}}).Run(t.Context(), term, program)
 		}),
 	}
@@ -100,9 +109,12 @@ func TestViewsAreSafe(t *testing.T) {
 		if terminal.Printable(text) != text || strings.ContainsAny(text, "\t") {
 			t.Errorf("%s prints %q", name, text)
 		}
+		if clipped := strings.Contains(text, "…"); clipped != (columns > 0) {
+			t.Errorf("%s for %d columns has clipped text: %t", name, columns, clipped)
+		}
 		for line := range strings.Lines(text) {
 			line = strings.TrimSuffix(line, "\n")
-			if utf8.RuneCountInString(line) > 80 {
+			if columns > 0 && utf8.RuneCountInString(line) > columns {
 				t.Errorf("%s has a line of %d characters: %s", name, utf8.RuneCountInString(line), line)
 			}
 			if strings.HasPrefix(line, "from ") {
@@ -119,7 +131,7 @@ func TestInspectPlainImage(t *testing.T) {
 	if err := xpkg.WriteFile(t.Context(), path, img, nil); err != nil {
 		t.Fatal(err)
 	}
-	got := printed(t, func(term *terminal.Terminal) error {
+	got := printed(t, 0, func(term *terminal.Terminal) error {
 		return (&cmd.InspectCmd{Package: path, Format: terminal.Format{Format: "text"}}).Run(t.Context(), term, terminal.Program{})
 	})
 	for _, want := range []string{"An image that is not a package", "2 images", "Image for linux/arm64"} {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
@@ -157,6 +158,9 @@ func (d *Docker) connect(ctx context.Context) (*dockerengine.Engine, error) {
 	defer leave()
 	if d.engine != nil {
 		return d.engine, nil
+	}
+	if err := image.CheckDir(d.leases.dir); err != nil {
+		return nil, err
 	}
 	engine, err := dockerengine.Connect(ctx, d.Environment, d.UserAgent)
 	if err != nil {

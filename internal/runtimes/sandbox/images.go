@@ -45,6 +45,9 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 	if err != nil {
 		return nil, v1.Hash{}, fmt.Errorf("reading the image's config: %w", err)
 	}
+	if err := image.CheckDir(i.cache); err != nil {
+		return nil, v1.Hash{}, err
+	}
 	i.progress.Step("unpacking " + name)
 	root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: i.cache, Owner: i.owner(), Progress: i.progress})
 	if err != nil {

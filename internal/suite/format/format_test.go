@@ -34,8 +34,7 @@ func outcomes() []suite.Outcome {
 	}
 }
 
-const failures = `one.yaml:12: bolt: spec.size: want 1, got 2 and so many more words that
-    they do not fit into one line
+const failures = `one.yaml:12: bolt: spec.size: want 1, got 2 and so many more words that they do not fit into one line
 one.yaml:13: two
     : :error::lines\x1b[31m
 hint: look
@@ -62,6 +61,12 @@ func TestText(t *testing.T) {
 			format.Text{},
 			"updated g.yaml\n--- FAIL: one/bad (0.02s)\n" + indented() + "FAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
 				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\nok   three (1 case, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
+		},
+		"Terminal": {
+			"messages on a terminal are wrapped",
+			format.Text{Quiet: true, Columns: 80},
+			"updated g.yaml\n--- FAIL: one/bad (0.02s)\n" + strings.Replace(indented(), "words that ", "words that\n        ", 1) + "FAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
+				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
 		},
 		"Quiet": {
 			"quiet omits suites that pass",

@@ -20,6 +20,8 @@ type Text struct {
 	// Color adds colors. Verbose prints cases that pass or are skipped, and Quiet
 	// omits suites that pass.
 	Color, Verbose, Quiet bool
+	// Columns is the maximum width of messages that have more than one word. 0 is no limit.
+	Columns int
 	// Spell returns the syntax of the options in hints.
 	Spell hint.Speller
 
@@ -94,16 +96,13 @@ func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 	return nil
 }
 
-// columns is the maximum width of lines that have more than one word.
-const columns = 80
-
 // message writes a text below the line of its case, wrapped and indented.
 func (t *Text) message(b *bytes.Buffer, text string) {
 	left := "    "
 	for paragraph := range strings.SplitSeq(text, "\n") {
-		width := columns - 8
-		if strings.HasPrefix(paragraph, " ") {
-			width = len(paragraph) // An indented line is already formatted, so do not wrap it.
+		width := t.Columns - 8
+		if t.Columns == 0 || strings.HasPrefix(paragraph, " ") {
+			width = len(report.Printable(paragraph)) // An indented line is already formatted, so do not wrap it.
 		}
 		for _, l := range report.Wrap(report.Printable(paragraph), width) {
 			t.line(b, "", left+l)

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+)
+
+func TestReportOfClosedPipes(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		err    error
+		prints bool
+	}{
+		"Output":     {"a closed output is not reported", &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}, false},
+		"Connection": {"a closed connection is reported", &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)}, true},
+		"Other":      {"another error is reported", errors.New("other"), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stderr.Close()
+			if code := report(terminal.New(os.Stdin, stderr, stderr), "xfn", fmt.Errorf("doing it: %w", tc.err)); code != 1 {
+				t.Errorf("%s: got exit code %d", tc.reason, code)
+			}
+			if info, err := stderr.Stat(); err != nil || info.Size() > 0 != tc.prints {
+				t.Errorf("%s: got %d bytes, %v", tc.reason, info.Size(), err)
+			}
+		})
+	}
+}
