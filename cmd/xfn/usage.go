@@ -73,7 +73,10 @@ func misplaced(root *kong.Node, args []string, text string) error {
 			}
 		}
 	}
-	i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	_, surplus, _ := strings.Cut(text, "unexpected argument ")
+	i := slices.IndexFunc(args, func(arg string) bool {
+		return !strings.HasPrefix(arg, "-") && (surplus == "" || strings.HasPrefix(surplus, arg))
+	})
 	if i < 0 {
 		return nil
 	}

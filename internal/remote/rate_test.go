@@ -42,7 +42,8 @@ func TestMinRate(t *testing.T) {
 		slow    bool
 	}{
 		"Default":  {"a response of 10 bytes per second ends after 30 seconds", 0, trickle{1 << 20, 10, time.Second}, 300, true},
-		"Stalled":  {"a response that stalls often is too slow", 0, trickle{1 << 20, 10, 4 * time.Minute}, 10, true},
+		"Stalled":  {"a response that stalls often is too slow", 0, trickle{1 << 20, 10, 4 * time.Minute}, 20, true},
+		"Late":     {"a response may begin late", 0, trickle{100, 100, 35 * time.Second}, 100, false},
 		"Fast":     {"a response of 1000 bytes per second is fast enough", 0, trickle{100_000, 1000, time.Second}, 100_000, false},
 		"Short":    {"a short response may be slow", 0, trickle{100, 10, time.Second}, 100, false},
 		"Higher":   {"the limit can be higher", 2000, trickle{100_000, 1000, time.Second}, 30_000, true},

@@ -280,27 +280,31 @@ func (b *watchedBody) Close() error {
 const rateWindow = 30 * time.Second
 
 // A ratedBody returns a slowError if fewer than minRate bytes per second arrive while Read
-// waits for them.
+// waits for them. One Read that waits for a whole rateWindow is allowed, because the
+// response may be fast afterwards. The next slow window is then an error.
 type ratedBody struct {
 	io.ReadCloser
 	minRate int64
 	waited  time.Duration
 	arrived int64
+	stalled bool // The last window was one slow Read.
 }
 
 // Read implements io.Reader.
 func (b *ratedBody) Read(p []byte) (int, error) {
 	began := time.Now()
 	n, err := b.ReadCloser.Read(p)
-	b.waited += time.Since(began)
+	took := time.Since(began)
+	b.waited += took
 	b.arrived += int64(n)
 	if err != nil || b.waited < rateWindow {
 		return n, err
 	}
-	if b.arrived < b.minRate*int64(rateWindow/time.Second) {
+	slow := b.arrived < b.minRate*int64(rateWindow/time.Second)
+	if slow && (took < rateWindow || b.stalled) {
 		return n, slowError(b.minRate)
 	}
-	b.waited, b.arrived = 0, 0
+	b.waited, b.arrived, b.stalled = 0, 0, slow
 	return n, nil
 }
 

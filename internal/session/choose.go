@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
@@ -155,7 +156,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 	case Builtin:
 		b, ok := s.config.Builtins.Forced(fn.Package)
 		if !ok || isFile {
-			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", fn.Package), "name a builtin with "+hint.Builtin+" REPO=NAME")
+			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", oci.Redact(fn.Package)), "name a builtin with "+hint.Builtin+" REPO=NAME")
 		}
 		c.builtin = b
 	case Docker:
@@ -203,7 +204,7 @@ func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (c
 	if c.runtime != Auto {
 		return c, nil
 	}
-	err := fmt.Errorf("no available runtime can run package %q", c.fn.Package)
+	err := fmt.Errorf("no available runtime can run package %q", oci.Redact(c.fn.Package))
 	if s.noContainer != nil {
 		err = fmt.Errorf("%w: %w", err, s.noContainer)
 	}
@@ -259,7 +260,7 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 // runs the builtin itself.
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
-		return c, hint.Wrap(fmt.Errorf("package %q runs only as a builtin, which cannot be checked against itself", c.fn.Package),
+		return c, hint.Wrap(fmt.Errorf("package %q runs only as a builtin, which cannot be checked against itself", oci.Redact(c.fn.Package)),
 			"name the package's file with "+packageOf(c.fn)+", or "+startIt)
 	}
 	c.builtin, _ = builtinFor(c.fn.Name)

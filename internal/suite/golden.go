@@ -81,8 +81,10 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 func checkInside(dir, path string) error {
 	outside := hint.Wrap(fmt.Errorf("golden file %q is outside of the suite's folder %q, and is not written", path, dir),
 		"name a file in the folder of the suite")
-	name, err := filepath.Rel(dir, path)
-	if err != nil || !filepath.IsLocal(name) {
+	full, err := filepath.Abs(path)
+	from, err2 := filepath.Abs(dir)
+	name, err3 := filepath.Rel(from, full)
+	if errors.Join(err, err2, err3) != nil || !filepath.IsLocal(name) {
 		return outside
 	}
 	root, err := os.OpenRoot(dir)

@@ -117,7 +117,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err == nil {
 		err = errors.Join(out.finish(), check.verdict())
 	} else {
-		err = explainOrder(in, err)
+		err = explainOrder(ctx, in, err)
 	}
 	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
 }
@@ -172,8 +172,12 @@ func (c *Cmd) split(args []string) (composition, functions string, err error) {
 // order is the hint for files that are missing or in another order.
 const order = "the order is XR, Composition, functions, as in xfn render xr.yaml composition.yaml functions.yaml"
 
-// explainOrder adds a hint to err if the files have kinds of another position.
-func explainOrder(in session.Inputs, err error) error {
+// explainOrder adds a hint to err if the files have kinds of another position. It does not
+// read the files again if ctx is done.
+func explainOrder(ctx context.Context, in session.Inputs, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
 	xr, comp := kindOf(in.XRs[0]), kindOf(in.Composition)
 	if slices.Contains([]string{"Composition", "CompositeResourceDefinition", "Function"}, xr) || comp != "" && comp != "Composition" {
 		return hint.Wrap(err, order)
@@ -182,8 +186,12 @@ func explainOrder(in session.Inputs, err error) error {
 }
 
 // kindOf returns the kind of the first document of a file. It returns "" if there is an
-// error, which is reported when the file is loaded.
+// error, which is reported when the file is loaded, and for a pipe, which can be read only
+// once.
 func kindOf(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return ""

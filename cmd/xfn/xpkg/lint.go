@@ -109,7 +109,7 @@ func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.
 // examplesOf returns the directory of examples in a package root or beside it, or "". The
 // working directory has no effect, because it can contain examples of other packages.
 func examplesOf(root string) string {
-	for _, parent := range []string{root, filepath.Dir(filepath.Clean(root))} {
+	for _, parent := range []string{root, filepath.Join(root, "..")} {
 		dir := filepath.Join(parent, "examples")
 		if _, err := os.Stat(dir); err == nil && dir != filepath.Clean(root) {
 			return dir

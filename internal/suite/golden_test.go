@@ -1,0 +1,32 @@
+package suite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestCheckInside has relative and absolute paths of one suite's folder.
+func TestCheckInside(t *testing.T) {
+	t.Chdir(t.TempDir())
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("suite", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reason, path string
+		inside       bool
+	}{
+		"Relative": {"a relative path in the folder is inside", "suite/a.yaml", true},
+		"Absolute": {"an absolute path in the folder is inside", filepath.Join(wd, "suite", "new", "a.yaml"), true},
+		"Beside":   {"a relative path beside the folder is outside", "a.yaml", false},
+		"Other":    {"an absolute path beside the folder is outside", filepath.Join(wd, "a.yaml"), false},
+	} {
+		if err := checkInside("suite", tc.path); (err == nil) != tc.inside {
+			t.Errorf("%s: %s: got %v", name, tc.reason, err)
+		}
+	}
+}
