@@ -40,8 +40,11 @@ type policy struct {
 func (p policy) do(ctx context.Context, temporary func(error) bool, try func() error) error {
 	for a := (attempts{}); ; {
 		err := try()
-		if err == nil || ctx.Err() != nil || !temporary(err) {
+		if err == nil || !temporary(err) {
 			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if err := a.next(ctx, p, 0, err); err != nil {
 			return err
@@ -75,7 +78,7 @@ func (a *attempts) next(ctx context.Context, p policy, at int64, err error) erro
 	if e, ok := errors.AsType[*retryAfterError](err); ok {
 		wait = max(wait, min(e.wait, maxRetryAfter))
 	}
-	if deadline, ok := ctx.Deadline(); ok && wait >= time.Until(deadline) {
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && wait >= time.Until(deadline) {
 		return err
 	}
 	return p.sleep(ctx, wait)
