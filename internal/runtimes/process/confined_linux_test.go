@@ -314,6 +314,8 @@ func TestInContainer(t *testing.T) {
 	}
 	shared, err := shared()
 	must(t, err)
+	self, err := os.Executable()
+	must(t, err)
 	const user = 54321
 	for name, tc := range map[string]struct {
 		id        int
@@ -335,7 +337,9 @@ func TestInContainer(t *testing.T) {
 			must(t, err, os.Chmod(dir, 0o755), os.Chown(dir, id, id))
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			program := filepath.Join(dir, "test")
-			must(t, os.WriteFile(program, fileOf(t, "/proc/self/exe"), 0o755))
+			// Another process writes the copy. If this process wrote it, a child that another
+			// test starts meanwhile could keep the file open, and the kernel would not run it.
+			must(t, exec.Command("cp", self, program).Run())
 			cmd := exec.CommandContext(e2e.Context(t), program, beContained, tc.keep, program, "-test.v", "-test.count=1", "-test.run=Package|TestSandboxIsForbidden")
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), containedVar+"="+tc.confining, builtVar+"="+filepath.Join(shared, "function"), "TMPDIR="+dir, "HOME="+dir)
