@@ -150,11 +150,12 @@ func asUser(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // copyBinary copies xfn into a new directory that every user can enter, because
-// its own may not be accessible.
+// its own may not be accessible. Another process writes the copy. If this process wrote it,
+// a child that another test starts meanwhile could keep the file open, and the kernel would
+// not run it.
 func copyBinary(dir, binary string) (string, error) {
-	data, err := os.ReadFile(binary)
 	path := filepath.Join(dir, filepath.Base(binary))
-	return path, errors.Join(err, os.MkdirAll(dir, 0o755), os.WriteFile(path, data, 0o755), open(dir))
+	return path, errors.Join(os.MkdirAll(dir, 0o755), exec.Command("cp", binary, path).Run(), open(dir))
 }
 
 // open makes a directory of the tests accessible to all users.
