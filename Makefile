@@ -16,7 +16,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 SOURCES = find . -name '*.go' -not -name '*.pb.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
 
 .DEFAULT_GOAL := help
-.PHONY: help build docs demo test lint bench soak fuzz clean
+.PHONY: help build docs crds demo test lint bench soak fuzz clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ build: ## Build bin/xfn.
 
 docs: build ## Write docs/reference from the program.
 	rm -rf docs/reference && $(BIN) docs markdown docs/reference
+
+crds: ## Write the CRDs in internal/schema/crossplane from the releases of Crossplane.
+	$(GO) test -count=1 -run '^TestCrossplaneFiles$$' ./internal/schema -update
 
 demo: build ## Show how to create, build and push a function, and how to test a platform.
 	@sh testdata/demo.sh
