@@ -51,6 +51,9 @@ type Options struct {
 	// Templates are folders from which templates may be read, in addition to the
 	// working directory.
 	Templates []string
+	// Package is the function package that the builtin replaces, or "". A builtin
+	// behaves like the version in its tag where versions differ.
+	Package string
 	// Progress receives warnings about parts of an input with an unexpected effect.
 	Progress progress.Func
 }
@@ -72,12 +75,12 @@ func All() []Builtin {
 			New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
 		},
 		{
-			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.11.0", Below: "v0.13.0",
+			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.12.0", Below: "v0.13.0",
 			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", ReadsFiles: true,
-			Covered: "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`, `ttl`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0.",
+			Covered: "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
 			Differs: "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
 			New: func(o Options) function.Runner {
-				return gotemplating.New(gotemplating.Options{Templates: o.Templates})
+				return gotemplating.New(gotemplating.Options{Templates: o.Templates, Version: version(tag(o.Package))})
 			},
 		},
 		{
@@ -150,19 +153,34 @@ func (p Policy) Forced(pkg string) (Builtin, bool) {
 // CheckVersion returns an error if b does not replace the version of pkg, or if
 // the tag of pkg is not a version. A package without a tag is valid.
 func (b Builtin) CheckVersion(pkg string) error {
-	last, _, _ := strings.Cut(path.Base(pkg), "@")
-	_, tag, _ := strings.Cut(last, ":")
-	version := "v" + strings.TrimPrefix(tag, "v")
+	tag := tag(pkg)
+	v := version(tag)
 	switch {
 	case tag == "":
 		return nil
-	case semver.IsValid(version) && semver.Compare(version, b.From) >= 0 && semver.Compare(version, b.Below) < 0:
+	case semver.IsValid(v) && semver.Compare(v, b.From) >= 0 && semver.Compare(v, b.Below) < 0:
 		return nil
-	case semver.IsValid(version):
+	case semver.IsValid(v):
 		return fmt.Errorf("the builtin %s replaces versions %s, not %s", b.Name, b.Versions(), tag)
 	default:
 		return fmt.Errorf("the builtin %s replaces versions %s, but the tag %q is not a version", b.Name, b.Versions(), tag)
 	}
+}
+
+// tag returns the tag of a package, or "".
+func tag(pkg string) string {
+	last, _, _ := strings.Cut(path.Base(pkg), "@")
+	_, tag, _ := strings.Cut(last, ":")
+	return tag
+}
+
+// version returns a tag such as 0.12.3 or v0.12.3 with one leading v, and a tag that is not
+// a version unchanged.
+func version(tag string) string {
+	if v := "v" + strings.TrimPrefix(tag, "v"); semver.IsValid(v) {
+		return v
+	}
+	return tag
 }
 
 // Versions returns the range of versions that b replaces, for messages.

@@ -125,20 +125,42 @@ func fromJSON[T map[string]any | []any](text string) (any, error) {
 	return *v, nil
 }
 
-// The length and the exponent of quantities are limited, because package
-// resource would compute all digits of 1e2147483647.
 const (
-	longestQuantity = 1024
-	longestExponent = 4
+	// maxDigits limits the number of digits of a quantity.
+	maxDigits = 1024
+	// maxExponent is the largest exponent that package resource parses. A quantity with
+	// maxDigits and this exponent is already infinite as a float64, or below 1n.
+	maxExponent = 9999
 )
 
 func quantity(text string) (any, error) {
-	if i := strings.LastIndexAny(text, "eE"); len(text) > longestQuantity || i >= 0 && len(strings.TrimLeft(text[i+1:], "+-0")) > longestExponent {
-		return nil, fmt.Errorf("the quantity %.40q is too long", text)
+	text, err := shortExponent(text)
+	if err != nil {
+		return nil, err
 	}
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
 		return nil, err
 	}
 	return q.AsApproximateFloat64(), nil
+}
+
+// shortExponent limits the exponent of a quantity to maxExponent, which does not change
+// its value as a float64. Package resource would compute all digits of
+// 0.0000000000000000001e2147483647. More than maxDigits are an error.
+func shortExponent(text string) (string, error) {
+	unsigned := strings.TrimLeft(text, "+-")
+	suffix := strings.TrimLeft(unsigned, ".0123456789")
+	if len(unsigned)-len(suffix) > maxDigits {
+		return "", fmt.Errorf("the quantity %.40q is too long", text)
+	}
+	if !strings.HasPrefix(strings.ToLower(suffix), "e") {
+		return text, nil
+	}
+	n, err := strconv.ParseInt(suffix[1:], 10, 64)
+	if err != nil {
+		return text, nil // not an exponent: package resource returns the error
+	}
+	exponent := min(max(int32(n), -maxExponent), maxExponent) // package resource truncates n, too
+	return strings.TrimSuffix(text, suffix) + "e" + strconv.Itoa(int(exponent)), nil
 }

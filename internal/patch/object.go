@@ -42,7 +42,7 @@ func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 }
 
 // settle must be called after each patch. It converts the whole object if it is
-// not settled, and returns an error if the object has no kind.
+// not settled, and returns an error if HasKind is false.
 func (o *Object) settle(b *Budget) error {
 	if !o.Settled {
 		fields, err := normal(o.Fields, b)
@@ -51,7 +51,7 @@ func (o *Object) settle(b *Budget) error {
 		}
 		o.Fields, o.Settled = fields.(map[string]any), true
 	}
-	if kind, _ := o.Fields["kind"].(string); kind != "" {
+	if HasKind(o.Fields) {
 		return nil
 	}
 	text, err := json.Marshal(o.Fields)
@@ -59,6 +59,15 @@ func (o *Object) settle(b *Budget) error {
 		return err
 	}
 	return runtime.NewMissingKindErr(string(text))
+}
+
+// HasKind reports whether an object has a kind, and an apiVersion that is empty or valid.
+// To function-patch-and-transform, an object with an invalid apiVersion has no kind.
+func HasKind(fields map[string]any) bool {
+	apiVersion, _ := fields["apiVersion"].(string)
+	kind, _ := fields["kind"].(string)
+	_, err := schema.ParseGroupVersion(apiVersion)
+	return err == nil && kind != ""
 }
 
 // valueSize is the approximate size of a value in bytes, without the text of a string.

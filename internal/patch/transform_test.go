@@ -1,11 +1,13 @@
 package patch_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/patch"
@@ -65,7 +67,14 @@ func TestTransformApply(t *testing.T) {
 		"FloatFromBool":   {"true converts to the float 1", "{type: convert, convert: {toType: float64}}", true, 1.0, ""},
 		"IntFromBool":     {"false converts to the integer 0", "{type: convert, convert: {toType: int64}}", false, int64(0), ""},
 		"Quantity":        {"a quantity converts to a float", "{type: convert, convert: {toType: float64, format: quantity}}", "1500m", 1.5, ""},
-		"QuantityHuge":    {"a quantity with a huge exponent is rejected", "{type: convert, convert: {toType: float64, format: quantity}}", "1e2147483647", nil, `convert transform could not resolve: the quantity "1e2147483647" is too long`},
+		"QuantityHuge":    {"a quantity with a huge exponent is infinite", "{type: convert, convert: {toType: float64, format: quantity}}", "1e2147483647", math.Inf(1), ""},
+		"QuantityDigits":  {"a quantity with many digits and a huge exponent is infinite", "{type: convert, convert: {toType: float64, format: quantity}}", "-0.0000000000000000001E+2147483647", math.Inf(-1), ""},
+		"QuantityTiny":    {"a quantity with a small exponent is rounded up to the smallest quantity", "{type: convert, convert: {toType: float64, format: quantity}}", "5e-100000", 1e-9, ""},
+		"QuantityWraps":   {"an exponent is truncated to 32 bits", "{type: convert, convert: {toType: float64, format: quantity}}", "5e4294967297", 50.0, ""},
+		"QuantityZeros":   {"an exponent may have leading zeros", "{type: convert, convert: {toType: float64, format: quantity}}", "5e0000001", 50.0, ""},
+		"QuantityRange":   {"an exponent that exceeds 64 bits is a suffix that does not exist", "{type: convert, convert: {toType: float64, format: quantity}}", "1e9223372036854775808", nil, "convert transform could not resolve: unable to parse quantity's suffix"},
+		"QuantityWords":   {"a text that contains an e is not a quantity", "{type: convert, convert: {toType: float64, format: quantity}}", "hello world", nil, "convert transform could not resolve: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
+		"QuantityText":    {"a long text that is not a quantity is the same error", "{type: convert, convert: {toType: float64, format: quantity}}", strings.Repeat("x", 2000), nil, "convert transform could not resolve: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
 		"QuantityLong":    {"a quantity with many digits is rejected", "{type: convert, convert: {toType: float64, format: quantity}}", strings.Repeat("1", 2000), nil, `convert transform could not resolve: the quantity "` + strings.Repeat("1", 40) + `" is too long`},
 		"ObjectNull":      {"JSON null converts to null as an object", "{type: convert, convert: {toType: object, format: json}}", "null", nil, ""},
 		"ArrayNull":       {"JSON null converts to null as an array", "{type: convert, convert: {toType: array, format: json}}", "null", nil, ""},
@@ -114,6 +123,30 @@ func TestTransformApply(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestQuantities compares quantities with those of package resource, up to exponents that
+// it computes quickly.
+func TestQuantities(t *testing.T) {
+	c := chain(t, "{type: convert, convert: {toType: float64, format: quantity}}")
+	for _, number := range []string{"1", "-1.5", "+12345678901234567890", "0.00000000000000000001", "-7.", ".5"} {
+		for _, suffix := range []string{"", "m", "Ki", "E", "e3", "E-3", "e+08", "e-11", "e308", "e9998", "e10001", "e-12345", "e20000", "e4294967299", "e1.5", "ee", "e 1"} {
+			want := ""
+			if q, err := resource.ParseQuantity(number + suffix); err != nil {
+				want = "transform at index 0 returned error: convert transform could not resolve: " + err.Error()
+			} else {
+				want = fmt.Sprint(q.AsApproximateFloat64())
+			}
+			v, err := c.Apply(number+suffix, &patch.Budget{})
+			got := fmt.Sprint(v)
+			if err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%s%s: got %s, want %s", number, suffix, got, want)
+			}
+		}
 	}
 }
 

@@ -69,6 +69,32 @@ func TestBuiltinVersions(t *testing.T) {
 	}
 }
 
+// TestVersionOfPackage: a builtin behaves like the version in spec.package.
+func TestVersionOfPackage(t *testing.T) {
+	cases := map[string]struct{ reason, pkg, want string }{
+		"Release": {"a release has no field ttl", ":v0.12.3", `unknown field "ttl"`},
+		"None":    {"without a version the builtin behaves like the newest release", "", `unknown field "ttl"`},
+		"Branch":  {"the main branch has the field ttl", ":main", ""},
+		"Next":    {"a version after the newest release has the field ttl", ":0.13.1", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := session.Open(session.Config{
+				Reader: reader(t, map[string]string{
+					"xr.yaml":          xr,
+					"composition.yaml": strings.Replace(steps("function-go-templating"), "{response: {}}", "{source: Inline, inline: {template: '# x'}, ttl: 5m}", 1),
+					"functions.yaml":   fn("function-go-templating", "crossplane-contrib/function-go-templating"+tc.pkg, ""),
+				}),
+				Functions: "functions.yaml",
+			})
+			_, err := renderOne(t.Context(), s, inputs)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
 // notes records the texts of warnings.
 type notes struct {
 	mu    sync.Mutex

@@ -11,6 +11,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -171,7 +172,7 @@ func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, e
 		return instance, err
 	}
 	instance.Runner = intercept.Crosscheck(
-		intercept.Side{Name: "the builtin", Runner: c.builtin.New(s.config.BuiltinOptions)},
+		intercept.Side{Name: "the builtin", Runner: s.newBuiltin(c)},
 		intercept.Side{Name: "the runtime " + string(c.runtime), Runner: instance.Runner},
 	)
 	instance.Detail += ", checked against the builtin " + c.builtin.Name
@@ -199,7 +200,7 @@ func (s *Session) startBuiltin(c choice) *runtimes.Instance {
 		s.config.Progress.Warn(fmt.Sprintf("function %q: %v", c.fn.Name, err))
 	}
 	instance := &runtimes.Instance{
-		Runner: b.New(s.config.BuiltinOptions),
+		Runner: s.newBuiltin(c),
 		Detail: "measured against " + b.Name + " " + b.Measured,
 		Stop:   func(context.Context) error { return nil },
 	}
@@ -207,6 +208,13 @@ func (s *Session) startBuiltin(c choice) *runtimes.Instance {
 		instance.Identity = "builtin " + b.Name + " " + b.Measured
 	}
 	return instance
+}
+
+// newBuiltin returns the builtin of c in the version of the function's package.
+func (s *Session) newBuiltin(c choice) function.Runner {
+	options := s.config.BuiltinOptions
+	options.Package = c.fn.Package
+	return c.builtin.New(options)
 }
 
 // advise adds a hint to err if err is a fatal result of a builtin.

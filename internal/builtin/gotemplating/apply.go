@@ -3,10 +3,8 @@ package gotemplating
 import (
 	"fmt"
 	"maps"
-	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -36,10 +34,6 @@ type change struct {
 
 // apply applies the documents to the response, in order.
 func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, documents []*unstructured.Unstructured) error {
-	if ttl, ok := annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
-		d, _ := time.ParseDuration(ttl) // d is 0 if ttl is invalid
-		rsp.Meta.Ttl = durationpb.New(d)
-	}
 	before := req.GetDesired().GetComposite()
 	c := &change{
 		req: req, rsp: rsp, resources: sdk.Desired(req), requirements: &fnv1.Requirements{},
@@ -54,20 +48,6 @@ func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, document
 		}
 	}
 	return c.write()
-}
-
-// annotations returns an object's annotations, or nil if the value of an
-// annotation is not a string.
-func annotations(object *structpb.Struct) map[string]string {
-	metadata := object.GetFields()["metadata"].GetStructValue()
-	found := map[string]string{}
-	for name, v := range metadata.GetFields()["annotations"].GetStructValue().GetFields() {
-		if _, ok := v.GetKind().(*structpb.Value_StringValue); !ok {
-			return nil
-		}
-		found[name] = v.GetStringValue()
-	}
-	return found
 }
 
 // document applies one document. It describes the XR, is a composed resource, or

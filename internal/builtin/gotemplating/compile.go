@@ -22,10 +22,11 @@ type programKey struct {
 	text        string
 	left, right string
 	options     string
+	features    features
 }
 
-func newProgramKey(text string, in *GoTemplate) programKey {
-	key := programKey{text: text, options: fmt.Sprintf("%q", in.Options)}
+func newProgramKey(text string, in *GoTemplate, f features) programKey {
+	key := programKey{text: text, options: fmt.Sprintf("%q", in.Options), features: f}
 	if d := in.Delims; d != nil && d.Left != nil && d.Right != nil {
 		key.left, key.right = *d.Left, *d.Right
 	}
@@ -38,6 +39,8 @@ func newProgramKey(text string, in *GoTemplate) programKey {
 type program struct {
 	trees   map[string]*parse.Tree
 	options []string
+	// features selects the functions that templates may call.
+	features features
 	// functions has the names of the functions that the program calls.
 	functions map[string]bool
 }
@@ -47,7 +50,7 @@ func compile(key programKey, options []string) (*program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invalid function input: cannot parse the provided templates: %w", err)
 	}
-	p := &program{trees: trees, options: options, functions: map[string]bool{}}
+	p := &program{trees: trees, options: options, features: key.features, functions: map[string]bool{}}
 	if err := p.checkOptions(); err != nil {
 		return nil, fmt.Errorf("cannot apply template options: %w", err)
 	}
@@ -71,7 +74,7 @@ func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 		return nil, fmt.Errorf("the template has more than %d actions", maxActions)
 	}
 	all := maps.Clone(known())
-	maps.Copy(all, (&execution{}).functions())
+	maps.Copy(all, (&execution{features: key.features}).functions())
 	t, err := template.New(rootName).Delims(key.left, key.right).Funcs(all).Parse(key.text)
 	if err != nil {
 		return nil, err

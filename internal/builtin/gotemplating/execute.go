@@ -12,6 +12,7 @@ import (
 type execution struct {
 	// cause returns the error with which the execution must end, or nil.
 	cause    func() error
+	features features
 	template *template.Template
 	// weight is the total weight of the templates that are currently running.
 	weight int
@@ -22,7 +23,7 @@ type execution struct {
 // execute runs the program with data, and returns its output.
 func (p *program) execute(ctx context.Context, data map[string]any) (string, error) {
 	cause := func() error { return context.Cause(ctx) }
-	e := &execution{cause: cause, template: template.New(rootName).Option(p.options...), including: map[string]int{}}
+	e := &execution{cause: cause, features: p.features, template: template.New(rootName).Option(p.options...), including: map[string]int{}}
 	e.template.Funcs(e.calls(p.functions))
 	for name, tree := range p.trees {
 		if _, err := e.template.AddParseTree(name, tree); err != nil {

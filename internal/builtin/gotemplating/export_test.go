@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Render returns the output of a template.
+// Render returns the output of a template in the main branch's version of the function.
 func Render(ctx context.Context, text string, data map[string]any, options ...string) (string, error) {
-	p, err := compile(newProgramKey(text, &GoTemplate{}), options)
+	p, err := compile(newProgramKey(text, &GoTemplate{}, featuresOf("main")), options)
 	if err != nil {
 		return "", err
 	}

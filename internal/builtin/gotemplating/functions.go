@@ -19,10 +19,10 @@ import (
 // includeFunction is the template function that executes a template by name.
 const includeFunction = "include"
 
-// functions returns the template functions that function-go-templating adds to
-// those of Sprig.
+// functions returns the template functions that this version of
+// function-go-templating adds to those of Sprig.
 func (e *execution) functions() map[string]any {
-	return map[string]any{
+	all := map[string]any{
 		includeFunction:             e.include,
 		"toYaml":                    toYAML,
 		"fromYaml":                  fromYAML,
@@ -36,9 +36,6 @@ func (e *execution) functions() map[string]any {
 		"getComposedResource": func(data map[string]any, name string) map[string]any {
 			return object(data, "observed.resources["+name+"]resource")
 		},
-		"getComposedConnectionDetails": func(data map[string]any, name string) map[string]any {
-			return object(data, "observed.resources["+name+"]connectionDetails")
-		},
 		"getExtraResources": func(data map[string]any, key string) []any {
 			return list(data, "requiredResources["+key+"].items", "extraResources["+key+"].items")
 		},
@@ -46,6 +43,12 @@ func (e *execution) functions() map[string]any {
 			return list(data, "context["+extraResourcesKey+"]["+key+"].items")
 		},
 	}
+	if e.features.connectionDetails {
+		all["getComposedConnectionDetails"] = func(data map[string]any, name string) map[string]any {
+			return object(data, "observed.resources["+name+"]connectionDetails")
+		}
+	}
+	return all
 }
 
 // maxIncludes limits how often a template may include itself recursively.

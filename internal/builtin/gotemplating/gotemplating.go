@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/types/known/durationpb"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/function"
@@ -25,6 +23,9 @@ type Options struct {
 	Dir string
 	// Templates are further folders. They are searched in order, after Dir.
 	Templates []string
+	// Version is the version of the real function to imitate: a release such as
+	// v0.12.3, or main for its main branch. The default is the newest release.
+	Version string
 }
 
 // New returns the function. It reads only files in the folders of o, opens no
@@ -34,11 +35,12 @@ type Options struct {
 // The template then runs in the background until it begins a loop iteration or a
 // template, or writes output. Until then it reads the request.
 func New(o Options) function.Runner {
-	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...)}
+	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), features: featuresOf(o.Version)}
 }
 
 type runner struct {
 	folders  []string
+	features features
 	programs sdk.Memo[programKey, *program]
 }
 
@@ -76,18 +78,15 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 			err = fmt.Errorf("cannot execute template: %v", reason)
 		}
 	}()
-	in := &GoTemplate{}
-	if err := sdk.Decode(req.GetInput(), in); err != nil {
+	in, err := r.features.decode(req.GetInput(), rsp)
+	if err != nil {
 		return fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
-	}
-	if ttl, err := time.ParseDuration(in.TTL); err == nil {
-		rsp.Meta.Ttl = durationpb.New(ttl)
 	}
 	text, err := r.text(ctx, in, req)
 	if err != nil {
 		return fmt.Errorf("invalid function input: %w", err)
 	}
-	program, err := r.program(newProgramKey(text, in), in.Options)
+	program, err := r.program(newProgramKey(text, in, r.features), in.Options)
 	if err != nil {
 		return err
 	}
@@ -103,6 +102,7 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	if err != nil {
 		return err
 	}
+	r.features.annotated(req, rsp)
 	return apply(req, rsp, documents)
 }
 

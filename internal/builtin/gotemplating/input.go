@@ -23,9 +23,6 @@ type GoTemplate struct {
 	// Options are options of text/template, such as missingkey=error. Of
 	// contradictory options, the last one applies.
 	Options []string `json:"options,omitempty"`
-	// TTL is the time to live of the response. It is 60s if it is empty or not a
-	// Go duration.
-	TTL string `json:"ttl,omitempty"`
 }
 
 type source string

@@ -768,7 +768,7 @@ desired:
 	}
 }
 
-// TestTTL checks the time to live of responses.
+// TestTTL checks the time to live of responses of the main branch.
 func TestTTL(t *testing.T) {
 	annotated := func(ttl string) string {
 		return "observed: {composite: {resource: {metadata: {annotations: {gotemplating.fn.crossplane.io/ttl: " + ttl + "}}}}}\n"
@@ -819,6 +819,20 @@ func TestTTL(t *testing.T) {
 			ttl:        "5m",
 			want:       "300s",
 		},
+		"Null": {
+			reason:     "another annotation that is null has no effect",
+			annotation: annotated("7s, a: null"),
+			template:   ok,
+			ttl:        "5m",
+			want:       "7s",
+		},
+		"NullTime": {
+			reason:     "an annotation that is null is an empty string, which is an invalid duration",
+			annotation: annotated("null"),
+			template:   ok,
+			ttl:        "5m",
+			want:       "0s",
+		},
 		"LateFatal": {
 			reason:     "the time applies to errors after decoding",
 			annotation: annotated("7s"),
@@ -837,7 +851,7 @@ func TestTTL(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			request := tc.annotation + "input: {source: Inline, inline: {template: " + tc.template + "}, ttl: " + tc.ttl + "}"
-			got := answer(t, gotemplating.Options{}, request).(map[string]any)["meta"]
+			got := answer(t, gotemplating.Options{Version: "main"}, request).(map[string]any)["meta"]
 			if diff := cmp.Diff(any(map[string]any{"ttl": tc.want}), got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -88,6 +88,17 @@ func TestRules(t *testing.T) {
 			"resources: [{name: seen, patches: [{fromFieldPath: spec.s, toFieldPath: 'm[*]'}]}]", "desired: {resources: {seen: {resource: {m: {a: 1}}}}}",
 			"", `cannot render composed resource "seen" "FromCompositeFieldPath" patch at index 0: Object 'Kind' is missing in '{"m":{"a":"text"},"metadata":{"name":"c"}}'`,
 		},
+		"BaseAPIVersion": {
+			"a base with an invalid apiVersion has no kind",
+			"resources: [{name: r, base: {apiVersion: a/b/c, kind: K}}]", "",
+			"", `cannot parse base template of composed resource "r": Object 'Kind' is missing in '{"apiVersion":"a/b/c","kind":"K"}'`,
+		},
+		"XRAPIVersion": {
+			"an XR with an invalid apiVersion cannot be patched",
+			"resources: [{name: seen, base: {kind: K}, patches: [{type: ToCompositeFieldPath, fromFieldPath: status.v, toFieldPath: status.v}]}]",
+			"observed: {composite: {resource: {apiVersion: a/b/c, kind: Pier}}, resources: {seen: {resource: {apiVersion: v1, kind: Crane, status: {v: 1}}}}}",
+			"", `cannot render composed resource "seen" "ToCompositeFieldPath" patch at index 0: cannot patch to object: Object 'Kind' is missing in '{"apiVersion":"a/b/c","kind":"Pier","status":{"v":1}}'`,
+		},
 		"PatchSetTwice": {
 			"of patch sets with the same name the last one applies",
 			"{patchSets: [{name: a, patches: [{fromFieldPath: spec.s, toFieldPath: one}]}, {name: a, patches: [{fromFieldPath: spec.s, toFieldPath: two}]}], resources: [{name: r, base: {kind: K}, patches: [{type: PatchSet, patchSetName: a}]}]}", "",

@@ -105,10 +105,8 @@ func decodeBase(t *spec.Template) (map[string]any, error) {
 	}
 	var base map[string]any
 	err := kjson.UnmarshalCaseSensitivePreserveInts(t.Base, &base)
-	if err == nil {
-		if kind, _ := base["kind"].(string); kind == "" {
-			err = runtime.NewMissingKindErr(string(t.Base))
-		}
+	if err == nil && !patch.HasKind(base) {
+		err = runtime.NewMissingKindErr(string(t.Base))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse base template of composed resource %q: %w", t.Name, err)

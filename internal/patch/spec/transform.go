@@ -60,8 +60,8 @@ const FallbackToInput = "Input"
 
 // A Pattern of a match transform matches strings.
 type Pattern struct {
-	// Type decides whether Literal or Regexp is required. Validation accepts a
-	// pattern without a type, but the transform then fails.
+	// Type decides whether Literal or Regexp is required. Validation treats a pattern
+	// without a type as a MatchLiteral, but the transform then fails.
 	Type    PatternType `json:"type,omitempty"`
 	Literal *string     `json:"literal,omitempty"`
 	// Regexp is an RE2 regular expression. It matches anywhere in the string.

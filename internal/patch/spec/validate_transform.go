@@ -42,9 +42,7 @@ func (m *Match) validate() error {
 
 func (p *Pattern) validate() error {
 	switch p.Type {
-	case "":
-		return nil
-	case MatchLiteral:
+	case "", MatchLiteral:
 		return requireIf(p.Literal == nil, "literal", "literal pattern type requires a literal")
 	case MatchRegexp:
 		if p.Regexp == nil {

@@ -1,0 +1,83 @@
+package gotemplating
+
+import (
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"golang.org/x/mod/semver"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// features are the parts of the real function that only some of its versions have.
+type features struct {
+	// ttl is the time to live of a response: the field ttl of the input, and the
+	// annotation ttlAnnotation of the composite resource.
+	ttl bool
+	// connectionDetails is the template function getComposedConnectionDetails.
+	connectionDetails bool
+}
+
+// featuresOf returns the features of a version such as v0.12.3, or of the branch main.
+// No release up to v0.12.3 has what the branch has. Any other text, such as "", means the
+// newest release.
+func featuresOf(version string) features {
+	branch := version == "main" || semver.IsValid(version) && semver.Compare(version, "v0.13.0-0") >= 0
+	return features{ttl: branch, connectionDetails: branch}
+}
+
+// decode decodes an input, and sets the time to live in rsp if the input has one. A field
+// that the version does not have is an error.
+func (f features) decode(input *structpb.Struct, rsp *fnv1.RunFunctionResponse) (*GoTemplate, error) {
+	type release = GoTemplate
+	if !f.ttl {
+		in := &release{}
+		return in, sdk.Decode(input, in)
+	}
+	// Errors contain the name of the type.
+	type GoTemplate struct {
+		release `json:",inline"`
+		// TTL is ignored if it is not a Go duration.
+		TTL string `json:"ttl,omitempty"`
+	}
+	in := &GoTemplate{}
+	if err := sdk.Decode(input, in); err != nil {
+		return nil, err
+	}
+	if ttl, err := time.ParseDuration(in.TTL); err == nil {
+		rsp.Meta.Ttl = durationpb.New(ttl)
+	}
+	return &in.release, nil
+}
+
+// annotated sets the time to live in rsp if the observed composite resource has the
+// annotation ttlAnnotation. An invalid duration means 0.
+func (f features) annotated(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
+	if !f.ttl {
+		return
+	}
+	if ttl, ok := annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
+		d, _ := time.ParseDuration(ttl)
+		rsp.Meta.Ttl = durationpb.New(d)
+	}
+}
+
+// annotations returns an object's annotations, or nil if the value of an annotation is
+// neither a string nor null. The value of null is "".
+func annotations(object *structpb.Struct) map[string]string {
+	metadata := object.GetFields()["metadata"].GetStructValue()
+	found := map[string]string{}
+	for name, v := range metadata.GetFields()["annotations"].GetStructValue().GetFields() {
+		switch v := v.GetKind().(type) {
+		case *structpb.Value_StringValue:
+			found[name] = v.StringValue
+		case *structpb.Value_NullValue:
+			found[name] = ""
+		default:
+			return nil
+		}
+	}
+	return found
+}

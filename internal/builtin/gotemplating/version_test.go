@@ -1,0 +1,47 @@
+package gotemplating_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+)
+
+// TestVersions checks which versions have the features of the main branch.
+func TestVersions(t *testing.T) {
+	const (
+		input      = "{source: Inline, inline: {template: '# x'}, ttl: 5m}"
+		connection = "{source: Inline, inline: {template: '# {{ getComposedConnectionDetails . \"a\" }}'}}"
+		annotated  = "{source: Inline, inline: {template: '# x'}}\nobserved: {composite: {resource: {metadata: {annotations: {gotemplating.fn.crossplane.io/ttl: 7s}}}}}"
+		noField    = `json: unknown field "ttl"`
+		noFunction = `function "getComposedConnectionDetails" not defined`
+	)
+	cases := map[string]struct{ reason, version, input, ttl, fatal string }{
+		"Default":           {"the default version is a release, which has no field ttl", "", input, "60s", noField},
+		"Release":           {"the newest release has no field ttl", "v0.12.3", input, "60s", noField},
+		"Older":             {"an older release has no field ttl", "v0.12.0", input, "60s", noField},
+		"Candidate":         {"a release candidate of the next version has the field ttl", "v0.13.0-rc.1", input, "300s", ""},
+		"Next":              {"the next release has the field ttl", "v0.13.0", input, "300s", ""},
+		"Branch":            {"the main branch has the field ttl", "main", input, "300s", ""},
+		"Other":             {"a tag that is not a version means the newest release", "latest", input, "60s", noField},
+		"ReleaseFunction":   {"a release has no function getComposedConnectionDetails", "v0.12.3", connection, "60s", noFunction},
+		"BranchFunction":    {"the main branch has the function getComposedConnectionDetails", "main", connection, "60s", ""},
+		"ReleaseAnnotation": {"a release ignores the annotation for the time to live", "v0.12.3", annotated, "60s", ""},
+		"BranchAnnotation":  {"the main branch reads the annotation for the time to live", "main", annotated, "7s", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := answer(t, gotemplating.Options{Version: tc.version}, "input: "+tc.input).(map[string]any)
+			if ttl := got["meta"].(map[string]any)["ttl"]; ttl != tc.ttl {
+				t.Errorf("%s: got TTL %v, want %s", tc.reason, ttl, tc.ttl)
+			}
+			message := ""
+			if results, ok := got["results"].([]any); ok {
+				message = results[0].(map[string]any)["message"].(string)
+			}
+			if (message == "") != (tc.fatal == "") || !strings.HasSuffix(message, tc.fatal) {
+				t.Errorf("%s: got the result %q, want %q", tc.reason, message, tc.fatal)
+			}
+		})
+	}
+}
