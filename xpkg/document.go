@@ -131,6 +131,15 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	return d, true, append(found, d.lostFields(unknown, out)...)
 }
 
+// decodeSource is decode for files of a package root. It leaves out the objects of xfn.
+func decodeSource(doc manifest.Document) (d decoded, ok bool, found Problems) {
+	d, ok, found = decode(doc)
+	if !ok && d.Kind != "" && strings.HasPrefix(d.APIVersion, "xfn.dev/") {
+		return d, false, nil
+	}
+	return d, ok, found
+}
+
 // decodeExample is decode for examples, which keep their text and may be of any kind.
 func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	d, in, found := read(doc)

@@ -72,7 +72,8 @@ type ReadOptions struct {
 }
 
 // Read reads the package in the directory root: its .yaml and .yml files and
-// those of its sub-directories, in the order of their names.
+// those of its sub-directories, in the order of their names. It leaves out objects of the
+// group xfn.dev, such as test suites, and what a file .xpkgignore in root lists.
 //
 // Read returns all problems of the content as one error of type Problems. At every
 // level, content that the control plane would refuse is an error, and so is a link
@@ -89,7 +90,7 @@ func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*P
 	}
 	r := &rootReader{fs: fsys, left: maxYAML}
 	others := slices.DeleteFunc([]string{opts.ExamplesRoot, opts.ExtensionsRoot}, func(dir string) bool { return dir == "" })
-	read, err := r.files(ctx, root, others, opts.Ignore, decode)
+	read, err := r.files(ctx, root, others, opts.Ignore, decodeSource)
 	if err != nil {
 		return nil, err
 	}

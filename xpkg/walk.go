@@ -31,6 +31,8 @@ type walker struct {
 	// except are paths to leave out, relative to the root.
 	except []string
 	ignore ignored
+	// listed are the patterns of the root's fsx.IgnoreFile.
+	listed fsx.Ignore
 	files  []file
 }
 
@@ -42,7 +44,7 @@ type file struct {
 
 // yamlFiles returns the files below root that end in .yaml or .yml and are not
 // empty, in byte order of the names in each directory, without those under
-// except or matched by ignore. If root is a file, it is the only result.
+// except or matched by ignore or by the root's fsx.IgnoreFile. If root is a file, it is the only result.
 func (r *rootReader) yamlFiles(root string, except, ignore []string) ([]file, error) {
 	info, err := r.fs.Stat(root)
 	if err != nil {
@@ -73,6 +75,10 @@ func (r *rootReader) yamlFiles(root string, except, ignore []string) ([]file, er
 			return nil, fmt.Errorf("reading the pattern %q to ignore: %w", pattern, err)
 		}
 	}
+	open := func(name string) (fs.File, error) { return r.fs.Open(filepath.Join(root, name)) }
+	if w.listed, err = fsx.ReadIgnore(open); err != nil {
+		return nil, fmt.Errorf("reading %q: %w", root, err)
+	}
 	w.walk("", 0)
 	return w.files, nil
 }
@@ -93,7 +99,7 @@ func (w *walker) walk(dir string, depth int) {
 		path := filepath.Join(dir, e.Name())
 		at := filepath.Join(w.root, path)
 		switch {
-		case slices.Contains(w.except, path) || w.ignore.match(path):
+		case slices.Contains(w.except, path) || w.ignore.match(path) || w.listed.Match(filepath.ToSlash(path), e.IsDir()):
 		case e.IsDir():
 			w.walk(path, depth+1)
 		case e.Mode()&fs.ModeSymlink != 0:

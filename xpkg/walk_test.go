@@ -86,6 +86,21 @@ func TestReadIgnores(t *testing.T) {
 	}
 }
 
+// Read leaves out what .xpkgignore lists, and objects of xfn.
+func TestReadLeavesOut(t *testing.T) {
+	pkg, err := xpkg.Read(t.Context(), memory(t, map[string]string{
+		"p/crossplane.yaml": functionYAML, "p/a.yaml": crd("a.yaml"), "p/tests/b.yaml": "not read: [", "p/sub/c.yaml": crd("c.yaml"),
+		"p/.xpkgignore": "tests/\n/c.yaml\n",
+		"p/suite.yaml":  "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n---\n" + crd("d.yaml"),
+	}), "p", xpkg.ReadOptions{Lint: xpkg.Off})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a.yaml", "c.yaml", "d.yaml"}, names(pkg)); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
 func TestReadExamplesRoot(t *testing.T) {
 	one := "kind: A\n\n...\n\n---\n"
 	cases := map[string]struct {

@@ -97,6 +97,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	ctx = watchdog.NewContext(ctx, dog)
 	helped := false
 	args = arguments(args[1:])
+	term.RedactValues(args)
 	parser, err := kong.New(grammar(cli, args),
 		kong.Name(name),
 		kong.Description(description),

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,9 +11,10 @@ import (
 )
 
 // TestCredentialsAreNotPrinted runs each command that has the flag --registry with
-// credentials in each kind of reference that it accepts.
+// credentials in each kind of reference that it accepts, and with each report that it writes.
 func TestCredentialsAreNotPrinted(t *testing.T) {
 	const ref = "ada:s3cret@registry.invalid/a:v1"
+	passwords := []string{"s3cret", "/s3cret", `\s3cret`, `a "s3cret' b`}
 	t.Setenv("XFN_CACHE_DIR", t.TempDir())
 	t.Chdir(t.TempDir())
 	for path, text := range map[string]string{
@@ -25,6 +25,8 @@ func TestCredentialsAreNotPrinted(t *testing.T) {
 		"suite.yaml":              "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ndefaults: {xr: xr.yaml, composition: c.yaml, functions: fn.yaml}\ncases: [{name: a, expect: {fatal: x}}]\n",
 		"io.yaml":                 "apiVersion: apiextensions.crossplane.io/v1alpha1\nkind: FunctionIO\n",
 		"root/program":            "text\n",
+		"crd.yaml":                "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.org}\nspec:\n  group: example.org\n  names: {kind: A, plural: as}\n  scope: Cluster\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {image: {type: string, pattern: x}}}}}]\n",
+		"bad.yaml":                "apiVersion: example.org/v1\nkind: A\nmetadata: {name: a}\nimage: " + ref + "\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -69,6 +71,9 @@ render xr.yaml c.yaml --package f=REF
 render xr.yaml c.yaml fn.yaml --validate --crd REF
 test suite.yaml
 test suite.yaml --format json
+test suite.yaml --junit out.xml
+test suite.yaml --builtin f=REF --format json
+test suite.yaml --builtin f=REF --junit out.xml
 test suite.yaml --builtin f=REF
 test REF
 dev xr.yaml c.yaml --builtin f=REF
@@ -77,6 +82,12 @@ diff c.yaml REF -o xr.yaml
 validate REF xr.yaml
 validate xr.yaml REF
 validate package,fn.yaml xr.yaml
+validate package,fn.yaml xr.yaml --format json
+validate package,fn.yaml xr.yaml --format junit
+validate crd.yaml bad.yaml
+validate crd.yaml bad.yaml --format json
+validate crd.yaml bad.yaml --format junit
+xpkg lint REF --format json
 lock fn.yaml
 lock package
 lock REF
@@ -84,36 +95,54 @@ lock --base-image REF
 lock fn.yaml --update=REF
 `[1:], "\n")
 	for _, line := range lines[:len(lines)-1] {
-		t.Run(line, func(t *testing.T) {
-			out, err := os.CreateTemp(t.TempDir(), "")
-			if err != nil {
-				t.Fatal(err)
+		for i, password := range passwords {
+			if i > 0 && !strings.Contains(line, "REF") {
+				break // The other passwords are only in arguments.
 			}
-			defer out.Close()
-			null, err := os.Open(os.DevNull)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer null.Close()
-			args := strings.Fields("xfn " + strings.ReplaceAll(line, "REF", ref))
-			run(t.Context(), args, null, out, out)
-			if _, err := out.Seek(0, io.SeekStart); err != nil {
-				t.Fatal(err)
-			}
-			text, err := io.ReadAll(out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(text) == 0 || strings.Contains(string(text), "s3cret") {
-				t.Errorf("expected an output without the password, got:\n%s", text)
-			}
-		})
+			t.Run(line+" "+password, func(t *testing.T) {
+				args := strings.Fields("xfn " + line)
+				for i, arg := range args {
+					args[i] = strings.ReplaceAll(arg, "REF", strings.ReplaceAll(ref, "s3cret", password))
+				}
+				if text := output(t, args); text == "" || strings.Contains(text, "s3cret") {
+					t.Errorf("expected an output without the password, got:\n%s", text)
+				}
+			})
+		}
 	}
 	for path := range commandsWith(t, "registry") {
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, path+" ") }) {
 			t.Errorf("the commands of this test must include %q, which reads from registries", path)
 		}
 	}
+}
+
+// output runs the program and returns what it writes to stdout, stderr and out.xml.
+func output(t *testing.T, args []string) string {
+	t.Helper()
+	out, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	run(t.Context(), args, null, out, out)
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(args, "out.xml") {
+		xml, err := os.ReadFile("out.xml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, xml...)
+	}
+	return string(text)
 }
 
 // commandsWith returns the commands that have a flag.

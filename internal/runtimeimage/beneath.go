@@ -35,24 +35,19 @@ func (f folders) header(name string) *tar.Header {
 	return h
 }
 
-// beneath returns those directories of the tree that the base image already has. If the
-// tree becomes a top-level directory of the image, such as DefaultWorkdir, beneath does
-// not read the image's layers, because base images do not have such a directory.
-func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
-	if t.at != "" && !strings.Contains(t.at, "/") {
-		return nil, nil
-	}
+// scan lists the files of a base image that the tree is laid over.
+func (t *tree) scan(ctx context.Context, base v1.Image) (*scan, error) {
 	layers, err := base.Layers()
 	if err != nil {
 		return nil, fmt.Errorf("reading the base image's layers: %w", err)
 	}
-	s := &scan{ours: t.kinds(), theirs: map[string]*tar.Header{}, left: oci.MaxUnpacked}
+	s := &scan{ours: t.kinds(), theirs: map[string]entry{}, left: oci.MaxUnpacked}
 	for _, l := range layers {
 		if err := s.layer(ctx, l); err != nil {
 			return nil, fmt.Errorf("reading the base image's layers: %w", err)
 		}
 	}
-	return s.folders()
+	return s, nil
 }
 
 // kinds returns the file type of each file in the tree. The keys are paths in the image.
@@ -67,12 +62,26 @@ func (t *tree) kinds() map[string]fs.FileMode {
 	return all
 }
 
-// A scan reads the layers of an image to find which paths of a tree exist in it.
+// A scan lists the files of an image by its layers.
 type scan struct {
+	// ours are the paths and file types of a tree. theirs are the files of the image, by
+	// their paths without a leading slash.
 	ours   map[string]fs.FileMode
-	theirs map[string]*tar.Header
-	left   int64
+	theirs map[string]entry
+	// partial is true if the image has more than maxFiles files: theirs then lacks files
+	// that are not in ours.
+	partial bool
+	left    int64
 }
+
+// An entry is a file in an image.
+type entry struct {
+	kind byte // the type of the tar header, or 0 for a directory that is only in paths
+	link string
+	folder
+}
+
+func (e entry) isDir() bool { return e.kind == tar.TypeDir || e.kind == 0 }
 
 // layer updates s.theirs with the files that a layer adds and deletes.
 func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
@@ -99,13 +108,29 @@ func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
 			delete(s.theirs, gone)
 			s.forget(gone + "/")
 		default:
-			if h.Typeflag != tar.TypeDir {
-				s.forget(name + "/")
-			}
-			if _, ok := s.ours[name]; ok {
-				s.theirs[name] = h
-			}
+			s.set(name, entry{h.Typeflag, h.Linkname, folder{h.Mode & 0o7777, h.Uid, h.Gid}})
 		}
+	}
+}
+
+// set adds a file and the directories that lead to it. The files of a directory that the
+// file replaces are removed.
+func (s *scan) set(name string, e entry) {
+	old, replaces := s.theirs[name]
+	if replaces && old.isDir() && !e.isDir() {
+		s.forget(name + "/")
+	}
+	_, shared := s.ours[name]
+	if len(s.theirs) >= maxFiles && !replaces && !shared {
+		s.partial = true
+		return
+	}
+	s.theirs[name] = e
+	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if _, ok := s.theirs[dir]; ok {
+			break
+		}
+		s.theirs[dir] = entry{}
 	}
 }
 
@@ -124,13 +149,15 @@ func (s *scan) forget(dir string) {
 func (s *scan) folders() (folders, error) {
 	both := folders{}
 	for _, name := range sortedKeys(s.theirs) {
-		h := s.theirs[name]
-		ours, theirs := s.ours[name].IsDir(), h.Typeflag == tar.TypeDir
+		e := s.theirs[name]
+		kind, shared := s.ours[name]
+		ours, theirs := kind.IsDir(), e.isDir()
 		switch {
+		case !shared || ours && e.kind == 0:
 		case ours && theirs:
-			both[name] = folder{h.Mode & 0o7777, h.Uid, h.Gid}
-		case ours && h.Typeflag == tar.TypeSymlink:
-			return nil, fmt.Errorf("the base image has a symbolic link to %q, where the function has the directory %q", h.Linkname, "/"+name)
+			both[name] = e.folder
+		case ours && e.kind == tar.TypeSymlink:
+			return nil, fmt.Errorf("the base image has a symbolic link to %q, where the function has the directory %q", e.link, "/"+name)
 		case ours:
 			return nil, fmt.Errorf("the base image has a file, where the function has the directory %q", "/"+name)
 		case theirs:

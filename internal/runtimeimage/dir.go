@@ -44,7 +44,9 @@ type Dir struct {
 // the base image already has keeps its attributes and content there. FromDir returns an
 // error if a path is a directory in the base image and another kind of file in d, or the
 // reverse. It also returns an error if all programs in the directory are for other
-// processors than the base image.
+// processors than the base image, or if the image would not have the program of
+// d.Entrypoint. It leaves out .git, __pycache__ and what a file .xpkgignore in the
+// directory lists.
 //
 // The function in the images listens on port 9443 and does not run as root. The images
 // depend only on the base images, the content of the directory and opts.Created. The
@@ -108,8 +110,15 @@ func (m *mounter) image(ctx context.Context, base v1.Image) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	beneath, err := m.tree.beneath(ctx, base)
+	files, err := m.tree.scan(ctx, base)
 	if err != nil {
+		return nil, err
+	}
+	beneath, err := files.folders()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.checkEntrypoint(base, files); err != nil {
 		return nil, err
 	}
 	layer, err := m.layer(ctx, beneath)

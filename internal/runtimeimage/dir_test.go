@@ -30,11 +30,12 @@ type member struct {
 	mode       int64
 }
 
+// tarLayer returns a layer with the program /usr/bin/python3 and members.
 func tarLayer(t *testing.T, members ...member) v1.Layer {
 	t.Helper()
 	var b strings.Builder
 	tw := tar.NewWriter(&b)
-	for _, m := range members {
+	for _, m := range append([]member{{name: "usr/bin/python3", kind: tar.TypeReg, mode: 0o755}}, members...) {
 		if err := tw.WriteHeader(&tar.Header{Typeflag: m.kind, Name: m.name, Linkname: m.link, Mode: m.mode, Uid: 7, Gid: 8}); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +161,7 @@ func TestFromDir(t *testing.T) {
 	got, data := contents(t, images[0])
 	directory, text := entry{Mode: 0o755, Type: tar.TypeDir}, entry{Mode: 0o644, Size: 7, Type: tar.TypeReg}
 	want := map[string]entry{
-		"usr": {Mode: 0o755, Type: tar.TypeDir, UID: 7, GID: 8}, "function": directory, "function/bin": directory,
+		"usr": {Mode: 0o755, Type: tar.TypeDir, UID: 7, GID: 8}, "usr/bin/python3": {Mode: 0o755, Type: tar.TypeReg, UID: 7, GID: 8}, "function": directory, "function/bin": directory,
 		"function/lib": directory, "function/lib/a": directory, "function/empty": directory,
 		"function/main.py": text, "function/same.py": text, "function/lib/a/b.py": {Mode: 0o644, Type: tar.TypeReg},
 		"function/bin/run": {Mode: 0o755, Size: 2, Type: tar.TypeReg}, "function/bin/python": {Mode: 0o777, Type: tar.TypeSymlink},
@@ -230,7 +231,7 @@ func TestFromDirBesideThePackage(t *testing.T) {
 	}
 	got, _ := contents(t, images.All[0])
 	for name := range got {
-		if name != "usr" && name != "function" && name != "function/main.py" {
+		if name != "usr" && name != "usr/bin/python3" && name != "function" && name != "function/main.py" {
 			t.Errorf("the image has %q", name)
 		}
 	}
@@ -287,7 +288,7 @@ func TestFromDirBeneath(t *testing.T) {
 		"LinkOnTheWay": {"a parent directory in place of a link is an error", "/bin/fn", map[string]string{"x": ""}, nil, `the directory "/bin"`},
 		"File":         {"a directory in place of a file is an error", "/", map[string]string{"file/x": ""}, nil, `a file, where the function has the directory "/file"`},
 		"Directory":    {"a file in place of a directory is an error", "/", map[string]string{"etc": ""}, nil, `the directory "/etc"`},
-		"Top":          {"a top-level working directory needs no read of the base", "/fn", map[string]string{"etc": ""}, map[string]int64{"fn": 0o755}, ""},
+		"Top":          {"a top-level working directory is a new directory", "/fn", map[string]string{"etc": ""}, map[string]int64{"fn": 0o755}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -332,7 +332,7 @@ func TestFromSourceOnBase(t *testing.T) {
 		t.Errorf("got a config for %s with %d lines of history", config.Architecture, len(config.History))
 	}
 	got, data := contents(t, img)
-	if len(got) != 2 || !bytes.Contains(data["function"], []byte("set-by-a-flag")) {
+	if len(got) != 3 || !bytes.Contains(data["function"], []byte("set-by-a-flag")) {
 		t.Errorf("got %v", got)
 	}
 	if err := images.Close(); err != nil {

@@ -34,7 +34,6 @@ const deleted = ".wh."
 
 // A tree is the content of a directory that becomes a layer of an image.
 type tree struct {
-	dir   string // the path of the directory
 	root  *os.Root
 	at    string // the path of the directory in the image, without a leading slash
 	nodes []node // sorted by name; a directory comes before its content
@@ -49,6 +48,8 @@ type node struct {
 	name string
 	kind fs.FileMode
 	link string
+	// executable is true for a file that its owner may execute.
+	executable bool
 }
 
 // readTree lists the content of the directory dir, whose path in the image will be the
@@ -65,7 +66,7 @@ func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 	if err != nil {
 		return nil, fsx.Cause(err)
 	}
-	t := &tree{dir: dir, root: root, at: at, programs: map[string]string{}}
+	t := &tree{root: root, at: at, programs: map[string]string{}}
 	if err := t.list(ctx); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -76,7 +77,11 @@ func (t *tree) Close() error { return t.root.Close() }
 
 func (t *tree) list(ctx context.Context) error {
 	var size int64
-	err := fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	ignore, err := fsx.ReadIgnore(t.root.FS().Open)
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -84,6 +89,11 @@ func (t *tree) list(ctx context.Context) error {
 			return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 		case name == ".", fsx.IsTemporary(d.Name()):
 			return nil // skip temporary files: one may be the package that is being built
+		case leftOut(d) || ignore.Match(name, d.IsDir()):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		case len(t.nodes) == maxFiles:
 			return fmt.Errorf("the directory has more than %d files", maxFiles)
 		}
@@ -104,6 +114,12 @@ func (t *tree) list(ctx context.Context) error {
 		return hint.Wrap(errors.New("the directory is empty"), "put the function into the directory first")
 	}
 	return nil
+}
+
+// leftOut reports whether no image needs a file: the data of git, Python's cache, which
+// contains paths and times of this machine, and the list of files to leave out.
+func leftOut(d fs.DirEntry) bool {
+	return d.Name() == ".git" || d.Name() == "__pycache__" && d.IsDir() || d.Name() == fsx.IgnoreFile
 }
 
 func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) {
@@ -129,6 +145,7 @@ func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) 
 		if err != nil {
 			return n, 0, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 		}
+		n.executable = info.Mode()&0o100 != 0
 		return n, info.Size(), nil
 	default:
 		return n, 0, hint.Wrap(fmt.Errorf("file %q is a %s, which an image cannot contain", name, kindOf(n.kind)), "remove it from the directory")

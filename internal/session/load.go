@@ -61,6 +61,9 @@ type Inputs struct {
 	// are files of changes to observed resources; see package converge.
 	ObserveLoop     int
 	ObserveFixtures []string
+	// Starting, if not nil, is called before a render starts the functions of a pipeline or
+	// waits for those that other renders start. It returns a func that is called afterwards.
+	Starting func() (started func())
 	// WrapRunner, if not nil, wraps the Runner of the XR with number n (Result.N).
 	// It is called from several goroutines.
 	WrapRunner func(n int, r function.Runner) function.Runner

@@ -220,11 +220,8 @@ func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (func
 	calls := s.config.Replay
 	var runs []Run
 	if calls == nil {
-		choices, err := s.choose(ctx, functionNames(p.in.Steps, e), p.functions)
-		if err != nil {
-			return nil, nil, err
-		}
-		if runs, err = s.start(ctx, choices); err != nil {
+		var err error
+		if runs, err = s.chosen(ctx, p, e); err != nil {
 			return nil, nil, err
 		}
 		s.opened.Do(func() { s.open(ctx) })
@@ -234,6 +231,18 @@ func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (func
 		calls = s.config.Wrap(calls)
 	}
 	return answering(p.in.Steps, calls), runs, nil
+}
+
+// chosen chooses the runtimes of a Composition's functions and starts the functions.
+func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) ([]Run, error) {
+	if p.in.Starting != nil {
+		defer p.in.Starting()()
+	}
+	choices, err := s.choose(ctx, functionNames(p.in.Steps, e), p.functions)
+	if err != nil {
+		return nil, err
+	}
+	return s.start(ctx, choices)
 }
 
 // match returns an error if the Composition cannot compose the XR in doc. The hint names the

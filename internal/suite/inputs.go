@@ -60,6 +60,7 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	for key, p := range f.ContextFile {
 		in.ContextFiles[key] = a.path(p)
 	}
+	in.Starting = a.starting
 	in.ObserveLoop = a.loop()
 	in.ObserveFixtures = h.fixtures()
 	in.Steps = h.mocks()

@@ -151,7 +151,8 @@ type Outcome struct {
 	Path   string
 	Line   int
 	Status Status
-	Took   time.Duration
+	// Took is the duration of the case without the start of its functions, which cases share.
+	Took time.Duration
 	// Reason is why the case was skipped.
 	Reason string
 	// Failures are the reasons why the case failed.

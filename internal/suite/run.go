@@ -108,7 +108,7 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 	c := attempt{runner: r, item: item, out: &out}
 	c.run(ctx)
 	slices.SortStableFunc(out.Failures, func(x, y Failure) int { return cmp.Compare(x.Line, y.Line) })
-	out.Took = r.options.Now().Sub(began)
+	out.Took = r.options.Now().Sub(began) - c.waited
 	return out
 }
 
@@ -120,6 +120,14 @@ type attempt struct {
 	form spec.CaseSpec
 	// calls records the calls of the last pass. It is nil in profile Alpha.
 	calls *report.Recorder
+	// waited is how long the case waited for the start of its functions.
+	waited time.Duration
+}
+
+// starting measures a wait for the start of functions, until the returned func is called.
+func (a *attempt) starting() func() {
+	began := a.options.Now()
+	return func() { a.waited += a.options.Now().Sub(began) }
 }
 
 // fail adds err as a failure at the line of the case's field at path.

@@ -487,6 +487,56 @@ func TestFunctionsStartOnce(t *testing.T) {
 	}
 }
 
+// A slowRuntime advances a clock by an hour when it starts a function. Before, it waits until
+// the clock was read a number of times.
+type slowRuntime struct {
+	mu    sync.Mutex
+	now   time.Time
+	reads int
+	ready chan struct{}
+}
+
+func (r *slowRuntime) Now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reads--; r.reads == 0 {
+		close(r.ready)
+	}
+	return r.now
+}
+
+func (r *slowRuntime) Start(ctx context.Context, _ runtimes.Function) (*runtimes.Instance, error) {
+	select {
+	case <-r.ready:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now = r.now.Add(time.Hour)
+	return &runtimes.Instance{
+		Runner: function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			return &fnv1.RunFunctionResponse{Desired: req.GetDesired()}, nil
+		}),
+		Stop: func(context.Context) error { return nil },
+	}, nil
+}
+
+// TestTookIsOwn checks that the duration of a case excludes the start of a function, for
+// which all cases wait.
+func TestTookIsOwn(t *testing.T) {
+	o := options(example(t, map[string]string{"s.yaml": head + "defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\ncases:\n- {name: a, each: [1, 2, 3, 4]}\n"}))
+	// Each of the cases reads the clock when it begins, and when it waits for the function.
+	clock := &slowRuntime{reads: 8, ready: make(chan struct{})}
+	o.Now, o.Parallel = clock.Now, 4
+	o.Config.Runtimes, o.Config.Runtime = map[session.Runtime]runtimes.Runtime{session.Docker: clock}, session.Docker
+	for _, out := range run(t, o, suite.Selection{}) {
+		if out.Status != suite.Passed || out.Took != 0 {
+			t.Errorf("%v took %s, want 0s", lines([]suite.Outcome{out}), out.Took)
+		}
+	}
+}
+
 // TestTimeout checks that only the case that exceeds its timeout fails.
 func TestTimeout(t *testing.T) {
 	fsys := example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}

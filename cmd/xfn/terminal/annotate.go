@@ -24,6 +24,7 @@ func (t *Terminal) Annotate(a Annotation) error {
 	if !t.actions {
 		return nil
 	}
+	a.Title, a.Text = t.Redact(a.Title), t.Redact(a.Text)
 	if _, err := fmt.Fprintln(t.Stdout, a.command(t.workspace)); err != nil {
 		return fmt.Errorf("printing an annotation: %w", err)
 	}

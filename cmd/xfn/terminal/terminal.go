@@ -32,6 +32,8 @@ type Terminal struct {
 	// Spell returns the flag for an option that a hint names.
 	Spell hint.Speller
 
+	redactor func(text string) string
+
 	mu       sync.Mutex
 	stderr   io.Writer
 	live     bool
@@ -71,6 +73,17 @@ func columns(f *os.File) int {
 		n = 0
 	}
 	return max(n, 80)
+}
+
+// RedactValues sets values, such as arguments, whose credentials Redact finds in each form.
+func (t *Terminal) RedactValues(values []string) { t.redactor = oci.Redactor(values) }
+
+// Redact returns a message without the credentials of references and URLs.
+func (t *Terminal) Redact(text string) string {
+	if t.redactor == nil {
+		return oci.Redact(text)
+	}
+	return t.redactor(text)
 }
 
 // Interactive reports whether stdin is a terminal.
@@ -166,7 +179,7 @@ func (t *Terminal) line(label string, c report.Color, text string) {
 	if (t.forced || t.live && t.coloured) && label != "" {
 		label = c.Paint(label)
 	}
-	text = Printable(text)
+	text = Printable(t.Redact(text))
 	if t.actions {
 		text = commandLine().ReplaceAllString(text, "$1: :")
 	}

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/format"
@@ -58,6 +60,10 @@ func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 }
 
 func (r *reporter) add(o suite.Outcome) error {
+	o.Reason, o.Failures = r.term.Redact(o.Reason), slices.Clone(o.Failures)
+	for i, f := range o.Failures {
+		o.Failures[i].Text, o.Failures[i].Hint = r.term.Redact(f.Text), hint.Hint(r.term.Redact(string(f.Hint)))
+	}
 	r.cases++
 	if o.Status == suite.Failed {
 		r.bad++

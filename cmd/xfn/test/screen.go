@@ -62,7 +62,7 @@ func (s *screen) showEvent(e progress.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Ignore an error of writing: the next round gets the same error and returns it.
-	_ = s.showText(terminal.Printable(e.Text))
+	_ = s.showText(terminal.Printable(s.term.Redact(e.Text)))
 }
 
 func (s *screen) show(e dev.Event) error {
@@ -70,7 +70,7 @@ func (s *screen) show(e dev.Event) error {
 	defer s.mu.Unlock()
 	switch {
 	case e.Notice != "":
-		s.lasting = terminal.Printable(e.Notice)
+		s.lasting = terminal.Printable(s.term.Redact(e.Notice))
 		if s.live {
 			return s.draw()
 		}
@@ -317,7 +317,7 @@ func (s *screen) trace() {
 	}
 	s.mu.Unlock()
 	if err != nil {
-		s.setNotice(terminal.Printable(err.Error()))
+		s.setNotice(terminal.Printable(s.term.Redact(err.Error())))
 		return
 	}
 	s.setNotice("the trace is in " + path)

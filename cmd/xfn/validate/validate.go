@@ -146,6 +146,10 @@ func (o *output) add(r validate.Result) error {
 	if o.quiet && r.Status == validate.Valid && len(r.Faults) == 0 {
 		return nil
 	}
+	r.Path, r.Faults = o.term.Redact(r.Path), slices.Clone(r.Faults)
+	for i, f := range r.Faults {
+		r.Faults[i].Text = o.term.Redact(f.Text)
+	}
 	return o.result(r)
 }
 

@@ -182,7 +182,7 @@ func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 	if l.Errors == 0 {
 		fmt.Fprintln(&b, oneLine(fmt.Sprintf("%s: %s: %s", l.Package, l.summary(), l.verdict())))
 	}
-	if _, err := io.WriteString(w, terminal.Printable(b.String())); err != nil {
+	if _, err := io.WriteString(w, terminal.Printable(term.Redact(b.String()))); err != nil {
 		return err
 	}
 	for _, p := range l.Problems {

@@ -1,0 +1,129 @@
+package runtimeimage
+
+import (
+	"archive/tar"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// checkEntrypoint returns an error unless the image of base and the tree has the program of
+// the entry point, and the program may be executed. files are the files of base; they
+// become those of the image. A base image with too many files is not checked, and reported.
+func (m *mounter) checkEntrypoint(base v1.Image, files *scan) error {
+	config, err := base.ConfigFile()
+	if err != nil {
+		return fmt.Errorf("reading the base image: %w", err)
+	}
+	files.overlay(m.tree)
+	program := m.Entrypoint[0]
+	places, from := []string{program}, "the image"
+	if strings.Contains(program, "/") {
+		if !path.IsAbs(program) {
+			places[0] = path.Join(m.Workdir, program)
+		}
+	} else {
+		search := pathOf(slices.Concat([]string{searchPath}, config.Config.Env, m.Env))
+		from, places = fmt.Sprintf("a folder of the image's PATH (%s)", search), nil
+		for dir := range strings.SplitSeq(search, ":") {
+			places = append(places, path.Join(m.Workdir, dir, program))
+			if path.IsAbs(dir) {
+				places[len(places)-1] = path.Join(dir, program)
+			}
+		}
+	}
+	var closest *entry
+	for _, p := range places {
+		e, ok := files.find(p)
+		switch {
+		case ok && e.isProgram():
+			return nil
+		case ok && !e.isDir():
+			closest = &e
+		}
+	}
+	switch {
+	case files.partial:
+		m.opts.Progress.Warn(fmt.Sprintf("the entry point %q was not checked: the base image has more than %d files", program, maxFiles))
+		return nil
+	case closest != nil:
+		return hint.Wrap(fmt.Errorf("the entry point %q is not executable", program), "make it executable, as with chmod +x, or name its interpreter first")
+	}
+	err = fmt.Errorf("the entry point %q is not a file in %s", program, from)
+	if _, ok := files.find(path.Join(m.Workdir, path.Base(program))); ok {
+		return hint.Wrap(err, hint.Hint(fmt.Sprintf("%q is in the directory of the function: name it as %q", path.Base(program), "./"+path.Base(program))))
+	}
+	return hint.Wrap(err, "name a program of the base image, or a file in the directory of the function as ./FILE")
+}
+
+// pathOf returns the value of PATH, which the last variable with this name has.
+func pathOf(env []string) string {
+	for _, v := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// isProgram reports whether e is a file that may be executed.
+func (e entry) isProgram() bool {
+	return (e.kind == tar.TypeReg || e.kind == tar.TypeLink) && e.mode&0o111 != 0
+}
+
+// overlay adds the files of a tree, as its layer does.
+func (s *scan) overlay(t *tree) {
+	for _, n := range t.nodes {
+		e := entry{kind: tar.TypeReg, folder: folder{mode: 0o644}}
+		switch {
+		case n.kind.IsDir():
+			e.kind = tar.TypeDir
+		case n.link != "":
+			e = entry{kind: tar.TypeSymlink, link: n.link}
+		case n.executable:
+			e.mode = 0o755
+		}
+		s.set(path.Join(t.at, n.name), e)
+	}
+}
+
+// maxLinks limits the symbolic links in one path, as Linux does.
+const maxLinks = 40
+
+// find returns the file at an absolute path. It follows symbolic links.
+func (s *scan) find(name string) (e entry, ok bool) {
+	at, links := "", 0
+	for rest := strings.Split(name, "/"); len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		if part == "" || part == "." {
+			continue
+		}
+		if part == ".." {
+			at = strings.TrimPrefix(path.Dir("/"+at), "/")
+			continue
+		}
+		next := path.Join(at, part)
+		if e, ok = s.theirs[next]; !ok {
+			return e, false
+		}
+		if e.kind != tar.TypeSymlink {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return e, false
+		}
+		if path.IsAbs(e.link) {
+			at = ""
+		}
+		rest = append(strings.Split(e.link, "/"), rest...)
+	}
+	e, ok = s.theirs[at]
+	return e, ok
+}
