@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -35,10 +34,11 @@ import (
 
 // app is the command line.
 type app struct {
-	Quiet   bool `help:"Print no notes and no progress, only results, warnings and errors." short:"q" xor:"volume"`
-	Verbose bool `help:"Print each step and more details." short:"v" xor:"volume"`
+	HelpAll helpAll `help:"Show the description and all flags of the command."`
+	Quiet   bool    `help:"Print only results, warnings and errors. Notes and progress are left out." short:"q" xor:"volume"`
+	Verbose bool    `help:"Print each step and more details." short:"v" xor:"volume"`
 
-	MemoryLimit memoryLimit `placeholder:"QUANTITY" help:"Fail when the process needs more memory than this. Default: 4Gi, or half of the machine's memory if that is less."`
+	MemoryLimit memoryLimit `more:"" placeholder:"QUANTITY" help:"Fail when the process needs more memory than this. Default: 4Gi, or half of the machine's memory if that is less."`
 
 	Xpkg       xpkg.Cmd            `cmd:"" help:"Build, push and pull packages."`
 	Render     render.Cmd          `cmd:"" help:"Render the composed resources of a composite resource."`
@@ -101,10 +101,10 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	parser, err := kong.New(grammar(cli, args),
 		kong.Name(name),
 		kong.Description(description),
-		kong.Help(helpOf(name)),
+		kong.Help(helpOf(name, cmp.Or(term.Columns, 80))),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80, NoExpandSubcommands: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(term, terminal.Program{Name: name, Version: version, Detail: term.Detail}),
@@ -155,21 +155,6 @@ func grammar(cli *app, args []string) any {
 	}
 	// Go can convert between struct types that differ only in their tags.
 	return reflect.ValueOf(cli).Convert(reflect.PointerTo(reflect.StructOf(fields))).Interface()
-}
-
-// helpOf prints help with the name by which the program was called.
-func helpOf(name string) kong.HelpPrinter {
-	return func(options kong.HelpOptions, kctx *kong.Context) error {
-		var text bytes.Buffer
-		out := kctx.Stdout
-		kctx.Stdout = &text
-		err := kong.DefaultHelpPrinter(options, kctx)
-		kctx.Stdout = out
-		if _, writeErr := strings.NewReplacer("xfn ", name+" ").WriteString(out, text.String()); err == nil {
-			err = writeErr
-		}
-		return err
-	}
 }
 
 // report prints err unless it is nil, and returns the exit code.

@@ -231,3 +231,29 @@ func TestDevIsTerminated(t *testing.T) {
 		t.Errorf("the terminal has modes %+v after the end, want %+v", after, before)
 	}
 }
+
+func TestHelpHasTheWidthOfTheTerminal(t *testing.T) {
+	for _, width := range []int{60, 100} {
+		keys, screen := openTerminal(t)
+		if err := unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(width)}); err != nil {
+			t.Fatal(err)
+		}
+		out := transcribe(keys)
+		cmd := e2e.Command(t, "cache", "prune", "--help")
+		cmd.Stdout = screen
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := out.await(regexp.MustCompile(`(?s)Usage: .*--dry-run.*\n`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest := 0
+		for line := range strings.Lines(text) {
+			longest = max(longest, len(strings.TrimRight(line, "\r\n")))
+		}
+		if longest > width || longest < width-20 {
+			t.Errorf("the longest line has %d columns in a terminal of %d columns", longest, width)
+		}
+	}
+}

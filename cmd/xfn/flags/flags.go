@@ -22,7 +22,7 @@ import (
 
 // Cache is the flag for the directory of the cache.
 type Cache struct {
-	CacheDir string `env:"XFN_CACHE_DIR" placeholder:"DIR" help:"The directory of the cache. Default: xfn in the user's cache directory."`
+	CacheDir string `more:"" env:"XFN_CACHE_DIR" placeholder:"DIR" help:"The directory of the cache. Default: xfn in the user's cache directory."`
 }
 
 // Path returns the directory.
@@ -43,15 +43,15 @@ func (c Cache) Path() (string, error) {
 
 // Registries are the flags for registries.
 type Registries struct {
-	Registry string `env:"XFN_REGISTRY" placeholder:"HOST" help:"The registry of references that do not name one."`
+	Registry string `more:"" env:"XFN_REGISTRY" placeholder:"HOST" help:"The registry of references that do not name one."`
 	Access
 }
 
 // Access are the flags for connections to registries.
 type Access struct {
-	InsecureSkipTLSVerify bool         `name:"insecure-skip-tls-verify" help:"Accept any TLS certificate of a registry."`
-	CAFile                certificates `name:"ca-file" placeholder:"FILE" help:"Trust the CAs in this PEM file in addition to those of the system."`
-	PlainHTTP             bool         `name:"plain-http" help:"Connect to registries by plain HTTP. Without it, loopback and private addresses are tried by HTTPS first, then by HTTP."`
+	InsecureSkipTLSVerify bool         `more:"" name:"insecure-skip-tls-verify" help:"Accept any TLS certificate of a registry."`
+	CAFile                certificates `more:"" name:"ca-file" placeholder:"FILE" help:"Trust the CAs in this PEM file in addition to those of the system."`
+	PlainHTTP             bool         `more:"" name:"plain-http" help:"Connect to registries by plain HTTP. Without it, loopback and private addresses are tried by HTTPS first, then by HTTP."`
 }
 
 // Client returns a client with the options of the flags.
@@ -92,11 +92,11 @@ func (c *certificates) UnmarshalText(path []byte) error {
 
 // Patience are the flags for retries and timeouts.
 type Patience struct {
-	Retry          int           `default:"4" placeholder:"N" help:"How often to retry after an error of the registry or the connection. Default: ${default}."`
-	RetryDelay     time.Duration `default:"1s" placeholder:"TIME" help:"Pause before the first retry. Each further pause is three times as long. Default: ${default}."`
-	ConnectTimeout time.Duration `default:"10s" placeholder:"TIME" help:"Timeout of establishing a connection. Default: ${default}."`
-	IdleTimeout    time.Duration `default:"5m" placeholder:"TIME" help:"How long a connection may transfer no bytes. Default: ${default}."`
-	MinRate        int64         `default:"1000" placeholder:"BYTES" help:"Fail when a registry sends fewer bytes per second over 30 seconds; 0 means no limit. Default: ${default}."`
+	Retry          int           `more:"" default:"4" placeholder:"N" help:"How often to retry after an error of the registry or the connection. Default: ${default}."`
+	RetryDelay     time.Duration `more:"" default:"1s" placeholder:"TIME" help:"Pause before the first retry. Each further pause is three times as long. Default: ${default}."`
+	ConnectTimeout time.Duration `more:"" default:"10s" placeholder:"TIME" help:"Timeout of establishing a connection. Default: ${default}."`
+	IdleTimeout    time.Duration `more:"" default:"5m" placeholder:"TIME" help:"How long a connection may transfer no bytes. Default: ${default}."`
+	MinRate        int64         `more:"" default:"1000" placeholder:"BYTES" help:"Fail when a registry sends fewer bytes per second over 30 seconds; 0 means no limit. Default: ${default}."`
 }
 
 // Validate checks the flags. Kong calls it.
@@ -119,14 +119,14 @@ func (f Registries) PatientClient(p terminal.Program, t Patience) *remote.Client
 
 // Sources are the flags for the inputs of a render, except its arguments.
 type Sources struct {
-	XRD                 string            `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource, for its defaults and scope."`
-	ObservedResources   []string          `short:"o" sep:"none" placeholder:"PATH" help:"File or folder of existing composed resources. Repeatable."`
-	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require. Repeatable."`
-	ExtraResources      []string          `sep:"none" placeholder:"PATH" help:"File or folder of resources for functions that request extra resources. Repeatable."`
-	RequiredSchemas     []string          `short:"s" sep:"none" placeholder:"PATH" help:"JSON file or folder of OpenAPI schemas that functions may require. Repeatable."`
-	FunctionCredentials []string          `sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
-	ContextFiles        map[string]string `mapsep:"none" placeholder:"KEY=FILE" help:"Add YAML or JSON from a file to the context of the functions. Repeatable."`
-	ContextValues       map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the context of the functions. Repeatable."`
+	XRD                 string            `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource. It gives defaults and the scope."`
+	ObservedResources   []string          `short:"o" sep:"none" placeholder:"PATH" help:"Existing composed resources. A file or folder. Repeatable."`
+	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"Resources that functions may require. A file or folder. Repeatable."`
+	ExtraResources      []string          `more:"" sep:"none" placeholder:"PATH" help:"File or folder of resources for functions that request extra resources. Repeatable."`
+	RequiredSchemas     []string          `more:"" short:"s" sep:"none" placeholder:"PATH" help:"JSON file or folder of OpenAPI schemas that functions may require. Repeatable."`
+	FunctionCredentials []string          `more:"" sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
+	ContextFiles        map[string]string `more:"" mapsep:"none" placeholder:"KEY=FILE" help:"Add YAML or JSON from a file to the context of the functions. Repeatable."`
+	ContextValues       map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the functions' context. Repeatable."`
 }
 
 // Inputs returns the inputs of a render.

@@ -15,8 +15,8 @@ import (
 
 // Lock are the flags for the lock file.
 type Lock struct {
-	Locked   bool   `env:"XFN_LOCKED" help:"Use each image by its digest in the lock file. An image that the file does not have is an error."`
-	LockFile string `placeholder:"FILE" help:"The lock file that xfn lock wrote. Default: xfn.lock."`
+	Locked   bool   `more:"" env:"XFN_LOCKED" help:"Use each image by its digest in the lock file. An image that the file does not have is an error."`
+	LockFile string `more:"" placeholder:"FILE" help:"The lock file that xfn lock wrote. Default: xfn.lock."`
 
 	lock *dependency.Lock
 }

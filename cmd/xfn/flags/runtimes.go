@@ -26,17 +26,17 @@ import (
 
 // Runtimes are the flags for running functions.
 type Runtimes struct {
-	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or a folder with a Go main package. Repeatable."`
+	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or Go source. The source is a folder with a main package. Repeatable."`
 	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
-	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
-	Builtin               map[string]string `mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
-	Crosscheck            bool              `help:"Run both the package and the builtin of each function that has a builtin, and fail if the responses differ."`
-	Templates             []string          `sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, in addition to the working directory. Repeatable."`
-	MaxMessageSize        int               `default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
-	FunctionResponseCache string            `placeholder:"DIR" help:"Cache responses of functions in DIR for their TTL."`
-	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
+	Builtins              builtin.Mode      `more:"" enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
+	Builtin               map[string]string `more:"" mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
+	Crosscheck            bool              `more:"" help:"Run both the package and the builtin of each function that has a builtin, and fail if the responses differ."`
+	Templates             []string          `more:"" sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, in addition to the working directory. Repeatable."`
+	MaxMessageSize        int               `more:"" default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
+	FunctionResponseCache string            `more:"" placeholder:"DIR" help:"Cache responses of functions in DIR for their TTL."`
+	XfnCacheMaxTTL        time.Duration     `more:"" name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
 	Offline               bool              `group:"Registry:" help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
-	FunctionAnnotations   map[string]string `short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable."`
+	FunctionAnnotations   map[string]string `more:"" short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable."`
 	recordingFlags
 	Cache      `group:"Registry:"`
 	Registries `group:"Registry:"`

@@ -24,8 +24,8 @@ type RunCmd struct {
 	Image string `arg:"" help:"Reference of an image, or an .xpkg file or a folder with an OCI layout."`
 
 	Address        string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address to listen on, or unix:PATH; with port 0 the system chooses one. Default: ${default}."`
-	StartTimeout   time.Duration `default:"30s" help:"Timeout of the function's start, after its image is unpacked. Default: ${default}."`
-	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"Maximum size of the function's response, in MiB."`
+	StartTimeout   time.Duration `more:"" default:"30s" help:"Timeout of the function's start, after its image is unpacked. Default: ${default}."`
+	MaxMessageSize int           `more:"" default:"64" placeholder:"MIB" help:"Maximum size of the function's response, in MiB."`
 	Offline        bool          `help:"Do not use the network: an image that is not in the cache is an error."`
 	flags.Cache
 	flags.Registries
@@ -40,7 +40,8 @@ func (RunCmd) Help() string {
 Examples:
 
     xfn run function-hello.xpkg
-    xfn run registry.example.org/acme/function-hello:v1 --address=unix:hello.sock
+    xfn run registry.example.org/acme/function-hello:v1 \
+        --address=unix:hello.sock
     xfn function call 127.0.0.1:9443 -f request.yaml
 `
 }

@@ -46,9 +46,10 @@ func (ServeCmd) Help() string {
 Examples:
 
     xfn registry serve --dir registry &
-    xfn xpkg push -f function-hello.xpkg 127.0.0.1:5000/acme/function-hello:v0.1.0
+    xfn xpkg push -f hello.xpkg 127.0.0.1:5000/acme/function-hello:v0.1.0
 
-    xfn registry serve --address 0.0.0.0:5000 --allow-remote --tls-certs-dir certs --htpasswd users
+    xfn registry serve --address 0.0.0.0:5000 --allow-remote \
+        --tls-certs-dir certs --htpasswd users
 `
 }
 

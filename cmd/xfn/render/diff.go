@@ -23,9 +23,9 @@ type DiffCmd struct {
 	Observed            []string          `short:"o" required:"" sep:"none" placeholder:"PATH" help:"Existing resources: the output of 'kubectl get -o yaml', or a folder of such files. Repeatable."`
 	From                []string          `sep:"none" placeholder:"PATH" help:"File or folder of the old Compositions, to find removed fields. Default: those of --observed. Repeatable."`
 	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require, in addition to --observed. Repeatable."`
-	FunctionCredentials []string          `sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
-	ContextValues       map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the context of the functions. Repeatable."`
-	Timeout             time.Duration     `default:"10m" help:"Timeout, including the start of functions. Default: ${default}."`
+	FunctionCredentials []string          `more:"" sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
+	ContextValues       map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the context of the functions. Repeatable."`
+	Timeout             time.Duration     `more:"" default:"10m" help:"Timeout, including the start of functions. Default: ${default}."`
 	ExitCode            bool              `help:"Exit with 1 if a resource would change."`
 	terminal.Format
 	flags.Runtimes `group:"Functions:"`

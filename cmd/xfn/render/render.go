@@ -35,21 +35,21 @@ type Cmd struct {
 
 // sourceFlags are the flags for those inputs that are not arguments.
 type sourceFlags struct {
-	XRs          []string `name:"xr" sep:"none" placeholder:"PATH" help:"File or folder of composite resources, instead of the first argument. Repeatable."`
-	AllDocuments bool     `help:"Render every document of the files of composite resources, not only the first."`
+	XRs          []string `more:"" name:"xr" sep:"none" placeholder:"PATH" help:"File or folder of composite resources, instead of the first argument. Repeatable."`
+	AllDocuments bool     `more:"" help:"Render every document of the files of composite resources, not only the first."`
 	flags.Sources
-	Compositions    []string `sep:"none" placeholder:"PATH" help:"File or folder of Compositions and XRDs: also render claims, and composed resources that are composite resources. Repeatable."`
-	ObserveLoop     int      `placeholder:"N" help:"Add the output to the observed state and render again, up to N times, until nothing changes."`
-	ObserveFixtures []string `sep:"none" placeholder:"FILE" help:"Changes to observed resources in the loop, such as their status and readiness. Repeatable."`
+	Compositions    []string `sep:"none" placeholder:"PATH" help:"Compositions and XRDs, to render claims and nested composite resources too. A file or folder. Repeatable."`
+	ObserveLoop     int      `more:"" placeholder:"N" help:"Add the output to the observed state and render again, up to N times, until nothing changes."`
+	ObserveFixtures []string `more:"" sep:"none" placeholder:"FILE" help:"Changes to observed resources in the loop, such as their status and readiness. Repeatable."`
 }
 
 // engineFlags select and configure the version of Crossplane.
 type engineFlags struct {
-	Profile           engine.Profile `enum:"v2,classic,alpha" default:"v2" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2, alpha the reconciler of v1.11, whose functions are containers."`
-	CrossplaneVersion string         `placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
-	LiteralDeletion   bool           `help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation said."`
-	Timeout           time.Duration  `default:"1m" help:"Timeout of the render, including the start of functions."`
-	Strict            bool           `help:"Fail for any problem of the Composition, not only for those that make the imitated Crossplane fail."`
+	Profile           engine.Profile `more:"" enum:"v2,classic,alpha" default:"v2" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2, alpha the reconciler of v1.11, whose functions are containers."`
+	CrossplaneVersion string         `more:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
+	LiteralDeletion   bool           `more:"" help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation said."`
+	Timeout           time.Duration  `more:"" default:"1m" help:"Timeout of the render, including the start of functions."`
+	Strict            bool           `more:"" help:"Fail for any problem of the Composition, not only for those that make the imitated Crossplane fail."`
 
 	CrossplaneBinary        string `hidden:""`
 	CrossplaneImage         string `hidden:""`
@@ -65,6 +65,9 @@ Examples:
     xfn render xr.yaml composition.yaml functions.yaml
     xfn render xr.yaml composition.yaml --package function-hello=.
     xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
+
+More examples:
+
     xfn render xr.yaml composition.yaml package/crossplane.yaml --locked
     xfn render --xr xrs/ composition.yaml functions.yaml --output-dir out
     xfn render xr.yaml composition.yaml --xrd xrd.yaml --validate --crd crds

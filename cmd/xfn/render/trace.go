@@ -19,9 +19,9 @@ import (
 
 // traceFlags select reports about the steps of pipelines.
 type traceFlags struct {
-	Trace     toFile `placeholder:"FILE" help:"Write what each step of the pipeline changed, to stderr or to a FILE (--trace=FILE)."`
-	TraceHTML string `name:"trace-html" placeholder:"FILE" help:"Write what each step of the pipeline changed as an HTML page."`
-	Blame     toFile `placeholder:"FILE" help:"Write which step set each field last, to stderr or to a FILE (--blame=FILE)."`
+	Trace     toFile `placeholder:"FILE" help:"Write what each step changed to stderr. --trace=FILE writes to a file."`
+	TraceHTML string `more:"" name:"trace-html" placeholder:"FILE" help:"Write what each step of the pipeline changed as an HTML page."`
+	Blame     toFile `more:"" placeholder:"FILE" help:"Write which step set each field last, to stderr or to a FILE (--blame=FILE)."`
 }
 
 // toFile is a flag with an optional file name as its value.

@@ -23,8 +23,8 @@ import (
 
 // validateFlags configure the validation of inputs and outputs.
 type validateFlags struct {
-	Validate bool     `help:"Validate composite resources by their XRD, and the output by --crd and the kinds of Kubernetes. Errors are printed to stderr, and the command fails."`
-	CRD      []string `name:"crd" sep:"none" placeholder:"PATH" help:"CRDs and XRDs for --validate: a file, a folder, or a package by file or reference. Repeatable."`
+	Validate bool     `help:"Validate composite resources and the output. The schemas are the XRD, --crd and the kinds of Kubernetes. Errors are printed to stderr, and the command fails."`
+	CRD      []string `more:"" name:"crd" sep:"none" placeholder:"PATH" help:"CRDs and XRDs for --validate: a file, a folder, or a package by file or reference. Repeatable."`
 }
 
 // A validation validates the inputs and outputs of renders. The zero value does nothing.

@@ -63,16 +63,17 @@ func New(stdin, stdout, stderr *os.File) *Terminal {
 	}
 }
 
-// columns returns the width of a terminal, which is at least 80, or 0 for other files.
+// columns returns the width of a terminal, or 0 for other files. It returns 80 for an
+// unknown width, and at least 40.
 func columns(f *os.File) int {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}
 	n, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		n = 0
+	if err != nil || n == 0 {
+		n = 80
 	}
-	return max(n, 80)
+	return max(n, 40)
 }
 
 // RedactValues sets values, such as arguments, whose credentials Redact finds in each form.

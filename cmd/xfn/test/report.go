@@ -21,7 +21,7 @@ import (
 
 // reportFlags select the reports about the cases of a test run.
 type reportFlags struct {
-	Format    string `enum:"text,json" default:"text" help:"Print ${enum}."`
+	Format    string `more:"" enum:"text,json" default:"text" help:"Print ${enum}."`
 	JUnit     string `name:"junit" placeholder:"FILE" help:"Write a JUnit XML report."`
 	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write an HTML page about the steps of each case that fails."`
 }

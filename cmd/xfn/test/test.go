@@ -32,9 +32,9 @@ type Cmd struct {
 // selectFlags select the cases to run.
 type selectFlags struct {
 	Run    string `placeholder:"REGEXP" help:"Run only cases whose suite/case matches."`
-	Count  int    `default:"1" placeholder:"N" help:"Run each case N times."`
-	Shard  string `placeholder:"I/N" help:"Run only part I of N, from 1. A case is always in the same part."`
-	Shards int    `env:"XFN_SHARDS" placeholder:"N" help:"Run only part JOB_COMPLETION_INDEX of N, as in an Indexed Job of Kubernetes."`
+	Count  int    `more:"" default:"1" placeholder:"N" help:"Run each case N times."`
+	Shard  string `more:"" placeholder:"I/N" help:"Run only part I of N, from 1. A case is always in the same part."`
+	Shards int    `more:"" env:"XFN_SHARDS" placeholder:"N" help:"Run only part JOB_COMPLETION_INDEX of N, as in an Indexed Job of Kubernetes."`
 	Index  int    `hidden:"" name:"job-completion-index" env:"JOB_COMPLETION_INDEX" default:"-1"`
 }
 
@@ -43,7 +43,7 @@ type runFlags struct {
 	Parallel    int           `placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
 	FailFast    bool          `name:"failfast" help:"Stop after the first case that fails."`
 	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
-	CaseTimeout time.Duration `default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
+	CaseTimeout time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
 	Update      bool          `help:"Write golden files that differ from the output."`
 }
 

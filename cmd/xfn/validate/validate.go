@@ -26,12 +26,12 @@ type Cmd struct {
 	Resources  string `arg:"" surplus:"separate several paths by commas, as in a.yaml,b.yaml" help:"Files and folders of resources, separated by commas, or - for stdin."`
 
 	Format                string   `enum:"text,json,junit" default:"text" help:"Print ${enum}. Default: ${default}."`
-	Old                   []string `sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`
-	Namespace             string   `short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that set none, as in kubectl. If it is empty, they must set one. Default: ${default}."`
+	Old                   []string `more:"" sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`
+	Namespace             string   `more:"" short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that set none, as in kubectl. If it is empty, they must set one. Default: ${default}."`
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`
 	ErrorOnMissingSchemas bool     `help:"Fail if there is no schema for a resource."`
-	CompositionMode       string   `enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"Which problems of a Composition's patches are errors: warn, none that schemas find; loose, violations of schemas; strict, also missing schemas. Default: the mode in its annotation, or warn."`
-	Dependencies          string   `enum:"none,configurations,all" default:"all" help:"Packages whose dependencies are read, too: ${enum}. Default: ${default}."`
+	CompositionMode       string   `more:"" enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"Which problems of a Composition's patches are errors: warn, none that schemas find; loose, violations of schemas; strict, also missing schemas. Default: the mode in its annotation, or warn."`
+	Dependencies          string   `more:"" enum:"none,configurations,all" default:"all" help:"Packages whose dependencies are read, too: ${enum}. Default: ${default}."`
 	Offline               bool     `help:"Fetch nothing, and skip packages that files name."`
 
 	// These flags of the crossplane CLI have no effect: kinds are built in, and there is

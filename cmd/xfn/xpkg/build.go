@@ -27,8 +27,8 @@ type BuildCmd struct {
 	PackageRoot string `short:"f" default:"." placeholder:"DIR" help:"Directory with crossplane.yaml and the other files of the package. Default: the current one."`
 	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: a name from the package's name and digest, in the package root."`
 
-	Split bool `xor:"split" help:"Write a file for each platform: NAME-linux-amd64.xpkg and so on."`
-	Load  bool `xor:"split" help:"Also load the package into the Docker engine, under the package's name."`
+	Split bool `more:"" xor:"split" help:"Write a file for each platform: NAME-linux-amd64.xpkg and so on."`
+	Load  bool `xor:"split" help:"Also load the package into the Docker engine. Its name there is the package's name."`
 
 	rootFlags    `group:"Content of the package:" set:"examples=./examples"`
 	contentFlags `group:"Content of the package:"`
@@ -48,6 +48,9 @@ Examples:
         --platform linux/amd64,linux/arm64 -o hello.xpkg
     xfn xpkg build -f package --embed-runtime-image-tarball runtime.tar
     xfn xpkg build -f package --embed-runtime-image runtime --load
+
+More examples:
+
     xfn xpkg build -f package --embed-runtime-dir build -o hello.xpkg \
         --base-image registry.example.org/python:3.12 \
         --entrypoint python3 --entrypoint main.py
@@ -149,8 +152,8 @@ func (c *BuildCmd) lintRuntimes(term *terminal.Terminal, kind string, runtimes [
 
 // contentFlags add annotations and layers to a package.
 type contentFlags struct {
-	OciAnnotation  []string `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Replaces annotations from crossplane.yaml. Repeatable, or separated by commas. Write \\, for a comma before text that looks like another KEY=."`
-	ExtensionsRoot string   `placeholder:"DIR" help:"Directory whose folders become layers with their names, such as icons, readme and release-notes."`
+	OciAnnotation  []string `more:"" short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Replaces annotations from crossplane.yaml. Repeatable, or separated by commas. Write \\, for a comma before text that looks like another KEY=."`
+	ExtensionsRoot string   `more:"" placeholder:"DIR" help:"Directory whose folders become layers with their names, such as icons, readme and release-notes."`
 }
 
 // build returns the options of the build.

@@ -20,7 +20,7 @@ type CopyCmd struct {
 	Source      string `arg:"" name:"src" help:"What to copy: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 	Destination string `arg:"" name:"dst" help:"Where to copy to: REGISTRY/REPOSITORY[:TAG]. Default tag: the tag of SRC."`
 
-	NoSignatures bool `help:"Leave out signatures, attestations, SBOMs and other attachments of the package."`
+	NoSignatures bool `more:"" help:"Leave out signatures, attestations, SBOMs and other attachments of the package."`
 
 	targetFlags
 }

@@ -47,7 +47,8 @@ Examples:
     xfn xpkg extract --from-xpkg hello.xpkg -o -
     xfn xpkg extract --from-xpkg hello.xpkg --examples -o -
     xfn xpkg extract --from-xpkg hello.xpkg --layer 4fcf65979eed
-    xfn xpkg extract --from-xpkg hello.xpkg --rootfs hello --platform linux/arm64
+    xfn xpkg extract --from-xpkg hello.xpkg --rootfs hello \
+        --platform linux/arm64
 `
 }
 

@@ -44,7 +44,7 @@ Rules (E: an error with --lint=warn, too; W: a warning; EW: either):
 `)
 	severities := strings.NewReplacer("error or warning", "EW", "error", "E", "warning", "W")
 	for _, r := range xpkg.LintRules() {
-		fmt.Fprintf(&b, "    %-20s  %-2s  %s\n", r.Name, severities.Replace(r.Severity), strings.ReplaceAll(r.Finds, "`", ""))
+		fmt.Fprintf(&b, "    %-20s %-2s  %s\n", r.Name, severities.Replace(r.Severity), strings.ReplaceAll(r.Finds, "`", ""))
 	}
 	return b.String()
 }

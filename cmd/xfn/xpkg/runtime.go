@@ -24,21 +24,21 @@ import (
 
 // runtimeFlags say where the runtime image of a package comes from.
 type runtimeFlags struct {
-	EmbedRuntimeSource       string `xor:"runtime" placeholder:"DIR" help:"Compile the Go main package in DIR and embed it as the runtime image."`
+	EmbedRuntimeSource       string `xor:"runtime" placeholder:"DIR" help:"Compile and embed the Go main package in DIR."`
 	EmbedRuntimeDir          string `xor:"runtime" placeholder:"DIR" help:"Add the files in DIR to --base-image, and run --entrypoint: for Python, TypeScript and so on."`
 	EmbedRuntimeImage        string `xor:"runtime" placeholder:"NAME" help:"Embed an image that the Docker engine has, by name or id."`
-	EmbedRuntimeImageTarball string `xor:"runtime" placeholder:"FILE" help:"Embed the runtime image in a tarball of docker save, or the images of an OCI layout in a tarball."`
-	EmbedRuntimeLayout       string `xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`
+	EmbedRuntimeImageTarball string `xor:"runtime" placeholder:"FILE" help:"Embed the runtime image in a tarball. The tarball is of docker save, or has an OCI layout."`
+	EmbedRuntimeLayout       string `more:"" xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`
 	EmbedRuntimeRemote       string `xor:"runtime" placeholder:"REF" help:"Embed the images at a registry's REGISTRY/REPOSITORY:TAG or @DIGEST."`
 
 	Platform   []string          `placeholder:"OS/ARCH" help:"Platforms to build for, such as linux/amd64,linux/arm64. Default: for source code, linux and this machine's architecture; otherwise all platforms of the image."`
-	BaseImage  string            `placeholder:"IMAGE" help:"Base image for the program of --embed-runtime-source or the files of --embed-runtime-dir: an existing tarball or OCI layout, docker-daemon:NAME, or a reference."`
-	Ldflags    string            `name:"ldflags" placeholder:"FLAGS" help:"More flags for the linker of --embed-runtime-source, as in --ldflags='-X main.version=v0.1.0'."`
-	GoFlags    []string          `sep:"none" placeholder:"FLAG" help:"More flags for go build of --embed-runtime-source, as in --go-flags=-tags=extra. Repeatable."`
+	BaseImage  string            `placeholder:"IMAGE" help:"Base image for the embedded program or files. An existing tarball or OCI layout, docker-daemon:NAME, or a reference; for --embed-runtime-source and --embed-runtime-dir."`
+	Ldflags    string            `more:"" name:"ldflags" placeholder:"FLAGS" help:"More flags for the linker of --embed-runtime-source, as in --ldflags='-X main.version=v0.1.0'."`
+	GoFlags    []string          `more:"" sep:"none" placeholder:"FLAG" help:"More flags for go build of --embed-runtime-source, as in --go-flags=-tags=extra. Repeatable."`
 	Entrypoint []string          `sep:"none" placeholder:"WORD" help:"Command of the function of --embed-runtime-dir: the program, then each argument. Repeatable."`
-	Workdir    string            `placeholder:"PATH" help:"Directory in the image for the files of --embed-runtime-dir, and working directory of the program. Default: /function."`
-	Env        []string          `sep:"none" placeholder:"KEY=VALUE" help:"Variable for the program of --embed-runtime-dir. Repeatable."`
-	Label      map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Label of the image made by --embed-runtime-source or --embed-runtime-dir. Repeatable."`
+	Workdir    string            `more:"" placeholder:"PATH" help:"Directory in the image for the files of --embed-runtime-dir, and working directory of the program. Default: /function."`
+	Env        []string          `more:"" sep:"none" placeholder:"KEY=VALUE" help:"Variable for the program of --embed-runtime-dir. Repeatable."`
+	Label      map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Label of the image made by --embed-runtime-source or --embed-runtime-dir. Repeatable."`
 	registryFlags
 	flags.Lock
 }

@@ -17,7 +17,7 @@ import (
 // targetFlags are the flags of commands that write to a registry.
 type targetFlags struct {
 	Tag       []string `sep:"none" placeholder:"TAG" help:"Additional tag in the repository, as in --tag=latest. Repeatable."`
-	MountFrom []string `sep:"none" placeholder:"REPOSITORY" help:"Repository of the same registry to mount layers of the package from, which are then not sent. Repeatable."`
+	MountFrom []string `more:"" sep:"none" placeholder:"REPOSITORY" help:"Repository of the same registry to mount layers of the package from, which are then not sent. Repeatable."`
 	DryRun    bool     `help:"Print how many bytes would be sent, and change nothing."`
 
 	flags.Patience

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+)
+
+// TestHelpFitsTwoScreens checks --help and --help-all of every command.
+func TestHelpFitsTwoScreens(t *testing.T) {
+	parser, err := kong.New(&app{}, kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkHelp(t, parser.Model.Node)
+}
+
+func checkHelp(t *testing.T, node *kong.Node) {
+	t.Helper()
+	command := strings.Fields(node.Path())
+	short, all := helpTextOf(t, append(command, "--help")), helpTextOf(t, append(command, "--help-all"))
+	if n := strings.Count(short, "\n"); n > 2*24 {
+		t.Errorf("xfn %s --help has %d lines, want at most two screens of 24", node.Path(), n)
+	}
+	for line := range strings.SplitSeq(short+all, "\n") {
+		if utf8.RuneCountInString(line) > 80 {
+			t.Errorf("the help of xfn %s has a line of more than 80 columns: %s", node.Path(), line)
+		}
+	}
+	for _, f := range node.Flags {
+		if !f.Hidden && !strings.Contains(all, "--"+f.Name) && f.Tag.Negatable == "" {
+			t.Errorf("xfn %s --help-all does not show --%s", node.Path(), f.Name)
+		}
+	}
+	for _, child := range node.Children {
+		if !child.Hidden {
+			checkHelp(t, child)
+		}
+	}
+}
+
+// helpTextOf returns what the program prints to a file.
+func helpTextOf(t *testing.T, args []string) string {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "help"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if code := run(context.Background(), append([]string{"xfn"}, args...), nil, out, out); code != 0 {
+		t.Fatalf("xfn %s: exit code %d", strings.Join(args, " "), code)
+	}
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
