@@ -30,6 +30,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.EmbedRuntimeTarball: "xpkg.build",
 		hint.ExamplesRoot:        "xpkg.build xpkg.lint",
 		hint.Ignore:              "xpkg.build xpkg.lint",
+		hint.Lenient:             rendering,
 		hint.Lint:                "xpkg.build xpkg.lint",
 		hint.MaxMessageSize:      rendering + " run function.call",
 		hint.NoSignatures:        "xpkg.copy",

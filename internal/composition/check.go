@@ -19,6 +19,7 @@ import (
 // the kinds of problems that make a render fail. The API server rejects a Composition with
 // most of these problems, or drops the unknown fields. It accepts UnknownFunction and
 // NotCarried. NotCarried means that the conversion of a legacy Composition loses a field.
+// LegacyField is a field of Crossplane v1 that only the API server of Crossplane v2 drops.
 type ProblemKind string
 
 // The kinds of problems.
@@ -38,6 +39,7 @@ const (
 	RequirementWithoutType      ProblemKind = "RequirementWithoutType"
 	RequirementByNameAndByLabel ProblemKind = "RequirementByNameAndByLabel"
 	UnknownField                ProblemKind = "UnknownField"
+	LegacyField                 ProblemKind = "LegacyField"
 	NotCarried                  ProblemKind = "NotCarried"
 )
 
@@ -204,7 +206,11 @@ func (ps *problems) checkFields(obj map[string]any) {
 	}
 	for _, err := range unknown {
 		var field kjson.FieldError
-		if errors.As(err, &field) {
+		switch {
+		case !errors.As(err, &field):
+		case schema.LegacyField(apiextv1.CompositionKind, field.FieldPath()):
+			ps.add(LegacyField, field.FieldPath(), "Crossplane v2 removed this field of a Composition, and its API server drops it")
+		default:
 			ps.add(UnknownField, field.FieldPath(), "unknown field of a Composition: the API server drops it%s", DidYouMean(reflect.TypeFor[apiextv1.Composition](), field.FieldPath()))
 		}
 	}

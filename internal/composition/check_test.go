@@ -244,7 +244,7 @@ func TestGoldenCompositions(t *testing.T) {
 		"comp-no-pipeline":       {composition.EmptyPipeline},
 		"comp-mode-absent":       {composition.UnknownMode},
 		"comp-mode-resources":    {composition.NotCarried},
-		"comp-env-config":        {composition.UnknownField},
+		"comp-env-config":        {composition.LegacyField},
 		"comp-unknown-fields":    {composition.UnknownField},
 		"fn-missing":             {composition.UnknownFunction},
 		"fn-missing-second-step": {composition.UnknownFunction},

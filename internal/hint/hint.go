@@ -23,6 +23,7 @@ const (
 	ExamplesRoot          Hint = "{examples-root}"
 	Ignore                Hint = "{ignore}"
 	InsecureSkipTLSVerify Hint = "{insecure-skip-tls-verify}"
+	Lenient               Hint = "{lenient}"
 	Lint                  Hint = "{lint}"
 	MaxMessageSize        Hint = "{max-message-size}"
 	NoSignatures          Hint = "{no-signatures}"
@@ -43,7 +44,7 @@ const (
 func Options() []Hint {
 	return []Hint{
 		Builtin, Builtins, CAFile, ContextValues, Dependencies, EmbedRuntimeSource,
-		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lint,
+		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
 		Registry, Runtime, SignKey, Timeout, Update,
 	}

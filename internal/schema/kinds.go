@@ -41,6 +41,15 @@ func (k Kind) Fits(obj map[string]any) bool {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(obj, reflect.New(k.fields).Interface()) == nil
 }
 
+// legacyFields are the fields that Crossplane v2 removed, by kind.
+var legacyFields = map[string][]string{
+	"Composition": {"spec.environment", "spec.functions", "spec.patchSets", "spec.publishConnectionDetailsWithStoreConfigRef", "spec.resources"},
+}
+
+// LegacyField reports whether a kind of the group apiextensions.crossplane.io had the field at
+// a path in Crossplane v1, and has it no longer in v2.
+func LegacyField(kind, path string) bool { return slices.Contains(legacyFields[kind], path) }
+
 // kindTypes returns the Go types of all built-in kinds with ObjectMeta, so
 // without lists and options such as ListOptions.
 var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {

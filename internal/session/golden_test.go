@@ -103,6 +103,7 @@ func (g golden) run(t *testing.T, profile render.Profile) {
 	s := session.Open(session.Config{
 		Reader:    manifest.Reader{FS: afero.NewBasePathFs(afero.NewOsFs(), g.dir)},
 		Functions: g.functions(),
+		Lenient:   true, // The real engines ignore unknown fields.
 		Runtime:   session.Development,
 		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Development: stage{t, runner, &sync.Map{}}},
 	})

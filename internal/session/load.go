@@ -248,18 +248,20 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 		problems = composition.Check(e, known)
 	}
 	var errs []error
-	unknown := false
+	refused := map[composition.ProblemKind]bool{}
 	for _, problem := range problems {
-		if !p.in.Strict && !slices.Contains(p.checks.Refuse, problem.Kind) {
+		if !s.refuses(p, problem.Kind) {
 			s.config.Progress.Warn(problem.Error())
 			continue
 		}
 		errs = append(errs, problem)
-		unknown = unknown || problem.Kind == composition.UnknownFunction
+		refused[problem.Kind] = true
 	}
 	err := hintMode(e, errors.Join(errs...))
 	switch {
-	case !unknown:
+	case !refused[composition.UnknownFunction] && refused[composition.UnknownField]:
+		return hint.Wrap(err, "correct or remove the unknown fields, or render without them with "+hint.Lenient)
+	case !refused[composition.UnknownFunction]:
 		return err
 	case e.Converted:
 		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package with "+hint.Package+" function-environment-configs=PATH, or remove the selection of EnvironmentConfigs and give the environment with "+hint.ContextValues+" apiextensions.crossplane.io/environment=YAML")
@@ -270,6 +272,11 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	default:
 		return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
 	}
+}
+
+// refuses reports whether a problem of a Composition makes a render fail.
+func (s *Session) refuses(p plan, kind composition.ProblemKind) bool {
+	return p.in.Strict || kind == composition.UnknownField && !s.config.Lenient || slices.Contains(p.checks.Refuse, kind)
 }
 
 // hintMode adds a hint to err if the Composition calls alpha functions, which

@@ -69,6 +69,9 @@ type Config struct {
 	Cache       string
 	CacheMaxTTL time.Duration
 	Now         func() time.Time
+	// Lenient renders Compositions with unknown fields, with a warning. Otherwise these fields,
+	// which an API server drops, are errors.
+	Lenient bool
 	// Progress gets notes about runtimes, and warnings. It may be nil.
 	Progress progress.Func
 }

@@ -35,6 +35,7 @@ type Runtimes struct {
 	MaxMessageSize        int               `more:"" default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
 	FunctionResponseCache string            `more:"" placeholder:"DIR" help:"Cache responses of functions in DIR for their TTL."`
 	XfnCacheMaxTTL        time.Duration     `more:"" name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
+	Lenient               bool              `more:"" xor:"strict" group:"Crossplane:" help:"Only warn of unknown fields of a Composition, which an API server drops."`
 	Offline               bool              `group:"Registry:" help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
 	FunctionAnnotations   map[string]string `more:"" short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable."`
 	recordingFlags
@@ -81,6 +82,7 @@ func (f Runtimes) config(term *terminal.Terminal, program terminal.Program) (ses
 		Builtins:       builtins,
 		BuiltinOptions: builtin.Options{Templates: f.Templates, Progress: term.Progress},
 		Crosscheck:     f.Crosscheck,
+		Lenient:        f.Lenient,
 		Progress:       term.Progress,
 	}
 	if err := f.apply(&config); err != nil {
