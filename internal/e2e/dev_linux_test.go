@@ -25,6 +25,7 @@ type pseudo struct {
 	keys   *os.File
 	screen *os.File
 	cmd    *exec.Cmd
+	before unix.Termios // the modes of the terminal before the process started
 }
 
 // openTerminal returns both sides of a new pseudo-terminal (pty(7)).
@@ -62,6 +63,7 @@ func inTerminal(t *testing.T, args ...string) *pseudo {
 	}
 	p.keys, p.screen = openTerminal(t)
 	p.transcript = transcribe(p.keys)
+	p.before = p.modes()
 	p.cmd = e2e.Command(t, append([]string{"dev", "xr.yaml", "composition.yaml", "--suite", "."}, args...)...)
 	p.cmd.Dir = p.dir
 	p.cmd.Env = append(os.Environ(), "TERM=xterm", "TMPDIR="+p.dir, "NO_COLOR=")
@@ -160,7 +162,6 @@ cases:
 func TestDevKeys(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)
-	before := p.modes()
 	p.awaitOutput("\x1b[H\x1b[2J", "round 1: start", "+ Widget", "--- FAIL: widgets/golden", "hint: write it with key a", "? help  q quit")
 	p.put("composition.yaml", strings.Replace(typed["composition.yaml"], "colour: red", "colour: blue", 1))
 	p.awaitOutput("\x1b[H\x1b[2J", "composition.yaml changed", `spec.colour: "red" → "blue"`, "q quit")
@@ -188,8 +189,8 @@ func TestDevKeys(t *testing.T) {
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder of the page is left: %v", err)
 	}
-	if after := p.modes(); after != before {
-		t.Errorf("the terminal has modes %+v after the end, want %+v", after, before)
+	if after := p.modes(); after != p.before {
+		t.Errorf("the terminal has modes %+v after the end, want %+v", after, p.before)
 	}
 }
 
@@ -221,14 +222,13 @@ func TestDevShowsAll(t *testing.T) {
 func TestDevIsTerminated(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)
-	before := p.modes()
 	p.awaitOutput("round 1", "q quit")
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	p.awaitExit()
-	if after := p.modes(); after != before {
-		t.Errorf("the terminal has modes %+v after the end, want %+v", after, before)
+	if after := p.modes(); after != p.before {
+		t.Errorf("the terminal has modes %+v after the end, want %+v", after, p.before)
 	}
 }
 
