@@ -156,7 +156,7 @@ func TestContainersFail(t *testing.T) {
 		"Exit":    {"the error quotes the last lines, and the output is discarded", alpha.ContainerRequest{}, []string{"fail", "3"}, ": the program ended with exit code 3; its last lines on stderr:" + complaints.String()},
 		"Flood":   {"an endless output is stopped", alpha.ContainerRequest{}, []string{"flood"}, ": the program wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
 		"Above":   {"one byte above the limit is an error", alpha.ContainerRequest{}, []string{"write", "104857601"}, ": the program wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
-		"Timeout": {"a process that keeps the streams open does not delay the timeout", alpha.ContainerRequest{Timeout: 2 * time.Second}, []string{"family", "timeout"}, ": timed out after 2s"},
+		"Timeout": {"a process that keeps the streams open does not delay the timeout", alpha.ContainerRequest{Timeout: 2 * time.Second}, []string{"family", unique("timeout")}, ": timed out after 2s"},
 		"Memory":  {"a limit is a quantity", alpha.ContainerRequest{Memory: "much"}, []string{"echo"}, `: memory limit: expected a quantity such as 128Mi or 500m, got "much"`},
 		"NoTime":  {"a timeout is positive", alpha.ContainerRequest{Timeout: -1}, []string{"echo"}, ": the timeout must be positive, got -1ns"},
 		"CPU":     {"a limit is positive", alpha.ContainerRequest{CPU: "0"}, []string{"echo"}, `: CPU limit: must be positive, got "0"`},
@@ -178,7 +178,7 @@ func TestContainersFail(t *testing.T) {
 			}
 		})
 	}
-	assertNothingLeft(t, "timeout")
+	assertNothingLeft(t, unique("timeout"))
 }
 
 func TestContainersMost(t *testing.T) {
@@ -207,7 +207,7 @@ func TestContainersMemory(t *testing.T) {
 
 func TestContainersCancel(t *testing.T) {
 	w := newWorld(t)
-	ref := w.push(t, programImage(t, "family", "cancelled"), "v1")
+	ref := w.push(t, programImage(t, "family", unique("cancelled")), "v1")
 	ctx, cancel := context.WithCancel(t.Context())
 	w.Progress = func(e progress.Event) {
 		if strings.HasPrefix(e.Text, "running ") {
@@ -222,14 +222,14 @@ func TestContainersCancel(t *testing.T) {
 	if _, err := w.RunContainer(ctx, alpha.ContainerRequest{Image: ref}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: got error %v", err)
 	}
-	assertNothingLeft(t, "cancelled")
+	assertNothingLeft(t, unique("cancelled"))
 }
 
 // TestContainersHeldFiles checks calls while another process keeps a container's pipes
 // open, for example because it received them over a socket. RunContainer must still
 // return at its timeout.
 func TestContainersHeldFiles(t *testing.T) {
-	for _, act := range [][]string{{"family", "held"}, {"say", "done"}} {
+	for _, act := range [][]string{{"family", unique("held")}, {"say", "done"}} {
 		w := newWorld(t)
 		w.Progress = func(e progress.Event) {
 			if strings.HasPrefix(e.Text, "running ") {
@@ -241,7 +241,7 @@ func TestContainersHeldFiles(t *testing.T) {
 			t.Errorf("%s: got error %v", act[0], err)
 		}
 	}
-	assertNothingLeft(t, "held")
+	assertNothingLeft(t, unique("held"))
 }
 
 // holdPipes duplicates all pipes that are open now, and closes the copies at the end of
@@ -399,6 +399,10 @@ func TestContainersAsOrdinaryUser(t *testing.T) {
 		sandboxtest.Allowed(t, &isolation.NamespaceError{Err: errors.New("the tests did not run as an ordinary user")})
 	}
 }
+
+// unique returns an argument by which assertNothingLeft finds the processes of this test
+// program, and not those of another run of the same tests on this machine.
+func unique(arg string) string { return fmt.Sprintf("%s-%d", arg, os.Getpid()) }
 
 // assertNothingLeft fails the test if a process exists whose last argument is arg.
 func assertNothingLeft(t *testing.T, arg string) {
