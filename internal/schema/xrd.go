@@ -67,6 +67,13 @@ func (x XRD) EnforcedComposition() string { return x.text("enforcedCompositionRe
 // DefaultComposition returns the name of the default Composition, or "".
 func (x XRD) DefaultComposition() string { return x.text("defaultCompositionRef", "name") }
 
+// ConnectionSecretKeys returns the keys of connection details that Crossplane publishes.
+// Crossplane publishes all keys if there are none.
+func (x XRD) ConnectionSecretKeys() []string {
+	keys, _, _ := unstructured.NestedStringSlice(x.obj, "spec", "connectionSecretKeys")
+	return keys
+}
+
 // text returns the string at a path in the XRD's spec, or "".
 func (x XRD) text(path ...string) string {
 	s, _, _ := unstructured.NestedString(x.obj, append([]string{"spec"}, path...)...)

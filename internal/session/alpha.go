@@ -180,7 +180,8 @@ func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (*converge
 		return nil, err
 	}
 	out, err := alpha.Render(ctx, p.run, alpha.Request{
-		XR: req.XR, Composition: p.composition, Environment: p.environment, LiteralDeletion: p.in.LiteralDeletion,
+		XR: req.XR, Composition: p.composition, Environment: p.environment,
+		ConnectionSecretKeys: req.ConnectionSecretKeys, LiteralDeletion: p.in.LiteralDeletion,
 	}, req.Observed)
 	if err != nil {
 		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)

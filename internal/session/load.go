@@ -313,7 +313,7 @@ func (p plan) prepare(req *render.Request, xrd *schema.XRD, first bool) error {
 	if xrd == nil {
 		return nil
 	}
-	req.Legacy = xrd.Legacy()
+	req.Legacy, req.ConnectionSecretKeys = xrd.Legacy(), xrd.ConnectionSecretKeys()
 	return xrd.Default(req.XR)
 }
 

@@ -41,7 +41,7 @@ func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
 		if err != nil {
 			return nil, err
 		}
-		return crds.Validator(all, validate.Options{Composition: composition.ForValidation(composition.ByAnnotation)}), nil
+		return crds.Validator(all, validate.Options{Namespace: fallback, Composition: composition.ForValidation(composition.ByAnnotation)}), nil
 	})
 }
 
@@ -53,16 +53,12 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 	if err != nil {
 		return nil, fmt.Errorf("loading schemas: %w", err)
 	}
-	xr := unstructured.Unstructured{Object: objects[0]}
-	composed := v.In(fallback)
-	if v.ClusterScoped(xr.GroupVersionKind().GroupKind()) {
-		composed = v
-	}
+	composed := v.ComposedBy(objects[0])
 	var faults []check.Fault
 	for i, obj := range objects {
 		validator := composed
 		if i == 0 {
-			validator = v.In(fallback)
+			validator = v
 		}
 		if ignored(obj, ignore) {
 			continue

@@ -60,7 +60,7 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	v := crds.Validator(slices.Concat(all, more), validate.Options{Composition: check.ForValidation(check.ByAnnotation)})
+	v := crds.Validator(slices.Concat(all, more), validate.Options{Namespace: fallback, Composition: check.ForValidation(check.ByAnnotation)})
 	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 
@@ -72,7 +72,7 @@ func (v *validation) check(ctx context.Context, r session.Result) error {
 	}
 	if r.Document.Text != nil {
 		one := func(yield func(manifest.Document, error) bool) { yield(r.Document, nil) }
-		err := v.v.In(fallback).Documents(ctx, one, func(found validate.Result) error {
+		err := v.v.Documents(ctx, one, func(found validate.Result) error {
 			v.print(r, "", found)
 			return nil
 		})
@@ -83,7 +83,7 @@ func (v *validation) check(ctx context.Context, r session.Result) error {
 	if r.Err != nil {
 		return nil
 	}
-	composed := v.v.In(v.namespace(r))
+	composed := v.v.ComposedBy(r.XR)
 	for _, obj := range r.Composed {
 		for _, found := range composed.Objects(ctx, obj) {
 			v.print(r, fmt.Sprintf("composed resource %q", cmp.Or(reconciler.ResourceName(obj), (&unstructured.Unstructured{Object: obj}).GetName())), found)
@@ -91,16 +91,6 @@ func (v *validation) check(ctx context.Context, r session.Result) error {
 	}
 	v.status(ctx, r)
 	return nil
-}
-
-// namespace returns the default namespace of composed resources, "" if the XR is
-// cluster scoped.
-func (v *validation) namespace(r session.Result) string {
-	xr := unstructured.Unstructured{Object: r.XR}
-	if v.v.ClusterScoped(xr.GroupVersionKind().GroupKind()) {
-		return ""
-	}
-	return fallback
 }
 
 // fallback is the default namespace of kubectl.
@@ -112,7 +102,7 @@ func (v *validation) status(ctx context.Context, r session.Result) {
 	if doc, err := r.Document.Object(); err == nil && doc["kind"] == xr["kind"] {
 		xr["spec"], xr["metadata"] = doc["spec"], doc["metadata"]
 	}
-	for _, found := range v.v.In(fallback).Objects(ctx, xr) {
+	for _, found := range v.v.Objects(ctx, xr) {
 		found.Faults = slices.DeleteFunc(found.Faults, func(f validate.Fault) bool {
 			return f.Field != "status" && !strings.HasPrefix(f.Field, "status.")
 		})

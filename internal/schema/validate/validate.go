@@ -46,6 +46,8 @@ type CompositionCheck func(doc manifest.Document, obj map[string]any, known func
 type Validator struct {
 	definitions map[kschema.GroupKind]*definition
 	Options
+	// onlyNamespaced makes objects of cluster-scoped kinds invalid.
+	onlyNamespaced bool
 }
 
 // New returns a Validator with the given definitions. If several define the
@@ -62,17 +64,19 @@ func New(all []Definition, o Options) *Validator {
 	return v
 }
 
-// In returns a Validator like v, but with another default namespace.
-func (v *Validator) In(namespace string) *Validator {
+// ComposedBy returns a Validator like v, but for the resources that xr composes. If xr is
+// namespaced, their default namespace is v.Namespace, and cluster-scoped resources are
+// invalid, because Crossplane does not apply them. Otherwise they have no default namespace.
+func (v *Validator) ComposedBy(xr map[string]any) *Validator {
+	u := unstructured.Unstructured{Object: xr}
+	d, known := v.definitions[u.GroupVersionKind().GroupKind()]
 	other := *v
-	other.Namespace = namespace
+	if known && d.cluster {
+		other.Namespace = ""
+	} else {
+		other.onlyNamespaced = known || u.GetNamespace() != ""
+	}
 	return &other
-}
-
-// ClusterScoped reports whether one of the definitions defines gk as a cluster-scoped kind.
-func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
-	d, ok := v.definitions[gk]
-	return ok && d.cluster
 }
 
 // Documents validates the objects in docs in parallel, and calls each with the results in
@@ -227,14 +231,14 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 		if len(wrong) > 0 {
 			return NoSchema, nil, d
 		}
-		return Valid, v.custom(ctx, def, v.placed(obj, def.Namespaced), gvk), nil
+		return Valid, append(v.scope(def.Namespaced), v.custom(ctx, def, v.placed(obj, def.Namespaced), gvk)...), nil
 	}
 	k, ok := schema.FindKind(gvk)
 	if !ok {
 		return NoSchema, nil, nil
 	}
 	obj = v.placed(obj, k.Namespaced)
-	found := schema.Metadata(obj, v.old(obj, gvk), k.Namespaced, k.Name)
+	found := append(v.scope(k.Namespaced), schema.Metadata(obj, v.old(obj, gvk), k.Namespaced, k.Name)...)
 	switch {
 	case isLegacy:
 		return Valid, found, nil
@@ -254,6 +258,14 @@ func (v *Validator) custom(ctx context.Context, def *schema.Definition, obj map[
 		}
 	}
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath("apiVersion"), gvk.GroupVersion().String(), fmt.Sprintf("no matches for kind %q: %v", gvk.Kind, err)))}
+}
+
+// scope returns the fault of an object whose scope is invalid.
+func (v *Validator) scope(namespaced bool) []schema.Fault {
+	if namespaced || !v.onlyNamespaced {
+		return nil
+	}
+	return []schema.Fault{schema.Of(field.Forbidden(field.NewPath("kind"), "a namespaced composite resource cannot compose a cluster-scoped resource"))}
 }
 
 // placed returns obj, or a copy of obj with the default namespace if its kind
