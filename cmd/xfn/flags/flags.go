@@ -119,7 +119,7 @@ func (f Registries) PatientClient(p terminal.Program, t Patience) *remote.Client
 
 // Sources are the flags for the inputs of a render, except its arguments.
 type Sources struct {
-	XRD                 string            `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource, for its defaults and scope."`
+	XRD                 string            `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource, which sets its defaults and scope and validates it."`
 	ObservedResources   []string          `short:"o" sep:"none" placeholder:"PATH" help:"File or folder of existing composed resources. Repeatable."`
 	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require. Repeatable."`
 	ExtraResources      []string          `sep:"none" placeholder:"PATH" help:"File or folder of resources for functions that request extra resources. Repeatable."`

@@ -60,28 +60,23 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	v := crds.Validator(slices.Concat(all, more), validate.Options{Namespace: fallback, Composition: check.ForValidation(check.ByAnnotation)})
+	v := crds.Validator(slices.Concat(all, more), validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.ByAnnotation)})
 	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 
 // check validates the input XR of r as an API server does when kubectl applies the XR,
 // and the output of r as an API server does when Crossplane applies the output.
-func (v *validation) check(ctx context.Context, r session.Result) error {
+func (v *validation) check(ctx context.Context, r session.Result) {
 	if v.v == nil {
-		return nil
+		return
 	}
 	if r.Document.Text != nil {
-		one := func(yield func(manifest.Document, error) bool) { yield(r.Document, nil) }
-		err := v.v.Documents(ctx, one, func(found validate.Result) error {
+		for _, found := range v.v.Document(ctx, r.Document) {
 			v.print(r, "", found)
-			return nil
-		})
-		if err != nil {
-			return err
 		}
 	}
 	if r.Err != nil {
-		return nil
+		return
 	}
 	composed := v.v.ComposedBy(r.XR)
 	for _, obj := range r.Composed {
@@ -90,11 +85,7 @@ func (v *validation) check(ctx context.Context, r session.Result) error {
 		}
 	}
 	v.status(ctx, r)
-	return nil
 }
-
-// fallback is the default namespace of kubectl.
-const fallback = "default"
 
 // status validates the status of the rendered XR. check has validated its other fields.
 func (v *validation) status(ctx context.Context, r session.Result) {

@@ -23,6 +23,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
+// DefaultNamespace is the default namespace of kubectl.
+const DefaultNamespace = "default"
+
 // Options configure a Validator.
 type Options struct {
 	// Namespace is the default namespace of namespaced objects, as in kubectl. If
@@ -120,6 +123,17 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 			}
 		}
 	}
+}
+
+// Document validates the object in doc. A list has a result for each item. If a definition is
+// invalid, its result precedes that of the first object of the defined kind.
+func (v *Validator) Document(ctx context.Context, doc manifest.Document) []Result {
+	told := reported{}
+	var all []Result
+	for _, r := range v.document(ctx, doc) {
+		all = append(all, told.with(r)...)
+	}
+	return all
 }
 
 // Objects validates objects that were not read from a file, such as rendered
