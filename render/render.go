@@ -85,6 +85,9 @@ type Request struct {
 	// Legacy says that the XR has the schema of XRs before Crossplane v2: its
 	// references are directly under spec.
 	Legacy bool
+	// ConnectionSecretKeys are the keys of connection details that the XRD allows
+	// Crossplane to publish. Empty allows all.
+	ConnectionSecretKeys []string
 	// Context is the context of the first function's request. It may be nil.
 	Context *structpb.Struct
 	// Full includes all fields of the request's XR in the result. Otherwise
@@ -96,7 +99,7 @@ func (r Request) input() reconciler.Input {
 	return reconciler.Input{
 		XR: r.XR, Composition: r.Composition, Observed: r.Observed,
 		Required: r.Required, Extra: r.Extra, Credentials: r.Credentials,
-		Schemas: r.Schemas, Legacy: r.Legacy, Context: r.Context,
+		Schemas: r.Schemas, Legacy: r.Legacy, ConnectionSecretKeys: r.ConnectionSecretKeys, Context: r.Context,
 	}
 }
 

@@ -248,6 +248,30 @@ func TestFatalEndsThePipeline(t *testing.T) {
 	}
 }
 
+func TestConnectionSecretKeys(t *testing.T) {
+	run := answer(response(t, `{"desired": {"composite": {"connectionDetails": {"user": "dQ==", "password": "cA=="}}}}`))
+	for _, tc := range []struct {
+		reason string
+		keys   []string
+		want   map[string]any
+	}{
+		{"without keys, all details are published", nil, map[string]any{"user": "dQ==", "password": "cA=="}},
+		{"with keys, only the details with these keys are published", []string{"user", "host"}, map[string]any{"user": "dQ=="}},
+	} {
+		for _, profile := range profiles {
+			req := request(t, profile, xr)
+			req.ConnectionSecretKeys = tc.keys
+			r, err := render.Render(t.Context(), run, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, r.ConnectionDetails["data"]); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", profile, tc.reason, diff)
+			}
+		}
+	}
+}
+
 func TestErrorsNameTheStep(t *testing.T) {
 	run := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return nil, errors.New("machine on fire")

@@ -153,7 +153,7 @@ func (c Case) applyXRD(ctx context.Context, req *render.Request) error {
 	if err := xrd.Defines(req.XR.GroupVersionKind()); err != nil {
 		return err
 	}
-	req.Legacy = xrd.Legacy()
+	req.Legacy, req.ConnectionSecretKeys = xrd.Legacy(), xrd.ConnectionSecretKeys()
 	return xrd.Default(req.XR)
 }
 

@@ -69,7 +69,7 @@ functions:
 		t.Errorf("got ready %v", ready)
 	}
 	second := reconcile(database + user)
-	if diff := cmp.Diff(first.Output(), second.Output()); diff != "" {
+	if diff := cmp.Diff(first.Output(nil), second.Output(nil)); diff != "" {
 		t.Errorf("nothing has changed (-first +second):\n%s", diff)
 	}
 	reconcile(database)

@@ -25,6 +25,9 @@ type Request struct {
 	// Environment is the object that environment patches read and write. If it is
 	// nil, these patches do nothing.
 	Environment map[string]any
+	// ConnectionSecretKeys are the keys of connection details that the XRD allows
+	// Crossplane to publish. Empty allows all.
+	ConnectionSecretKeys []string
 	// LiteralDeletion follows Crossplane's code instead of its documentation. A
 	// resource of a template in spec.resources is then kept when a function drops
 	// it. All resources are kept when a function returns an XR without its UID.

@@ -25,7 +25,7 @@ func TestOutput(t *testing.T) {
 		functions: map[string]func(*fnio.FunctionIO){"f": desires(
 			`{name: a, resource: {apiVersion: v1, kind: Box, metadata: {generateName: stall-}}}`)},
 	}.run(t).ok(t)
-	out := p.Output()
+	out := p.Output(nil)
 	if diff := cmp.Diff(object(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}, status: {ref: r, `+conditions+`}}`), out.XR); diff != "" {
 		t.Errorf("the XR has its identity and the patched status (-want +got):\n%s", diff)
 	}
@@ -51,6 +51,23 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+func TestOutputConnectionDetails(t *testing.T) {
+	r := world{spec: "resources:\n" + till + "}\n"}.run(t).ok(t)
+	r.ConnectionDetails = map[string][]byte{"user": []byte("u"), "password": []byte("p")}
+	for _, tc := range []struct {
+		reason string
+		keys   []string
+		want   map[string]any
+	}{
+		{"without keys, all details are published", nil, map[string]any{"user": "dQ==", "password": "cA=="}},
+		{"with keys, only the details with these keys are published", []string{"user", "host"}, map[string]any{"user": "dQ=="}},
+	} {
+		if diff := cmp.Diff(tc.want, r.Output(tc.keys).ConnectionDetails["data"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+		}
+	}
+}
+
 func TestOutputOfEvents(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -70,7 +87,7 @@ func TestOutputOfEvents(t *testing.T) {
 			out := world{
 				spec:      calls("f"),
 				functions: map[string]func(*fnio.FunctionIO){"f": func(io *fnio.FunctionIO) { io.Results = tc.results }},
-			}.run(t).ok(t).Output()
+			}.run(t).ok(t).Output(nil)
 			got := []any{}
 			for _, r := range out.Results {
 				got = append(got, r)

@@ -278,7 +278,7 @@ func TestSameAgain(t *testing.T) {
 	w := world{spec: calls("f", "echo"), existing: existing, functions: map[string]func(*fnio.FunctionIO){"f": desires(resources...), "echo": echo}}
 	first, second := w.run(t).ok(t), w.run(t).ok(t)
 	if diff := cmp.Diff(first.requests, second.requests) + cmp.Diff(first.store.Calls(), second.store.Calls()) +
-		cmp.Diff(first.Output(), second.Output()) + cmp.Diff(first.ConnectionDetails, second.ConnectionDetails); diff != "" {
+		cmp.Diff(first.Output(nil), second.Output(nil)) + cmp.Diff(first.ConnectionDetails, second.ConnectionDetails); diff != "" {
 		t.Errorf("(-first +second):\n%s", diff)
 	}
 }
@@ -301,7 +301,7 @@ func FuzzOutput(f *testing.F) {
 				raw:      map[string]alpha.ContainerRunnerFunc{"f": answers(text)},
 			}
 			if p := w.run(t); p.err == nil {
-				p.Output()
+				p.Output(nil)
 			}
 		}
 	})

@@ -34,7 +34,7 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 	if err != nil {
 		return nil, err
 	}
-	out := got.Output()
+	out := got.Output(req.ConnectionSecretKeys)
 	for _, d := range got.Dropped {
 		if d.Deleted {
 			out.Notes = append(out.Notes, fmt.Sprintf("composed resource %q, %s %q, is deleted", d.Name, d.Object.GetKind(), d.Object.GetName()))
@@ -54,12 +54,13 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 // of the XR, without the fields that functions returned. Full is the XR in the
 // store with the same status. Composed resources are as they were applied,
 // without the fields that only the store has. If no event is a warning, Output
-// adds the event with which Crossplane ends a successful reconcile.
-func (r *Result) Output() *reconciler.Output {
+// adds the event with which Crossplane ends a successful reconcile. keys are those of the
+// connection details to publish.
+func (r *Result) Output(keys []string) *reconciler.Output {
 	status := r.status()
 	full := r.stored.DeepCopy().Object
 	full["status"] = status
-	out := &reconciler.Output{Full: full, Composed: []map[string]any{}, ConnectionDetails: reconciler.ConnectionDetails(r.ConnectionDetails)}
+	out := &reconciler.Output{Full: full, Composed: []map[string]any{}, ConnectionDetails: reconciler.ConnectionDetails(r.ConnectionDetails, keys)}
 	out.XR = map[string]any{
 		"apiVersion": r.XR.GetAPIVersion(), "kind": r.XR.GetKind(),
 		"metadata": map[string]any{"name": r.XR.GetName()},

@@ -404,7 +404,7 @@ func TestUnrenderedAndReported(t *testing.T) {
 	if diff := cmp.Diff(calls, p.store.Calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	out := p.Output()
+	out := p.Output(nil)
 	if len(out.Composed) != 1 || len(out.Results) != 2 {
 		t.Errorf("got %d composed resources and %d results to print", len(out.Composed), len(out.Results))
 	}

@@ -119,6 +119,9 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 	err := s.Render(ctx, in, func(r session.Result) error {
 		trace, _ := recorders.Trace(r.N, r.Source, r.RuntimeOf, r.Err)
 		out.Traces = append(out.Traces, trace)
+		for _, text := range r.Invalid {
+			p.Warn(text)
+		}
 		if r.Err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", r.Source, r.Err))
 			return nil

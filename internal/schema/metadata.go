@@ -36,13 +36,20 @@ func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.Err
 	meta = maps.Clone(meta)
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": meta}}
 	fillOwners(u)
+	if !namespaced {
+		// The server clears the namespace of a cluster-scoped object (rest.BeforeCreate).
+		delete(meta, "namespace")
+	}
 	if u.GetName() == "" && u.GetGenerateName() != "" {
 		u.SetName(generated(u.GetGenerateName()))
 	}
 	if old == nil {
 		return apivalidation.ValidateObjectMetaAccessor(u, namespaced, name, path)
 	}
-	was := &unstructured.Unstructured{Object: old}
+	was := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(old)}
+	if !namespaced {
+		was.SetNamespace("")
+	}
 	fillFrom(u, was)
 	return apivalidation.ValidateObjectMetaAccessorUpdate(u, was, path)
 }

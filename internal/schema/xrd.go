@@ -2,11 +2,16 @@ package schema
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
@@ -67,10 +72,56 @@ func (x XRD) EnforcedComposition() string { return x.text("enforcedCompositionRe
 // DefaultComposition returns the name of the default Composition, or "".
 func (x XRD) DefaultComposition() string { return x.text("defaultCompositionRef", "name") }
 
+// ConnectionSecretKeys returns the keys of connection details that Crossplane publishes.
+// Crossplane publishes all keys if there are none.
+func (x XRD) ConnectionSecretKeys() []string {
+	keys, _, _ := unstructured.NestedStringSlice(x.obj, "spec", "connectionSecretKeys")
+	return keys
+}
+
 // text returns the string at a path in the XRD's spec, or "".
 func (x XRD) text(path ...string) string {
 	s, _, _ := unstructured.NestedString(x.obj, append([]string{"spec"}, path...)...)
 	return s
+}
+
+// Nulls returns the paths of the nulls in xr, an XR with defaults, that an API server removes
+// because their fields are not nullable. It returns none if the XR's version has no schema.
+func (x XRD) Nulls(xr map[string]any) []string {
+	def, err := x.definition()
+	if err != nil {
+		return nil
+	}
+	apiVersion, _ := xr["apiVersion"].(string)
+	v, err := def.valid(apiVersion[strings.LastIndexByte(apiVersion, '/')+1:])
+	if err != nil {
+		return nil
+	}
+	pruned := runtime.DeepCopyJSON(xr)
+	defaulting.PruneNonNullableNullsWithoutDefaults(pruned, v.structural)
+	return missing(nil, xr, pruned)
+}
+
+// missing returns the paths of the nulls below at that before contains and after lacks.
+func missing(at *field.Path, before, after any) []string {
+	var found []string
+	switch before := before.(type) {
+	case map[string]any:
+		after, _ := after.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(before)) {
+			if v, ok := after[key]; ok {
+				found = append(found, missing(at.Child(key), before[key], v)...)
+			} else {
+				found = append(found, FieldName(at.Child(key).String()))
+			}
+		}
+	case []any:
+		after, _ := after.([]any)
+		for i := range before {
+			found = append(found, missing(at.Index(i), before[i], after[i])...)
+		}
+	}
+	return found
 }
 
 // Default sets missing fields of xr to the defaults of its version in the CRD that

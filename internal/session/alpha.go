@@ -45,7 +45,7 @@ func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in 
 	}
 	return renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: p.runs}
-		r.Result, r.Err = p.render(ctx, doc)
+		r.Result, r.Invalid, r.Err = p.render(ctx, doc)
 		return []Result{r}
 	}, each)
 }
@@ -87,8 +87,8 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	if err := p.decode(doc); err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
-	if p.xrd, err = s.xrd(ctx, in.XRD); err != nil {
-		return p, fmt.Errorf("loading the XRD: %w", err)
+	if err := s.xrd(ctx, &p.plan); err != nil {
+		return p, err
 	}
 	if err := s.checkOnly(p.plan, xrs); err != nil {
 		return p, err
@@ -174,20 +174,22 @@ func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 	return nil
 }
 
-func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (*converge.Result, error) {
-	req, err := p.forXR(doc)
+// render renders the XR in doc. invalid are the reasons why an API server would refuse it.
+func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (r *converge.Result, invalid []string, err error) {
+	req, invalid, err := p.admitted(ctx, doc)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out, err := alpha.Render(ctx, p.run, alpha.Request{
-		XR: req.XR, Composition: p.composition, Environment: p.environment, LiteralDeletion: p.in.LiteralDeletion,
+		XR: req.XR, Composition: p.composition, Environment: p.environment,
+		ConnectionSecretKeys: req.ConnectionSecretKeys, LiteralDeletion: p.in.LiteralDeletion,
 	}, req.Observed)
 	if err != nil {
-		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+		return nil, invalid, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
 	}
-	r := render.Result(*out)
+	rendered := render.Result(*out)
 	if req.Full {
-		r.XR = r.Full
+		rendered.XR = rendered.Full
 	}
-	return &converge.Result{Result: &r, Passes: 1}, nil
+	return &converge.Result{Result: &rendered, Passes: 1}, invalid, nil
 }

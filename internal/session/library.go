@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 // renderNested implements Session.Render with a library of Compositions. XRs
@@ -29,7 +30,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 			return err
 		}
 	}
-	library, err := s.library(ctx, in, p.exists)
+	library, err := s.library(ctx, &p)
 	if err != nil {
 		return err
 	}
@@ -56,9 +57,11 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	return renderEach(ctx, docs, f.results, each)
 }
 
-// library reads the Compositions and XRDs in in.Compositions, in.Composition
-// and in.XRD. If in.Live is set, it adds the XRDs in the cluster dump.
-func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, error) {
+// library reads the Compositions and XRDs in p.in.Compositions, p.in.Composition
+// and p.in.XRD. If p.in.Live is set, it adds the XRDs in the cluster dump. It sets
+// p.validator.
+func (s *Session) library(ctx context.Context, p *plan) (*composition.Library, error) {
+	in := p.in
 	docs, err := s.documents(ctx, "Compositions", in.Compositions)
 	if err != nil {
 		return nil, err
@@ -76,7 +79,7 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 	var library *composition.Library
 	docs, err = definitions(docs)
 	if err == nil && in.Live {
-		docs, err = exists.addXRDs(docs)
+		docs, err = p.exists.addXRDs(docs)
 	}
 	if err == nil {
 		library, err = composition.Load(docs)
@@ -87,7 +90,11 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 	for _, ignored := range library.Ignored() {
 		s.config.Progress.Note(ignored + " is neither a Composition nor an XRD, and is ignored")
 	}
-	return library, nil
+	p.validator, err = s.xrValidator(in, slices.DeleteFunc(docs, func(doc manifest.Document) bool {
+		obj, err := doc.Object()
+		return err != nil || !crd.IsXRD(obj)
+	}))
+	return library, err
 }
 
 // A state is the observed state that the user gives. A resource in a document of its own

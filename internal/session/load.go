@@ -19,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -75,6 +76,9 @@ type Inputs struct {
 	LiteralDeletion bool
 	// Strict reports all problems of the Composition as errors.
 	Strict bool
+	// Invalid says what happens to composite resources and claims that an API server would
+	// refuse. It has no effect without their XRDs, or if Live is set.
+	Invalid InvalidPolicy
 }
 
 // Paths returns the paths of all files and folders in the inputs.
@@ -94,9 +98,11 @@ type plan struct {
 	// functions file.
 	dependencies []lock.Dependency
 	xrd          *schema.XRD
-	exists       state
-	observed     ownerIndex
-	fixtures     []converge.Fixture
+	// validator validates XRs. It is nil if XRs are not validated.
+	validator *validate.Validator
+	exists    state
+	observed  ownerIndex
+	fixtures  []converge.Fixture
 	// only decodes the XR if there is exactly one, and caches it for all callers.
 	// It is nil if there are several XRs.
 	only func() (*unstructured.Unstructured, error)
@@ -149,8 +155,8 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 		return p, err
 	}
 	if len(xrs) == 1 {
-		// forXR checks the XR again, now with the XRD.
-		_, err = p.forXR(xrs[0])
+		// This checks the XR again, now with the XRD.
+		_, _, err = p.admitted(ctx, xrs[0])
 	}
 	return p, err
 }
@@ -173,8 +179,8 @@ func (s *Session) checkOnly(p plan, xrs []manifest.Document) error {
 
 func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	in, req := p.in, &p.request
-	if p.xrd, err = s.xrd(ctx, in.XRD); err != nil {
-		return fmt.Errorf("loading the XRD: %w", err)
+	if err := s.xrd(ctx, p); err != nil {
+		return err
 	}
 	if req.Credentials, err = s.all(ctx, "function credentials", in.Credentials); err != nil {
 		return err
@@ -323,7 +329,7 @@ func (p plan) prepare(req *render.Request, xrd *schema.XRD, first bool) error {
 	if xrd == nil {
 		return nil
 	}
-	req.Legacy = xrd.Legacy()
+	req.Legacy, req.ConnectionSecretKeys = xrd.Legacy(), xrd.ConnectionSecretKeys()
 	return xrd.Default(req.XR)
 }
 

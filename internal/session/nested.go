@@ -47,13 +47,16 @@ type family struct {
 // ends the render and is in the last result.
 func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Result {
 	w := walk{family: f, n: n, doc: doc}
+	r := w.result(nil)
 	u, err := f.plan.decodeXR(doc)
 	if err != nil {
-		_ = w.fail(w.result(nil), fmt.Errorf("loading the composite resource: %w", err))
+		_ = w.fail(r, fmt.Errorf("loading the composite resource: %w", err))
+	} else if r.Invalid, err = f.plan.admit(ctx, doc, u); err != nil {
+		_ = w.fail(r, err)
 	} else if xr, err := w.asXR(u); err != nil {
-		_ = w.fail(w.result(nil), err)
+		_ = w.fail(r, err)
 	} else {
-		_ = w.visit(ctx, xr, nil)
+		_ = w.visit(ctx, xr, r, nil)
 	}
 	return w.done
 }
@@ -131,14 +134,15 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 	return r, runs, f.session.advise(err)
 }
 
-func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, path []string) error {
+// visit renders xr, whose Result is r, and all XRs below it. path has the names of composed
+// resources from the first XR to xr.
+func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, r Result, path []string) error {
 	req, entry, err := w.request(xr)
 	if err != nil {
-		return w.fail(w.result(path), err)
+		return w.fail(r, err)
 	}
 	w.open = append(w.open, xr)
 	defer func() { w.open = w.open[:len(w.open)-1] }()
-	r := w.result(path)
 	if err := w.check(ctx); err != nil {
 		return w.fail(r, err)
 	}
@@ -176,7 +180,11 @@ func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent
 	}
 	// The API server drops the status that a parent XR desires for u.
 	unstructured.RemoveNestedField(xr.Object, "status")
-	return w.visit(ctx, xr, path)
+	r := w.result(path)
+	if r.Invalid, err = w.plan.admitComposed(ctx, r.Source, w.open[len(w.open)-1], u); err != nil {
+		return w.fail(r, err)
+	}
+	return w.visit(ctx, xr, r, path)
 }
 
 // check returns an error if the current XR, the last in w.open, must not be rendered.

@@ -118,7 +118,7 @@ func renderAll(ctx context.Context, n nesting, u *unstructured.Unstructured) ([]
 	}}
 	xr, err := w.asXR(u)
 	if err == nil {
-		err = w.visit(ctx, xr, nil)
+		err = w.visit(ctx, xr, w.result(nil), nil)
 	}
 	if err != nil {
 		return nil, err

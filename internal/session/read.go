@@ -133,23 +133,30 @@ func decode(doc manifest.Document) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-func (s *Session) xrd(ctx context.Context, path string) (*schema.XRD, error) {
+// xrd reads the XRD at p.in.XRD, if it is set, and sets p.xrd and p.validator. With
+// Compositions, the XRDs of the library decide which XRs are valid.
+func (s *Session) xrd(ctx context.Context, p *plan) error {
+	path := p.in.XRD
 	if path == "" {
-		return nil, nil
+		return nil
 	}
 	doc, err := s.first(ctx, path)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("loading the XRD: %w", err)
 	}
 	obj, err := decode(doc)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("loading the XRD: %w", err)
 	}
 	xrd, err := schema.NewXRD(obj.Object)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("loading the XRD: %s: %w", path, err)
 	}
-	return &xrd, nil
+	p.xrd = &xrd
+	if len(p.in.Compositions) == 0 {
+		p.validator, err = s.xrValidator(p.in, []manifest.Document{doc})
+	}
+	return err
 }
 
 // functions sets p.functions: the functions in the functions file (the last one if a name

@@ -121,6 +121,9 @@ type Result struct {
 	*converge.Result
 	// Observed are the composed resources that the functions observed.
 	Observed []*unstructured.Unstructured
+	// Invalid are warnings about the XR: the reasons why an API server would refuse it, if
+	// Inputs.Invalid is WarnInvalid, and what the API server would change.
+	Invalid []string
 	// Functions describe how the functions of the pipeline were run. Functions in
 	// Config.Runners are not included.
 	Functions []Run
@@ -191,8 +194,8 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	return renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: runs}
 		run := in.WrapRunner(n, runner)
-		req, err := p.forXR(doc)
-		if err == nil {
+		req, invalid, err := p.admitted(ctx, doc)
+		if r.Invalid = invalid; err == nil {
 			r.Result, err = p.render(ctx, run, req)
 		}
 		if r.Err = s.advise(err); err == nil {

@@ -43,7 +43,7 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	if in.Profile, err = f.RenderProfile(); err != nil {
 		return in, release, fmt.Errorf("crossplaneVersion: %w", err)
 	}
-	in.XRs = []string{h.xr()}
+	in.XRs, in.Invalid = []string{h.xr()}, session.RefuseInvalid
 	in.Composition = h.one(f.Composition, "composition")
 	if f.XRD != "" {
 		in.XRD = a.path(f.XRD)

@@ -41,7 +41,7 @@ func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
 		if err != nil {
 			return nil, err
 		}
-		return crds.Validator(all, validate.Options{Composition: composition.ForValidation(composition.ByAnnotation)}), nil
+		return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.ByAnnotation)}), nil
 	})
 }
 
@@ -53,16 +53,12 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 	if err != nil {
 		return nil, fmt.Errorf("loading schemas: %w", err)
 	}
-	xr := unstructured.Unstructured{Object: objects[0]}
-	composed := v.In(fallback)
-	if v.ClusterScoped(xr.GroupVersionKind().GroupKind()) {
-		composed = v
-	}
+	composed := v.ComposedBy(objects[0])
 	var faults []check.Fault
 	for i, obj := range objects {
 		validator := composed
 		if i == 0 {
-			validator = v.In(fallback)
+			validator = v
 		}
 		if ignored(obj, ignore) {
 			continue
@@ -119,22 +115,17 @@ func (a *attempt) composition(ctx context.Context) (manifest.Document, error) {
 func (s *schemas) composition(ctx context.Context, v *validate.Validator, doc manifest.Document) ([]check.Fault, error) {
 	ctx = context.WithoutCancel(ctx)
 	return s.compositions.Do(checkedComposition{v, doc.Position(), string(doc.Text)}, func() (faults []check.Fault, err error) {
-		one := func(yield func(manifest.Document, error) bool) { yield(doc, nil) }
-		err = v.Documents(ctx, one, func(r validate.Result) error {
+		for _, r := range v.Document(ctx, doc) {
 			for _, f := range r.Faults {
 				if !f.Warning {
 					at := manifest.Document{Path: r.Path, Line: cmp.Or(f.Line, r.Line)}
 					faults = append(faults, check.Fault{Object: check.OfComposition, Field: f.Field, Text: fmt.Sprintf("Composition at %s: %s", at.Position(), f)})
 				}
 			}
-			return nil
-		})
-		return faults, err
+		}
+		return faults, nil
 	})
 }
-
-// fallback is the default namespace of kubectl.
-const fallback = "default"
 
 // schemaFaults returns the faults of an object or its definition.
 func schemaFaults(object int, r validate.Result) []check.Fault {

@@ -273,21 +273,31 @@ cases:
 - {name: version, crossplaneVersion: v1.20, expect: {xr: {metadata.name: a}}}
 - {name: xrd, xrd: xrd.yaml, expect: {xr: {spec.size: 3}}}
 - {name: xrd missing, xrd: other.yaml}
+- {name: xrd invalid, xrd: xrd.yaml, xr: {patch: {spec: {sise: 1, size: big}}}}
+- {name: xrd refuses, xrd: xrd.yaml, xr: {patch: {spec: {size: 9}}}, expect: {error: less than or equal to 5}}
+- {name: xrd keys, xrd: xrd.yaml, mocks: {one: {response: {desired: {composite: {connectionDetails: {user: dQ==, password: cA==}}}}}}, expect: {connectionDetails: {user: u, password: {exists: false}}}}
+- {name: xrd broken, xrd: broken.yaml}
 - {name: context, context: {a: {b: 1}}, contextFiles: {c: c.yaml}, mocks: {one: {response: {context: {d: 2}}}}, expect: {context: {a.b: 1, c: [x], d: 2}}}
 - {name: observed, observed: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {crossplane.io/composition-resource-name: s}}}], mocks: {one: {response: {desired: {resources: {s: {resource: {apiVersion: v1, kind: Secret}}}}}}}, expect: {resources: {s: {metadata.name: s}}}}
 - {name: required, required: nope.yaml}
 - {name: functions, functions: [{apiVersion: v1, kind: Secret}]}
 `,
 			map[string]string{
-				"c.yaml":   "[x]",
-				"xrd.yaml": "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: x}, spec: {scope: Cluster, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer, default: 3}}}}}}}]}}",
+				"c.yaml":      "[x]",
+				"xrd.yaml":    "{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: x}, spec: {group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, connectionSecretKeys: [user], versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {type: string}, size: {type: integer, default: 3, maximum: 5}}}}}}}]}}",
+				"broken.yaml": "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: x}, spec: {group: example.crossplane.io, names: {kind: XBucket}, versions: [{name: v1}]}}",
 			},
 			[]string{
 				"s.yaml/profile passed", "s.yaml/version passed", "s.yaml/xrd passed",
 				"s.yaml/xrd missing failed", `  20: loading the XRD: reading "other.yaml": file does not exist`,
+				"s.yaml/xrd invalid failed",
+				`  21: s.yaml:21: an API server refuses this XBucket: unknown field "spec.sise", did you mean size?`,
+				`  21: s.yaml:21: an API server refuses this XBucket: spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"`,
+				"s.yaml/xrd refuses passed", "s.yaml/xrd keys passed",
+				"s.yaml/xrd broken failed", "  24: loading the XRD: broken.yaml:1: version v1 has no schema",
 				"s.yaml/context passed", "s.yaml/observed passed",
-				"s.yaml/required failed", `  23: loading required resources: reading "nope.yaml": file does not exist`,
-				"s.yaml/functions failed", `  24: loading functions: s.yaml:24: expected a Function, got a Secret without a name`,
+				"s.yaml/required failed", `  27: loading required resources: reading "nope.yaml": file does not exist`,
+				"s.yaml/functions failed", `  28: loading functions: s.yaml:28: expected a Function, got a Secret without a name`,
 			},
 		},
 		"Valid": {

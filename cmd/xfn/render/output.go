@@ -66,6 +66,9 @@ type output struct {
 // prints the error and returns nil. If the only render failed, it returns the error.
 func (o *output) add(r session.Result) error {
 	o.total++
+	for _, text := range r.Invalid {
+		o.term.Warn(text)
+	}
 	if r.Err != nil {
 		return o.fail(r, r.Err)
 	}

@@ -49,7 +49,7 @@ type engineFlags struct {
 	CrossplaneVersion string         `more:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
 	LiteralDeletion   bool           `more:"" help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation said."`
 	Timeout           time.Duration  `more:"" default:"1m" help:"Timeout of the render, including the start of functions."`
-	Strict            bool           `more:"" xor:"strict" help:"Fail for any problem of the Composition, not only for those that make the imitated Crossplane fail."`
+	Strict            bool           `more:"" xor:"strict" help:"Fail for any problem of the Composition, not only for those that make the imitated Crossplane fail, and for an invalid composite resource."`
 
 	CrossplaneBinary        string `hidden:""`
 	CrossplaneImage         string `hidden:""`
@@ -112,9 +112,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	in.WrapRunner = traces.wrap()
 	err = s.Render(ctx, in, func(r session.Result) error {
 		traces.add(r)
-		if err := check.check(ctx, r); err != nil {
-			return err
-		}
+		check.check(ctx, r)
 		return out.add(r)
 	})
 	if err == nil {
@@ -132,6 +130,12 @@ func (c *Cmd) inputs() (in session.Inputs, functions string, err error) {
 	in = c.Sources.Inputs()
 	in.Profile, in.XRs, in.Compositions, in.AllDocuments, in.Full = c.Profile, c.XRs, c.Compositions, c.AllDocuments, c.IncludeFullXR
 	in.Strict, in.LiteralDeletion, in.ObserveLoop, in.ObserveFixtures = c.Strict, c.LiteralDeletion, c.ObserveLoop, c.ObserveFixtures
+	switch {
+	case c.Validate: // A validation prints the reasons why the XR is invalid.
+		in.Invalid = session.AllowInvalid
+	case c.Strict:
+		in.Invalid = session.RefuseInvalid
+	}
 	if len(in.XRs) == 0 {
 		in.XRs, args = args[:1], args[1:]
 	}

@@ -60,51 +60,32 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	v := crds.Validator(slices.Concat(all, more), validate.Options{Composition: check.ForValidation(check.ByAnnotation)})
+	v := crds.Validator(slices.Concat(all, more), validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.ByAnnotation)})
 	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 
 // check validates the input XR of r as an API server does when kubectl applies the XR,
 // and the output of r as an API server does when Crossplane applies the output.
-func (v *validation) check(ctx context.Context, r session.Result) error {
+func (v *validation) check(ctx context.Context, r session.Result) {
 	if v.v == nil {
-		return nil
+		return
 	}
 	if r.Document.Text != nil {
-		one := func(yield func(manifest.Document, error) bool) { yield(r.Document, nil) }
-		err := v.v.In(fallback).Documents(ctx, one, func(found validate.Result) error {
+		for _, found := range v.v.Document(ctx, r.Document) {
 			v.print(r, "", found)
-			return nil
-		})
-		if err != nil {
-			return err
 		}
 	}
 	if r.Err != nil {
-		return nil
+		return
 	}
-	composed := v.v.In(v.namespace(r))
+	composed := v.v.ComposedBy(r.XR)
 	for _, obj := range r.Composed {
 		for _, found := range composed.Objects(ctx, obj) {
 			v.print(r, fmt.Sprintf("composed resource %q", cmp.Or(reconciler.ResourceName(obj), (&unstructured.Unstructured{Object: obj}).GetName())), found)
 		}
 	}
 	v.status(ctx, r)
-	return nil
 }
-
-// namespace returns the default namespace of composed resources, "" if the XR is
-// cluster scoped.
-func (v *validation) namespace(r session.Result) string {
-	xr := unstructured.Unstructured{Object: r.XR}
-	if v.v.ClusterScoped(xr.GroupVersionKind().GroupKind()) {
-		return ""
-	}
-	return fallback
-}
-
-// fallback is the default namespace of kubectl.
-const fallback = "default"
 
 // status validates the status of the rendered XR. check has validated its other fields.
 func (v *validation) status(ctx context.Context, r session.Result) {
@@ -112,7 +93,7 @@ func (v *validation) status(ctx context.Context, r session.Result) {
 	if doc, err := r.Document.Object(); err == nil && doc["kind"] == xr["kind"] {
 		xr["spec"], xr["metadata"] = doc["spec"], doc["metadata"]
 	}
-	for _, found := range v.v.In(fallback).Objects(ctx, xr) {
+	for _, found := range v.v.Objects(ctx, xr) {
 		found.Faults = slices.DeleteFunc(found.Faults, func(f validate.Fault) bool {
 			return f.Field != "status" && !strings.HasPrefix(f.Field, "status.")
 		})

@@ -20,7 +20,7 @@ import (
 // their name in the pipeline.
 func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, store Store, got *outcome) (*Output, error) {
 	labels, taken := labelsOf(xr), sync.OnceValue(store.identities)
-	out := got.output()
+	out := got.output(in.ConnectionSecretKeys)
 	out.Results = initialEvents(in)
 	for _, r := range got.Results {
 		out.Results = append(out.Results, resultEvent(r))

@@ -59,7 +59,7 @@ func (v ClassicVersion) pipeline(in Input, state *fnv1.State) pipelineInput {
 // assemble returns the XR, the composed resources and the results that the
 // classic versions of `crossplane render` print.
 func (v ClassicVersion) assemble(in Input, got *outcome) (*Output, error) {
-	out := got.output()
+	out := got.output(in.ConnectionSecretKeys)
 	observed := ByName(in.Observed)
 	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
 		u := body(got.Desired.GetResources()[name])

@@ -192,11 +192,14 @@ func document(kind, field string, value map[string]any) map[string]any {
 	return map[string]any{"apiVersion": APIVersion, "kind": kind, field: value}
 }
 
-// ConnectionDetails returns the document of an XR's connection details.
-func ConnectionDetails(details map[string][]byte) map[string]any {
+// ConnectionDetails returns the document of an XR's connection details with the given keys,
+// or with all keys if keys is empty.
+func ConnectionDetails(details map[string][]byte, keys []string) map[string]any {
 	data := map[string]any{}
 	for k, v := range details {
-		data[k] = base64.StdEncoding.EncodeToString(v)
+		if len(keys) == 0 || slices.Contains(keys, k) {
+			data[k] = base64.StdEncoding.EncodeToString(v)
+		}
 	}
 	return document("ConnectionDetails", "data", data)
 }

@@ -48,8 +48,9 @@ type outcome struct {
 }
 
 // output returns an Output with the fields that are the same in all versions of Crossplane.
-func (o *outcome) output() *Output {
-	details := ConnectionDetails(o.Desired.GetComposite().GetConnectionDetails())
+// keys are those of the connection details to publish.
+func (o *outcome) output(keys []string) *Output {
+	details := ConnectionDetails(o.Desired.GetComposite().GetConnectionDetails(), keys)
 	return &Output{Composed: []map[string]any{}, Warnings: o.Warnings, ConnectionDetails: details}
 }
 

@@ -44,7 +44,7 @@ func setup(in Input) (*unstructured.Unstructured, error) {
 // reconciler calls no function for it. For any other XR, ended returns nil.
 func ended(xr *unstructured.Unstructured) *Output {
 	cs := conditionsOf(xr)
-	out := &Output{XR: xr.Object, Full: xr.Object, ConnectionDetails: ConnectionDetails(nil)}
+	out := &Output{XR: xr.Object, Full: xr.Object, ConnectionDetails: ConnectionDetails(nil, nil)}
 	switch {
 	case xr.GetAnnotations()[AnnotationPaused] == "true":
 		cs.Set(Condition{

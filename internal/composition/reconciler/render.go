@@ -23,6 +23,7 @@ type Input struct {
 	Required, Extra, Credentials Store
 	Schemas                      func(*fnv1.SchemaSelector) *fnv1.Schema
 	Legacy                       bool
+	ConnectionSecretKeys         []string
 	Context                      *structpb.Struct
 }
 

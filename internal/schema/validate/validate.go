@@ -24,6 +24,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
+// DefaultNamespace is the default namespace of kubectl.
+const DefaultNamespace = "default"
+
 // Options configure a Validator.
 type Options struct {
 	// Namespace is the default namespace of namespaced objects, as in kubectl. If
@@ -50,6 +53,8 @@ type CompositionCheck func(doc manifest.Document, obj map[string]any, known func
 type Validator struct {
 	definitions map[kschema.GroupKind]*definition
 	Options
+	// onlyNamespaced makes objects of cluster-scoped kinds invalid.
+	onlyNamespaced bool
 }
 
 // New returns a Validator with the given definitions. If several define the
@@ -66,17 +71,19 @@ func New(all []Definition, o Options) *Validator {
 	return v
 }
 
-// In returns a Validator like v, but with another default namespace.
-func (v *Validator) In(namespace string) *Validator {
+// ComposedBy returns a Validator like v, but for the resources that xr composes. If xr is
+// namespaced, their default namespace is v.Namespace, and cluster-scoped resources are
+// invalid, because Crossplane does not apply them. Otherwise they have no default namespace.
+func (v *Validator) ComposedBy(xr map[string]any) *Validator {
+	u := unstructured.Unstructured{Object: xr}
+	d, known := v.definitions[u.GroupVersionKind().GroupKind()]
 	other := *v
-	other.Namespace = namespace
+	if known && d.cluster {
+		other.Namespace = ""
+	} else {
+		other.onlyNamespaced = known || u.GetNamespace() != ""
+	}
 	return &other
-}
-
-// ClusterScoped reports whether one of the definitions defines gk as a cluster-scoped kind.
-func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
-	d, ok := v.definitions[gk]
-	return ok && d.cluster
 }
 
 // Documents validates the objects in docs in parallel, and calls each with the results in
@@ -120,6 +127,17 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 			}
 		}
 	}
+}
+
+// Document validates the object in doc. A list has a result for each item. If a definition is
+// invalid, its result precedes that of the first object of the defined kind.
+func (v *Validator) Document(ctx context.Context, doc manifest.Document) []Result {
+	told := reported{}
+	var all []Result
+	for _, r := range v.document(ctx, doc) {
+		all = append(all, told.with(r)...)
+	}
+	return all
 }
 
 // Objects validates objects that were not read from a file, such as rendered
@@ -248,14 +266,14 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 		if isLegacy && v.definitions[gvk.GroupKind()] == nil {
 			return Valid, schema.Metadata(obj, v.old(obj, gvk), def.Namespaced, validation.NameIsDNSSubdomain), nil
 		}
-		return Valid, append(found, v.custom(ctx, def, obj, gvk)...), nil
+		return Valid, slices.Concat(found, v.scope(def.Namespaced), v.custom(ctx, def, obj, gvk)), nil
 	}
 	k, ok := schema.FindKind(gvk)
 	if !ok {
 		return NoSchema, nil, nil
 	}
 	obj = v.placed(obj, k.Namespaced)
-	found = append(found, schema.Metadata(obj, v.old(obj, gvk), k.Namespaced, k.Name)...)
+	found = slices.Concat(found, v.scope(k.Namespaced), schema.Metadata(obj, v.old(obj, gvk), k.Namespaced, k.Name))
 	return Valid, append(found, k.Decode(obj)...), nil
 }
 
@@ -283,6 +301,14 @@ func (v *Validator) custom(ctx context.Context, def *schema.Definition, obj map[
 		}
 	}
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath("apiVersion"), gvk.GroupVersion().String(), fmt.Sprintf("no matches for kind %q: %v", gvk.Kind, err)))}
+}
+
+// scope returns the fault of an object whose scope is invalid.
+func (v *Validator) scope(namespaced bool) []schema.Fault {
+	if namespaced || !v.onlyNamespaced {
+		return nil
+	}
+	return []schema.Fault{schema.Of(field.Forbidden(field.NewPath("kind"), "a namespaced composite resource cannot compose a cluster-scoped resource"))}
 }
 
 // placed returns obj, or a copy of obj with the default namespace if its kind

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
-	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -150,7 +149,7 @@ func TestDocuments(t *testing.T) {
 		"CEL":       {"a violated CEL rule is a fault", bucket + "spec: {region: eu, size: 9}", []string{"1 XBucket b: invalid", "  4 spec: Invalid value: big ones are in the us"}},
 		"Cost":      {"a CEL rule above the cost limit is one fault", bucket + "spec: {region: eu, costly: [" + strings.Repeat("a, ", 400) + "b]}", []string{"1 XBucket b: invalid", `  4 spec.costly: Invalid value: "array": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: costly`}},
 		"Create":    {"a transition rule does not apply to a new object", bucket + "spec: {region: eu, frozen: x}", []string{"1 XBucket b: valid"}},
-		"Metadata":  {"names, labels and namespaces are validated", "apiVersion: example.org/v1\nkind: Net\nmetadata:\n  name: n.n\n  namespace: x\n  labels: {a: \"-\"}\n", []string{"1 Net n.n: invalid", "  5 metadata.namespace: Forbidden: not allowed on this type", "  6 metadata.labels: Invalid value: \"-\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"}},
+		"Metadata":  {"names and labels are validated; the server clears the namespace of a cluster-scoped object", "apiVersion: example.org/v1\nkind: Net\nmetadata:\n  name: n.n\n  namespace: x\n  labels: {a: \"-\"}\n", []string{"1 Net n.n: invalid", "  6 metadata.labels: Invalid value: \"-\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"}},
 		"Generated": {"a generateName is enough", "apiVersion: example.org/v1\nkind: Net\nmetadata: {generateName: n-}\n", []string{"1 Net n-: valid"}},
 		"Nameless":  {"an object must have a name or a generateName", "apiVersion: example.org/v1\nkind: Net\nmetadata: {annotations: {crossplane.io/composition-resource-name: net}}\n", []string{"1 Net net: invalid", "  3 metadata.name: Required value: name or generateName is required"}},
 		"Long":      {"annotations have a maximum size", "apiVersion: example.org/v1\nkind: Net\nmetadata: {name: net, annotations: {a: " + strings.Repeat("x", 256<<10) + "}}\n", []string{"1 Net net: invalid", "  3 metadata.annotations: Too long: may not be more than 262144 bytes"}},
@@ -257,7 +256,7 @@ func TestComposition(t *testing.T) {
 // TestObjects validates objects with numbers as functions return them, and
 // without a position in a file.
 func TestObjects(t *testing.T) {
-	v := validate.New(definitions(t, platform), validate.Options{Composition: checked}).In("default")
+	v := validate.New(definitions(t, platform), validate.Options{Namespace: "default", Composition: checked})
 	results := v.Objects(t.Context(),
 		map[string]any{"apiVersion": "example.org/v1", "kind": "XBucket", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"region": "eu", "size": 2.0}},
 		map[string]any{"apiVersion": "example.org/v1", "kind": "XBucket", "metadata": map[string]any{"name": "b"}, "spec": map[string]any{"region": "eu", "size": 2.5}},
@@ -281,8 +280,46 @@ func TestObjects(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if v.ClusterScoped(kschema.GroupKind{Group: "example.org", Kind: "XBucket"}) || !v.ClusterScoped(kschema.GroupKind{Group: "example.org", Kind: "XDB"}) {
-		t.Error("the scopes differ from the definitions")
+}
+
+func object(t *testing.T, text string) map[string]any {
+	t.Helper()
+	obj, err := manifest.Document{Path: "o.yaml", Line: 1, Text: []byte(text)}.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func TestComposedBy(t *testing.T) {
+	const cluster, missing = "kind: Forbidden: a namespaced composite resource cannot compose a cluster-scoped resource", "metadata.namespace: Required value"
+	all := validate.New(definitions(t, platform), validate.Options{Namespace: "default"})
+	cases := map[string]struct {
+		reason, xr, composed string
+		want                 []string
+	}{
+		"Namespaced":        {"the namespace of the XR is the default", `{apiVersion: example.org/v1, kind: XBucket}`, `{apiVersion: v1, kind: ConfigMap}`, nil},
+		"Cluster":           {"a cluster-scoped XR has no default namespace", `{apiVersion: example.org/v1, kind: XDB, metadata: {namespace: x}}`, `{apiVersion: v1, kind: ConfigMap}`, []string{missing}},
+		"ClusterOfCluster":  {"a cluster-scoped XR composes cluster-scoped resources", `{apiVersion: example.org/v1, kind: XDB}`, `{apiVersion: example.org/v1, kind: Net}`, nil},
+		"ClusterDefinition": {"a namespaced XR composes no cluster-scoped resource with a definition", `{apiVersion: example.org/v1, kind: XBucket}`, `{apiVersion: example.org/v1, kind: Net}`, []string{cluster}},
+		"ClusterBuiltin":    {"a namespaced XR composes no cluster-scoped resource of a builtin kind", `{apiVersion: example.org/v1, kind: XBucket}`, `{apiVersion: v1, kind: Namespace}`, []string{cluster}},
+		"Unknown":           {"an XR without a definition and without a namespace may be cluster-scoped", `{apiVersion: example.org/v1, kind: XOther}`, `{apiVersion: v1, kind: Namespace}`, nil},
+		"UnknownNamespaced": {"an XR without a definition is namespaced if it has a namespace", `{apiVersion: example.org/v1, kind: XOther, metadata: {namespace: x}}`, `{apiVersion: v1, kind: Namespace}`, []string{cluster}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			composed := object(t, tc.composed)
+			composed["metadata"] = map[string]any{"name": "c"}
+			var got []string
+			for _, r := range all.ComposedBy(object(t, tc.xr)).Objects(t.Context(), composed) {
+				for _, f := range r.Faults {
+					got = append(got, f.String())
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 

@@ -40,7 +40,7 @@ type CaseSpec struct {
 	Timeout Duration `json:"timeout" doc:"Timeout of the case, such as 30s."`
 
 	XR          XR                `json:"xr" doc:"The composite resource: a file, the object itself, or a patch of another one."`
-	XRD         string            `json:"xrd" doc:"File of the CompositeResourceDefinition, for its defaults and scope."`
+	XRD         string            `json:"xrd" doc:"File of the CompositeResourceDefinition, which sets the defaults and the scope of the XR. The case fails with an error if an API server would refuse the XR."`
 	Composition Source            `json:"composition" doc:"The Composition: a file, or the object itself."`
 	Functions   []Source          `json:"functions" single:"" doc:"Functions: files, folders or objects. Optional if each step is a builtin or mocked."`
 	Observed    []Source          `json:"observed" single:"" doc:"Existing composed resources: files, folders or objects."`

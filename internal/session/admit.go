@@ -1,0 +1,116 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// An InvalidPolicy says what happens to composite resources and claims that an API server
+// with their XRDs would refuse.
+type InvalidPolicy int
+
+const (
+	// WarnInvalid renders them. The reasons are in Result.Invalid.
+	WarnInvalid InvalidPolicy = iota
+	// RefuseInvalid does not render them. The reasons are the error.
+	RefuseInvalid
+	// AllowInvalid renders them without validation.
+	AllowInvalid
+)
+
+// xrValidator returns the Validator for the composite resources and claims that XRDs define.
+// It returns nil if nothing is validated. An XRD from which Crossplane can generate no CRD is
+// a warning or, with RefuseInvalid, an error.
+func (s *Session) xrValidator(in Inputs, xrds []manifest.Document) (*validate.Validator, error) {
+	if in.Invalid == AllowInvalid || in.Live || len(xrds) == 0 {
+		return nil, nil
+	}
+	var all []crds.Definition
+	for _, doc := range xrds {
+		some, err := crds.FromDocuments([]manifest.Document{doc})
+		switch {
+		case err == nil:
+			all = append(all, some...)
+		case in.Invalid == RefuseInvalid:
+			return nil, fmt.Errorf("loading the XRD: %w", err)
+		default:
+			s.config.Progress.Warn(err.Error() + "; resources that this XRD defines are not validated")
+		}
+	}
+	return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace}), nil
+}
+
+// admitted returns the request for the XR in doc, as forXR does, and validates the XR, as
+// admit does.
+func (p plan) admitted(ctx context.Context, doc manifest.Document) (req render.Request, invalid []string, err error) {
+	if req, err = p.forXR(doc); err == nil {
+		invalid, err = p.admit(ctx, doc, req.XR)
+	}
+	return req, invalid, err
+}
+
+// admit validates the composite resource or claim in doc, whose decoded form is xr. It
+// returns the reasons why an API server would refuse it, as p.in.Invalid says. It also warns
+// of nulls that an API server removes from xr.
+func (p plan) admit(ctx context.Context, doc manifest.Document, xr *unstructured.Unstructured) (invalid []string, err error) {
+	if p.validator == nil || doc.Text == nil {
+		return nil, nil
+	}
+	invalid, err = p.judge(doc.Position(), p.validator.Document(ctx, doc))
+	if p.xrd == nil || p.xrd.Defines(xr.GroupVersionKind()) != nil {
+		return invalid, err
+	}
+	for _, field := range p.xrd.Nulls(xr.Object) {
+		at := manifest.Document{Path: doc.Path, Line: doc.Lines().Of(field)}
+		invalid = append(invalid, fmt.Sprintf("%s: %s is null; an API server removes it, because the field is not nullable", at.Position(), field))
+	}
+	return invalid, err
+}
+
+// admitComposed validates u, a composite resource or claim that parent composes, as admit
+// does. at is the position of u.
+func (p plan) admitComposed(ctx context.Context, at string, parent, u *unstructured.Unstructured) (invalid []string, err error) {
+	if p.validator == nil {
+		return nil, nil
+	}
+	u = u.DeepCopy()
+	// The API server drops a status when it creates u.
+	unstructured.RemoveNestedField(u.Object, "status")
+	return p.judge(at, p.validator.ComposedBy(parent.Object).Objects(ctx, u.Object))
+}
+
+// judge returns the errors in results, the results of one object, as p.in.Invalid says. at is
+// the position of the object if the results have none.
+func (p plan) judge(at string, results []validate.Result) (invalid []string, err error) {
+	for _, r := range results {
+		// An object without a usable definition is not judged. If its definition is
+		// invalid, the errors of the definition are in a result of their own.
+		if r.Status != validate.Invalid {
+			continue
+		}
+		for _, f := range r.Faults {
+			where := at
+			if r.Path != "" {
+				where = manifest.Document{Path: r.Path, Line: f.Line}.Position()
+			}
+			if f.Warning {
+				continue
+			}
+			one := fmt.Errorf("%s: an API server refuses this %s: %s", where, r.Kind, f)
+			if p.in.Invalid == RefuseInvalid {
+				err = errors.Join(err, one)
+			} else {
+				invalid = append(invalid, one.Error())
+			}
+		}
+	}
+	return invalid, err
+}
