@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
@@ -48,8 +49,9 @@ func (l *memoryLimit) UnmarshalText(text []byte) error {
 }
 
 // bytes returns the limit: by default 4 GiB or half of the machine's memory,
-// whichever is less. A limit of the process's control group counts as the
-// machine's memory. If the memory is unknown, the limit is 4 GiB.
+// whichever is less. A limit of the process's control group, or what its limit of virtual
+// memory leaves (ulimit -v), counts as the machine's memory. If the memory is unknown, the
+// limit is 4 GiB.
 func (l memoryLimit) bytes() int64 {
 	if l > 0 {
 		return int64(l)
@@ -57,7 +59,7 @@ func (l memoryLimit) bytes() int64 {
 	limit := int64(4 << 30)
 	mounts, mountsErr := os.ReadFile("/proc/self/mountinfo")
 	own, ownErr := os.ReadFile("/proc/self/cgroup")
-	machine := []int64{machineMemory()}
+	machine := []int64{machineMemory(), virtualMemory()}
 	if mountsErr == nil && ownErr == nil {
 		machine = append(machine, cgroup.MemoryLimit(string(mounts), string(own)))
 	}
@@ -67,6 +69,26 @@ func (l memoryLimit) bytes() int64 {
 		}
 	}
 	return limit
+}
+
+// virtualMemory returns how many bytes of virtual memory the process may still map. It is
+// known on Linux only, and 0 elsewhere or without a limit.
+func virtualMemory() int64 {
+	limits, limitsErr := os.ReadFile("/proc/self/limits")
+	used, usedErr := os.ReadFile("/proc/self/statm")
+	if limitsErr != nil || usedErr != nil {
+		return 0
+	}
+	_, soft, _ := strings.Cut(string(limits), "\nMax address space")
+	var limit, pages int64
+	if _, err := fmt.Sscan(soft, &limit); err != nil {
+		return 0 // "unlimited"
+	}
+	if _, err := fmt.Sscan(string(used), &pages); err != nil {
+		return 0
+	}
+	const least = 128 << 20 // an ordinary command needs half of it
+	return max(limit-pages*int64(os.Getpagesize()), least)
 }
 
 // machineMemory returns the total memory of the machine in bytes. It is known on

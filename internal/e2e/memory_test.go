@@ -65,6 +65,84 @@ spec:
 `, text)
 }
 
+// withPatches returns a Composition of one step that calls the builtin
+// function-patch-and-transform. Patch i has toFieldPath path(i).
+func withPatches(patches int, transforms string, path func(i int) string) string {
+	var all strings.Builder
+	for i := range patches {
+		fmt.Fprintf(&all, "        - {fromFieldPath: kind, toFieldPath: '%s', transforms: [%s]}\n", path(i), transforms)
+	}
+	text := strings.Replace(withTemplate(""), "functionRef: {name: t}", "functionRef: {name: function-patch-and-transform}", 1)
+	before, _, _ := strings.Cut(text, "      apiVersion: gotemplating")
+	return before + `      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:
+      - name: r
+        base: {apiVersion: v1, kind: ConfigMap}
+        patches:
+` + all.String()
+}
+
+// TestMemoryOfPatches runs the program with patches that exceed its limits of memory. It
+// must end with an error, not with a message of the Go runtime.
+func TestMemoryOfPatches(t *testing.T) {
+	const (
+		args     = "render xr.yaml composition.yaml"
+		exceeded = `xfn: error: (running pipeline step "compose", rendering xr.yaml:1|running xfn render): the process needs more than \d+ MiB of memory\nhint: raise the limit with --memory-limit, if the machine has more memory\n`
+		long     = "{type: string, string: {type: Format, fmt: '%1000000s'}}"
+	)
+	field := func(i int) string { return fmt.Sprintf("data.f%d", i) }
+	cases := map[string]struct {
+		reason, composition, args string
+		virtual                   int // the limit of virtual memory in KiB, or 0
+		code                      int
+		want                      string
+	}{
+		"Enough": {
+			reason:      "patches that extend few lists succeed",
+			composition: withPatches(2, "", func(i int) string { return fmt.Sprintf("data.l[%d].a[1000]", i) }),
+			args:        args + " --memory-limit=96Mi",
+		},
+		"Nulls": {
+			reason:      "the nulls with which patches extend lists are limited",
+			composition: withPatches(4000, "", func(i int) string { return fmt.Sprintf("data.l[%d][%d].a[1000].b[1000].c[1000]", i/100, i%100) }),
+			args:        args + " --memory-limit=1Gi",
+			code:        3,
+			want:        `xfn: error: .*cannot render composed resource "r" "FromCompositeFieldPath" patch at index \d+: cannot patch to object: the patches extend lists by more than 1048576 nulls\n`,
+		},
+		"Limit": {
+			reason:      "patches that write much text exceed the memory limit",
+			composition: withPatches(80, long, field),
+			args:        args + " --memory-limit=96Mi",
+			code:        1,
+			want:        exceeded,
+		},
+		"Virtual": {
+			reason:      "the default memory limit is less than what the limit of virtual memory leaves",
+			composition: withPatches(80, long, field),
+			args:        args,
+			virtual:     1_600_000,
+			code:        1,
+			want:        exceeded,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			args := strings.Fields(tc.args)
+			if tc.virtual > 0 {
+				args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, tc.virtual), e2e.Binary(t)}, args...)
+			}
+			code, stderr := runLimited(t, tc.composition, args)
+			if code != tc.code {
+				t.Errorf("%s: got exit code %d, want %d", tc.reason, code, tc.code)
+			}
+			if !regexp.MustCompile(`^(note: .*\n)*` + tc.want + `$`).MatchString(stderr) {
+				t.Errorf("%s: got %.1000q, want %s", tc.reason, stderr, tc.want)
+			}
+		})
+	}
+}
+
 // TestMemoryLimit runs the program with input that exceeds its limits of memory
 // or time. It must end with an error and a hint, not with a Go panic.
 func TestMemoryLimit(t *testing.T) {
@@ -151,7 +229,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// runLimited runs the program in a folder with memoryFiles and a Composition.
+// runLimited runs the program in a folder with memoryFiles and a Composition. If args begin
+// with sh, it runs that command.
 func runLimited(t *testing.T, composition string, args []string) (code int, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -167,8 +246,10 @@ func runLimited(t *testing.T, composition string, args []string) (code int, stde
 		}
 	}
 	var errs strings.Builder
-	cmd := exec.CommandContext(t.Context(), e2e.Binary(t))
-	cmd.Args = append([]string{"xfn"}, args...)
+	cmd := exec.CommandContext(t.Context(), e2e.Binary(t), args...)
+	if args[0] == "sh" {
+		cmd = exec.CommandContext(t.Context(), "sh", args[1:]...)
+	}
 	cmd.Dir, cmd.Stderr = dir, &errs
 	cmd.Env = append(os.Environ(), "HOME="+dir, "NO_COLOR=1", "GITHUB_ACTIONS=")
 	_ = cmd.Run() // the caller checks the exit code

@@ -114,12 +114,32 @@ func TestSet(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			obj := object(t, tc.from)
-			err := path(t, tc.path).Set(obj, "v")
+			_, err := path(t, tc.path).Set(obj, "v")
 			if text(err) != tc.wantErr {
 				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.wantErr)
 			}
 			compare(t, tc.reason, tc.want, obj)
 		})
+	}
+}
+
+// TestSetNulls checks how many nulls Set adds to lists, of which one exists.
+func TestSetNulls(t *testing.T) {
+	for _, tc := range []struct {
+		reason, path string
+		want         int
+	}{
+		{"the first element of a new list has no nulls before it", "a[0]", 0},
+		{"a new list gets nulls before its element", "a[3]", 3},
+		{"a list of two elements gets nulls from the third element", "l[5]", 3},
+		{"an element after the last one needs no nulls", "l[2]", 0},
+		{"an element that exists needs no nulls", "l[1]", 0},
+		{"the nulls of all lists on the path are counted", "l[4].b[10].c[1]", 2 + 10 + 1},
+		{"a path with an index that is too large adds no nulls", "l[4].b[1025]", 0},
+	} {
+		if got, _ := path(t, tc.path).Set(object(t, `{"l": [1, 2]}`), "v"); got != tc.want {
+			t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)
+		}
 	}
 }
 
@@ -129,7 +149,7 @@ func TestSetDoesNotShare(t *testing.T) {
 	list := make([]any, 1, 8)
 	a, b := map[string]any{"l": list}, map[string]any{"l": list}
 	for _, o := range []map[string]any{a, b} {
-		if err := path(t, "l[1]").Set(o, "v"); err != nil {
+		if _, err := path(t, "l[1]").Set(o, "v"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,7 +207,7 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		obj := map[string]any{}
-		if err := p.Set(obj, "v"); err != nil {
+		if _, err := p.Set(obj, "v"); err != nil {
 			return
 		}
 		if got, err := p.Get(obj); len(p) > 0 && (got != "v" || err != nil) {

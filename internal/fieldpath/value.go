@@ -66,30 +66,32 @@ func (p Path) step(i int, from any) (any, error) {
 // Set sets the value at path p to v. It creates missing objects and lists,
 // extends lists with nulls, and replaces null list elements on the path by
 // objects or lists. A null field on the path is an error. For an empty path, Set
-// does nothing. An index above MaxIndex is an error.
-func (p Path) Set(object map[string]any, v any) error {
+// does nothing. An index above MaxIndex is an error. Set returns the number of nulls that
+// it added to lists, even if it returns an error.
+func (p Path) Set(object map[string]any, v any) (nulls int, err error) {
 	for _, s := range p {
 		if s.Index > MaxIndex {
-			return fmt.Errorf("index %d is greater than max allowed index %d", s.Index, MaxIndex)
+			return 0, fmt.Errorf("index %d is greater than max allowed index %d", s.Index, MaxIndex)
 		}
 	}
 	var in any = object
 	for i := range p {
 		put, err := p.place(i, in)
 		if err != nil {
-			return err
+			return nulls, err
 		}
 		if i == len(p)-1 {
 			put(v)
-			return nil
+			return nulls, nil
 		}
 		in = p.child(i, in)
-		if grown, ok := grow(in, p[i+1]); ok {
+		if grown, added, ok := grow(in, p[i+1]); ok {
 			put(grown)
 			in = grown
+			nulls += added
 		}
 	}
-	return nil
+	return nulls, nil
 }
 
 // absent is the value of a field or element that does not exist.
@@ -127,20 +129,21 @@ func (p Path) child(i int, in any) any {
 }
 
 // grow returns a copy of v that can have the segment s: a new object or list if v
-// is absent, or a longer list. It returns false if v need not change.
-func grow(v any, s Segment) (any, bool) {
+// is absent, or a longer list. nulls is the number of nulls before the new element of a
+// list. It returns false if v need not change.
+func grow(v any, s Segment) (grown any, nulls int, ok bool) {
 	switch v := v.(type) {
 	case absent:
 		if s.IsIndex {
-			return make([]any, s.Index+1), true
+			return make([]any, s.Index+1), s.Index, true
 		}
-		return map[string]any{}, true
+		return map[string]any{}, 0, true
 	case []any:
 		if s.IsIndex && s.Index >= len(v) {
-			return append(v[:len(v):len(v)], make([]any, s.Index+1-len(v))...), true
+			return append(v[:len(v):len(v)], make([]any, s.Index+1-len(v))...), s.Index - len(v), true
 		}
 	}
-	return nil, false
+	return nil, 0, false
 }
 
 // ValidUTF8 returns s with each invalid byte replaced by U+FFFD, like encoding/json.

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -25,12 +26,6 @@ type Object struct {
 
 // set writes a copy of v to path. The values in the copy have the types of decoded JSON.
 func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
-	for _, segment := range path {
-		// Path.Set extends a list with nulls up to a valid index.
-		if err := b.Spend(min(segment.Index, fieldpath.MaxIndex) * valueSize); err != nil {
-			return err
-		}
-	}
 	v, err := normal(v, b)
 	if err != nil {
 		return fmt.Errorf("cannot marshal value to JSON: %w", err)
@@ -38,7 +33,8 @@ func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	if len(path) == 0 {
 		return nil
 	}
-	return path.Set(o.Fields, v)
+	nulls, err := path.Set(o.Fields, v)
+	return cmp.Or(err, b.pad(nulls))
 }
 
 // settle must be called after each patch. It converts the whole object if it is
@@ -132,10 +128,15 @@ const MaxText = 16 << 20
 // MaxTotal limits the output of all patches of one composite resource, in bytes.
 const MaxTotal = 256 << 20
 
+// MaxNulls limits the nulls with which the patches of one composite resource extend lists
+// up to an index. A null has four bytes in a RunFunctionResponse. Crossplane accepts
+// responses of at most 4 MiB, so it accepts no response with more nulls.
+const MaxNulls = 1 << 20
+
 // A Budget counts the output of the patches of one composite resource, and
-// limits it to MaxTotal bytes.
+// limits it to MaxTotal bytes and MaxNulls nulls.
 type Budget struct {
-	spent int
+	spent, nulls int
 }
 
 // Spend subtracts n bytes from the budget. It returns an error if fewer bytes are left.
@@ -144,6 +145,14 @@ func (b *Budget) Spend(n int) error {
 		return fmt.Errorf("the output of the patches exceeds %d MiB", MaxTotal>>20)
 	}
 	b.spent += n
+	return nil
+}
+
+// pad counts nulls that extend lists. It returns an error if there are more than MaxNulls.
+func (b *Budget) pad(nulls int) error {
+	if b.nulls += nulls; b.nulls > MaxNulls {
+		return fmt.Errorf("the patches extend lists by more than %d nulls", MaxNulls)
+	}
 	return nil
 }
 

@@ -317,7 +317,8 @@ func TestHostile(t *testing.T) {
 		"PatchSets":     {"the number of patches is limited, including those of patch sets", "{patchSets: [{name: p, patches: [" + strings.Repeat("{fromFieldPath: a},", 1000) + "]}], resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{type: PatchSet, patchSetName: p},", 200) + "]}]}", "cannot resolve PatchSets: the resources have more than 100000 patches"},
 		"LongWildcard":  {"the number of expanded path segments is limited", wildcardBelow(900, 20_000), "the expanded paths have more than 4194304 segments"},
 		"Deep":          {"the length of a path is limited", "{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.num, toFieldPath: '" + strings.Repeat("a.", 2000) + "a'}]}]}", "it has more than 1000 segments"},
-		"Lists":         {"the memory of lists in a path is limited", "{resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{fromFieldPath: spec.num, toFieldPath: '"+"a"+strings.Repeat("[1024]", 900)+"'},", 40) + "]}]}", "the output of the patches exceeds 256 MiB"},
+		"Lists":         {"the nulls that extend lists are limited", "{resources: [{name: r, base: {kind: K}, patches: [" + padding(2) + "]}]}", "the patches extend lists by more than 1048576 nulls"},
+		"ListsTwice":    {"nulls that an earlier patch added are not counted again", "{resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat(padding(1), 40) + "]}]}", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -332,6 +333,15 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// padding returns patches that each add 900 lists with 1024 nulls.
+func padding(patches int) string {
+	var all strings.Builder
+	for i := range patches {
+		fmt.Fprintf(&all, "{fromFieldPath: spec.num, toFieldPath: 'a%d%s'},", i, strings.Repeat("[1024]", 900))
+	}
+	return all.String()
 }
 
 // wildcardBelow returns an input with a wildcard path that has the given number
