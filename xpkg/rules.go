@@ -304,7 +304,7 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 		e.add(rule, below("apiVersion"), "", "%s: %v", what, err)
 		return
 	}
-	faults, err := def.Validate(ctx, data, schema.Options{})
+	faults, err := def.Validate(ctx, data, schema.Options{Embedded: !created})
 	if err != nil {
 		return // The rule "schema" reports the invalid definition.
 	}

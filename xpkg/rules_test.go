@@ -189,6 +189,7 @@ func TestExampleRule(t *testing.T) {
 		"Placeholder":  {"a placeholder is accepted for any value", "", "", one + "size: 1\n  unit: ${data.unit}", nil},
 		"Input":        {"the input of a pipeline step is validated", "", "", pipeline(step("p", "spec: {size: many}")), []string{"example examples/a.yaml:11"}},
 		"InputGood":    {"an input does not require a name", "", "", pipeline(step("p", "spec: {size: 1}")), nil},
+		"InputMeta":    {"an input needs no metadata, even if the schema requires it", "", widgetCRD("{type: object, required: [metadata], properties: {spec: {type: object}}}"), pipeline(step("p", "spec: {}")), nil},
 		"InputServed":  {"an input's version need not be served", "", other, pipeline(step("p", "metadata: {}")), nil},
 		"InputVersion": {"an input of an unknown version is reported", "", "", pipeline(strings.Replace(step("p", "metadata: {}"), "v1", "v3", 1)), []string{"example examples/a.yaml:9"}},
 		"InputOther":   {"the input of another function's step is not validated", "", "", pipeline(step("x", "spec: {text: 1}"), step("owner-p", "spec: {size: 1}")), nil},

@@ -10,11 +10,13 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/mod/semver"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -35,7 +37,7 @@ type Builtin struct {
 	// Input is the apiVersion and kind of the function's input, separated by a
 	// space. It is "" if the function has no input.
 	Input string
-	// Type is the Go type of the input. It is nil if Advice suggests no names.
+	// Type is the Go type of the input.
 	Type reflect.Type
 	// Covered describes the supported input, and Differs the differences from the
 	// real function. Both are in Markdown.
@@ -63,20 +65,20 @@ func All() []Builtin {
 	return []Builtin{
 		{
 			Name: "function-auto-ready", Measured: "v0.7.0", From: "v0.6.0", Below: "v0.8.0",
-			Input:   "autoready.fn.crossplane.io/v1beta1 Input",
+			Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[autoready.Input](),
 			Covered: "`ttl`; the kinds that the real function supports, and the condition Ready for all others.",
 			Differs: "`celHealthCheckCustomization` is ignored, as the real function does by default.",
 			New:     func(Options) function.Runner { return autoready.Runner },
 		},
 		{
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
-			Input:   "dummy.fn.crossplane.io/v1beta1 Response",
+			Input: "dummy.fn.crossplane.io/v1beta1 Response", Type: reflect.TypeFor[Response](),
 			Covered: "`response`.",
 			New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
 		},
 		{
 			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.12.0", Below: "v0.13.0",
-			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", ReadsFiles: true,
+			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", Type: reflect.TypeFor[gotemplating.GoTemplate](), ReadsFiles: true,
 			Covered: "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
 			Differs: "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
 			New: func(o Options) function.Runner {
@@ -93,6 +95,17 @@ func All() []Builtin {
 			},
 		},
 	}
+}
+
+// Inputs returns the inputs of all builtins that have one.
+func Inputs() composition.Inputs {
+	var all composition.Inputs
+	for _, b := range All() {
+		if apiVersion, kind, ok := strings.Cut(b.Input, " "); ok {
+			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type})
+		}
+	}
+	return all
 }
 
 // A Mode decides for which packages a builtin is used.
@@ -150,6 +163,23 @@ func (p Policy) Forced(pkg string) (Builtin, bool) {
 	return Named(path.Base(ref.Context().RepositoryStr()))
 }
 
+// Official returns the name of the builtin if pkg is a package of the function that the builtin
+// replaces, in any mode and version, and otherwise "".
+func (p Policy) Official(pkg string) string {
+	ref, err := name.ParseReference(pkg)
+	if err != nil {
+		return ""
+	}
+	if b, ok := p.mirrored(ref.Context()); ok {
+		return b.Name
+	}
+	owner, repo := path.Split(ref.Context().RepositoryStr())
+	if b, ok := Named(repo); ok && owner == "crossplane-contrib/" {
+		return b.Name
+	}
+	return ""
+}
+
 // CheckVersion returns an error if b does not replace the version of pkg, or if
 // the tag of pkg is not a version. A package without a tag is valid.
 func (b Builtin) CheckVersion(pkg string) error {
@@ -192,7 +222,7 @@ func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 // b does not read. For an unknown field or value, Advice suggests a similar one. For
 // other messages, Advice returns "".
 func (b Builtin) Advice(fatal string) hint.Hint {
-	if near := spec.Nearest(fatal); b.Type != nil && near != "" {
+	if near := spec.Nearest(fatal); near != "" {
 		return hint.Hint("did you mean " + near + "?")
 	}
 	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {

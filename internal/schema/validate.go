@@ -29,6 +29,9 @@ type Options struct {
 	Old map[string]any
 	// Metadata enables the validation of metadata, as the function Metadata does it.
 	Metadata bool
+	// Embedded means that obj is part of another object, such as the input of a function. It
+	// needs no metadata, even if its schema requires it.
+	Embedded bool
 }
 
 // Validate returns the faults that the API server would find when it creates obj or, if
@@ -51,6 +54,9 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 		return nil, fmt.Errorf("reading the schema of version %s: %w", name, j.err)
 	}
 	obj = runtime.DeepCopyJSON(obj)
+	if o.Embedded && obj["metadata"] == nil {
+		obj["metadata"] = map[string]any{}
+	}
 	found := v.unknown(obj)
 	v.fill(obj)
 	old := o.Old

@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -253,6 +255,9 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	if slices.ContainsFunc(needed, func(name string) bool { return name != "" && !known(name) }) {
 		problems = composition.Check(e, known)
 	}
+	problems = slices.Concat(problems, check.InputKinds(e, builtin.Inputs(), func(name string) string {
+		return s.config.Builtins.Official(p.functions[name].Package)
+	}))
 	var errs []error
 	refused := map[composition.ProblemKind]bool{}
 	for _, problem := range problems {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/builtin"
 	composition "github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -41,7 +42,7 @@ func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
 		if err != nil {
 			return nil, err
 		}
-		return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.ByAnnotation)}), nil
+		return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.Options{Inputs: builtin.Inputs()})}), nil
 	})
 }
 

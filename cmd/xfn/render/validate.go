@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/image/crds"
@@ -60,7 +61,7 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	v := crds.Validator(slices.Concat(all, more), validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.ByAnnotation)})
+	v := crds.Validator(slices.Concat(all, more), validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.Options{Inputs: builtin.Inputs()})})
 	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 

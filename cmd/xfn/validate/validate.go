@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -78,7 +79,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err != nil {
 		return fmt.Errorf("loading the resources to replace: %w", err)
 	}
-	v := crds.Validator(definitions, validate.Options{Namespace: c.Namespace, Old: old, Composition: check.ForValidation(check.Mode(c.CompositionMode))})
+	v := crds.Validator(definitions, validate.Options{Namespace: c.Namespace, Old: old, Composition: check.ForValidation(check.Options{Mode: check.Mode(c.CompositionMode), Inputs: builtin.Inputs()})})
 	if err := v.Documents(ctx, stream(ctx, reader, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -32,7 +33,7 @@ func LintCompositions(ctx context.Context, objects []xpkg.Document) xpkg.Problem
 		if err != nil {
 			continue // Compositions of other API groups are not checked.
 		}
-		for _, p := range check.Composition(e, defined().Definition, check.ByAnnotation) {
+		for _, p := range check.Composition(ctx, e, check.Options{Schemas: defined().Definition, Inputs: builtin.Inputs()}) {
 			if counts(p) {
 				found = append(found, xpkg.Problem{Rule: "composition", Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
 			}
@@ -74,7 +75,7 @@ func counts(p composition.Problem) bool {
 	switch p.Kind {
 	case composition.UnknownField, check.MissingSchema:
 		return false
-	case check.NoSuchField, check.WrongType, check.NotInMap, check.NotApplied:
+	case check.NoSuchField, check.WrongType, check.NotInMap, check.NotApplied, check.OtherFunction:
 		return true
 	default:
 		return !p.Warning

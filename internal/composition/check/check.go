@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -28,8 +29,11 @@ const (
 	EmptyMatchString      composition.ProblemKind = "EmptyMatchString"
 	ZeroMatchInteger      composition.ProblemKind = "ZeroMatchInteger"
 	CheckWithoutFieldPath composition.ProblemKind = "CheckWithoutFieldPath"
-	// InvalidInput is any other error in an input of function-patch-and-transform.
+	// InvalidInput is any other error in an input of function-patch-and-transform, and an
+	// error in the fields of another input.
 	InvalidInput composition.ProblemKind = "InvalidInput"
+	// WrongInputKind is an input of another apiVersion or kind than the function's.
+	WrongInputKind composition.ProblemKind = "WrongInputKind"
 )
 
 // The kinds of problems that are found by comparison with a schema.
@@ -48,26 +52,40 @@ const (
 	NotApplied composition.ProblemKind = "NotApplied"
 	// NotChecked reports that checking stopped at the limit of patches.
 	NotChecked composition.ProblemKind = "NotChecked"
+	// OtherFunction is an error by the rules of the function whose API group the input has.
+	// The name of the step's function is not that of this function, so it may have other rules.
+	OtherFunction composition.ProblemKind = "OtherFunction"
 )
 
 // A Schemas function returns the schema definition of a kind, or nil if the kind
 // is unknown.
 type Schemas = func(kschema.GroupKind) *schema.Definition
 
+// Options configure Composition.
+type Options struct {
+	// Schemas finds the schemas of kinds. An invalid schema counts as missing.
+	Schemas Schemas
+	// Mode decides which problems are warnings. ByAnnotation selects the mode in the
+	// Composition's annotation.
+	Mode Mode
+	// Inputs are the inputs of the official functions. A step calls one of these functions if
+	// its functionRef has the function's name.
+	Inputs composition.Inputs
+}
+
 // Composition returns the problems of a Composition, sorted by line. It reports the
 // problems that this package finds, and the problems that composition.Check finds if every
-// function is available. The mode decides which problems are warnings. ByAnnotation selects
-// the mode in the Composition's annotation. An invalid schema counts as missing.
+// function is available.
 //
 // If patch sets expand to more than patch.Most patches, only the first patch.Most
 // of these are checked. A Composition that calls alpha functions is checked only
 // by composition.Check.
-func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.Problem {
+func Composition(ctx context.Context, e composition.Entry, o Options) []composition.Problem {
 	c := &checker{
-		schemas: schemas, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
+		Options: o, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
 		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
 	}
-	mode = c.mode(e, mode)
+	mode := c.mode(e, o.Mode)
 	found := composition.Check(e, nil)
 	was := legacyOf(e)
 	if was.is {
@@ -78,7 +96,8 @@ func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.
 		})
 		c.names(was)
 	}
-	for _, in := range c.inputs(e, was) {
+	for _, in := range c.inputs(ctx, e, was) {
+		c.other = in.other
 		c.integrity(in)
 		c.patches(in)
 	}
@@ -98,7 +117,7 @@ func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.
 
 // A checker collects the problems of one Composition.
 type checker struct {
-	schemas   Schemas
+	Options
 	composite apiextv1.TypeReference
 	sides     map[kschema.GroupVersionKind]side
 	// bases maps the name of a template to the kind and schema of its base.
@@ -108,6 +127,9 @@ type checker struct {
 	seen map[string]bool
 	// budget is the number of patches of patch sets that may still be checked.
 	budget int
+	// other is the name of the function that the current step calls, if it may not be the
+	// function by whose rules the step's input is checked.
+	other string
 }
 
 func (c *checker) add(kind composition.ProblemKind, field, format string, args ...any) {
@@ -116,6 +138,9 @@ func (c *checker) add(kind composition.ProblemKind, field, format string, args .
 
 // note adds a problem, unless one with the same field and text was added.
 func (c *checker) note(warning bool, kind composition.ProblemKind, field, text string) {
+	if c.other != "" && kind != MissingSchema {
+		kind, text = OtherFunction, fmt.Sprintf("%s (unless the function %q has other rules)", text, c.other)
+	}
 	key := field + "\x00" + text
 	if !c.seen[key] {
 		c.seen[key] = true
@@ -160,7 +185,7 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 		return m != Strict
 	case NoSuchField, WrongType, NotInMap:
 		return m == Warn
-	case NotApplied, NotChecked, composition.NotCarried:
+	case NotApplied, NotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
 		return true
 	default:
 		return false

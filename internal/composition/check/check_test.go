@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -111,10 +112,12 @@ func object(t testing.TB, text string) map[string]any {
 
 // known returns the schema definitions of the kinds that the constants xrd and
 // bucket define.
-func known(t testing.TB) schema.Definitions {
+func known(t testing.TB) schema.Definitions { return definitions(t, xrd, bucket) }
+
+func definitions(t testing.TB, texts ...string) schema.Definitions {
 	t.Helper()
 	all := schema.Definitions{}
-	for _, text := range []string{xrd, bucket} {
+	for _, text := range texts {
 		crds, err := crd.All(object(t, text))
 		if err != nil {
 			t.Fatal(err)
@@ -164,6 +167,11 @@ func pipeline(input string) string {
 
 func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
+}
+
+// options returns options with the inputs of all builtins.
+func options(schemas check.Schemas, mode check.Mode) check.Options {
+	return check.Options{Schemas: schemas, Mode: mode, Inputs: builtin.Inputs()}
 }
 
 // lines formats each problem as one line.
@@ -278,10 +286,10 @@ func TestIntegrityRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			if tc.legacy != "" {
-				got = lines(check.Composition(entry(t, legacy(tc.legacy)), known(t).Definition, check.Warn))
+				got = lines(check.Composition(t.Context(), entry(t, legacy(tc.legacy)), options(known(t).Definition, check.Warn)))
 			}
 			if tc.input != "" {
-				got = append(got, lines(check.Composition(entry(t, pipeline(tc.input)), known(t).Definition, check.Warn))...)
+				got = append(got, lines(check.Composition(t.Context(), entry(t, pipeline(tc.input)), options(known(t).Definition, check.Warn)))...)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -303,7 +311,7 @@ func TestPipelineRules(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := lines(check.Composition(entry(t, tc.text), known(t).Definition, check.Warn))
+			got := lines(check.Composition(t.Context(), entry(t, tc.text), options(known(t).Definition, check.Warn)))
 			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -346,7 +354,7 @@ func TestInputRules(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := lines(check.Composition(entry(t, pipeline(tc.input)), known(t).Definition, check.Strict))
+			got := lines(check.Composition(t.Context(), entry(t, pipeline(tc.input)), options(known(t).Definition, check.Strict)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -357,14 +365,14 @@ func TestInputRules(t *testing.T) {
 // TestOtherInputs tests Compositions that package check ignores or cannot convert.
 func TestOtherInputs(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
-		"OtherKind": {"inputs of other functions are not checked", strings.Replace(pipeline("  resources: 1\n"), "pt.fn", "other.fn", 1), ""},
+		"OtherKind": {"inputs of other functions are not checked", fork("acme-render", strings.Replace(pipeline("  resources: 1\n"), "pt.fn", "other.fn", 1)), ""},
 		"Malformed": {"a legacy Composition with a field of another type cannot be converted", legacy("  resources: [{name: [a]}]\n"), "7 spec.resources.name: UnknownMode: cannot decode a JSON array"},
 		"Alpha":     {"alpha functions are not checked", legacy("  resources: [{}]\n  functions: [{name: a}]\n"), "8 spec.functions: UnknownMode: alpha functions can only be rendered in profile alpha"},
 		"OtherMode": {"a Composition of an unknown mode has no other problems", head + "  mode: Magic\n", `6 spec.mode: UnknownMode: expected mode Pipeline or Resources, got "Magic"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(lines(check.Composition(entry(t, tc.text), known(t).Definition, check.Strict)), "\n")
+			got := strings.Join(lines(check.Composition(t.Context(), entry(t, tc.text), options(known(t).Definition, check.Strict))), "\n")
 			if got != tc.want {
 				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
 			}

@@ -27,7 +27,7 @@ func FuzzComposition(f *testing.F) {
 		if err != nil {
 			return
 		}
-		holds(t, check.Composition(e, schemas.Definition, check.ByAnnotation))
+		holds(t, check.Composition(t.Context(), e, options(schemas.Definition, check.ByAnnotation)))
 	})
 }
 
@@ -58,7 +58,7 @@ func FuzzPatch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		holds(t, check.Composition(e, schemas.Definition, check.Strict))
+		holds(t, check.Composition(t.Context(), e, options(schemas.Definition, check.Strict)))
 	})
 }
 
@@ -93,7 +93,7 @@ func BenchmarkComposition(b *testing.B) {
 	schemas := known(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if found := check.Composition(e, schemas.Definition, check.Strict); len(found) != 0 {
+		if found := check.Composition(b.Context(), e, options(schemas.Definition, check.Strict)); len(found) != 0 {
 			b.Fatal(found[0])
 		}
 	}
@@ -109,7 +109,7 @@ func TestPatchSetsAreBounded(t *testing.T) {
 		fmt.Fprintf(&b, "  - {name: r%d, base: {apiVersion: none.test/v1, kind: K%d}, patches: [{type: PatchSet, patchSetName: s}]}\n", i, i)
 	}
 	var got []string
-	for _, p := range check.Composition(entry(t, pipeline(b.String())), known(t).Definition, check.Strict) {
+	for _, p := range check.Composition(t.Context(), entry(t, pipeline(b.String())), options(known(t).Definition, check.Strict)) {
 		if p.Kind != check.MissingSchema {
 			got = append(got, p.Error())
 		}

@@ -58,7 +58,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			var wrong []string
-			for _, p := range check.Composition(e, known(t).Definition, check.Warn) {
+			for _, p := range check.Composition(t.Context(), e, options(known(t).Definition, check.Warn)) {
 				if !p.Warning {
 					wrong = append(wrong, p.Error())
 				}

@@ -46,7 +46,7 @@ func TestModes(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var kinds, warnings []string
-			for _, p := range check.Composition(entry(t, tc.text), known(t).Definition, tc.mode) {
+			for _, p := range check.Composition(t.Context(), entry(t, tc.text), options(known(t).Definition, tc.mode)) {
 				kinds = append(kinds, string(p.Kind))
 				if p.Warning {
 					warnings = append(warnings, string(p.Kind))
@@ -61,7 +61,7 @@ func TestModes(t *testing.T) {
 		})
 	}
 	t.Run("no mode", func(t *testing.T) {
-		got := lines(check.Composition(entry(t, annotated("odd")), known(t).Definition, check.Strict))
+		got := lines(check.Composition(t.Context(), entry(t, annotated("odd")), options(known(t).Definition, check.Strict)))
 		if want := `3 metadata.annotations.crossplane.io/composition-schema-aware-validation-mode: UnknownValidationMode: expected the validation mode warn, loose or strict, got "odd"`; len(got) != 4 || got[0] != want {
 			t.Errorf("got %q, want 4 with %q first", got, want)
 		}
@@ -106,7 +106,7 @@ func TestMissingSchemas(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := lines(check.Composition(entry(t, tc.text), tc.schemas.Definition, check.Strict))
+			got := lines(check.Composition(t.Context(), entry(t, tc.text), options(tc.schemas.Definition, check.Strict)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

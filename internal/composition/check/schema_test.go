@@ -94,7 +94,7 @@ func TestPatches(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(short(lines(check.Composition(entry(t, patchInput(tc.patch)), known(t).Definition, check.Strict))), "\n")
+			got := strings.Join(short(lines(check.Composition(t.Context(), entry(t, patchInput(tc.patch)), options(known(t).Definition, check.Strict)))), "\n")
 			if got != tc.want {
 				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
 			}
@@ -141,7 +141,7 @@ func TestTransforms(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			text := patchInput("fromFieldPath: spec." + tc.from + ", toFieldPath: spec." + tc.to + ", transforms: [" + tc.transforms + "]")
-			got := strings.Join(short(lines(check.Composition(entry(t, text), known(t).Definition, check.Strict))), "\n")
+			got := strings.Join(short(lines(check.Composition(t.Context(), entry(t, text), options(known(t).Definition, check.Strict)))), "\n")
 			if got != tc.want {
 				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
 			}
@@ -185,7 +185,7 @@ func TestObserved(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := short(lines(check.Composition(entry(t, template(tc.text)), known(t).Definition, check.Strict)))
+			got := short(lines(check.Composition(t.Context(), entry(t, template(tc.text)), options(known(t).Definition, check.Strict))))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -239,7 +239,7 @@ func TestBase(t *testing.T) {
 		"39 spec.pipeline[0].input.resources[1].base.kind: InvalidInput: the base has no kind",
 		"40 spec.pipeline[0].input.resources[2].base: InvalidInput: the base is not an object",
 	}
-	got := short(lines(check.Composition(entry(t, text), known(t).Definition, check.Strict)))
+	got := short(lines(check.Composition(t.Context(), entry(t, text), options(known(t).Definition, check.Strict))))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -304,7 +304,7 @@ func TestPlaces(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := short(lines(check.Composition(entry(t, pipeline(tc.text)), known(t).Definition, check.Strict)))
+			got := short(lines(check.Composition(t.Context(), entry(t, pipeline(tc.text)), options(known(t).Definition, check.Strict))))
 			for i := range got {
 				got[i] = strings.ReplaceAll(got[i], "resources[0].", "spec.pipeline[0].input.resources[0].")
 			}
@@ -344,7 +344,7 @@ func TestLegacySchemas(t *testing.T) {
 		"22 spec.resources[0].readinessChecks[0].fieldPath: WrongType: status.flag of MR is a boolean, but MatchString requires a string",
 		"24 spec.resources[0].connectionDetails[0].fromFieldPath: NoSuchField: MR has no field status.none",
 	}
-	got := short(lines(check.Composition(entry(t, text), known(t).Definition, check.Strict)))
+	got := short(lines(check.Composition(t.Context(), entry(t, text), options(known(t).Definition, check.Strict))))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

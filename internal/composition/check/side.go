@@ -33,7 +33,7 @@ func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
 	s := side{what: fmt.Sprintf("kind %s of %s", kind, apiVersion)}
 	var err error
-	if def := c.schemas(gvk.GroupKind()); def == nil {
+	if def := c.Schemas(gvk.GroupKind()); def == nil {
 		c.add(MissingSchema, field, "no schema of %s was found, so its fields are not checked", s.what)
 	} else if s.root, err = def.Root(gvk.Version); err != nil {
 		c.add(MissingSchema, field, "the fields of %s are not checked: %v", s.what, err)

@@ -1,7 +1,7 @@
 package check
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -22,6 +22,8 @@ type source struct {
 	*spec.Resources
 	at     string
 	legacy bool
+	// other is the name of the step's function if it is not function-patch-and-transform.
+	other string
 }
 
 // below returns the path of a field in the document. The format is the path of
@@ -86,35 +88,63 @@ func (c *checker) names(was legacyComposition) {
 	}
 }
 
-// inputs returns the inputs for function-patch-and-transform in a pipeline.
-func (c *checker) inputs(e composition.Entry, was legacyComposition) []source {
+// inputs checks the inputs of all steps, and returns those that have the fields of
+// function-patch-and-transform.
+func (c *checker) inputs(ctx context.Context, e composition.Entry, was legacyComposition) []source {
 	var all []source
 	for i, step := range e.Spec.Pipeline {
-		if step.Input == nil || !isInput(step.Input.Raw) {
+		if step.Input == nil {
 			continue
 		}
-		in := source{Resources: &spec.Resources{}, at: fmt.Sprintf("spec.pipeline[%d].input", i)}
+		c.other = ""
+		at := fmt.Sprintf("spec.pipeline[%d].input", i)
+		known := c.knownInput(ctx, at, step)
+		if known.Type == nil {
+			continue
+		}
+		in := source{Resources: &spec.Resources{}, at: at, other: c.other}
 		if e.Converted && was.hasInput && len(all) == 0 {
 			in.at, in.legacy = "spec", true
 		}
-		if c.decode(step.Input.Raw, in) {
+		into := reflect.New(known.Type).Interface()
+		if resources, ok := into.(*spec.Resources); ok {
+			in.Resources = resources
+		}
+		if c.decode(step.Input.Raw, in.at, known.Function, into) && into == any(in.Resources) {
 			all = append(all, in)
 		}
 	}
+	c.other = ""
 	return all
 }
 
-// isInput reports whether an input is for function-patch-and-transform.
-func isInput(raw []byte) bool {
-	var of struct{ APIVersion, Kind string }
-	_ = json.Unmarshal(raw, &of)
-	return of.Kind == "Resources" && strings.HasPrefix(of.APIVersion, "pt.fn.crossplane.io/")
+// knownInput checks the apiVersion and kind of a step's input. It returns the input of the
+// function that the step calls, or else of the official function with the same API group. The
+// Type is nil if neither is known, or if a schema was found and used instead.
+func (c *checker) knownInput(ctx context.Context, at string, step apiextv1.PipelineStep) composition.Input {
+	known, official := c.Inputs.Named(step.FunctionRef.Name)
+	if !official {
+		var obj map[string]any
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(step.Input.Raw, &obj); err != nil || c.bySchema(ctx, at, obj) {
+			return composition.Input{}
+		}
+		apiVersion, _ := obj["apiVersion"].(string)
+		var ok bool
+		if known, ok = c.Inputs.InGroup(apiVersion); !ok {
+			return composition.Input{}
+		}
+		c.other = step.FunctionRef.Name
+	}
+	for _, p := range inputKind(at, step.Input.Raw, known) {
+		c.note(false, p.Kind, p.Field, p.Text)
+	}
+	return known
 }
 
-// decode decodes an input strictly, as function-patch-and-transform does. It
-// reports errors as problems, and returns false if a field has the wrong type.
-func (c *checker) decode(raw []byte, in source) bool {
-	unknown, err := kjson.UnmarshalStrict(raw, in.Resources, kjson.DisallowUnknownFields)
+// decode decodes an input strictly, as official functions do. It reports errors as
+// problems, and returns false if a field has the wrong type.
+func (c *checker) decode(raw []byte, at, function string, into any) bool {
+	unknown, err := kjson.UnmarshalStrict(raw, into, kjson.DisallowUnknownFields)
 	if err != nil {
 		text := strings.TrimPrefix(err.Error(), "json: ")
 		field, value, ok := spec.SplitTypeError(err)
@@ -122,13 +152,13 @@ func (c *checker) decode(raw []byte, in source) bool {
 			kind, _, _ := strings.Cut(value, " ")
 			text = "cannot decode a JSON " + kind
 		}
-		c.add(InvalidInput, strings.TrimSuffix(in.at+"."+field, "."), "%s", text)
+		c.add(InvalidInput, strings.TrimSuffix(at+"."+field, "."), "%s", text)
 		return false
 	}
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			c.add(InvalidInput, in.at+"."+field.FieldPath(), "function-patch-and-transform has no such field and rejects its input%s", composition.DidYouMean(reflect.TypeOf(in.Resources), field.FieldPath()))
+			c.add(InvalidInput, at+"."+field.FieldPath(), "%s has no such field and rejects its input%s", function, composition.DidYouMean(reflect.TypeOf(into), field.FieldPath()))
 		}
 	}
 	return true

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,9 +15,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// ForValidation returns a function with which a validate.Validator checks Compositions.
-func ForValidation(mode Mode) validate.CompositionCheck {
-	return func(doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (found []validate.Fault, isLegacy bool) {
+// ForValidation returns a function with which a validate.Validator checks Compositions. The
+// Validator sets o.Schemas.
+func ForValidation(o Options) validate.CompositionCheck {
+	return func(ctx context.Context, doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (found []validate.Fault, isLegacy bool) {
 		isLegacy = legacy.Is(obj)
 		e, err := composition.Decode(doc)
 		if err != nil && isLegacy {
@@ -25,11 +27,12 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 		if err != nil {
 			return nil, false // The Validator reports err when it applies the schema.
 		}
-		for _, p := range Composition(e, known, mode) {
-			// The Validator reports unknown fields and modes when it validates the Composition
-			// against its schema, except for a legacy Composition. NotCarried describes the
-			// conversion to a pipeline, not an error of the Composition.
-			bySchema := p.Kind == composition.UnknownField || p.Kind == composition.UnknownMode
+		o.Schemas = known
+		for _, p := range Composition(ctx, e, o) {
+			// The Validator reports these when it validates the Composition against its schema,
+			// except for a legacy Composition. NotCarried describes the conversion to a
+			// pipeline, not an error of the Composition.
+			bySchema := p.Kind == composition.UnknownField || p.Kind == composition.LegacyField || p.Kind == composition.UnknownMode
 			if p.Kind == composition.NotCarried || bySchema && !e.Converted {
 				continue
 			}

@@ -47,7 +47,7 @@ type Options struct {
 // validates patches by the definitions that known returns; known returns nil
 // for an unknown kind. A fault whose Line is 0 gets the line of its Field.
 // isLegacy is true if the Composition has fields that Crossplane v2 removed.
-type CompositionCheck func(doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (faults []Fault, isLegacy bool)
+type CompositionCheck func(ctx context.Context, doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (faults []Fault, isLegacy bool)
 
 // A Validator validates objects. It is safe for concurrent use.
 type Validator struct {
@@ -235,7 +235,7 @@ func (v *Validator) composition(ctx context.Context, at place, obj map[string]an
 		}
 		doc = manifest.Document{Path: doc.Path, Line: at.line(""), Text: text}
 	}
-	found, isLegacy := v.Composition(doc, obj, func(kind kschema.GroupKind) *schema.Definition {
+	found, isLegacy := v.Composition(ctx, doc, obj, func(kind kschema.GroupKind) *schema.Definition {
 		def, _ := v.definition(ctx, kind)
 		return def
 	})

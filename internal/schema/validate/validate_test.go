@@ -12,13 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-var checked = check.ForValidation(check.ByAnnotation)
+var checked = check.ForValidation(check.Options{Inputs: builtin.Inputs()})
 
 // definitions returns the CRDs, and the CRDs generated from XRDs, in a YAML text.
 func definitions(t testing.TB, text string) []validate.Definition {
@@ -245,7 +246,7 @@ func TestComposition(t *testing.T) {
 	}{"default": {"", validate.Valid}, "warn": {check.Warn, validate.Valid}, "loose": {check.Loose, validate.Invalid}, "strict": {check.Strict, validate.Invalid}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := statusLines(t, validate.New(definitions(t, platform), validate.Options{Composition: check.ForValidation(tc.mode)}), text)
+			got := statusLines(t, validate.New(definitions(t, platform), validate.Options{Composition: check.ForValidation(check.Options{Mode: tc.mode, Inputs: builtin.Inputs()})}), text)
 			if len(got) != 3 || !strings.HasSuffix(got[0], string(tc.want)) || !strings.HasPrefix(got[1], typo) || !strings.HasPrefix(got[2], missing) {
 				t.Errorf("got %q", got)
 			}

@@ -1,0 +1,50 @@
+package check_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/composition/check"
+)
+
+// fork returns a Composition in which another function has the input of
+// function-patch-and-transform.
+func fork(name, text string) string {
+	return strings.Replace(text, "name: function-patch-and-transform", "name: "+name, 1)
+}
+
+// TestInputKinds tests inputs with the apiVersion or kind of no function or of another one.
+func TestInputKinds(t *testing.T) {
+	const at = "spec.pipeline[0].input."
+	const condition = "  resources:\n  - name: a\n    condition: x\n    base: {apiVersion: gold.test/v1, kind: Bucket}\n"
+	odd := func(old, now string) string { return strings.Replace(pipeline(condition), old, now, 1) }
+	step := func(function, input string) string {
+		return head + "  mode: Pipeline\n  pipeline:\n  - step: compose\n    functionRef: {name: " + function + "}\n    input:\n      " + strings.ReplaceAll(input, "\n", "\n      ") + "\n"
+	}
+	const unknown = "15 " + at + "resources[0].condition: InvalidInput: function-patch-and-transform has no such field and rejects its input"
+	const perhaps = "15 " + at + `resources[0].condition: warning: OtherFunction: function-patch-and-transform has no such field and rejects its input (unless the function "acme-render" has other rules)`
+	cases := map[string]struct {
+		reason, text string
+		want         []string
+	}{
+		"Version":     {"another version is an error, and the fields are checked", odd("pt.fn.crossplane.io/v1beta1", "pt.fn.crossplane.io/v1beta9"), []string{"11 " + at + `apiVersion: WrongInputKind: the apiVersion of inputs of function-patch-and-transform is pt.fn.crossplane.io/v1beta1, got "pt.fn.crossplane.io/v1beta9"`, unknown}},
+		"Kind":        {"another kind is an error, and the fields are checked", odd("kind: Resources", "kind: Resorces"), []string{"12 " + at + `kind: WrongInputKind: the kind of inputs of function-patch-and-transform is Resources, got "Resorces"`, unknown}},
+		"Untyped":     {"an input without a type is an error", step("function-auto-ready", "ttl: 1m"), []string{"10 " + at + `apiVersion: WrongInputKind: the apiVersion of inputs of function-auto-ready is autoready.fn.crossplane.io/v1beta1, got ""`, "10 " + at + `kind: WrongInputKind: the kind of inputs of function-auto-ready is Input, got ""`}},
+		"Installed":   {"the name that the package manager gives to an official function is known", step("crossplane-contrib-function-go-templating", "apiVersion: gotemplating.fn.crossplane.io/v1beta1\nkind: GoTemplates\nsource: Inline\ninlin: {}"), []string{"12 " + at + `kind: WrongInputKind: the kind of inputs of function-go-templating is GoTemplate, got "GoTemplates"`, "14 " + at + "inlin: InvalidInput: function-go-templating has no such field and rejects its input, did you mean inline?"}},
+		"Fork":        {"another function may have more fields in the same kind", fork("acme-render", pipeline(condition)), []string{perhaps}},
+		"ForkVersion": {"another function may have more versions of the same kind", fork("acme-render", odd("v1beta1", "v2")), []string{"11 " + at + `apiVersion: warning: OtherFunction: the apiVersion of inputs of function-patch-and-transform is pt.fn.crossplane.io/v1beta1, got "pt.fn.crossplane.io/v2" (unless the function "acme-render" has other rules)`, perhaps}},
+		"Schema":      {"an input is validated against the schema of its kind, and needs no metadata", step("acme-render", "apiVersion: gold.test/v1\nkind: Input\nspec: {texts: a, count: b}"), []string{"13 " + at + `spec.count: InvalidInput: must be of type integer: "string"`, "13 " + at + "spec.texts: InvalidInput: unknown field, did you mean text?"}},
+		"OldSchema":   {"the version of an input must be in its schema", step("acme-render", "apiVersion: gold.test/v9\nkind: Input"), []string{"11 " + at + "apiVersion: WrongInputKind: Input of gold.test: version v9 does not exist; the versions are v1"}},
+	}
+	inputs := definitions(t, bucket, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: inputs.gold.test}\nspec:\n  group: gold.test\n  scope: Namespaced\n  names: {kind: Input, plural: inputs}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, required: [metadata], properties: {apiVersion: {type: string}, kind: {type: string}, metadata: {type: object}, spec: {type: object, properties: {text: {type: string}, count: {type: integer}}}}}}\n")
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := lines(check.Composition(t.Context(), entry(t, tc.text), options(inputs.Definition, check.Warn)))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
