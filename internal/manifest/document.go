@@ -51,7 +51,7 @@ func (d Document) Position() string { return position(d.Path, d.Line) }
 // Value decodes the document into maps, lists and scalars. Whole numbers that
 // fit an int64 become int64, all others float64. A syntax error is an *Error.
 func (d Document) Value() (any, error) {
-	j, err := yaml.YAMLToJSON(d.Text)
+	j, err := toJSON(d.Text, false)
 	if err != nil {
 		return nil, d.fault(err)
 	}
@@ -64,7 +64,7 @@ func (d Document) Value() (any, error) {
 
 // StrictJSON returns the document as JSON. A duplicate key is an *Error.
 func (d Document) StrictJSON() ([]byte, error) {
-	j, err := yaml.YAMLToJSONStrict(d.Text)
+	j, err := toJSON(d.Text, true)
 	if err != nil {
 		return nil, d.fault(err)
 	}

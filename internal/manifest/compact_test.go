@@ -1,0 +1,151 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// long returns elements of a list that are large enough to be compacted, with a separator.
+func long(element, separator string) string {
+	return strings.TrimSuffix(strings.Repeat(element+separator, 70<<10/len(element+separator)), separator)
+}
+
+// TestLargeLists compares documents whose lists are compacted with the output of the YAML
+// library for the whole document.
+func TestLargeLists(t *testing.T) {
+	cases := map[string]struct{ reason, text string }{
+		"Flow":            {"a list is in flow style", "a: [" + long("1", ", ") + "]\nb: 2\n"},
+		"JSON":            {"the document is JSON", `{"a":[` + long(`"x y"`, ",") + `],"b":{"c":[` + long("null", ",") + `]}}`},
+		"Lines":           {"a list has a line for each element", "a: [\n  " + long("true", ",\n  ") + "\n]\nb: 2\n"},
+		"Nested":          {"lists contain lists", "a: [" + long("[1, [], [-2, false]]", ", ") + "]\n"},
+		"Objects":         {"a list contains objects and large lists", "a: [{b: 1}, [" + long("1", ",") + "], x, 1.5]\n"},
+		"Block":           {"a list is in block style", "a:\n  " + long("- 1", "\n  ") + "\nb: 2\n"},
+		"BlockEnd":        {"the next line continues the last element", "a:\n" + long("- 1", "\n") + "\n   2\nb: 2\n"},
+		"BlockMixed":      {"other elements surround simple ones", "a:\n- x: 1\n" + long(`- "x"`, "\n") + "\n- - 1\n  - 2\n"},
+		"BlockInBlock":    {"a list in block style is an element", "a:\n- b:\n  " + long("- 1", "\n  ") + "\n- 2\n"},
+		"Literal":         {"a string in literal style contains the lines of a list", "a: |\n  " + long("- 1", "\n  ") + "\n"},
+		"Folded":          {"a plain scalar continues with lines like those of a list", "a: x\n  " + long("- 1", "\n  ") + "\n"},
+		"Quoted":          {"a quoted string contains a list", `a: "[` + long("1", ", ") + `]"` + "\n"},
+		"SingleQuoted":    {"a single-quoted string contains a list", `a: '[` + long(`"x"`, ", ") + `]'` + "\n"},
+		"Plain":           {"a plain string contains a list", "a: x [" + long("1", ", ") + "]\n"},
+		"Comment":         {"a comment contains a list", "a: 1 # [" + long("1", ", ") + "]\nb: [1]\n"},
+		"QuotedBrackets":  {"brackets are in different strings", `{"a [" : "` + long("x", " ") + `", "] b": 2}`},
+		"CrossingStrings": {"a bracket in a string seems to begin a list of strings", `["x [", "` + long("y", " ") + `", "]"]`},
+		"BracketKeys":     {"keys contain brackets", `{"k [" : 1, "] x": [` + long("1", ",") + `]}`},
+		"Anchor":          {"an alias repeats a list", "a: &a [" + long("1", ", ") + "]\nb: *a\n"},
+		"Mark":            {"the document contains the text that replaces lists", "a: [" + long("1", ", ") + "]\nb: [xfn-list-0]\n"},
+		"Escapes":         {"strings contain escapes and HTML", `a: [` + long(`"\u0041<\n"`, ", ") + "]\n"},
+		"Numbers":         {"numbers have other forms in YAML than in JSON", "a: [" + long("0x1F, 010, 1_000, 0b1, 1e3, .5, +1, 12345678901234567890", ", ") + "]\n"},
+		"TrailingComma":   {"a comma may follow the last element", "a: [" + long("1", ", ") + ", ]\n"},
+		"CRLF":            {"lines end with a carriage return", "a:\r\n- " + long("1", "\r\n- ") + "\r\n"},
+		"DuplicateKey":    {"a later value of a duplicate key replaces the list", "a: [" + long("1", ", ") + "]\na: 1\n"},
+		"Key":             {"a list cannot be a key", "? [" + long("1", ", ") + "]\n: 1\n"},
+		"Unclosed":        {"a list has no end", "a: [" + long("1", ", ") + "\n"},
+		"NoComma":         {"two lists have no comma between them", "a: [[1] [" + long("1", ", ") + "]]\n"},
+		"Tag":             {"a list has a tag", "a: !!str [" + long("1", ", ") + "]\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			doc := manifest.Document{Path: "a.yaml", Line: 1, Text: []byte(tc.text)}
+			want, wantErr := yaml.YAMLToJSONStrict(doc.Text)
+			got, err := doc.StrictJSON()
+			if (err != nil) != (wantErr != nil) || string(got) != string(want) {
+				t.Errorf("%s: got %.80s, error %v, want %.80s, error %v", tc.reason, got, err, want, wantErr)
+			}
+			want, wantErr = yaml.YAMLToJSON(doc.Text)
+			value, err := doc.Value()
+			if (err != nil) != (wantErr != nil) {
+				t.Fatalf("%s: got error %v, want %v", tc.reason, err, wantErr)
+			}
+			if err != nil {
+				return
+			}
+			text, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(text) != string(canonical(t, want)) {
+				t.Errorf("%s: got %.80s, want %.80s", tc.reason, text, want)
+			}
+		})
+	}
+}
+
+// canonical returns the JSON of the value in a JSON text.
+func canonical(t *testing.T, text []byte) []byte {
+	t.Helper()
+	v, err := manifest.Document{Text: text}.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestLargeListMemory checks that decoding a list allocates at most 40 times its size,
+// which includes the garbage of a growing slice. The YAML library allocates 100 times.
+func TestLargeListMemory(t *testing.T) {
+	const size = 1 << 20
+	for name, text := range map[string]string{
+		"flow":  "spec: {a: [" + strings.Repeat("1, ", size/3) + "1]}\n",
+		"block": "spec:\n  a:\n" + strings.Repeat("  - 1\n", size/6) + "b: 1\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := manifest.Document{Text: []byte(text)}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			v, err := doc.Value()
+			runtime.ReadMemStats(&after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if factor := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(text)); factor > 40 {
+				t.Errorf("decoding allocated %.0f times the size of the document, want at most 40", factor)
+			}
+			runtime.KeepAlive(v)
+		})
+	}
+}
+
+// FuzzLargeLists compares a document whose lists are compacted with the output of the YAML
+// library. It repeats a part of the document, so that lists become large.
+func FuzzLargeLists(f *testing.F) {
+	f.Add("a: [", "1, ", "2]\n")
+	f.Add("a:\n", "- 1\n", "- x\n")
+	f.Add(`{"a [": ["`, `", "`, `]`+"\n"+`"], "b": 1}`)
+	f.Fuzz(func(t *testing.T, before, part, after string) {
+		if len(part) == 0 || len(before)+len(part)+len(after) > 1000 {
+			return
+		}
+		text := []byte(before + strings.Repeat(part, 66<<10/len(part)) + after)
+		want, wantErr := yaml.YAMLToJSONStrict(text)
+		got, err := manifest.Document{Text: text}.StrictJSON()
+		if (err != nil) != (wantErr != nil) {
+			t.Fatalf("got error %v, want %v", err, wantErr)
+		}
+		if diff := cmp.Diff(fmt.Sprintf("%.100s", want), fmt.Sprintf("%.100s", got)); diff != "" || string(want) != string(got) {
+			t.Errorf("JSON (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func BenchmarkLargeList(b *testing.B) {
+	text := []byte("spec: {a: [" + strings.Repeat("1, ", 1<<20) + "1]}\n")
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := (manifest.Document{Text: text}).Value(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
