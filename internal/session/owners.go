@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,46 +104,6 @@ func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructure
 		objects = append(objects, c.all[i].Unstructured)
 	}
 	return objects
-}
-
-// A Reference is an entry of an XR's resourceRefs.
-type Reference struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
-}
-
-// GroupKind returns the group and kind of the object.
-func (r Reference) GroupKind() schema.GroupKind {
-	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
-}
-
-func (r Reference) key() key { return key{r.GroupKind(), r.Namespace, r.Name} }
-
-// references returns the resourceRefs of xr that have a name. The bool is false if they are
-// unknown, because xr has no resourceRefs and is not in a dump.
-func (c ownerIndex) references(xr *unstructured.Unstructured) (refs []Reference, known bool) {
-	for _, path := range [][]string{{"spec", "crossplane", "resourceRefs"}, {"spec", "resourceRefs"}} {
-		list, found, _ := unstructured.NestedSlice(xr.Object, path...)
-		known = known || found
-		for _, item := range list {
-			object, _ := item.(map[string]any)
-			text := func(field string) string { s, _ := object[field].(string); return s }
-			ref := Reference{text("apiVersion"), text("kind"), cmp.Or(xr.GetNamespace(), text("namespace")), text("name")}
-			if ref.Name != "" {
-				refs = append(refs, ref)
-			}
-		}
-	}
-	inDump := slices.ContainsFunc(c.named[keyOf(xr)], func(i int) bool { return c.all[i].dumped })
-	return refs, known || inDump
-}
-
-// missing returns the resourceRefs of xr whose objects are not observed.
-func (c ownerIndex) missing(xr *unstructured.Unstructured) []Reference {
-	refs, _ := c.references(xr)
-	return slices.DeleteFunc(refs, func(r Reference) bool { return len(c.named[r.key()]) > 0 })
 }
 
 // identify sets fields of xr that are missing because its author does not set

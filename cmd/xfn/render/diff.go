@@ -12,7 +12,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/clusterdiff"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
 )
@@ -29,21 +28,23 @@ type DiffCmd struct {
 	ContextValues       map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the context of the functions. Repeatable."`
 	Timeout             time.Duration     `default:"10m" help:"Timeout, including the start of functions. Default: ${default}."`
 	ExitCode            bool              `help:"Exit with 1 if a resource would change, and with more than 1 for an error."`
+	PrintKubectl        bool              `help:"Print kubectl commands that get what --observed lacks, and render nothing."`
 	terminal.Format
 	flags.Runtimes `group:"Functions:"`
 }
 
 // Help is shown by --help.
 func (DiffCmd) Help() string {
-	return `Renders every composite resource in a dump of a cluster for which there is a Composition, and compares the output with the existing resources. It changes nothing in the cluster.
+	return `Renders every composite resource in a dump of a cluster for which there is a Composition, and compares the output with the existing resources that its resourceRefs name. It changes nothing in the cluster.
 
-A field that the Composition sets is compared as Crossplane would apply it. A field that the Composition no longer sets is shown as removed if the Composition that set it is known.
+Resources are merged as the API server does, by the schemas of Kubernetes and of the CRDs and XRDs in the dump. A field that the Composition no longer sets is shown as removed if the dump has managed fields, or if the Composition that set it is known.
 
 Examples:
 
-    kubectl get composite,managed,compositions,xrd -o yaml > live.yaml
-    xfn diff composition.yaml functions.yaml -o live.yaml
-    xfn diff new/ functions.yaml -o live.yaml --from old/ --exit-code
+    kubectl get composite -A -o yaml --show-managed-fields > xrs.yaml
+    xfn diff new.yaml -o xrs.yaml --print-kubectl | sh > rest.yaml
+    xfn diff new.yaml functions.yaml -o xrs.yaml -o rest.yaml
+    xfn diff new/ functions.yaml -o dump/ --from old/ --exit-code
 `
 }
 
@@ -64,6 +65,10 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	in := session.Inputs{
 		Compositions: []string{c.Composition}, Observed: c.Observed, Required: c.RequiredResources, Credentials: c.FunctionCredentials, ContextValues: c.ContextValues,
 	}
+	if c.PrintKubectl {
+		in.Live = true
+		return printKubectl(ctx, term, s, in)
+	}
 	all := summary{CompositeResources: []clusterdiff.Diff{}}
 	err = clusterdiff.Compute(ctx, s, in, c.From, term.Progress, func(i clusterdiff.Diff) error {
 		if i.Err != nil {
@@ -78,6 +83,9 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if len(all.CompositeResources) == 0 {
 		term.Warn("--observed has no composite resource for which there is a Composition")
 	}
+	if n := all.Resources.Missing; n > 0 {
+		term.Warn(countAre(n) + " not in the dump: --print-kubectl prints commands that get the rest")
+	}
 	text := func(w io.Writer) error { return all.write(w, term.Colour(w)) }
 	if err := c.Print(term.Stdout, all, text); err != nil {
 		return err
@@ -88,9 +96,11 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 // A summary is the output of xfn diff --format json.
 type summary struct {
 	CompositeResources []clusterdiff.Diff `json:"compositeResources"`
-	// Changed and Failed count composite resources, Resources composed resources.
+	// Changed, Failed and Unknown count composite resources, Resources composed resources.
+	// Unknown are unchanged, except for resources that are not in the dump.
 	Changed   int `json:"changed"`
 	Failed    int `json:"failed"`
+	Unknown   int `json:"unknown"`
 	Resources struct {
 		Added   int `json:"added"`
 		Changed int `json:"changed"`
@@ -108,6 +118,8 @@ func (s *summary) add(i clusterdiff.Diff) {
 		s.Failed++
 	case len(i.Changes) > 0:
 		s.Changed++
+	case len(i.Missing) > 0:
+		s.Unknown++
 	}
 	for _, c := range i.Changes {
 		switch c.Op {
@@ -131,19 +143,22 @@ func (s *summary) write(w io.Writer, color bool) error {
 		}
 	}
 	total, r := len(s.CompositeResources), s.Resources
-	text := fmt.Sprintf("%s: %d would change, %d would not\ncomposed resources: %d added, %d changed, %d removed",
-		terminal.Count(total, "composite resource"), s.Changed, total-s.Changed-s.Failed, r.Added, r.Changed, r.Removed)
-	if r.Orphaned > 0 {
-		text += fmt.Sprintf(", %d orphaned", r.Orphaned)
-	}
-	if r.Missing > 0 {
-		text += fmt.Sprintf(", %d not in the dump", r.Missing)
-	}
+	text := fmt.Sprintf("%s: %d would change, %d would not", terminal.Count(total, "composite resource"), s.Changed, total-s.Changed-s.Failed-s.Unknown)
+	text += optional(s.Unknown, "unknown")
+	text += fmt.Sprintf("\ncomposed resources: %d added, %d changed, %d removed", r.Added, r.Changed, r.Removed)
+	text += optional(r.Orphaned, "orphaned") + optional(r.Missing, "not in the dump")
 	for _, note := range s.notes() {
 		text += "\nnote: " + terminal.Printable(note)
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
+}
+
+func optional(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %s", n, what)
 }
 
 // writeDiff writes the changes of one XR, and the composed resources that the dump lacks.
@@ -206,7 +221,7 @@ func (s *summary) verdict(exitCode bool) error {
 	case exitCode && s.Changed > 0:
 		return ErrChanges
 	case exitCode && s.Resources.Missing > 0:
-		return hint.Wrap(fmt.Errorf("%s not in the dump, so whether anything would change is unknown", countAre(s.Resources.Missing)), "print commands that get the rest with --print-kubectl")
+		return errors.New("whether anything would change is unknown, because the dump is not complete")
 	}
 	return nil
 }
