@@ -9,6 +9,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -26,15 +27,18 @@ const (
 	AllowInvalid
 )
 
-// xrValidator returns the Validator for the composite resources and claims that XRDs define.
-// It returns nil if nothing is validated. An XRD from which Crossplane can generate no CRD is
-// a warning or, with RefuseInvalid, an error.
-func (s *Session) xrValidator(in Inputs, xrds []manifest.Document) (*validate.Validator, error) {
-	if in.Invalid == AllowInvalid || in.Live || len(xrds) == 0 {
+// xrValidator returns the Validator for the composite resources and claims that the XRDs in
+// docs define. It returns nil if nothing is validated. An XRD from which Crossplane can
+// generate no CRD is a warning or, with RefuseInvalid, an error.
+func (s *Session) xrValidator(in Inputs, docs []manifest.Document) (*validate.Validator, error) {
+	if in.Invalid == AllowInvalid || in.Live {
 		return nil, nil
 	}
 	var all []crds.Definition
-	for _, doc := range xrds {
+	for _, doc := range docs {
+		if obj, err := doc.Object(); err != nil || !crd.IsXRD(obj) {
+			continue
+		}
 		some, err := crds.FromDocuments([]manifest.Document{doc})
 		switch {
 		case err == nil:
@@ -44,6 +48,9 @@ func (s *Session) xrValidator(in Inputs, xrds []manifest.Document) (*validate.Va
 		default:
 			s.config.Progress.Warn(err.Error() + "; resources that this XRD defines are not validated")
 		}
+	}
+	if len(all) == 0 {
+		return nil, nil
 	}
 	return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace}), nil
 }

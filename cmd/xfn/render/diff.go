@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,22 +27,24 @@ type DiffCmd struct {
 	FunctionCredentials []string          `more:"" sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
 	ContextValues       map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the context of the functions. Repeatable."`
 	Timeout             time.Duration     `more:"" default:"10m" help:"Timeout, including the start of functions. Default: ${default}."`
-	ExitCode            bool              `help:"Exit with 1 if a resource would change."`
+	ExitCode            bool              `help:"Exit with 1 if a resource would change, and with more than 1 for an error."`
+	PrintKubectl        bool              `help:"Print kubectl commands that get what --observed lacks, and render nothing."`
 	terminal.Format
 	flags.Runtimes `group:"Functions:"`
 }
 
 // Help is shown by --help.
 func (DiffCmd) Help() string {
-	return `Renders every composite resource in a dump of a cluster for which there is a Composition, and compares the output with the existing resources. It changes nothing in the cluster.
+	return `Renders every composite resource in a dump of a cluster for which there is a Composition, and compares the output with the existing resources that its resourceRefs name. It changes nothing in the cluster.
 
-A field that the Composition sets is compared as Crossplane would apply it. A field that the Composition no longer sets is shown as removed if the Composition that set it is known.
+Resources are merged as the API server does, by the schemas of Kubernetes and of the CRDs and XRDs in the dump. A field that the Composition no longer sets is shown as removed if the dump has managed fields, or if the Composition that set it is known.
 
 Examples:
 
-    kubectl get composite,managed,compositions,xrd -o yaml > live.yaml
-    xfn diff composition.yaml functions.yaml -o live.yaml
-    xfn diff new/ functions.yaml -o live.yaml --from old/ --exit-code
+    kubectl get composite -A -o yaml --show-managed-fields > xrs.yaml
+    xfn diff new.yaml -o xrs.yaml --print-kubectl | sh > rest.yaml
+    xfn diff new.yaml functions.yaml -o xrs.yaml -o rest.yaml
+    xfn diff new/ functions.yaml -o dump/ --from old/ --exit-code
 `
 }
 
@@ -62,6 +65,10 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	in := session.Inputs{
 		Compositions: []string{c.Composition}, Observed: c.Observed, Required: c.RequiredResources, Credentials: c.FunctionCredentials, ContextValues: c.ContextValues,
 	}
+	if c.PrintKubectl {
+		in.Live = true
+		return printKubectl(ctx, term, s, in)
+	}
 	all := summary{CompositeResources: []clusterdiff.Diff{}}
 	err = clusterdiff.Compute(ctx, s, in, c.From, term.Progress, func(i clusterdiff.Diff) error {
 		if i.Err != nil {
@@ -76,6 +83,9 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if len(all.CompositeResources) == 0 {
 		term.Warn("--observed has no composite resource for which there is a Composition")
 	}
+	if n := all.Resources.Missing; n > 0 {
+		term.Warn(countAre(n) + " not in the dump: --print-kubectl prints commands that get the rest")
+	}
 	text := func(w io.Writer) error { return all.write(w, term.Colour(w)) }
 	if err := c.Print(term.Stdout, all, text); err != nil {
 		return err
@@ -86,13 +96,18 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 // A summary is the output of xfn diff --format json.
 type summary struct {
 	CompositeResources []clusterdiff.Diff `json:"compositeResources"`
-	// Changed and Failed count composite resources, Resources composed resources.
+	// Changed, Failed and Unknown count composite resources, Resources composed resources.
+	// Unknown are unchanged, except for resources that are not in the dump.
 	Changed   int `json:"changed"`
 	Failed    int `json:"failed"`
+	Unknown   int `json:"unknown"`
 	Resources struct {
 		Added   int `json:"added"`
 		Changed int `json:"changed"`
 		Removed int `json:"removed"`
+		// Orphaned resources stay in the cluster. Missing resources are not in the dump.
+		Orphaned int `json:"orphaned"`
+		Missing  int `json:"missing"`
 	} `json:"resources"`
 }
 
@@ -103,6 +118,8 @@ func (s *summary) add(i clusterdiff.Diff) {
 		s.Failed++
 	case len(i.Changes) > 0:
 		s.Changed++
+	case len(i.Missing) > 0:
+		s.Unknown++
 	}
 	for _, c := range i.Changes {
 		switch c.Op {
@@ -112,34 +129,75 @@ func (s *summary) add(i clusterdiff.Diff) {
 			s.Resources.Changed++
 		case report.Removed:
 			s.Resources.Removed++
+		case report.Orphaned:
+			s.Resources.Orphaned++
 		}
 	}
+	s.Resources.Missing += len(i.Missing)
 }
 
 func (s *summary) write(w io.Writer, color bool) error {
 	for _, i := range s.CompositeResources {
-		if len(i.Changes) == 0 {
-			continue
-		}
-		_, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i)))
-		if err == nil {
-			err = report.WriteChanges(w, i.Changes, color)
-		}
-		if err == nil {
-			_, err = fmt.Fprintln(w)
-		}
-		if err != nil {
+		if err := writeDiff(w, i, color); err != nil {
 			return err
 		}
 	}
-	total := len(s.CompositeResources)
-	_, err := fmt.Fprintf(w, "%s: %d would change, %d would not\ncomposed resources: %d added, %d changed, %d removed\n",
-		terminal.Count(total, "composite resource"), s.Changed, total-s.Changed-s.Failed, s.Resources.Added, s.Resources.Changed, s.Resources.Removed)
+	total, r := len(s.CompositeResources), s.Resources
+	text := fmt.Sprintf("%s: %d would change, %d would not", terminal.Count(total, "composite resource"), s.Changed, total-s.Changed-s.Failed-s.Unknown)
+	text += optional(s.Unknown, "unknown")
+	text += fmt.Sprintf("\ncomposed resources: %d added, %d changed, %d removed", r.Added, r.Changed, r.Removed)
+	text += optional(r.Orphaned, "orphaned") + optional(r.Missing, "not in the dump")
+	for _, note := range s.notes() {
+		text += "\nnote: " + terminal.Printable(note)
+	}
+	_, err := fmt.Fprintln(w, text)
 	return err
 }
 
-func subject(i clusterdiff.Diff) string {
-	return strings.TrimSpace(i.Kind + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"))
+func optional(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %s", n, what)
+}
+
+// writeDiff writes the changes of one XR, and the composed resources that the dump lacks.
+func writeDiff(w io.Writer, i clusterdiff.Diff, color bool) error {
+	if len(i.Changes) == 0 && len(i.Missing) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i)))
+	if err == nil {
+		err = report.WriteChanges(w, i.Changes, color)
+	}
+	for _, m := range i.Missing {
+		if err == nil {
+			_, err = fmt.Fprintln(w, terminal.Printable(fmt.Sprintf("  ? %s (%s) is not in the dump", named(m.Kind, m.Namespace, m.Name), m.APIVersion)))
+		}
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(w)
+	}
+	return err
+}
+
+// notes returns what the diff could only guess, once for each kind.
+func (s *summary) notes() (notes []string) {
+	for _, i := range s.CompositeResources {
+		for _, g := range i.Guesses {
+			note := fmt.Sprintf("%s (%s) %s; lists are compared by name or index", g.Kind, g.APIVersion, g.Reason)
+			if !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
+	}
+	return notes
+}
+
+func subject(i clusterdiff.Diff) string { return named(i.Kind, i.Namespace, i.Name) }
+
+func named(kind, namespace, name string) string {
+	return strings.TrimSpace(kind + " " + strings.TrimPrefix(namespace+"/"+name, "/"))
 }
 
 func changeTitle(i clusterdiff.Diff) string {
@@ -153,12 +211,24 @@ func changeTitle(i clusterdiff.Diff) string {
 	return s + ":"
 }
 
+// ErrChanges is the error of diff with --exit-code if something would change.
+var ErrChanges = errors.New("the Compositions would change existing resources")
+
 func (s *summary) verdict(exitCode bool) error {
 	switch {
 	case s.Failed > 0:
 		return fmt.Errorf("%d of %d composite resources failed", s.Failed, len(s.CompositeResources))
 	case exitCode && s.Changed > 0:
-		return errors.New("the Compositions would change existing resources")
+		return ErrChanges
+	case exitCode && s.Resources.Missing > 0:
+		return errors.New("whether anything would change is unknown, because the dump is not complete")
 	}
 	return nil
+}
+
+func countAre(n int) string {
+	if n == 1 {
+		return "1 composed resource is"
+	}
+	return terminal.Count(n, "composed resource") + " are"
 }

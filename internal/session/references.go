@@ -1,0 +1,81 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A Reference is an entry of an XR's resourceRefs.
+type Reference struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+// GroupKind returns the group and kind of the object.
+func (r Reference) GroupKind() schema.GroupKind {
+	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
+}
+
+func (r Reference) key() key { return key{r.GroupKind(), r.Namespace, r.Name} }
+
+// references returns the resourceRefs of xr that have a name. The bool is false if they are
+// unknown, because xr has no resourceRefs and is not in a dump.
+func (c ownerIndex) references(xr *unstructured.Unstructured) (refs []Reference, known bool) {
+	for _, path := range [][]string{{"spec", "crossplane", "resourceRefs"}, {"spec", "resourceRefs"}} {
+		list, found, _ := unstructured.NestedSlice(xr.Object, path...)
+		known = known || found
+		for _, item := range list {
+			object, _ := item.(map[string]any)
+			text := func(field string) string { s, _ := object[field].(string); return s }
+			ref := Reference{text("apiVersion"), text("kind"), cmp.Or(xr.GetNamespace(), text("namespace")), text("name")}
+			if ref.Name != "" {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	inDump := slices.ContainsFunc(c.named[keyOf(xr)], func(i int) bool { return c.all[i].dumped })
+	return refs, known || inDump
+}
+
+// missing returns the resourceRefs of xr whose objects are not observed.
+func (c ownerIndex) missing(xr *unstructured.Unstructured) []Reference {
+	refs, _ := c.references(xr)
+	return slices.DeleteFunc(refs, func(r Reference) bool { return len(c.named[r.key()]) > 0 })
+}
+
+// Missing is what a dump lacks to render its XRs.
+type Missing struct {
+	// Resources are the resources that resourceRefs of the XRs name.
+	Resources []Reference
+	// Compositions is true if the dump has no Composition.
+	Compositions bool
+}
+
+// Missing returns what the dump in in.Observed lacks. It renders nothing.
+func (s *Session) Missing(ctx context.Context, in Inputs) (m Missing, err error) {
+	exists, err := s.state(ctx, in.Observed, true)
+	if err != nil {
+		return m, err
+	}
+	library, _, err := s.library(ctx, in, exists)
+	if err != nil {
+		return m, err
+	}
+	m.Compositions = true
+	c := observe(library, exists)
+	for _, o := range c.all {
+		if o.GroupVersionKind().GroupKind() == compositionKind {
+			m.Compositions = false
+		}
+		if len(library.For(o.GroupVersionKind())) > 0 {
+			m.Resources = append(m.Resources, c.missing(o.Unstructured)...)
+		}
+	}
+	return m, nil
+}
