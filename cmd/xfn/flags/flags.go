@@ -119,7 +119,7 @@ func (f Registries) PatientClient(p terminal.Program, t Patience) *remote.Client
 
 // Sources are the flags for the inputs of a render, except its arguments.
 type Sources struct {
-	XRD                 string            `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource, which sets its defaults and scope and validates it."`
+	XRD                 string            `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource. It sets defaults and the scope, and validates the resource."`
 	ObservedResources   []string          `short:"o" sep:"none" placeholder:"PATH" help:"Existing composed resources. A file or folder. Repeatable."`
 	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"Resources that functions may require. A file or folder. Repeatable."`
 	ExtraResources      []string          `more:"" sep:"none" placeholder:"PATH" help:"File or folder of resources for functions that request extra resources. Repeatable."`
