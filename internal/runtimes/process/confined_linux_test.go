@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,7 @@ const containedVar = "XFN_TEST_CONTAINED"
 
 func init() {
 	roles[beContained] = func(args []string) {
+		runtime.LockOSThread() // capabilities are those of a thread
 		keep, args := strings.Split(args[0], ","), args[1:]
 		for c := 0; c <= unix.CAP_LAST_CAP && keep[0] != "all"; c++ {
 			if !slices.Contains(keep, strconv.Itoa(c)) {
