@@ -35,6 +35,9 @@ const (
 // Releases returns all releases, the newest first.
 func Releases() []Release { return []Release{V2_3, V2_2, V1_20, V1_14} }
 
+// Legacy reports whether the release has Compositions of mode Resources.
+func (r Release) Legacy() bool { return r == V1_20 || r == V1_14 }
+
 // crossplane has the definitions of each release by kind. A file is read when its release
 // is first used, and a CRD is decoded when its kind is first used.
 var crossplane = map[Release]func() map[string]func() *Definition{

@@ -14,7 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
+	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite/check"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
@@ -31,9 +33,10 @@ type checkedComposition struct {
 	position, text string
 }
 
-// of returns the Validator for the definitions in documents.
-func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
+// of returns the Validator for a release of Crossplane and the definitions in documents.
+func (s *schemas) of(release schema.Release, docs []manifest.Document) (*validate.Validator, error) {
 	var key strings.Builder
+	key.WriteString(string(release) + "\x00")
 	for _, doc := range docs {
 		key.WriteString(doc.Position() + "\x00" + string(doc.Text) + "\x00")
 	}
@@ -42,7 +45,7 @@ func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
 		if err != nil {
 			return nil, err
 		}
-		return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.Options{Inputs: builtin.Inputs()})}), nil
+		return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.Options{Inputs: builtin.Inputs()}), Crossplane: release}), nil
 	})
 }
 
@@ -81,7 +84,11 @@ func (a *attempt) validator(ctx context.Context, sources []spec.Source) (*valida
 	if err != nil {
 		return nil, err
 	}
-	return a.schemas.of(docs)
+	profile, err := a.form.RenderProfile()
+	if err != nil {
+		return nil, err
+	}
+	return a.schemas.of(session.Release(profile), docs)
 }
 
 func ignored(obj map[string]any, kinds []string) bool {

@@ -341,6 +341,8 @@ cases:
 - {name: inline, composition: {apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: c}, sepc: {}, spec: {mode: Pipeline, compositeTypeRef: {apiVersion: example.crossplane.io/v1, kind: XBucket}, pipeline: [{step: a, functionRef: {name: function-literal}, input: {apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {}}}]}}}
 - {name: ignored, expect: {valid: {all: true, ignore: Composition}}}
 - {name: want none, expect: {valid: false}}
+- {name: v2.3, composition: required.yaml}
+- {name: v1.20, composition: required.yaml, crossplaneVersion: v1.20}
 `,
 			map[string]string{
 				"crd.yaml":       "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: buckets.s3.aws.upbound.io}, spec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {forProvider: {type: object, properties: {region: {type: string}}}}}}}}}]}}",
@@ -348,6 +350,7 @@ cases:
 				"warn.yaml":      patches("warn", "spec.bucketRegoin"),
 				"loose.yaml":     patches("loose", "spec.bucketRegoin"),
 				"strict.yaml":    patches("strict", "spec.bucketRegion"),
+				"required.yaml":  strings.Replace(patches("warn", "spec.bucketRegion"), "  - step", "  - requirements: {}\n    step", 1),
 				"integrity.yaml": strings.Replace(patches("warn", "spec.bucketRegion"), "  - step", "  - stepp: x\n    step", 1),
 			},
 			[]string{
@@ -359,6 +362,8 @@ cases:
 				"s.yaml/inline failed", "  10: s.yaml:10: sepc: unknown field of a Composition: the API server drops it, did you mean spec? | correct or remove the unknown fields, or render without them with option lenient",
 				"s.yaml/ignored passed",
 				"s.yaml/want none failed", "  12: want an invalid object, but all are valid",
+				"s.yaml/v2.3 passed",
+				"s.yaml/v1.20 failed", `  3: Composition at required.yaml:8: unknown field "spec.pipeline[0].requirements"`,
 			},
 		},
 	}

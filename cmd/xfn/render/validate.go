@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/session"
+	engine "github.com/xfn-dev/xfn/render"
 )
 
 // validateFlags configure the validation of inputs and outputs.
@@ -40,7 +41,7 @@ type validation struct {
 
 // validation loads the definitions of --validate. Packages to which files of
 // --xrd and --compositions refer are not fetched.
-func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program) (*validation, error) {
+func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program, profile engine.Profile) (*validation, error) {
 	if !c.Validate {
 		if len(c.CRD) > 0 {
 			return nil, &terminal.UsageError{Err: errors.New("--crd requires --validate")}
@@ -61,7 +62,7 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	v := crds.Validator(slices.Concat(all, more), validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.Options{Inputs: builtin.Inputs()})})
+	v := crds.Validator(slices.Concat(all, more), validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.Options{Inputs: builtin.Inputs()}), Crossplane: session.Release(profile)})
 	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 

@@ -18,7 +18,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
+	"github.com/xfn-dev/xfn/internal/session"
+	engine "github.com/xfn-dev/xfn/render"
 )
 
 // Cmd is xfn validate.
@@ -32,6 +35,7 @@ type Cmd struct {
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`
 	ErrorOnMissingSchemas bool     `help:"Fail if there is no schema for a resource."`
 	CompositionMode       string   `more:"" enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"Which problems of a Composition's patches are errors: warn, none that schemas find; loose, violations of schemas; strict, also missing schemas. Default: the mode in its annotation, or warn."`
+	CrossplaneVersion     string   `more:"" placeholder:"VERSION" help:"The version of Crossplane whose kinds are valid, v1.11 or later. Default: v2.3."`
 	Dependencies          string   `more:"" enum:"none,configurations,all" default:"all" help:"Packages whose dependencies are read, too: ${enum}. Default: ${default}."`
 	Offline               bool     `help:"Fetch nothing, and skip packages that files name."`
 
@@ -66,6 +70,14 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err := flags.CheckStdin(slices.Concat(schemas, resources, c.Old)...); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
+	var release schema.Release
+	if c.CrossplaneVersion != "" {
+		profile, err := engine.ForCrossplane(c.CrossplaneVersion)
+		if err != nil {
+			return &terminal.UsageError{Err: fmt.Errorf("--crossplane-version: %w", err)}
+		}
+		release = session.Release(profile)
+	}
 	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}
 	out := newOutput(c.Format, term, c.SkipSuccessResults)
 	definitions, err := crds.Collect(ctx, schemas, crds.Options{
@@ -79,7 +91,10 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err != nil {
 		return fmt.Errorf("loading the resources to replace: %w", err)
 	}
-	v := crds.Validator(definitions, validate.Options{Namespace: c.Namespace, Old: old, Composition: check.ForValidation(check.Options{Mode: check.Mode(c.CompositionMode), Inputs: builtin.Inputs()})})
+	v := crds.Validator(definitions, validate.Options{
+		Namespace: c.Namespace, Old: old, Crossplane: release,
+		Composition: check.ForValidation(check.Options{Mode: check.Mode(c.CompositionMode), Inputs: builtin.Inputs()}),
+	})
 	if err := v.Documents(ctx, stream(ctx, reader, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}

@@ -33,7 +33,7 @@ func ForValidation(o Options) validate.CompositionCheck {
 			// except for a legacy Composition. NotCarried describes the conversion to a
 			// pipeline, not an error of the Composition.
 			bySchema := p.Kind == composition.UnknownField || p.Kind == composition.LegacyField || p.Kind == composition.UnknownMode
-			if p.Kind == composition.NotCarried || bySchema && !e.Converted {
+			if p.Kind == composition.NotCarried || bySchema && !isLegacy {
 				continue
 			}
 			if p.Kind == MissingSchema && builtIn(obj, p.Field) {

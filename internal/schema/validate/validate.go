@@ -263,7 +263,7 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 	}
 	if def != nil {
 		obj = v.placed(obj, def.Namespaced)
-		if isLegacy && v.definitions[gvk.GroupKind()] == nil {
+		if isLegacy && v.definitions[gvk.GroupKind()] == nil && !v.Crossplane.Legacy() {
 			return Valid, schema.Metadata(obj, v.old(obj, gvk), def.Namespaced, validation.NameIsDNSSubdomain), nil
 		}
 		return Valid, slices.Concat(found, v.scope(def.Namespaced), v.custom(ctx, def, obj, gvk)), nil

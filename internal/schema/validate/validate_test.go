@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
@@ -189,6 +190,42 @@ func TestDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, statusLines(t, v, tc.text)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestCrossplane validates objects by the CRDs of several releases of Crossplane.
+func TestCrossplane(t *testing.T) {
+	const composition = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n"
+	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: providers.pkg.crossplane.io}\nspec: {group: pkg.crossplane.io, scope: Cluster, names: {kind: Provider, plural: providers}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}"
+	const provider = "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec: {package: acme/provider:v1}\n"
+	cases := map[string]struct {
+		reason      string
+		release     schema.Release
+		definitions string
+		text        string
+		want        validate.Status
+	}{
+		"Newest":         {"the zero value is the newest release, where a package needs a registry", "", "", provider, validate.Invalid},
+		"Package":        {"a package may have no registry in v1.20", schema.V1_20, "", provider, validate.Valid},
+		"Scope":          {"an XRD of v1.20 has no scope", schema.V1_20, "", "apiVersion: apiextensions.crossplane.io/v1\nkind: CompositeResourceDefinition\nmetadata: {name: as.a.b}\nspec: {group: a.b, scope: Cluster, names: {kind: A, plural: as}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object}}}]}", validate.Invalid},
+		"Kind":           {"v1.20 has no Operations", schema.V1_20, "", "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: o}\nspec: {pipeline: []}", validate.NoSchema},
+		"Field":          {"v2.2 has no common annotations of packages", schema.V2_2, "", "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec: {package: \"registry.example.org/acme/p:v1\", commonAnnotations: {a: b}}", validate.Invalid},
+		"Resources":      {"v1.14 has Compositions of mode Resources", schema.V1_14, "", composition + "  resources: [{name: a, base: {apiVersion: v1, kind: ConfigMap}}]", validate.Valid},
+		"WrongResources": {"v1.14 validates Compositions of mode Resources", schema.V1_14, "", composition + "  resources: [{name: a, base: {apiVersion: v1, kind: ConfigMap}, readinessChecks: [{type: Maybe}]}]", validate.Invalid},
+		"Definition":     {"a definition replaces that of the release", "", crd, provider, validate.Valid},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var given []validate.Definition
+			if tc.definitions != "" {
+				given = definitions(t, tc.definitions)
+			}
+			v := validate.New(given, validate.Options{Composition: checked, Crossplane: tc.release})
+			got := statusLines(t, v, tc.text)
+			if len(got) == 0 || !strings.HasSuffix(got[0], ": "+string(tc.want)) {
+				t.Errorf("%s: want %s, got %q", tc.reason, tc.want, got)
 			}
 		})
 	}
