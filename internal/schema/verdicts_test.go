@@ -140,7 +140,7 @@ func (c verdict) faults(t *testing.T, xrds []map[string]any) []string {
 }
 
 // checkDefaults compares the stored XR with the XR that functions see in a render. They are
-// equal unless the XR has unknown fields or nulls that Nulls returns.
+// equal unless the XR has unknown fields or nulls that Removed returns.
 func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
 	xrd, err := schema.NewXRD(obj)
 	if err != nil {
@@ -153,9 +153,20 @@ func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
 	if err := xrd.Default(u); err != nil {
 		t.Fatal(err)
 	}
-	nulls := xrd.Nulls(u.Object)
-	if diff := cmp.Diff(c.Stored, fields(u.Object)); (diff == "") != (len(nulls) == 0) {
-		t.Errorf("with defaults, and the nulls %q (-want +got):\n%s", nulls, diff)
+	var removed []string
+	cleared := false
+	for _, f := range xrd.Removed(u.Object) {
+		if f.Field == "metadata.namespace" {
+			cleared = true
+		} else {
+			removed = append(removed, f.Field)
+		}
+	}
+	if diff := cmp.Diff(c.Stored, fields(u.Object)); (diff == "") != (len(removed) == 0) {
+		t.Errorf("with defaults, and with %q, which is removed (-want +got):\n%s", removed, diff)
+	}
+	if want := c.Namespace != nil && u.GetNamespace() != *c.Namespace && *c.Namespace == ""; cleared != want {
+		t.Errorf("want the namespace cleared: %t, got %t", want, cleared)
 	}
 }
 
