@@ -20,6 +20,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -34,8 +36,9 @@ type Case struct {
 	// their step. Calls get a copy of the request, as over gRPC.
 	Functions map[string]fnv1.FunctionRunnerServiceServer
 
-	// XRD is the path of the CompositeResourceDefinition, whose defaults are
-	// applied to the XR. Empty applies none.
+	// XRD is the path of the CompositeResourceDefinition, whose defaults are applied to
+	// the XR. An XR that an API server would refuse is an error. Empty applies no defaults,
+	// and validates nothing.
 	XRD string
 	// Observed are paths of files or folders with the composed resources that exist. The
 	// annotation crossplane.io/composition-resource-name has their name in the pipeline.
@@ -86,7 +89,8 @@ func (c Case) load(ctx context.Context) (req render.Request, err error) {
 		return req, err
 	}
 	req = render.Request{Profile: c.Profile, Full: true}
-	if req.XR, _, err = first(ctx, c.XR); err != nil {
+	var xr manifest.Document
+	if req.XR, xr, err = first(ctx, c.XR); err != nil {
 		return req, fmt.Errorf("loading the composite resource: %w", err)
 	}
 	_, doc, err := first(ctx, c.Composition)
@@ -111,7 +115,7 @@ func (c Case) load(ctx context.Context) (req render.Request, err error) {
 			return req, err
 		}
 	}
-	if err := c.applyXRD(ctx, &req); err != nil {
+	if err := c.applyXRD(ctx, xr, &req); err != nil {
 		return req, fmt.Errorf("applying the XRD %q: %w", c.XRD, err)
 	}
 	for _, l := range []struct {
@@ -138,11 +142,12 @@ func (c Case) load(ctx context.Context) (req render.Request, err error) {
 	return req, nil
 }
 
-func (c Case) applyXRD(ctx context.Context, req *render.Request) error {
+// applyXRD validates the XR in doc, and completes the request by the XRD.
+func (c Case) applyXRD(ctx context.Context, doc manifest.Document, req *render.Request) error {
 	if c.XRD == "" {
 		return nil
 	}
-	obj, _, err := first(ctx, c.XRD)
+	obj, definition, err := first(ctx, c.XRD)
 	if err != nil {
 		return err
 	}
@@ -151,6 +156,20 @@ func (c Case) applyXRD(ctx context.Context, req *render.Request) error {
 		return err
 	}
 	if err := xrd.Defines(req.XR.GroupVersionKind()); err != nil {
+		return err
+	}
+	crds, err := crd.All(obj.Object)
+	if err != nil {
+		return err
+	}
+	all := make([]validate.Definition, len(crds))
+	for i, o := range crds {
+		all[i] = validate.Definition{Object: o, Path: definition.Path, Line: definition.Line}
+	}
+	for _, r := range validate.New(all, validate.Options{Namespace: validate.DefaultNamespace}).Document(ctx, doc) {
+		err = errors.Join(err, errors.Join(r.Refusals("")...))
+	}
+	if err != nil {
 		return err
 	}
 	req.Legacy, req.ConnectionSecretKeys = xrd.Legacy(), xrd.ConnectionSecretKeys()

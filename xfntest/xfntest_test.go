@@ -102,6 +102,7 @@ func TestRunFails(t *testing.T) {
 		"Match":       {"a Composition for another kind than the XR's is an error", func(c *xfntest.Case) { c.XR = "testdata/observed.yaml" }, "is of kind Bucket"},
 		"Function":    {"an unknown function is an error", func(c *xfntest.Case) { c.Functions = nil }, `calls function "function-bucket"`},
 		"XRD":         {"an XRD of another kind than the XR's is an error", func(c *xfntest.Case) { c.XRD = "testdata/xr.yaml" }, "applying the XRD"},
+		"Invalid":     {"an XR that its XRD does not allow is an error with file and line", func(c *xfntest.Case) { c.XR, c.XRD = "testdata/invalid.yaml", "testdata/xrd.yaml" }, `testdata/invalid.yaml:6: an API server refuses this XBucket: unknown field "spec.regoin", did you mean region?`},
 		"Observed":    {"a missing file of observed resources is an error", func(c *xfntest.Case) { c.Observed = []string{"none"} }, "loading observed resources"},
 		"Required":    {"a missing file of required resources is an error", func(c *xfntest.Case) { c.Required = []string{"none"} }, "loading required resources"},
 		"Credentials": {"a missing file of credentials is an error", func(c *xfntest.Case) { c.Credentials = []string{"none"} }, "loading credentials"},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
@@ -85,21 +84,29 @@ func (x XRD) text(path ...string) string {
 	return s
 }
 
-// Nulls returns the paths of the nulls in xr, an XR with defaults, that an API server removes
-// because their fields are not nullable. It returns none if the XR's version has no schema.
-func (x XRD) Nulls(xr map[string]any) []string {
+// Removed returns the fields that an API server removes from xr, an XR with defaults, without
+// an error: nulls of fields that are not nullable, and the namespace of a cluster-scoped XR.
+// It returns none if the XR's version has no schema.
+func (x XRD) Removed(xr map[string]any) []Fault {
 	def, err := x.definition()
 	if err != nil {
 		return nil
 	}
-	apiVersion, _ := xr["apiVersion"].(string)
-	v, err := def.valid(apiVersion[strings.LastIndexByte(apiVersion, '/')+1:])
+	u := unstructured.Unstructured{Object: xr}
+	v, err := def.valid(u.GroupVersionKind().Version)
 	if err != nil {
 		return nil
 	}
+	var found []Fault
+	if u.GetNamespace() != "" && !def.Namespaced {
+		found = append(found, Fault{Field: "metadata.namespace", Text: u.GetKind() + " is cluster-scoped"})
+	}
 	pruned := runtime.DeepCopyJSON(xr)
 	defaulting.PruneNonNullableNullsWithoutDefaults(pruned, v.structural)
-	return missing(nil, xr, pruned)
+	for _, path := range missing(nil, xr, pruned) {
+		found = append(found, Fault{Field: path, Text: "the value is null, and the field is not nullable"})
+	}
+	return found
 }
 
 // missing returns the paths of the nulls below at that before contains and after lacks.

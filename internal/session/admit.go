@@ -65,8 +65,8 @@ func (p plan) admitted(ctx context.Context, doc manifest.Document) (req render.R
 }
 
 // admit validates the composite resource or claim in doc, whose decoded form is xr. It
-// returns the reasons why an API server would refuse it, as p.in.Invalid says. It also warns
-// of nulls that an API server removes from xr.
+// returns the reasons why an API server would refuse it, as p.in.Invalid says, and warnings
+// about fields that an API server removes.
 func (p plan) admit(ctx context.Context, doc manifest.Document, xr *unstructured.Unstructured) (invalid []string, err error) {
 	if p.validator == nil || doc.Text == nil {
 		return nil, nil
@@ -75,9 +75,9 @@ func (p plan) admit(ctx context.Context, doc manifest.Document, xr *unstructured
 	if p.xrd == nil || p.xrd.Defines(xr.GroupVersionKind()) != nil {
 		return invalid, err
 	}
-	for _, field := range p.xrd.Nulls(xr.Object) {
-		at := manifest.Document{Path: doc.Path, Line: doc.Lines().Of(field)}
-		invalid = append(invalid, fmt.Sprintf("%s: %s is null; an API server removes it, because the field is not nullable", at.Position(), field))
+	for _, f := range p.xrd.Removed(xr.Object) {
+		at := manifest.Document{Path: doc.Path, Line: doc.Lines().Of(f.Field)}
+		invalid = append(invalid, fmt.Sprintf("%s: an API server removes %s: %s", at.Position(), f.Field, f.Text))
 	}
 	return invalid, err
 }
@@ -98,20 +98,7 @@ func (p plan) admitComposed(ctx context.Context, at string, parent, u *unstructu
 // the position of the object if the results have none.
 func (p plan) judge(at string, results []validate.Result) (invalid []string, err error) {
 	for _, r := range results {
-		// An object without a usable definition is not judged. If its definition is
-		// invalid, the errors of the definition are in a result of their own.
-		if r.Status != validate.Invalid {
-			continue
-		}
-		for _, f := range r.Faults {
-			where := at
-			if r.Path != "" {
-				where = manifest.Document{Path: r.Path, Line: f.Line}.Position()
-			}
-			if f.Warning {
-				continue
-			}
-			one := fmt.Errorf("%s: an API server refuses this %s: %s", where, r.Kind, f)
+		for _, one := range r.Refusals(at) {
 			if p.in.Invalid == RefuseInvalid {
 				err = errors.Join(err, one)
 			} else {

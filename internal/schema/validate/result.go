@@ -3,6 +3,7 @@ package validate
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
@@ -98,6 +99,27 @@ func (c *Counts) Add(r Result) {
 	case NoSchema:
 		c.NoSchema++
 	}
+}
+
+// Refusals returns the reasons why an API server would refuse the object, each with its
+// position. at is the position of an object that was not read from a file. An object without
+// a valid definition has no refusals, but its invalid definition has a Result of its own.
+func (r Result) Refusals(at string) []error {
+	if r.Status != Invalid {
+		return nil
+	}
+	var all []error
+	for _, f := range r.Faults {
+		if f.Warning {
+			continue
+		}
+		where := at
+		if r.Path != "" {
+			where = manifest.Document{Path: r.Path, Line: f.Line}.Position()
+		}
+		all = append(all, fmt.Errorf("%s: an API server refuses this %s: %s", where, r.Kind, f))
+	}
+	return all
 }
 
 // Unreadable returns the result for a document that cannot be decoded to an object.

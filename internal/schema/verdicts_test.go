@@ -1,0 +1,189 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
+)
+
+// A verdict is a case in testdata/xr, which README.md there describes.
+type verdict struct {
+	Reason          string         `json:"reason"`
+	XR              map[string]any `json:"xr"`
+	Old             map[string]any `json:"old"`
+	FieldValidation string         `json:"fieldValidation"`
+	Refused         string         `json:"refused"`
+	Stored          map[string]any `json:"stored"`
+	Namespace       *string        `json:"namespace"`
+}
+
+// verdicts returns the XRDs and the cases of a file.
+func verdicts(t *testing.T, path string) (xrds []map[string]any, cases []verdict) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs, err := manifest.Objects(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range objs {
+		if crd.IsXRD(obj) {
+			xrds = append(xrds, obj)
+			continue
+		}
+		var c verdict
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj, &c, true); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, c)
+	}
+	return xrds, cases
+}
+
+// TestVerdicts compares the Validator that validate, render and test use, and the defaults
+// that render sets, with the verdicts of an API server.
+func TestVerdicts(t *testing.T) {
+	paths, err := filepath.Glob("testdata/xr/*.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there are no cases: %v", err)
+	}
+	for _, path := range paths {
+		xrds, cases := verdicts(t, path)
+		for _, c := range cases {
+			t.Run(filepath.Base(path)+"/"+c.Reason, func(t *testing.T) { c.check(t, xrds) })
+		}
+	}
+}
+
+func (c verdict) check(t *testing.T, xrds []map[string]any) {
+	switch got := c.faults(t, xrds); {
+	case c.Refused != "" && !strings.Contains(strings.Join(got, "\n"), c.Refused):
+		t.Errorf("want the fault %q, got %q", c.Refused, got)
+	case c.Refused == "" && len(got) > 0:
+		t.Errorf("want no fault, got %q", got)
+	}
+	if c.Refused != "" {
+		return
+	}
+	for _, xrd := range xrds {
+		defs, err := schema.Define(xrd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, def := range defs {
+			u := &unstructured.Unstructured{Object: c.XR}
+			if def.GroupKind != u.GroupVersionKind().GroupKind() {
+				continue
+			}
+			got, err := def.Stored(c.XR)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.Stored, fields(got)); diff != "" {
+				t.Errorf("stored (-want +got):\n%s", diff)
+			}
+			if c.Namespace != nil && def.Namespaced != (*c.Namespace != "") {
+				t.Errorf("want the namespace %q, but namespaced is %t", *c.Namespace, def.Namespaced)
+			}
+		}
+		c.checkDefaults(t, xrd)
+	}
+}
+
+// faults returns the faults of the XR by the CRDs of xrds.
+func (c verdict) faults(t *testing.T, xrds []map[string]any) []string {
+	t.Helper()
+	var all []validate.Definition
+	for _, xrd := range xrds {
+		crds, err := crd.All(xrd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range crds {
+			all = append(all, validate.Definition{Object: o})
+		}
+	}
+	o := validate.Options{Namespace: validate.DefaultNamespace}
+	if c.Old != nil {
+		var err error
+		if o.Old, err = validate.ReadOld(func(yield func(manifest.Document, error) bool) { yield(document(t, c.Old), nil) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found []string
+	for _, r := range validate.New(all, o).Document(t.Context(), document(t, c.XR)) {
+		if r.Status == validate.NoSchema {
+			t.Fatalf("the XR has no definition: %v", r.Faults)
+		}
+		for _, f := range r.Faults {
+			if c.FieldValidation != "Ignore" || !strings.HasPrefix(f.Text, "unknown field ") {
+				found = append(found, f.Text)
+			}
+		}
+	}
+	return found
+}
+
+// checkDefaults compares the stored XR with the XR that functions see in a render. They are
+// equal unless the XR has unknown fields or nulls that Removed returns.
+func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
+	xrd, err := schema.NewXRD(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(c.XR)}
+	if xrd.Defines(u.GroupVersionKind()) != nil || c.FieldValidation == "Ignore" {
+		return
+	}
+	if err := xrd.Default(u); err != nil {
+		t.Fatal(err)
+	}
+	var removed []string
+	cleared := false
+	for _, f := range xrd.Removed(u.Object) {
+		if f.Field == "metadata.namespace" {
+			cleared = true
+		} else {
+			removed = append(removed, f.Field)
+		}
+	}
+	if diff := cmp.Diff(c.Stored, fields(u.Object)); (diff == "") != (len(removed) == 0) {
+		t.Errorf("with defaults, and with %q, which is removed (-want +got):\n%s", removed, diff)
+	}
+	if want := c.Namespace != nil && u.GetNamespace() != *c.Namespace && *c.Namespace == ""; cleared != want {
+		t.Errorf("want the namespace cleared: %t, got %t", want, cleared)
+	}
+}
+
+// fields returns obj without the fields that all objects have.
+func fields(obj map[string]any) map[string]any {
+	obj = maps.Clone(obj)
+	maps.DeleteFunc(obj, func(key string, _ any) bool {
+		return slices.Contains([]string{"apiVersion", "kind", "metadata"}, key)
+	})
+	return obj
+}
+
+func document(t *testing.T, obj map[string]any) manifest.Document {
+	t.Helper()
+	text, err := json.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return manifest.Document{Path: "xr.yaml", Line: 1, Text: text}
+}
