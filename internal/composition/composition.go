@@ -69,6 +69,10 @@ func (e *Entry) convert() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Document.Position(), err)
 	}
+	if slices.Contains(notes, legacy.NoResources) {
+		e.refused = legacy.NoResources
+		return nil
+	}
 	if resources, _, _ := unstructured.NestedFieldNoCopy(e.object, "spec", "resources"); resources != nil {
 		e.origin = "spec.resources"
 	}

@@ -37,7 +37,7 @@ type PipelineCmd struct {
 
 // Help is shown by --help.
 func (PipelineCmd) Help() string {
-	return `Converts a Composition of mode Resources to a pipeline that calls function-patch-and-transform and, if needed, function-environment-configs. Alpha functions (spec.functions) become steps; their functions must be rewritten. Fields that cannot be converted are listed in comments above the Composition and on stderr.
+	return `Converts a Composition of mode Resources, or with neither a mode nor steps, to a pipeline that calls function-patch-and-transform and, if needed, function-environment-configs. Alpha functions (spec.functions) become steps; their functions must be rewritten. Fields that cannot be converted are listed in comments above the Composition and on stderr.
 
 Examples:
 
@@ -113,7 +113,7 @@ func (c *PipelineCmd) convert(docs []manifest.Document, term *terminal.Terminal)
 			return nil, err
 		}
 		out.WriteString("---\n")
-		if legacy.Is(obj) {
+		if legacy.Converts(obj) {
 			if err := c.convertOne(&out, doc, obj, term); err != nil {
 				return nil, err
 			}

@@ -32,6 +32,9 @@ func (n Note) At(path string, lines manifest.Lines) error {
 	return &manifest.Error{Path: path, Line: lines.Of(n.Field), Err: n}
 }
 
+// NoResources is the note about a Composition that composes nothing.
+var NoResources = Note{"spec.resources", "a Composition of mode Resources must have resources"}
+
 // Names are the names of the Functions that a pipeline calls.
 type Names struct {
 	// PatchAndTransform defaults to function-patch-and-transform.
@@ -57,6 +60,15 @@ func Is(obj map[string]any) bool {
 	}
 }
 
+// Converts reports whether Convert converts obj: a legacy Composition, or one without a
+// mode, resources and steps. Up to Crossplane v1.20, Resources is its default mode.
+func Converts(obj map[string]any) bool {
+	spec, ok := specOf(obj)
+	steps, isList := spec["pipeline"].([]any)
+	isEmpty := spec["pipeline"] == nil || isList && len(steps) == 0
+	return Is(obj) || ok && isEmpty && (spec["mode"] == nil || spec["mode"] == "")
+}
+
 // HasFunctions reports whether obj calls alpha functions. They cannot be called
 // from a pipeline.
 func HasFunctions(obj map[string]any) bool {
@@ -65,23 +77,27 @@ func HasFunctions(obj map[string]any) bool {
 	return Is(obj) && spec["functions"] != nil && (!isList || len(functions) > 0)
 }
 
+// specOf returns the spec of a Composition, or nil if it has none. It returns false if obj
+// is not a Composition or the spec is not an object.
 func specOf(obj map[string]any) (map[string]any, bool) {
 	u := unstructured.Unstructured{Object: obj}
 	if gvk := u.GroupVersionKind(); gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind {
 		return nil, false
 	}
 	spec, ok := obj["spec"].(map[string]any)
-	return spec, ok
+	_, given := obj["spec"]
+	return spec, ok || !given
 }
 
 // Convert returns a legacy Composition as a Composition with a pipeline, and notes about
 // the parts that the conversion loses or changes. The values of obj are JSON values, as in
 // a manifest.Document. Convert does not change obj, but the result shares values with obj.
 //
-// The error is ErrNotLegacy, or a Note that resources are missing or that a field
-// has the wrong type. The path in the Note may lack list indexes.
+// The notes contain NoResources if the result fails for lack of resources. The error is
+// ErrNotLegacy if Converts is false, or a Note that a field has the wrong type. The path
+// in the Note may lack list indexes.
 func Convert(obj map[string]any, to Names) (map[string]any, []Note, error) {
-	if !Is(obj) {
+	if !Converts(obj) {
 		return nil, nil, ErrNotLegacy
 	}
 	was, _ := specOf(obj)
@@ -97,7 +113,8 @@ func Convert(obj map[string]any, to Names) (map[string]any, []Note, error) {
 	if was["publishConnectionDetailsWithStoreConfigRef"] != nil {
 		c.note("spec.publishConnectionDetailsWithStoreConfigRef", "the field was removed from Compositions: Crossplane no longer supports external secret stores")
 	}
-	spec := maps.Clone(was)
+	spec := map[string]any{}
+	maps.Copy(spec, was)
 	for _, gone := range converted {
 		delete(spec, gone)
 	}
@@ -137,11 +154,7 @@ func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 		steps = append(steps, c.step("patch-and-transform", cmp.Or(to.PatchAndTransform, "function-patch-and-transform"), input))
 	}
 	steps = append(steps, c.functionSteps(old.Functions)...)
-	steps = append(steps, c.ownSteps(old)...)
-	if len(steps) == 0 {
-		return nil, Note{"spec.resources", "a Composition of mode Resources must have resources"}
-	}
-	return steps, nil
+	return append(steps, c.ownSteps(old)...), nil
 }
 
 // ownSteps returns the steps of old.Pipeline. If old also has resources or

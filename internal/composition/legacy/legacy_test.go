@@ -2,6 +2,7 @@ package legacy_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,10 +92,64 @@ func TestIs(t *testing.T) {
 			if got := legacy.HasFunctions(obj); got != tc.hasFunction {
 				t.Errorf("%s: HasFunctions: got %t", tc.reason, got)
 			}
-			if _, _, err := legacy.Convert(obj, legacy.Names{}); errors.Is(err, legacy.ErrNotLegacy) == tc.want {
-				t.Errorf("%s: Convert: got error %v", tc.reason, err)
+		})
+	}
+}
+
+// TestConverts checks which Compositions are converted. Those that are not legacy become
+// what the crossplane CLI v1.20 makes of them.
+func TestConverts(t *testing.T) {
+	cases := map[string]struct {
+		reason, spec string
+		want         bool
+		steps        string
+	}{
+		"Resources":   {"resources without a mode are converted", "  resources: [{name: a}]\n", true, "[{step: patch-and-transform, functionRef: {name: function-patch-and-transform}, input: {apiVersion: pt.fn.crossplane.io/v1beta1, kind: Resources, resources: [{name: a}]}}]"},
+		"Neither":     {"a Composition with neither mode nor resources is converted", "  writeConnectionSecretsToNamespace: a\n", true, emptyStep},
+		"EmptyMode":   {"an empty mode is a missing mode", "  mode: ''\n", true, emptyStep},
+		"Mode":        {"mode Resources without resources is converted", "  mode: Resources\n", true, emptyStep},
+		"EmptyLists":  {"empty lists count as missing", "  resources: []\n  functions: []\n  pipeline: []\n", true, emptyStep},
+		"NoSteps":     {"a pipeline without steps counts as missing", "  pipeline:\n", true, emptyStep},
+		"PatchSets":   {"patch sets are kept", "  patchSets: [{name: a, patches: [{fromFieldPath: a}]}]\n", true, "[{step: patch-and-transform, functionRef: {name: function-patch-and-transform}, input: {apiVersion: pt.fn.crossplane.io/v1beta1, kind: Resources, patchSets: [{name: a, patches: [{type: FromCompositeFieldPath, fromFieldPath: a}]}]}}]"},
+		"Steps":       {"a pipeline without a mode keeps its steps", "  pipeline: [{step: a, functionRef: {name: f}}]\n", false, ""},
+		"TextSteps":   {"a pipeline of another type is not converted", "  pipeline: one\n", false, ""},
+		"Pipeline":    {"mode Pipeline is not converted", "  mode: Pipeline\n", false, ""},
+		"OtherMode":   {"an unknown mode is not converted", "  mode: Magic\n", false, ""},
+		"ModeIsAList": {"a mode of another type is not converted", "  mode: [Resources]\n", false, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := object(t, head+tc.spec)
+			if got := legacy.Converts(obj); got != tc.want {
+				t.Errorf("%s: Converts: got %t", tc.reason, got)
+			}
+			got, notes, err := legacy.Convert(obj, legacy.Names{})
+			if errors.Is(err, legacy.ErrNotLegacy) == tc.want {
+				t.Fatalf("%s: Convert: got error %v", tc.reason, err)
+			}
+			if !tc.want {
+				return
+			}
+			if diff := cmp.Diff(list(t, tc.steps), got["spec"].(map[string]any)["pipeline"]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if noted := slices.Contains(notes, legacy.NoResources); noted != (name != "Resources") {
+				t.Errorf("%s: got the notes %v", tc.reason, notes)
 			}
 		})
+	}
+}
+
+// emptyStep is the pipeline of a Composition that had no resources.
+const emptyStep = "[{step: patch-and-transform, functionRef: {name: function-patch-and-transform}, input: {apiVersion: pt.fn.crossplane.io/v1beta1, kind: Resources}}]"
+
+func TestConvertWithoutSpec(t *testing.T) {
+	got, _, err := legacy.Convert(object(t, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\n"), legacy.Names{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(object(t, "mode: Pipeline\npipeline: "+emptyStep), got["spec"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -173,7 +228,7 @@ func TestSteps(t *testing.T) {
 	}{
 		"Resources":       {"all resources are converted to one step", resources, []string{"patch-and-transform"}, nil},
 		"EnvironmentOnly": {"a patched environment needs no resources", "  mode: Resources\n  environment: {patches: [{fromFieldPath: a}]}\n", []string{"patch-and-transform"}, nil},
-		"DataOnly":        {"environment data without patches and resources needs no function-patch-and-transform", "  mode: Resources\n  environment: {defaultData: {a: 1}}\n", []string{"environment-configs"}, nil},
+		"DataOnly":        {"environment data without patches and resources lacks resources", "  mode: Resources\n  environment: {defaultData: {a: 1}}\n", []string{"environment-configs", "patch-and-transform"}, []string{legacy.NoResources.Error()}},
 		"PolicyOnly":      {"an environment policy alone needs no step", resources + "  environment: {policy: {resolve: IfNotPresent, resolution: Required}}\n", []string{"patch-and-transform"}, nil},
 		"SameName": {"the names of steps are unique", resources + "  functions: [{name: patch-and-transform}, {name: f-2}, {name: f}, {name: f}, {name: f}]\n", []string{"patch-and-transform", "patch-and-transform-2", "f-2", "f", "f-3", "f-4"}, []string{
 			`spec.functions[0].container.image: a pipeline calls servers of RunFunction, but "" reads a FunctionIO from its standard input: port the function, and install it as Function "patch-and-transform"`,
@@ -211,8 +266,6 @@ func TestSteps(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	cases := map[string]struct{ reason, spec, want string }{
-		"Nothing":       {"a Composition requires resources or functions", "  mode: Resources\n", "composition.yaml:4: spec.resources: a Composition of mode Resources must have resources"},
-		"EmptyLists":    {"empty lists count as missing", "  resources: []\n  functions: []\n  pipeline: []\n", "composition.yaml:6: spec.resources: a Composition of mode Resources must have resources"},
 		"NotAList":      {"a field of another type is named", "  mode: Resources\n  resources: {}\n", "composition.yaml:7: spec.resources: cannot decode a JSON object"},
 		"Deep":          {"the error of a nested field has its path", "  resources:\n  - name: one\n    patches:\n    - fromFieldPath: 1\n", "composition.yaml:6: spec.resources.patches.fromFieldPath: cannot decode a JSON number"},
 		"Fraction":      {"an integer must not have a fraction", "  resources:\n  - name: one\n    patches:\n    - {transforms: [{math: {multiply: 1.5}}]}\n", "spec.resources.patches.transforms.math.multiply: cannot decode a JSON number 1.5"},
@@ -256,9 +309,9 @@ func FuzzConvert(f *testing.F) {
 			if note.Field == "" || note.Text == "" {
 				t.Errorf("got %+v", note)
 			}
-		case (err == nil) != legacy.Is(obj):
+		case (err == nil) != legacy.Converts(obj):
 			t.Errorf("got error %v", err)
-		case err == nil && legacy.Is(got):
+		case err == nil && legacy.Converts(got):
 			t.Errorf("the result is still legacy: %v", got)
 		}
 	})

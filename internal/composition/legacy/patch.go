@@ -102,18 +102,18 @@ func complete(t *pt.Transform) {
 	if t.Match == nil {
 		return
 	}
-	t.Match.FallbackValue = notNull(t.Match.FallbackValue)
+	t.Match.FallbackValue = orNull(t.Match.FallbackValue)
 	for i := range t.Match.Patterns {
 		p := &t.Match.Patterns[i]
 		infer(&p.Type, pt.MatchLiteral, []choice[pt.PatternType]{{pt.MatchLiteral, p.Literal != nil}, {pt.MatchRegexp, p.Regexp != nil}})
-		p.Result = notNull(p.Result)
+		p.Result = orNull(p.Result)
 	}
 }
 
-// notNull returns nil if raw is the JSON null, which means the default.
-func notNull(raw json.RawMessage) json.RawMessage {
-	if string(raw) == "null" {
-		return nil
+// orNull returns raw, or the JSON null if raw is missing, as the crossplane CLI does.
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
 	}
 	return raw
 }

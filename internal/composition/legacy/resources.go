@@ -11,11 +11,14 @@ import (
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// resourcesInput returns the input of function-patch-and-transform, or nil if old
-// has neither resources nor environment patches. It changes old.
+// resourcesInput returns the input of function-patch-and-transform, or nil if old has
+// neither resources nor environment patches, but other steps. It changes old.
 func (c *converter) resourcesInput(old spec) (map[string]any, error) {
 	if len(old.Resources) == 0 && len(old.Environment.Patches) == 0 {
-		return nil, nil
+		if len(old.Functions) > 0 || len(old.Pipeline) > 0 {
+			return nil, nil
+		}
+		c.notes = append(c.notes, NoResources)
 	}
 	for i, set := range old.PatchSets {
 		c.plainPatches(fmt.Sprintf("spec.patchSets[%d].patches", i), set.Patches)

@@ -74,12 +74,15 @@ func TestResources(t *testing.T) {
 			"spec.resources[0].patches[2].transforms[1].string.fmt" + strings.Replace(noFloats, "%d", "%+06[1]d", 1),
 			"spec.resources[0].patches[4].combine.string.fmt" + noFloats,
 		}},
+		"Fallback": {"a match transform without a fallback value has null, as in the output of the crossplane CLI", `[{name: a, patches: [{fromFieldPath: a, transforms: [
+			{type: match, match: {patterns: [{type: literal, literal: a, result: b}], fallbackValue: null}}, {type: match, match: {patterns: [{type: literal, literal: a, result: b}], fallbackTo: Input}}]}]}]`, `[{name: a, patches: [{type: FromCompositeFieldPath, fromFieldPath: a, transforms: [
+			{type: match, match: {patterns: [{type: literal, literal: a, result: b}], fallbackValue: null}}, {type: match, match: {patterns: [{type: literal, literal: a, result: b}], fallbackValue: null, fallbackTo: Input}}]}]}]`, nil},
 		"Transforms": {"omitted types are inferred from the fields that are set", `[{name: a, patches: [{fromFieldPath: a, transforms: [
 			{map: {a: 1, b: null}}, {match: {patterns: [{literal: '', result: null}, {regexp: x, result: false}, {type: regexp, literal: x}, {}], fallbackValue: 0, fallbackTo: Input}},
 			{math: {clampMin: 1}}, {math: {clampMax: 1, multiply: 0}}, {math: {type: ClampMax}}, {math: {}},
 			{string: {convert: ToUpper}}, {string: {regexp: {match: a, group: 0}}}, {string: {join: {separator: ''}}}, {string: {replace: {search: a, replace: ''}}}, {string: {type: TrimPrefix, trim: ''}}, {string: {trim: x}},
 			{convert: {toType: bool, format: none}}, {type: convert, string: {fmt: a}}, {}]}]}]`, `[{name: a, patches: [{type: FromCompositeFieldPath, fromFieldPath: a, transforms: [
-			{type: map, map: {a: 1, b: null}}, {type: match, match: {patterns: [{type: literal, literal: ''}, {type: regexp, regexp: x, result: false}, {type: regexp, literal: x}, {type: literal}], fallbackValue: 0, fallbackTo: Input}},
+			{type: map, map: {a: 1, b: null}}, {type: match, match: {patterns: [{type: literal, literal: '', result: null}, {type: regexp, regexp: x, result: false}, {type: regexp, literal: x, result: null}, {type: literal, result: null}], fallbackValue: 0, fallbackTo: Input}},
 			{type: math, math: {type: ClampMin, clampMin: 1}}, {type: math, math: {type: Multiply, clampMax: 1, multiply: 0}}, {type: math, math: {type: ClampMax}}, {type: math, math: {type: Multiply}},
 			{type: string, string: {type: Convert, convert: ToUpper}}, {type: string, string: {type: Regexp, regexp: {match: a, group: 0}}}, {type: string, string: {type: Join, join: {separator: ''}}}, {type: string, string: {type: Replace, replace: {search: a, replace: ''}}}, {type: string, string: {type: TrimPrefix, trim: ''}}, {type: string, string: {type: Format, trim: x}},
 			{type: convert, convert: {toType: bool, format: none}}, {type: convert, string: {type: Format, fmt: a}}, {type: ''}]}]}]`, nil},
