@@ -21,7 +21,7 @@ APISERVER_VERSION := $(shell sed -n 's|^.k8s.io/kubernetes \(v[^ ]*\).*|\1|p' to
 APISERVER := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/xfn-test/kube-apiserver-$(APISERVER_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build docs demo test apiserver-path test-apiserver lint bench soak fuzz clean
+.PHONY: help build docs crds demo test apiserver-path test-apiserver lint bench soak fuzz clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ build: ## Build bin/xfn.
 
 docs: build ## Write docs/reference from the program.
 	rm -rf docs/reference && $(BIN) docs markdown docs/reference
+
+crds: ## Write the CRDs in internal/schema/crossplane from the releases of Crossplane.
+	$(GO) test -count=1 -run '^TestCrossplaneFiles$$' ./internal/schema -update
 
 demo: build ## Show how to create, build and push a function, and how to test a platform.
 	@sh testdata/demo.sh

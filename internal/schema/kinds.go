@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Kind is a built-in kind of Kubernetes or Crossplane.
+// A Kind is a built-in kind of Kubernetes, or of the metadata of Crossplane's packages.
 type Kind struct {
 	// Namespaced is true if the kind is namespaced.
 	Namespaced bool
@@ -22,8 +22,8 @@ type Kind struct {
 	fields reflect.Type
 }
 
-// FindKind returns the built-in kind gvk of Kubernetes or Crossplane. The bool
-// is false if gvk is not built in. It is safe for concurrent use.
+// FindKind returns the built-in kind gvk. The bool is false if gvk is not built in. For the
+// kinds of Crossplane, use Release.Definition. FindKind is safe for concurrent use.
 func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	t, ok := kindTypes()[gvk]
 	if !ok {
@@ -89,9 +89,5 @@ var clusterScoped = map[string][]string{
 	"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
 	"scheduling.k8s.io":            {"PriorityClass"},
 	"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
-	"apiextensions.crossplane.io":  {"CompositeResourceDefinition", "Composition", "CompositionRevision", "EnvironmentConfig", "ManagedResourceActivationPolicy", "ManagedResourceDefinition", "Usage"},
-	"ops.crossplane.io":            {"CronOperation", "Operation", "WatchOperation"},
-	"pkg.crossplane.io":            {"Configuration", "DeploymentRuntimeConfig", "Function", "FunctionRevision", "ImageConfig", "Lock", "Provider"},
-	"protection.crossplane.io":     {"ClusterUsage"},
 	"meta.pkg.crossplane.io":       {"Configuration", "Function", "Provider"},
 }

@@ -32,7 +32,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-var update = flag.Bool("update", false, "write kubernetes.json again")
+var update = flag.Bool("update", false, "write kubernetes.json and the files in the folder crossplane again")
 
 // kubernetesTypes registers the API groups whose kinds kubernetes.json describes.
 var kubernetesTypes = runtime.NewSchemeBuilder(

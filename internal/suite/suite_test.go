@@ -328,7 +328,7 @@ cases:
 - {name: warn, composition: warn.yaml}
 - {name: strict, composition: strict.yaml, schemas: []}
 - {name: integrity, composition: integrity.yaml}
-- {name: inline, composition: {apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: c}, sepc: {}, spec: {mode: Pipeline, compositeTypeRef: {apiVersion: example.crossplane.io/v1, kind: XBucket}, pipeline: [{step: a, functionRef: {name: function-literal}, input: {response: {}}}]}}}
+- {name: inline, composition: {apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: c}, sepc: {}, spec: {mode: Pipeline, compositeTypeRef: {apiVersion: example.crossplane.io/v1, kind: XBucket}, pipeline: [{step: a, functionRef: {name: function-literal}, input: {apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {}}}]}}}
 - {name: ignored, expect: {valid: {all: true, ignore: Composition}}}
 - {name: want none, expect: {valid: false}}
 `,

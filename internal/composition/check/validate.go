@@ -26,10 +26,11 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 			return nil, false // The Validator reports err when it applies the schema.
 		}
 		for _, p := range Composition(e, known, mode) {
-			// The Validator reports unknown fields when it validates the Composition
+			// The Validator reports unknown fields and modes when it validates the Composition
 			// against its schema, except for a legacy Composition. NotCarried describes the
 			// conversion to a pipeline, not an error of the Composition.
-			if p.Kind == composition.NotCarried || p.Kind == composition.UnknownField && !e.Converted {
+			bySchema := p.Kind == composition.UnknownField || p.Kind == composition.UnknownMode
+			if p.Kind == composition.NotCarried || bySchema && !e.Converted {
 				continue
 			}
 			if p.Kind == MissingSchema && builtIn(obj, p.Field) {
@@ -41,8 +42,8 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 	}
 }
 
-// builtIn reports whether the object at a path has a kind of Kubernetes or
-// Crossplane itself. Such kinds have no Definition.
+// builtIn reports whether the object at a path has a kind of Kubernetes itself. Such
+// kinds have no Definition.
 func builtIn(obj map[string]any, at string) bool {
 	path, err := fieldpath.Parse(at)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package validate validates objects like an API server: custom resources by
-// their definitions, the kinds of Kubernetes and Crossplane by their Go types.
+// Package validate validates objects like an API server: custom resources and the kinds of
+// Crossplane by their CRDs, the kinds of Kubernetes by their Go types.
 package validate

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,8 +33,11 @@ type Options struct {
 	// them is validated as an update, any other as a creation.
 	Old Old
 	// Composition, if not nil, is called for Compositions, in addition to their
-	// validation by Go type.
+	// validation by schema.
 	Composition CompositionCheck
+	// Crossplane is the release of Crossplane whose kinds are valid. Definitions of the
+	// same kinds take precedence.
+	Crossplane schema.Release
 }
 
 // A CompositionCheck returns the faults of the Composition obj in doc. It
@@ -177,7 +181,12 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	}
 	var found []schema.Fault
 	r.Status, found, r.broken = v.validate(ctx, obj, gvk, isLegacy)
-	r.Faults = append(faults(at, found), own...)
+	r.Faults = faults(at, found)
+	for _, f := range own {
+		if !slices.ContainsFunc(found, func(s schema.Fault) bool { return covers(s.Field, f.Field) }) {
+			r.Faults = append(r.Faults, f)
+		}
+	}
 	slices.SortStableFunc(r.Faults, byLine)
 	if r.Status == Valid && slices.ContainsFunc(r.Faults, func(f Fault) bool { return !f.Warning }) {
 		r.Status = Invalid
@@ -187,6 +196,14 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 		r.Faults = []Fault{{Text: "the definition of its kind at " + at.Position() + " is invalid"}}
 	}
 	return r, true
+}
+
+// covers reports whether a fault of the schema at one field makes a fault of
+// Options.Composition at the other field superfluous. The schema reports that a key of a
+// list element occurs twice as a fault of the element.
+func covers(bySchema, field string) bool {
+	at := strings.LastIndexByte(field, '.')
+	return bySchema != "" && (bySchema == field || strings.HasSuffix(bySchema, "]") && bySchema == field[:max(at, 0)])
 }
 
 // composition calls v.Composition for the Composition obj, and adds line numbers. The bool
@@ -201,12 +218,8 @@ func (v *Validator) composition(ctx context.Context, at place, obj map[string]an
 		doc = manifest.Document{Path: doc.Path, Line: at.line(""), Text: text}
 	}
 	found, isLegacy := v.Composition(doc, obj, func(kind kschema.GroupKind) *schema.Definition {
-		if d, ok := v.definitions[kind]; ok {
-			if def, wrong := d.open(ctx); len(wrong) == 0 {
-				return def
-			}
-		}
-		return nil
+		def, _ := v.definition(ctx, kind)
+		return def
 	})
 	for i, f := range found {
 		if f.Line == 0 {
@@ -222,26 +235,42 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 	if gvk.Version == "" || gvk.Kind == "" {
 		return Valid, untyped(gvk), nil
 	}
-	if d, ok := v.definitions[gvk.GroupKind()]; ok {
-		def, wrong := d.open(ctx)
-		if len(wrong) > 0 {
-			return NoSchema, nil, d
+	def, broken := v.definition(ctx, gvk.GroupKind())
+	if broken != nil {
+		return NoSchema, nil, broken
+	}
+	var found []schema.Fault
+	if crd.Defines(obj) {
+		found = definingFaults(ctx, obj)
+	}
+	if def != nil {
+		obj = v.placed(obj, def.Namespaced)
+		if isLegacy && v.definitions[gvk.GroupKind()] == nil {
+			return Valid, schema.Metadata(obj, v.old(obj, gvk), def.Namespaced, validation.NameIsDNSSubdomain), nil
 		}
-		return Valid, v.custom(ctx, def, v.placed(obj, def.Namespaced), gvk), nil
+		return Valid, append(found, v.custom(ctx, def, obj, gvk)...), nil
 	}
 	k, ok := schema.FindKind(gvk)
 	if !ok {
 		return NoSchema, nil, nil
 	}
 	obj = v.placed(obj, k.Namespaced)
-	found := schema.Metadata(obj, v.old(obj, gvk), k.Namespaced, k.Name)
-	switch {
-	case isLegacy:
-		return Valid, found, nil
-	case crd.Defines(obj):
-		found = append(found, definingFaults(ctx, obj)...)
-	}
+	found = append(found, schema.Metadata(obj, v.old(obj, gvk), k.Namespaced, k.Name)...)
 	return Valid, append(found, k.Decode(obj)...), nil
+}
+
+// definition returns the definition of a kind: one of v.definitions, or that of Crossplane,
+// or nil. If it is one of v.definitions and invalid, it is returned as broken.
+func (v *Validator) definition(ctx context.Context, kind kschema.GroupKind) (def *schema.Definition, broken *definition) {
+	d, ok := v.definitions[kind]
+	if !ok {
+		return v.Crossplane.Definition(kind), nil
+	}
+	def, wrong := d.open(ctx)
+	if len(wrong) > 0 {
+		return nil, d
+	}
+	return def, nil
 }
 
 // custom returns the faults of obj, a custom resource whose kind def defines.

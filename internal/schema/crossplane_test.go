@@ -1,0 +1,179 @@
+package schema_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// apis is the Go module with the types of Crossplane's kinds.
+const apis = "github.com/crossplane/crossplane/apis/v2"
+
+// modules has the Go module of each release. controller-gen writes the CRDs in their
+// folder cluster/crds from the Go types in the same release.
+var modules = map[schema.Release]string{
+	schema.V2_3:  "github.com/crossplane/crossplane/v2",
+	schema.V2_2:  "github.com/crossplane/crossplane/v2",
+	schema.V1_20: "github.com/crossplane/crossplane",
+	schema.V1_14: "github.com/crossplane/crossplane",
+}
+
+// TestCrossplaneFiles checks that the files in the folder crossplane have all kinds with
+// valid definitions. With the flag -update, it first downloads the releases of Crossplane
+// and writes the files.
+func TestCrossplaneFiles(t *testing.T) {
+	for _, release := range schema.Releases() {
+		path := filepath.Join("crossplane", string(release)+".json.gz")
+		if *update {
+			if err := os.WriteFile(path, pack(t, crossplaneCRDs(t, modules[release]+"@"+string(release))), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue // The files that this test binary embeds are older.
+		}
+		crds := unpack(t, path)
+		if len(crds) < 15 {
+			t.Errorf("%s has %d kinds", path, len(crds))
+		}
+		for name := range crds {
+			def := release.Definition(kschema.ParseGroupKind(name))
+			if def == nil {
+				t.Fatalf("%s: %s is unknown; run the test with -update", path, name)
+			}
+			for _, f := range def.Check(t.Context()) {
+				t.Errorf("%s: %s: %s", path, name, f)
+			}
+		}
+	}
+}
+
+// TestCrossplaneNewest checks that the newest release is the one of the Go types.
+func TestCrossplaneNewest(t *testing.T) {
+	out, err := exec.CommandContext(e2e.Context(t), "go", "list", "-m", "-f", "{{.Version}}", apis).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, newest := strings.TrimSpace(string(out)), string(schema.Releases()[0]); got != newest {
+		t.Errorf("go.mod has %s of %s, and the CRDs are of %s; change the release and run TestCrossplaneFiles with -update", got, apis, newest)
+	}
+}
+
+// crossplaneCRDs returns the CRDs in a Go module of Crossplane, by kind.
+func crossplaneCRDs(t *testing.T, module string) map[string]any {
+	t.Helper()
+	out, err := exec.CommandContext(e2e.Context(t), "go", "mod", "download", "-json", module).Output()
+	if err != nil {
+		t.Fatalf("downloading %s: %v: %s", module, err, out)
+	}
+	var downloaded struct{ Dir string }
+	if err := json.Unmarshal(out, &downloaded); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(downloaded.Dir, "cluster", "crds", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]any{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var crd crossplaneCRD
+		if err := yaml.Unmarshal(text, &crd); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, v := range crd.Spec.Versions {
+			withoutDescriptions(v.Schema)
+		}
+		all[crd.Spec.Names.Kind+"."+crd.Spec.Group] = crd
+	}
+	return all
+}
+
+// A crossplaneCRD has the parts of a CRD from which a Definition is decoded.
+type crossplaneCRD struct {
+	Kind string `json:"kind"`
+	Spec struct {
+		Group string `json:"group"`
+		Names struct {
+			Kind string `json:"kind"`
+		} `json:"names"`
+		Scope    string `json:"scope"`
+		Versions []struct {
+			Name   string         `json:"name"`
+			Served bool           `json:"served"`
+			Schema map[string]any `json:"schema"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+// withoutDescriptions removes the descriptions in a schema. A property that is called
+// description is an object, and stays.
+func withoutDescriptions(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, ok := v["description"].(string); ok {
+			delete(v, "description")
+		}
+		for _, value := range v {
+			withoutDescriptions(value)
+		}
+	case []any:
+		for _, value := range v {
+			withoutDescriptions(value)
+		}
+	}
+}
+
+func pack(t *testing.T, crds map[string]any) []byte {
+	t.Helper()
+	data, err := json.Marshal(crds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+func unpack(t *testing.T, path string) map[string]json.RawMessage {
+	t.Helper()
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crds map[string]json.RawMessage
+	if err := json.Unmarshal(data, &crds); err != nil {
+		t.Fatal(err)
+	}
+	return crds
+}
