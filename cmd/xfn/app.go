@@ -119,18 +119,26 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 		return report(term, name, explain(parser, args, err))
 	}
 	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
+	failed := docs.Failed
+	if cli.Diff.ExitCode {
+		failed = docs.Misuse // 1 means that something would change.
+	}
 	defer dog.Start(cli.MemoryLimit.bytes, func(e *watchdog.ExceededError) {
 		if len(e.Activities) == 0 {
 			e.Activities = []string{"running " + kctx.Selected().FullPath()}
 		}
-		os.Exit(report(term, name, hint.Wrap(e, "raise the limit with --memory-limit, if the machine has more memory")))
+		os.Exit(max(failed, report(term, name, hint.Wrap(e, "raise the limit with --memory-limit, if the machine has more memory"))))
 	})()
 	err = kctx.Run()
 	term.Finish()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = hint.Wrap(errors.New("interrupted"), hint.Of(err))
 	}
-	return report(term, name, err)
+	code := report(term, name, err)
+	if code == docs.Failed && !errors.Is(err, render.ErrChanges) {
+		return failed
+	}
+	return code
 }
 
 // grammar returns the struct into which kong parses args. It is cli without the commands

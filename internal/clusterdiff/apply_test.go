@@ -42,7 +42,8 @@ func TestApply(t *testing.T) {
 			`{"c":[{"name":"x","a":1,"b":2},{"name":"y"},{"name":"z"}]}`, `{"c":[{"name":"x","a":1}]}`, `{"c":[{"name":"x","a":1,"b":2},{"name":"y"}]}`,
 			`{"c":[{"name":"x","a":1},{"name":"z"}]}`,
 		},
-		"SameName": {"a list of items with duplicate names is replaced", `{"c":[{"name":"x","a":1}]}`, `{"c":[{"name":"x"},{"name":"x"}]}`, "", `{"c":[{"name":"x"},{"name":"x"}]}`},
+		"SameName": {"a list of items with duplicate names is compared by index", `{"c":[{"name":"x","a":1}]}`, `{"c":[{"name":"x"},{"name":"x"}]}`, "", `{"c":[{"name":"x","a":1},{"name":"x"}]}`},
+		"Grows":    {"items of a longer list without names keep the fields of the API server", `{"p":[{"port":80,"protocol":"TCP"}]}`, `{"p":[{"port":80},{"port":81}]}`, "", `{"p":[{"port":80,"protocol":"TCP"},{"port":81}]}`},
 		"ByIndex":  {"a list without names is kept if it has all desired fields", `{"p":[{"port":80,"protocol":"TCP"}]}`, `{"p":[{"port":80}]}`, "", `{"p":[{"port":80,"protocol":"TCP"}]}`},
 		"Replaced": {"a list without names is replaced if it lacks a desired field", `{"p":[{"port":80,"protocol":"TCP"}]}`, `{"p":[{"port":81}]}`, "", `{"p":[{"port":81}]}`},
 		"Null":     {"a null is a value", `{"a":1}`, `{"a":null}`, "", `{"a":null}`},
@@ -50,8 +51,11 @@ func TestApply(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			live, desired, previous := object(t, tc.live), object(t, tc.desired), object(t, tc.previous)
-			got := apply(live, desired, previous)
-			if diff := cmp.Diff(object(t, tc.want), got); diff != "" {
+			got, err := apply(nil, "owner", live, desired, previous)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(object(t, tc.want), got.after); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			for text, in := range map[string]map[string]any{tc.live: live, tc.desired: desired, tc.previous: previous} {
@@ -72,9 +76,13 @@ func FuzzApply(f *testing.F) {
 		if kjson.Unmarshal([]byte(live), &l) != nil || kjson.Unmarshal([]byte(desired), &d) != nil || kjson.Unmarshal([]byte(previous), &p) != nil || l == nil {
 			return
 		}
-		once := apply(l, d, p)
-		if diff := cmp.Diff(once, apply(once, d, d)); diff != "" {
-			text, _ := json.Marshal(once)
+		once, err := apply(nil, "owner", l, d, p)
+		if err != nil {
+			return
+		}
+		twice, err := apply(nil, "owner", once.after, d, d)
+		if diff := cmp.Diff(once.after, twice.after); diff != "" || err != nil {
+			text, _ := json.Marshal(once.after)
 			t.Errorf("%s changes again (-once +twice):\n%s", text, diff)
 		}
 	})

@@ -18,12 +18,18 @@ type DocDiff struct {
 	Name       string `json:"name,omitempty"`
 	// Resource is the composition resource name, if there is one.
 	Resource string `json:"resource,omitempty"`
-	// Op is Removed for a missing document, Added for an unexpected one, and
-	// otherwise Changed.
+	// Op is Removed for a missing document, Added for an unexpected one, Orphaned for a
+	// resource that Crossplane neither manages nor deletes, and otherwise Changed.
 	Op Op `json:"op"`
 	// Changes are the fields that differ, with expected and actual values.
 	Changes []Change `json:"changes"`
 }
+
+// Orphaned is the Op of a resource that Crossplane neither manages nor deletes any more.
+const Orphaned Op = "orphaned"
+
+// Orphan returns the DocDiff of an orphaned resource.
+func Orphan(doc map[string]any) DocDiff { return docDiff(doc, Orphaned, []Change{}) }
 
 // Compare returns the differences between the expected documents want and the actual
 // documents got, whose order does not matter. It returns missing and different
@@ -130,7 +136,11 @@ func WriteDiff(w io.Writer, diffs []DocDiff, color bool) error {
 func WriteChanges(w io.Writer, diffs []DocDiff, color bool) error {
 	p := newPrinter(w, color)
 	for _, d := range diffs {
-		p.diff("  ", d, " "+string(d.Op))
+		verdict := " " + string(d.Op)
+		if d.Op == Orphaned {
+			verdict = " is orphaned: Crossplane neither changes nor deletes it any more"
+		}
+		p.diff("  ", d, verdict)
 	}
 	return p.out.Flush()
 }
@@ -143,7 +153,11 @@ func WriteFields(w io.Writer, changes []Change) error {
 }
 
 func (p *printer) diff(indent string, d DocDiff, verdict string) {
-	p.line(indent, colorOf(d.Op), d.Op.Sign()+" "+Printable(d.title()+verdict))
+	sign := d.Op.Sign()
+	if d.Op == Orphaned {
+		sign = "!"
+	}
+	p.line(indent, colorOf(d.Op), sign+" "+Printable(d.title()+verdict))
 	p.changes(indent+"    ", d.Changes)
 }
 

@@ -45,6 +45,8 @@ type version struct {
 	err error
 	// validators returns the compiled schema. It compiles the schema once.
 	validators func() validators
+	// applyType returns how a server-side apply merges objects. It converts the schema once.
+	applyType func() ApplyType
 }
 
 // Versions returns the names of all versions, in the order of the definition.
@@ -111,6 +113,7 @@ func (v *version) setSchema(s *extv1.JSONSchemaProps) {
 	if v.structural, v.err = structural.NewStructural(v.props); v.err == nil {
 		props, tree := v.props, v.structural
 		v.validators = sync.OnceValue(func() validators { return newValidators(props, tree) })
+		v.applyType = sync.OnceValue(func() ApplyType { return newApplyType(tree) })
 	}
 }
 

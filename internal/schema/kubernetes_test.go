@@ -32,7 +32,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-var update = flag.Bool("update", false, "write kubernetes.json and the files in the folder crossplane again")
+var update = flag.Bool("update", false, "write kubernetes.json, apply.json and the files in the folder crossplane again")
 
 // kubernetesTypes registers the API groups whose kinds kubernetes.json describes.
 var kubernetesTypes = runtime.NewSchemeBuilder(
@@ -60,23 +60,31 @@ func TestKubernetes(t *testing.T) {
 			t.Errorf("%s is unknown", gvk)
 		}
 	}
+	compareFile(t, "kubernetes.json", d)
+}
+
+// compareFile compares an embedded file with v in JSON. With the flag -update it writes the
+// file.
+func compareFile(t *testing.T, file string, v any) {
+	t.Helper()
 	var want bytes.Buffer
 	encoder := json.NewEncoder(&want)
+	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(d); err != nil {
+	if err := encoder.Encode(v); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile("kubernetes.json", want.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(file, want.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile("kubernetes.json")
+	got, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want.Bytes()) {
-		t.Error("kubernetes.json does not describe the Go types of Kubernetes; run the test with -update")
+		t.Errorf("%s does not describe the types of Kubernetes; run the test with -update", file)
 	}
 }
 

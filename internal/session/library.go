@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // renderNested implements Session.Render with a library of Compositions. XRs
@@ -25,11 +26,11 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	}
 	p := newPlan(in, version)
 	if in.Live {
-		if p.exists, err = s.state(ctx, in.Observed); err != nil {
+		if p.exists, err = s.state(ctx, in.Observed, true); err != nil {
 			return err
 		}
 	}
-	library, err := s.library(ctx, in, p.exists)
+	library, defining, err := s.library(ctx, in, p.exists)
 	if err != nil {
 		return err
 	}
@@ -46,6 +47,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	}
 	p.observed = observe(library, p.exists)
 	if in.Live {
+		p.definitions = s.define(defining, p.exists)
 		if docs, err = s.live(library, p.observed); err != nil {
 			return err
 		}
@@ -57,11 +59,12 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 }
 
 // library reads the Compositions and XRDs in in.Compositions, in.Composition
-// and in.XRD. If in.Live is set, it adds the XRDs in the cluster dump.
-func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, error) {
+// and in.XRD. If in.Live is set, it adds the XRDs in the cluster dump and, if in.Compositions
+// is empty, its Compositions. It also returns the documents with these objects.
+func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, []manifest.Document, error) {
 	docs, err := s.documents(ctx, "Compositions", in.Compositions)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, path := range []string{in.Composition, in.XRD} {
 		if path == "" || slices.ContainsFunc(docs, func(d manifest.Document) bool { return filepath.Clean(d.Path) == filepath.Clean(path) }) {
@@ -69,25 +72,50 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 		}
 		doc, err := s.first(ctx, path)
 		if err != nil {
-			return nil, fmt.Errorf("loading Compositions: %w", err)
+			return nil, nil, fmt.Errorf("loading Compositions: %w", err)
 		}
 		docs = append(docs, doc)
 	}
 	var library *composition.Library
 	docs, err = definitions(docs)
 	if err == nil && in.Live {
-		docs, err = exists.addXRDs(docs)
+		docs, err = exists.addDefinitions(docs, len(in.Compositions) == 0)
 	}
 	if err == nil {
 		library, err = composition.Load(docs)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("loading Compositions: %w", err)
+		return nil, nil, fmt.Errorf("loading Compositions: %w", err)
 	}
 	for _, ignored := range library.Ignored() {
 		s.config.Progress.Note(ignored + " is neither a Composition nor an XRD, and is ignored")
 	}
-	return library, nil
+	return library, docs, nil
+}
+
+// define returns the kinds that XRDs in docs, and XRDs, CRDs and MRDs in a dump define. Those
+// in docs have priority.
+func (s *Session) define(docs []manifest.Document, exists state) schema.Definitions {
+	var objects []map[string]any
+	for _, u := range exists.dumped {
+		objects = append(objects, u.Object)
+	}
+	for _, doc := range docs {
+		if object, err := doc.Object(); err == nil {
+			objects = append(objects, object)
+		}
+	}
+	all := schema.Definitions{}
+	for _, object := range objects {
+		defined, err := schema.Define(object)
+		if err != nil {
+			s.config.Progress.Warn(fmt.Sprintf("reading the schema of %s: %v", composition.Describe(&unstructured.Unstructured{Object: object}), err))
+		}
+		for _, d := range defined {
+			all[d.GroupKind] = d
+		}
+	}
+	return all
 }
 
 // A state is the observed state that the user gives. A resource in a document of its own
@@ -98,8 +126,8 @@ type state struct {
 }
 
 // state reads observed resources. If a dump contains the same object twice, the
-// first one is used.
-func (s *Session) state(ctx context.Context, paths []string) (state, error) {
+// first one is used. If live is true, all resources are a dump.
+func (s *Session) state(ctx context.Context, paths []string, live bool) (state, error) {
 	var all state
 	known := map[key]bool{}
 	docs, err := s.documents(ctx, "observed resources", paths)
@@ -111,7 +139,7 @@ func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 		if err != nil {
 			return all, fmt.Errorf("loading observed resources: %w", err)
 		}
-		if !listed {
+		if !listed && !live {
 			all.named = append(all.named, objs...)
 			continue
 		}
@@ -149,7 +177,10 @@ func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed
 	return objs, true, nil
 }
 
-var xrdKind = apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind()
+var (
+	xrdKind         = apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind()
+	compositionKind = apiextv1.CompositionGroupVersionKind.GroupKind()
+)
 
 // definitions returns docs, in which the Compositions and XRDs of each list
 // replace the list.
@@ -163,7 +194,7 @@ func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 			continue
 		}
 		for _, u := range objs {
-			if gk := u.GroupVersionKind().GroupKind(); gk != apiextv1.CompositionGroupVersionKind.GroupKind() && gk != xrdKind {
+			if gk := u.GroupVersionKind().GroupKind(); gk != compositionKind && gk != xrdKind {
 				continue
 			}
 			item, err := document(u)
@@ -176,9 +207,9 @@ func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 	return all, nil
 }
 
-// addXRDs adds the XRDs in the cluster dump to docs. It leaves out those that
-// docs contains.
-func (s state) addXRDs(docs []manifest.Document) ([]manifest.Document, error) {
+// addDefinitions adds the XRDs in the cluster dump to docs and, if compositions is true, the
+// Compositions. It leaves out those that docs contains.
+func (s state) addDefinitions(docs []manifest.Document, compositions bool) ([]manifest.Document, error) {
 	known := map[key]bool{}
 	for _, doc := range docs {
 		if u, err := decode(doc); err == nil {
@@ -186,7 +217,8 @@ func (s state) addXRDs(docs []manifest.Document) ([]manifest.Document, error) {
 		}
 	}
 	for _, u := range s.dumped {
-		if u.GroupVersionKind().GroupKind() != xrdKind || known[keyOf(u)] {
+		kind := u.GroupVersionKind().GroupKind()
+		if kind != xrdKind && (kind != compositionKind || !compositions) || known[keyOf(u)] {
 			continue
 		}
 		doc, err := document(u)

@@ -35,7 +35,8 @@ func namesOf(objs []*unstructured.Unstructured) (names []string) {
 }
 
 func TestDump(t *testing.T) {
-	live := fmt.Sprintf("{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, uid: %s}, status: {phase: up}}", widgetUID)
+	live := fmt.Sprintf("{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, uid: %s}, "+
+		"spec: {crossplane: {resourceRefs: [{apiVersion: v1, kind: Thing, name: thing-abc}]}}, status: {phase: up}}", widgetUID)
 	own := owned("thing-abc", "alpha", widgetUID, "thing")
 	cases := map[string]struct {
 		reason, observed string
@@ -44,16 +45,38 @@ func TestDump(t *testing.T) {
 		wantErr          string
 	}{
 		"Own": {
-			"an XR observes the dumped resources that it controls, and has its dumped UID",
+			"an XR observes the dumped resources that its resourceRefs name, and has its dumped UID",
 			dumped(live, own, owned("other-thing", "beta", "u-2", "thing"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: loose}}"),
 			[]string{"thing-abc"},
 			widgetUID, "",
 		},
+		"Legacy": {
+			"the resourceRefs of a legacy XR are in spec",
+			dumped(strings.Replace(live, "{crossplane: {resourceRefs: [{apiVersion: v1, kind: Thing, name: thing-abc}]}}", "{resourceRefs: [{apiVersion: v1, kind: Thing, name: thing-abc}]}", 1), own),
+			[]string{"thing-abc"},
+			widgetUID, "",
+		},
+		"Leftover": {
+			"a controlled resource that no resourceRef names is not observed",
+			dumped(live, own, owned("leftover", "alpha", widgetUID, "left")),
+			[]string{"thing-abc"},
+			widgetUID, "",
+		},
+		"NoReferences": {
+			"an XR without resourceRefs observes nothing of a dump",
+			dumped(fmt.Sprintf("{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, uid: %s}}", widgetUID), own),
+			nil, widgetUID, "",
+		},
+		"OtherController": {
+			"a resource that another object controls is not observed, although a resourceRef names it",
+			dumped(live, owned("thing-abc", "beta", "u-2", "thing")),
+			nil, widgetUID, "",
+		},
 		"WithoutXR": {"the UID of an XR is found in the resources that it controls", dumped(own), []string{"thing-abc"}, widgetUID, ""},
 		"NoResourceName": {
 			"a controlled resource without a pipeline name is not composed",
-			dumped(live, strings.Replace(own, "annotations: {crossplane.io/composition-resource-name: thing}, ", "", 1)),
-			nil, widgetUID, "",
+			dumped(strings.Replace(own, "annotations: {crossplane.io/composition-resource-name: thing}, ", "", 1)),
+			nil, "", "",
 		},
 		"OtherKinds": {"a list of a specific kind is a dump, too", strings.Replace(dumped(own), "kind: List", "kind: ThingList", 1), []string{"thing-abc"}, widgetUID, ""},
 		"Named": {

@@ -39,10 +39,12 @@ type Inputs struct {
 	// XRD is the path of the file with the XRD of the XRs, or "".
 	XRD string
 	// Observed are files or folders of existing resources. Resources in a list are a dump
-	// of a cluster: an XR observes the dumped resources that it controls, and has the UID
-	// and status of the dumped XR. Functions may require the other resources of the dump.
+	// of a cluster: an XR observes the dumped resources that its resourceRefs name, or that it
+	// controls if it is not in the dump, and has the UID and status of the dumped XR.
+	// Functions may require the other resources of the dump.
 	Observed []string
-	// Live renders the XRs in Observed that have Compositions, instead of those in XRs.
+	// Live renders the XRs in Observed that have Compositions, instead of those in XRs. All
+	// of Observed is a dump. If Compositions is empty, those in the dump are used.
 	Live bool
 	// Required are files or folders of resources that functions may require. Extra
 	// are resources that functions may require only in a response. Credentials are
@@ -92,6 +94,7 @@ type plan struct {
 	dependencies []lock.Dependency
 	xrd          *schema.XRD
 	exists       state
+	definitions  schema.Definitions
 	observed     ownerIndex
 	fixtures     []converge.Fixture
 	// only decodes the XR if there is exactly one, and caches it for all callers.
@@ -177,7 +180,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 		return err
 	}
 	if !in.Live { // If Live is set, renderNested has already read the observed resources.
-		if p.exists, err = s.state(ctx, in.Observed); err != nil {
+		if p.exists, err = s.state(ctx, in.Observed, false); err != nil {
 			return err
 		}
 	}

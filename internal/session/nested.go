@@ -71,7 +71,7 @@ type walk struct {
 // result returns a Result without output for the XR at path, the names of
 // composed resources from the first XR to it.
 func (w *walk) result(path []string) Result {
-	r := Result{N: w.n, Source: w.doc.Position(), Document: w.doc}
+	r := Result{N: w.n, Source: w.doc.Position(), Document: w.doc, Definitions: w.plan.definitions}
 	if len(w.done) > 0 {
 		r.N, r.Document = int(w.next.Add(1)-1), manifest.Document{}
 	}
@@ -83,7 +83,7 @@ func (w *walk) result(path []string) Result {
 
 // fail adds the Result of an XR that cannot be rendered, and returns its error.
 func (w *walk) fail(r Result, err error) error {
-	r.Source, r.Result, r.Observed, r.Err = w.doc.Position(), nil, nil, w.locate(err)
+	r.Source, r.Result, r.Observed, r.Missing, r.Err = w.doc.Position(), nil, nil, nil, w.locate(err)
 	w.done = append(w.done, r)
 	return r.Err
 }
@@ -143,6 +143,9 @@ func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, path []
 		return w.fail(r, err)
 	}
 	r.Observed = req.Observed
+	if w.plan.in.Live {
+		r.Missing = w.plan.observed.missing(xr)
+	}
 	if r.Result, r.Functions, err = w.render(ctx, r.N, entry, req); err != nil {
 		return w.fail(r, err)
 	}

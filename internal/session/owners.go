@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,20 +76,30 @@ func observe(library *composition.Library, exists state) ownerIndex {
 	return c
 }
 
-// of returns the observed resources that xr controls, in their original order.
-// If first is true, it adds all resources that are not from a dump and whose
-// controller is not an XR; the engine decides whether xr may own them.
+// of returns the observed resources of xr, in their original order. If xr is in a dump, its
+// dumped resources are those that its resourceRefs name, except those that another object
+// controls, as in Crossplane. Otherwise they are those that xr controls. If first is true,
+// of adds all resources that are not from a dump and whose controller is not an XR; the
+// engine decides whether xr may own them.
 func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructured.Unstructured {
 	var own []int
+	refs, known := c.references(xr)
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
-		if o := c.all[i]; o.isOf(xr) && (!o.dumped || o.GetAnnotations()[reconciler.AnnotationResourceName] != "") {
+		if o := c.all[i]; o.isOf(xr) && (!o.dumped || !known && o.GetAnnotations()[reconciler.AnnotationResourceName] != "") {
 			own = append(own, i)
+		}
+	}
+	for _, ref := range refs {
+		for _, i := range c.named[ref.key()] {
+			if o := c.all[i]; o.dumped && (o.controller.Name == "" || o.isOf(xr)) {
+				own = append(own, i)
+			}
 		}
 	}
 	if first {
 		own = append(own, c.loose...)
-		slices.Sort(own)
 	}
+	slices.Sort(own)
 	var objects []*unstructured.Unstructured
 	for _, i := range slices.Compact(own) {
 		objects = append(objects, c.all[i].Unstructured)
@@ -96,9 +107,49 @@ func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructure
 	return objects
 }
 
+// A Reference is an entry of an XR's resourceRefs.
+type Reference struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+// GroupKind returns the group and kind of the object.
+func (r Reference) GroupKind() schema.GroupKind {
+	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
+}
+
+func (r Reference) key() key { return key{r.GroupKind(), r.Namespace, r.Name} }
+
+// references returns the resourceRefs of xr that have a name. The bool is false if they are
+// unknown, because xr has no resourceRefs and is not in a dump.
+func (c ownerIndex) references(xr *unstructured.Unstructured) (refs []Reference, known bool) {
+	for _, path := range [][]string{{"spec", "crossplane", "resourceRefs"}, {"spec", "resourceRefs"}} {
+		list, found, _ := unstructured.NestedSlice(xr.Object, path...)
+		known = known || found
+		for _, item := range list {
+			object, _ := item.(map[string]any)
+			text := func(field string) string { s, _ := object[field].(string); return s }
+			ref := Reference{text("apiVersion"), text("kind"), cmp.Or(xr.GetNamespace(), text("namespace")), text("name")}
+			if ref.Name != "" {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	inDump := slices.ContainsFunc(c.named[keyOf(xr)], func(i int) bool { return c.all[i].dumped })
+	return refs, known || inDump
+}
+
+// missing returns the resourceRefs of xr whose objects are not observed.
+func (c ownerIndex) missing(xr *unstructured.Unstructured) []Reference {
+	refs, _ := c.references(xr)
+	return slices.DeleteFunc(refs, func(r Reference) bool { return len(c.named[r.key()]) > 0 })
+}
+
 // identify sets fields of xr that are missing because its author does not set
-// them: the UID, the status, and the selected Composition. It copies them from
-// the observed XR. For the first XR, it uses only XRs from a dump.
+// them: the UID, the status, the selected Composition, and the resourceRefs. It
+// copies them from the observed XR. For the first XR, it uses only XRs from a dump.
 func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 	if xr.GetName() == "" {
 		return
@@ -107,8 +158,10 @@ func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 		if o := c.all[i]; o.dumped || !first {
 			fill(xr, o.Unstructured, "metadata", "uid")
 			fill(xr, o.Unstructured, "status")
-			fill(xr, o.Unstructured, "spec", "crossplane", "compositionRef")
-			fill(xr, o.Unstructured, "spec", "compositionRef")
+			for _, field := range []string{"compositionRef", "resourceRefs"} {
+				fill(xr, o.Unstructured, "spec", "crossplane", field)
+				fill(xr, o.Unstructured, "spec", field)
+			}
 		}
 	}
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {

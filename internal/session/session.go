@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 	"github.com/xfn-dev/xfn/render"
@@ -116,8 +117,13 @@ type Result struct {
 	Document manifest.Document
 	// Result is nil if Err is not nil.
 	*converge.Result
-	// Observed are the composed resources that the functions observed.
+	// Observed are the composed resources that the functions observed. Missing are the
+	// resources that the XR's resourceRefs name and Inputs.Observed lacks, if Inputs.Live is set.
 	Observed []*unstructured.Unstructured
+	Missing  []Reference
+	// Definitions are the kinds that Inputs.Observed and Inputs.Compositions define, if
+	// Inputs.Live is set.
+	Definitions schema.Definitions
 	// Functions describe how the functions of the pipeline were run. Functions in
 	// Config.Runners are not included.
 	Functions []Run
@@ -173,7 +179,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if in.WrapRunner == nil {
 		in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r }
 	}
-	if len(in.Compositions) > 0 {
+	if len(in.Compositions) > 0 || in.Live {
 		return s.renderNested(ctx, docs, in, each)
 	}
 	p, err := s.load(ctx, in, docs)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/clusterdiff"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
 )
@@ -26,7 +28,7 @@ type DiffCmd struct {
 	FunctionCredentials []string          `sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
 	ContextValues       map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the context of the functions. Repeatable."`
 	Timeout             time.Duration     `default:"10m" help:"Timeout, including the start of functions. Default: ${default}."`
-	ExitCode            bool              `help:"Exit with 1 if a resource would change."`
+	ExitCode            bool              `help:"Exit with 1 if a resource would change, and with more than 1 for an error."`
 	terminal.Format
 	flags.Runtimes `group:"Functions:"`
 }
@@ -93,6 +95,9 @@ type summary struct {
 		Added   int `json:"added"`
 		Changed int `json:"changed"`
 		Removed int `json:"removed"`
+		// Orphaned resources stay in the cluster. Missing resources are not in the dump.
+		Orphaned int `json:"orphaned"`
+		Missing  int `json:"missing"`
 	} `json:"resources"`
 }
 
@@ -112,34 +117,72 @@ func (s *summary) add(i clusterdiff.Diff) {
 			s.Resources.Changed++
 		case report.Removed:
 			s.Resources.Removed++
+		case report.Orphaned:
+			s.Resources.Orphaned++
 		}
 	}
+	s.Resources.Missing += len(i.Missing)
 }
 
 func (s *summary) write(w io.Writer, color bool) error {
 	for _, i := range s.CompositeResources {
-		if len(i.Changes) == 0 {
-			continue
-		}
-		_, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i)))
-		if err == nil {
-			err = report.WriteChanges(w, i.Changes, color)
-		}
-		if err == nil {
-			_, err = fmt.Fprintln(w)
-		}
-		if err != nil {
+		if err := writeDiff(w, i, color); err != nil {
 			return err
 		}
 	}
-	total := len(s.CompositeResources)
-	_, err := fmt.Fprintf(w, "%s: %d would change, %d would not\ncomposed resources: %d added, %d changed, %d removed\n",
-		terminal.Count(total, "composite resource"), s.Changed, total-s.Changed-s.Failed, s.Resources.Added, s.Resources.Changed, s.Resources.Removed)
+	total, r := len(s.CompositeResources), s.Resources
+	text := fmt.Sprintf("%s: %d would change, %d would not\ncomposed resources: %d added, %d changed, %d removed",
+		terminal.Count(total, "composite resource"), s.Changed, total-s.Changed-s.Failed, r.Added, r.Changed, r.Removed)
+	if r.Orphaned > 0 {
+		text += fmt.Sprintf(", %d orphaned", r.Orphaned)
+	}
+	if r.Missing > 0 {
+		text += fmt.Sprintf(", %d not in the dump", r.Missing)
+	}
+	for _, note := range s.notes() {
+		text += "\nnote: " + terminal.Printable(note)
+	}
+	_, err := fmt.Fprintln(w, text)
 	return err
 }
 
-func subject(i clusterdiff.Diff) string {
-	return strings.TrimSpace(i.Kind + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"))
+// writeDiff writes the changes of one XR, and the composed resources that the dump lacks.
+func writeDiff(w io.Writer, i clusterdiff.Diff, color bool) error {
+	if len(i.Changes) == 0 && len(i.Missing) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i)))
+	if err == nil {
+		err = report.WriteChanges(w, i.Changes, color)
+	}
+	for _, m := range i.Missing {
+		if err == nil {
+			_, err = fmt.Fprintln(w, terminal.Printable(fmt.Sprintf("  ? %s (%s) is not in the dump", named(m.Kind, m.Namespace, m.Name), m.APIVersion)))
+		}
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(w)
+	}
+	return err
+}
+
+// notes returns what the diff could only guess, once for each kind.
+func (s *summary) notes() (notes []string) {
+	for _, i := range s.CompositeResources {
+		for _, g := range i.Guesses {
+			note := fmt.Sprintf("%s (%s) %s; lists are compared by name or index", g.Kind, g.APIVersion, g.Reason)
+			if !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
+	}
+	return notes
+}
+
+func subject(i clusterdiff.Diff) string { return named(i.Kind, i.Namespace, i.Name) }
+
+func named(kind, namespace, name string) string {
+	return strings.TrimSpace(kind + " " + strings.TrimPrefix(namespace+"/"+name, "/"))
 }
 
 func changeTitle(i clusterdiff.Diff) string {
@@ -153,12 +196,24 @@ func changeTitle(i clusterdiff.Diff) string {
 	return s + ":"
 }
 
+// ErrChanges is the error of diff with --exit-code if something would change.
+var ErrChanges = errors.New("the Compositions would change existing resources")
+
 func (s *summary) verdict(exitCode bool) error {
 	switch {
 	case s.Failed > 0:
 		return fmt.Errorf("%d of %d composite resources failed", s.Failed, len(s.CompositeResources))
 	case exitCode && s.Changed > 0:
-		return errors.New("the Compositions would change existing resources")
+		return ErrChanges
+	case exitCode && s.Resources.Missing > 0:
+		return hint.Wrap(fmt.Errorf("%s not in the dump, so whether anything would change is unknown", countAre(s.Resources.Missing)), "print commands that get the rest with --print-kubectl")
 	}
 	return nil
+}
+
+func countAre(n int) string {
+	if n == 1 {
+		return "1 composed resource is"
+	}
+	return terminal.Count(n, "composed resource") + " are"
 }
