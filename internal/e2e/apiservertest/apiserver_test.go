@@ -20,12 +20,15 @@ import (
 // kinds and names differ.
 func TestAPIServer(t *testing.T) {
 	server := apiservertest.Start(t)
+	definitions := filepath.Join("testdata", "definitions.yaml")
+	crds := installed(t, server, definitions)
+	server.Install(t, crossplaneCRDs(t)...)
 	t.Run("Verdicts", func(t *testing.T) {
-		eachFolder(t, "verdicts", func(t *testing.T, dir string) { compareVerdicts(t, server, dir) })
+		compareVerdicts(t, server, definitions, filepath.Join("testdata", "verdicts.yaml"))
+		compareVerdicts(t, server, definitions, filepath.Join("..", "..", "schema", "testdata", "verdicts.yaml"))
 	})
 	t.Run("Rendered", func(t *testing.T) { compareRendered(t, server) })
 	t.Run("Predicted", func(t *testing.T) {
-		crds := installed(t, server, filepath.Join("testdata", "predicted", "definitions.yaml"))
 		eachFolder(t, "predicted", func(t *testing.T, dir string) { comparePrediction(t, server, dir, crds) })
 	})
 }
