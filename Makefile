@@ -15,11 +15,16 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 # module, files in testdata may be wrong on purpose, and generated files need no format.
 SOURCES = find . -name '*.go' -not -name '*.pb.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
 
+# APISERVER is the kube-apiserver of `make test-apiserver`. Its version is that in
+# tools/apiserver/go.mod, so that another version has another file in the user's cache.
+APISERVER_VERSION := $(shell sed -n 's|^.k8s.io/kubernetes \(v[^ ]*\).*|\1|p' tools/apiserver/go.mod)
+APISERVER := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/xfn-test/kube-apiserver-$(APISERVER_VERSION)
+
 .DEFAULT_GOAL := help
-.PHONY: help build docs crds demo test lint bench soak fuzz clean
+.PHONY: help build docs crds demo test apiserver-path test-apiserver lint bench soak fuzz clean
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/xfn.
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/xfn
@@ -39,6 +44,20 @@ demo: build ## Show how to create, build and push a function, and how to test a 
 test: build ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults.
 	XFN_TEST_BIN='$(CURDIR)/$(BIN)' GORACE=atexit_sleep_ms=0 CGO_ENABLED=$(if $(RACE),1,0) \
 		$(GO) test -trimpath -timeout 30m $(if $(RACE),-race) ./...
+
+# Two cores need about ten minutes to compile kube-apiserver.
+$(APISERVER):
+	mkdir -p $(@D)
+	CGO_ENABLED=0 $(GO) -C tools/apiserver build -trimpath -buildvcs=false \
+		-ldflags '-s -w -X k8s.io/component-base/version.gitVersion=$(APISERVER_VERSION)' -o $@.new k8s.io/kubernetes/cmd/kube-apiserver
+	mv $@.new $@
+
+apiserver-path:
+	@echo '$(APISERVER)'
+
+test-apiserver: build $(APISERVER) ## Compare xfn with a Kubernetes API server, which is compiled at the first time. It needs etcd.
+	XFN_REQUIRE=apiserver XFN_TEST_APISERVER='$(APISERVER)' XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 \
+		$(GO) test -trimpath -count=1 ./internal/e2e/apiservertest
 
 lint: ## Check format (gofumpt), go vet and staticcheck.
 	@files=$$($(SOURCES) | xargs $(TOOL) gofumpt -l && $(TOOL) gofumpt -modpath function-example -l templates/_go) || exit 1; \

@@ -1,0 +1,166 @@
+package apiservertest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// A Server is a running API server. Its storage is empty at the start. No controllers run:
+// nothing creates Pods or collects garbage.
+type Server struct {
+	url    string
+	client *http.Client
+}
+
+// token is the bearer token of the only user. The server listens on a loopback address.
+const token = "test"
+
+// Start starts etcd and kube-apiserver. They stop when the test ends. The programs are the
+// paths in XFN_TEST_ETCD and XFN_TEST_APISERVER or, if those are empty, etcd and
+// kube-apiserver on PATH. If there is no program, the test is skipped, or fails if the
+// comma-separated list XFN_REQUIRE contains "apiserver".
+func Start(t testing.TB) *Server {
+	t.Helper()
+	etcd, apiserver := program(t, "XFN_TEST_ETCD", "etcd"), program(t, "XFN_TEST_APISERVER", "kube-apiserver")
+	dir, cert, port := t.TempDir(), remotetest.NewCertificate(t), freePort(t)
+	users := filepath.Join(dir, "users.csv")
+	if err := os.WriteFile(users, []byte(token+",test,test,system:masters\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// etcd 3.4 demands an address with a port, and creates a Unix socket of that name in its
+	// working directory, which kube-apiserver shares.
+	const storage, peers = "unix://127.0.0.1:1", "unix://127.0.0.1:2"
+	running := []*process{
+		run(t, dir, etcd, "--data-dir=etcd", "--listen-client-urls="+storage, "--advertise-client-urls="+storage, "--listen-peer-urls="+peers),
+		run(
+			t, dir, apiserver, "--etcd-servers="+storage, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+port,
+			"--tls-cert-file="+cert.File, "--tls-private-key-file="+cert.Key, "--token-auth-file="+users, "--authorization-mode=AlwaysAllow",
+			"--service-account-issuer=https://localhost", "--service-account-key-file="+cert.File, "--service-account-signing-key-file="+cert.Key,
+			"--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
+		),
+	}
+	s := &Server{url: "https://127.0.0.1:" + port, client: newClient(t, cert)}
+	s.await(t, running)
+	return s
+}
+
+// program returns the path of a program.
+func program(t testing.TB, variable, name string) string {
+	t.Helper()
+	path := os.Getenv(variable)
+	if path == "" {
+		path, _ = exec.LookPath(name)
+	}
+	if path == "" && slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "apiserver") {
+		t.Fatalf("XFN_REQUIRE asks for an API server, but %s names no program, and there is no %s", variable, name)
+	}
+	if path == "" {
+		t.Skipf("%s names no program, and there is no %s", variable, name)
+	}
+	return path
+}
+
+// freePort returns a TCP port of 127.0.0.1 that no process uses.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err := errors.Join(err, l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// newClient returns a client that trusts the certificate.
+func newClient(t testing.TB, cert *remotetest.Certificate) *http.Client {
+	t.Helper()
+	pem, err := os.ReadFile(cert.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		t.Fatalf("%s has no certificate", cert.CA)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// A process is a program that runs until the test ends.
+type process struct {
+	name, log string
+	// done is closed when the program has ended.
+	done chan struct{}
+}
+
+// run starts a program with the working directory dir.
+func run(t testing.TB, dir, path string, args ...string) *process {
+	t.Helper()
+	name := filepath.Base(path)
+	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	log, err := os.Create(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	go func() { defer close(p.done); _ = cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-p.done })
+	return p
+}
+
+// ended reports whether the program has ended.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// String returns the name of the program and the end of its log.
+func (p *process) String() string {
+	log, err := os.ReadFile(p.log)
+	const limit = 4000
+	return fmt.Sprintf("%s (%v):\n%s", p.name, err, log[max(0, len(log)-limit):])
+}
+
+// await waits until the server is ready. It fails the test if a process ends.
+func (s *Server) await(t testing.TB, running []*process) {
+	t.Helper()
+	ready := false
+	defer func() {
+		if !ready {
+			t.Logf("the API server does not start:\n%v", running)
+		}
+	}()
+	e2e.Until(t, func() bool {
+		if slices.ContainsFunc(running, (*process).ended) {
+			t.Fatal("a process has ended")
+		}
+		r, err := s.request(t.Context(), http.MethodGet, "/readyz", "", nil)
+		ready = err == nil && r.Code == http.StatusOK
+		return ready
+	})
+}

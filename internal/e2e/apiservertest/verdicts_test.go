@@ -1,0 +1,144 @@
+package apiservertest_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/e2e/apiservertest"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
+)
+
+// A verdict is a document of a table of verdicts.
+type verdict struct {
+	Case, Reason string
+	// Refused is a part of the server's message, or empty if the server accepts the object.
+	// Differs says why the verdict of xfn is another one.
+	Refused, Differs string
+	Object           map[string]any
+}
+
+// ownWords has the cases that xfn refuses for the same reason as the server, but in its own
+// words.
+var ownWords = map[string]bool{"composition-resources": true}
+
+// compareVerdicts compares the results of xfn validate for the objects of a table, and the
+// table, with what the server says when it creates the objects. xfn reads the definitions.
+func compareVerdicts(t *testing.T, server *apiservertest.Server, definitions, table string) {
+	cases := verdicts(t, table)
+	objs := make([]map[string]any, len(cases))
+	for i, tc := range cases {
+		objs[i] = tc.Object
+	}
+	got := results(t, definitions, objs...)
+	for i, tc := range cases {
+		t.Run(tc.Case, func(t *testing.T) {
+			want := server.Create(t, tc.Object, apiservertest.Options{DryRun: true})
+			if want.OK() != (tc.Refused == "") || !strings.Contains(want.Message(), tc.Refused) {
+				t.Errorf("%s: the table is wrong: the server answers %d: %s", tc.Reason, want.Code, want.Message())
+			}
+			switch same := accepts(got[i]) == want.OK(); {
+			case tc.Differs != "" && same:
+				t.Errorf("%s: xfn says %s, as the server does, but the table says that it differs", tc.Reason, got[i].Status)
+			case tc.Differs == "" && !(same && ownWords[tc.Case]):
+				compareVerdict(t, got[i], want)
+			}
+		})
+	}
+}
+
+// verdicts reads a table of verdicts.
+func verdicts(t *testing.T, path string) []verdict {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := manifest.Split(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]verdict, len(docs))
+	for i, doc := range docs {
+		if err := doc.Decode(&all[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// results returns the results of xfn validate, in the order of the objects.
+func results(t *testing.T, definitions string, objs ...map[string]any) []validate.Result {
+	t.Helper()
+	out, _ := xfn(t, "validate", definitions, write(t, "objects.yaml", objs...), "--format", "json")
+	var printed struct{ Results []validate.Result }
+	unmarshal(t, out, &printed)
+	if len(printed.Results) != len(objs) {
+		t.Fatalf("xfn printed %d results for %d objects", len(printed.Results), len(objs))
+	}
+	return printed.Results
+}
+
+// compareVerdict compares a result of xfn with the server's response. xfn must report each
+// fault that the server reports, in the same words. It may report more, because the server
+// does not validate an object with unknown fields.
+func compareVerdict(t *testing.T, got validate.Result, want apiservertest.Response) {
+	t.Helper()
+	if accepts(got) != want.OK() {
+		t.Errorf("%s %s: xfn says %s, and the server answers %d\nxfn: %v\nserver: %s", got.Kind, got.Name, got.Status, want.Code, got.Faults, want.Message())
+		return
+	}
+	for _, cause := range want.Causes() {
+		if !slices.ContainsFunc(got.Faults, func(f validate.Fault) bool { return strings.Contains(cause, f.Text) }) {
+			t.Errorf("%s %s: xfn does not report what the server reports\nxfn: %v\nserver: %s", got.Kind, got.Name, got.Faults, cause)
+		}
+	}
+}
+
+// accepts reports whether xfn finds no error in an object.
+func accepts(r validate.Result) bool { return r.Status == validate.Valid }
+
+// crossplaneCRDs returns the CRDs of Crossplane that are built into xfn, with the fields that
+// an API server requires and xfn does not need.
+func crossplaneCRDs(t *testing.T) []map[string]any {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "..", "schema", "crossplane", string(schema.V2_3)+".json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]extv1.CustomResourceDefinition
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	var crds []map[string]any
+	for _, crd := range all {
+		crd.APIVersion, crd.Spec.Names.Plural = "apiextensions.k8s.io/v1", strings.ToLower(crd.Spec.Names.Kind)+"s"
+		crd.Name, crd.Spec.Versions[0].Storage = crd.Spec.Names.Plural+"."+crd.Spec.Group, true
+		obj, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&crd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(obj, "status")
+		crds = append(crds, obj)
+	}
+	return crds
+}
