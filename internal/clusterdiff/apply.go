@@ -35,6 +35,8 @@ type applied struct {
 	before, after map[string]any
 	// guess is the reason why the result may differ from that of an API server, or "".
 	guess string
+	// managed is true if the object has managed fields.
+	managed bool
 }
 
 // apply applies desired to the object live, as Crossplane does with the field manager owner.
@@ -62,13 +64,13 @@ func apply(types schema.Definitions, owner string, live, desired, previous map[s
 	if known {
 		t.Default(now)
 		if after, err = applyTyped(t.ParseableType, now, next, last, managers, owner); err != nil {
-			guess = fmt.Sprintf("does not fit its schema: %v", err)
+			guess = fmt.Sprintf("does not fit its schema (%v): lists are compared by name or index", err)
 		}
 	}
 	if after == nil {
 		g := infer(managers, now, next, last)
 		if len(g.guessed) > 0 && guess == "" {
-			guess = "has no known schema"
+			guess = "has no known schema: lists are compared by name or index"
 		}
 		next, _ = g.adopt(nil, now, next).(map[string]any)
 		if after, err = applyTyped(g.of, now, next, last, managers, owner); err != nil {
@@ -78,7 +80,7 @@ func apply(types schema.Definitions, owner string, live, desired, previous map[s
 	if known {
 		t.Default(after)
 	}
-	return applied{withServerFields(now, live), withServerFields(after, live), guess}, nil
+	return applied{withServerFields(now, live), withServerFields(after, live), guess, len(managers) > 0}, nil
 }
 
 // unknownOwners is the manager of all fields that the previous configuration lacks, if the

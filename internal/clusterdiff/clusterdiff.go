@@ -52,8 +52,9 @@ type Guess struct {
 // each for one XR at a time, with the changes of its composed resources.
 //
 // Compute also renders the XRs with the old Compositions. They are at the paths before or,
-// if there are none, in the dump. A field that only an old Composition sets is reported as
-// removed. If the old Compositions cannot be rendered, Compute warns.
+// if there are none, in the dump. If a resource has no managed fields, a field that only an
+// old Composition sets is reported as removed. If the old Compositions cannot be rendered,
+// Compute warns.
 func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) error {
 	in.Live, in.Full = true, true
 	was := in
@@ -69,7 +70,7 @@ func Compute(ctx context.Context, s *session.Session, in session.Inputs, before 
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only the old Compositions set are not shown as removed", err))
+		warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only they set are not shown as removed, unless the dump has managed fields", err))
 	}
 	return s.Render(ctx, in, func(r session.Result) error {
 		if r.Err != nil {
@@ -133,7 +134,10 @@ func (i *Diff) compare(r session.Result, previous map[string]map[string]any) err
 			if err != nil {
 				return fmt.Errorf("comparing resource %q: %w", name, err)
 			}
-			i.addApplied(result)
+			i.addApplied(o.Object, result)
+			if previous == nil && !result.managed {
+				i.guess(o.Object, "has no managed fields, and the old Composition is unknown: fields that the new one no longer sets are not shown as removed")
+			}
 			delete(desired, name)
 		}
 	}
@@ -157,7 +161,7 @@ var identifying = []string{"name", "generateName", "namespace", "labels", "annot
 
 func (i *Diff) add(changes []report.DocDiff) { i.Changes = append(i.Changes, changes...) }
 
-func (i *Diff) addApplied(a applied) {
+func (i *Diff) addApplied(live map[string]any, a applied) {
 	changes := report.Compare([]map[string]any{a.before}, []map[string]any{a.after})
 	if len(changes) == 0 {
 		i.Unchanged++
@@ -165,8 +169,13 @@ func (i *Diff) addApplied(a applied) {
 	}
 	i.add(changes)
 	if a.guess != "" {
-		i.Guesses = append(i.Guesses, Guess{changes[0].APIVersion, changes[0].Kind, changes[0].Resource, a.guess})
+		i.guess(live, a.guess)
 	}
+}
+
+func (i *Diff) guess(live map[string]any, reason string) {
+	u := unstructured.Unstructured{Object: live}
+	i.Guesses = append(i.Guesses, Guess{u.GetAPIVersion(), u.GetKind(), reconciler.ResourceName(live), reason})
 }
 
 func groupKind(object map[string]any) schema.GroupKind {

@@ -109,7 +109,7 @@ func TestApplySchema(t *testing.T) {
 			live:    spec(`"size":3`),
 			desired: spec(`"sizes":4`),
 			want:    `{"size":3,"sizes":4}`,
-			guess:   "does not fit its schema: .spec.sizes: field not declared in schema",
+			guess:   "does not fit its schema (.spec.sizes: field not declared in schema): lists are compared by name or index",
 		},
 		"Unknown": {
 			reason:  "managed fields show the keys of lists without a schema",
@@ -122,7 +122,7 @@ func TestApplySchema(t *testing.T) {
 			live:    `{"apiVersion":"a.test/v1","kind":"Other","spec":{"rules":[{"port":1,"mode":"x"}]}}`,
 			desired: `{"apiVersion":"a.test/v1","kind":"Other","spec":{"rules":[{"port":1},{"port":2}]}}`,
 			want:    `{"rules":[{"port":1,"mode":"x"},{"port":2}]}`,
-			guess:   "has no known schema",
+			guess:   "has no known schema: lists are compared by name or index",
 		},
 	}
 	for name, tc := range cases {

@@ -185,7 +185,7 @@ func writeDiff(w io.Writer, i clusterdiff.Diff, color bool) error {
 func (s *summary) notes() (notes []string) {
 	for _, i := range s.CompositeResources {
 		for _, g := range i.Guesses {
-			note := fmt.Sprintf("%s (%s) %s; lists are compared by name or index", g.Kind, g.APIVersion, g.Reason)
+			note := fmt.Sprintf("%s (%s) %s", g.Kind, g.APIVersion, g.Reason)
 			if !slices.Contains(notes, note) {
 				notes = append(notes, note)
 			}
