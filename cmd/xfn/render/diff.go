@@ -76,7 +76,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if len(all.CompositeResources) == 0 {
 		term.Warn("--observed has no composite resource for which there is a Composition")
 	}
-	text := func(w io.Writer) error { return all.write(w, term.Colour(w)) }
+	text := func(w io.Writer) error { return all.write(w, term.Style(w)) }
 	if err := c.Print(term.Stdout, all, text); err != nil {
 		return err
 	}
@@ -116,14 +116,14 @@ func (s *summary) add(i clusterdiff.Diff) {
 	}
 }
 
-func (s *summary) write(w io.Writer, color bool) error {
+func (s *summary) write(w io.Writer, style report.Style) error {
 	for _, i := range s.CompositeResources {
 		if len(i.Changes) == 0 {
 			continue
 		}
 		_, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i)))
 		if err == nil {
-			err = report.WriteChanges(w, i.Changes, color)
+			err = report.WriteChanges(w, i.Changes, style)
 		}
 		if err == nil {
 			_, err = fmt.Fprintln(w)
