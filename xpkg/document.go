@@ -21,6 +21,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 const hintIgnore = string("keep the package's files in a separate directory, name the directory of examples with " + hint.ExamplesRoot + ", or leave other files out with " + hint.Ignore)
@@ -128,7 +129,7 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	if err != nil {
 		return d, false, append(found, d.refused("syntax", "encoding the object: "+err.Error(), ""))
 	}
-	return d, true, append(found, d.lostFields(unknown, out)...)
+	return d, true, append(found, d.lostFields(obj, unknown, out)...)
 }
 
 // decodeSource is decode for files of a package root. It leaves out the objects of xfn.
@@ -256,9 +257,8 @@ func identify(doc manifest.Document, data map[string]any) (Object, error) {
 	return o, hint.Wrap(&manifest.Error{Path: doc.Path, Line: o.Line, Err: err}, hintIgnore)
 }
 
-// lostFields reports fields that are not in out, the JSON of the object's Go
-// type: unknown fields, and those that types with their own decoder drop.
-func (d decoded) lostFields(unknown []error, out []byte) Problems {
+// lostFields reports fields that are not in out, the JSON of obj: unknown fields, and those that types with their own decoder drop.
+func (d decoded) lostFields(obj any, unknown []error, out []byte) Problems {
 	var kept any
 	if err := json.Unmarshal(out, &kept); err != nil {
 		return Problems{d.refused("syntax", "decoding the object: "+err.Error(), "")}
@@ -273,9 +273,19 @@ func (d decoded) lostFields(unknown []error, out []byte) Problems {
 	}
 	f := finder{doc: d.doc}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		f.add("unknown-field", path, "correct the field's name or remove it", "kind %s of %s has no field %s, so it would be lost", d.Kind, d.APIVersion, path)
+		f.add("unknown-field", path, "correct the field's name or remove it",
+			"kind %s of %s has no field %s, so it would be lost%s", d.Kind, d.APIVersion, path, didYouMean(schema.NearestField(reflect.TypeOf(obj), path)))
 	}
 	return f.found
+}
+
+// didYouMean returns the end of a message about an unknown field, for the field with the
+// most similar name, or "".
+func didYouMean(nearest string) string {
+	if nearest == "" {
+		return ""
+	}
+	return "; did you mean " + nearest + "?"
 }
 
 // lost adds to paths each field that in has and out lacks, unless its value is empty.

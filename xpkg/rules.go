@@ -313,10 +313,10 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 			continue
 		}
 		if fault.Unknown {
-			e.add(rule, below(fault.Field), "correct the field's name or remove it", "%s has no field %s, so it would be lost", what, fault.Field)
+			e.add(rule, below(fault.Field), "correct the field's name or remove it", "%s has no field %s, so it would be lost%s", what, fault.Field, didYouMean(fault.Nearest))
 			continue
 		}
-		e.add(rule, below(fault.Field), "", "%s: %s %s", what, fault.Field, fault.Text)
+		e.add(rule, below(fault.Field), "", "%s: %s %s%s", what, fault.Field, fault.Text, didYouMean(fault.Nearest))
 	}
 }
 

@@ -220,7 +220,7 @@ func (t Text) changes(r Round) (Section, error) {
 		return Section{"nothing changed since the last render"}, nil
 	}
 	var b strings.Builder
-	err := report.WriteChanges(&b, diff, t.Color)
+	err := report.WriteChanges(&b, diff, report.Style{Color: t.Color, Columns: t.Columns})
 	return append(Section{title}, lines(b.String())...), err
 }
 

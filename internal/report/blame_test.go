@@ -69,7 +69,7 @@ func TestWriteBlame(t *testing.T) {
 	var b bytes.Buffer
 	origins := everyday(t).Blame()
 	origins = append(origins, report.Origin{Resource: "z", Path: strings.Repeat("long.", 20) + "path", Step: "first"})
-	if err := report.WriteBlame(&b, origins); err != nil {
+	if err := report.WriteBlame(&b, origins, 80); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "blame.txt", b.Bytes())

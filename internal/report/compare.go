@@ -120,8 +120,8 @@ func docDiff(doc map[string]any, op Op, changes []Change) DocDiff {
 }
 
 // WriteDiff writes differences as text, in the format of Trace.Text.
-func WriteDiff(w io.Writer, diffs []DocDiff, color bool) error {
-	p := newPrinter(w, color)
+func WriteDiff(w io.Writer, diffs []DocDiff, s Style) error {
+	p := newPrinter(w, s)
 	verdicts := map[Op]string{Removed: " is missing", Added: " is unexpected", Changed: " differs"}
 	for i, d := range diffs {
 		if i > 0 {
@@ -133,8 +133,8 @@ func WriteDiff(w io.Writer, diffs []DocDiff, color bool) error {
 }
 
 // WriteChanges writes the changes of documents, with the fields of each below it.
-func WriteChanges(w io.Writer, diffs []DocDiff, color bool) error {
-	p := newPrinter(w, color)
+func WriteChanges(w io.Writer, diffs []DocDiff, s Style) error {
+	p := newPrinter(w, s)
 	for _, d := range diffs {
 		verdict := " " + string(d.Op)
 		if d.Op == Orphaned {
@@ -145,9 +145,9 @@ func WriteChanges(w io.Writer, diffs []DocDiff, color bool) error {
 	return p.out.Flush()
 }
 
-// WriteFields writes changes of fields, one a line.
+// WriteFields writes changes of fields, one a line of at most 80 columns.
 func WriteFields(w io.Writer, changes []Change) error {
-	p := newPrinter(w, false)
+	p := newPrinter(w, Style{Columns: columns})
 	p.changes("  ", changes)
 	return p.out.Flush()
 }

@@ -76,7 +76,7 @@ func TestWriteDiff(t *testing.T) {
 	)
 	for name, color := range map[string]bool{"compare.txt": false, "compare-color.txt": true} {
 		var b bytes.Buffer
-		if err := report.WriteDiff(&b, report.Compare(want, got), color); err != nil {
+		if err := report.WriteDiff(&b, report.Compare(want, got), report.Style{Color: color, Columns: 80}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, b.Bytes())

@@ -2,8 +2,10 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -11,10 +13,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// columns is the maximum width of a text.
+// A Style is how a text is written. The zero value is for files and pipes.
+type Style struct {
+	// Color adds the colors of a terminal.
+	Color bool
+	// Columns is the width at which texts are wrapped and values are shortened. 0 is no limit.
+	Columns int
+}
+
+// columns is the width below which a change is written on one line if there is no limit.
 const columns = 80
 
-// longestMessage limits the bytes of a function's message.
+// longestMessage limits the bytes of a function's message on a terminal.
 const longestMessage = 4000
 
 func colorOf(o Op) Color {
@@ -29,17 +39,17 @@ func colorOf(o Op) Color {
 
 // A printer writes lines. The first error of its writer is returned by Flush.
 type printer struct {
-	out  *bufio.Writer
-	tint bool
+	out *bufio.Writer
+	Style
 }
 
-func newPrinter(w io.Writer, color bool) *printer {
-	return &printer{out: bufio.NewWriter(w), tint: color}
+func newPrinter(w io.Writer, s Style) *printer {
+	return &printer{bufio.NewWriter(w), s}
 }
 
 // line writes one line. The text must be printable.
 func (p *printer) line(indent string, color Color, text string) {
-	if p.tint {
+	if p.Color {
 		text = color.Paint(text)
 	}
 	p.out.WriteString(indent + text + "\n")
@@ -48,9 +58,12 @@ func (p *printer) line(indent string, color Color, text string) {
 // message writes a text of a function, escaped and wrapped.
 func (p *printer) message(indent string, color Color, text string) {
 	const hang = "    "
-	first := indent
-	for paragraph := range strings.SplitSeq(Cut(text, longestMessage), "\n") {
-		for _, l := range Wrap(Printable(paragraph), columns-len(indent)-len(hang)) {
+	first, width := indent, math.MaxInt
+	if p.Columns > 0 {
+		text, width = Cut(text, longestMessage), p.Columns-len(indent)-len(hang)
+	}
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		for _, l := range Wrap(Printable(paragraph), width) {
 			p.line(first, color, l)
 			first = indent + hang
 		}
@@ -59,7 +72,7 @@ func (p *printer) message(indent string, color Color, text string) {
 
 func (p *printer) changes(indent string, changes []Change) {
 	for _, c := range changes {
-		for _, l := range changeLines(c, columns-len(indent)) {
+		for _, l := range p.changeLines(c, len(indent)) {
 			p.line(indent, colorOf(c.Op), l)
 		}
 		if c.Step != "" {
@@ -68,16 +81,20 @@ func (p *printer) changes(indent string, changes []Change) {
 	}
 }
 
-// changeLines returns a change on one line if it fits, otherwise on several.
-func changeLines(c Change, room int) []string {
+// changeLines returns a change on one line if it fits after an indent, otherwise on several.
+func (p *printer) changeLines(c Change, indent int) []string {
+	room, below := cmp.Or(p.Columns, columns)-indent, 0
+	limit := 0
+	if p.Columns > 0 {
+		limit, below = room, room-len("    - ")
+	}
 	label := c.Op.Sign()
 	if c.Path != "" {
 		label += " " + Printable(c.Path) + ":"
 	}
 	left := room - utf8.RuneCountInString(label) - 1
-	below := room - len("    - ")
 	if c.Op == Changed {
-		short := Text(c.Old, room) + " → " + Text(c.New, room)
+		short := Text(c.Old, limit) + " → " + Text(c.New, limit)
 		if utf8.RuneCountInString(short) <= left {
 			return []string{label + " " + short}
 		}
@@ -95,13 +112,13 @@ func changeLines(c Change, room int) []string {
 	return []string{label, "      " + text}
 }
 
-// differingParts returns two values as texts of at most limit columns. It omits the
-// common prefix of long strings, so that the difference is visible.
+// differingParts returns two values as texts of at most limit columns, or whole if
+// limit is 0. It omits the common prefix of long strings, so that the difference is visible.
 func differingParts(before, after any, limit int) (was, is string) {
 	const context = 10
 	a, isString := before.(string)
 	b, both := after.(string)
-	if !isString || !both || max(len(a), len(b)) <= limit-2 {
+	if !isString || !both || limit == 0 || max(len(a), len(b)) <= limit-2 {
 		return Text(before, limit), Text(after, limit)
 	}
 	same := 0
@@ -167,10 +184,10 @@ const (
 // A Change is a difference in one field.
 type Change = fieldpath.Change
 
-// Text writes the trace as text of 80 columns, unless names are too long. Long
-// values are cut, and escape sequences in names and values are escaped.
-func (t Trace) Text(w io.Writer, color bool) error {
-	p := newPrinter(w, color)
+// Text writes the trace as text. Lines are longer than s.Columns only if names are too long.
+// Escape sequences in names and values are escaped.
+func (t Trace) Text(w io.Writer, s Style) error {
+	p := newPrinter(w, s)
 	p.line("", Bold, Printable(t.XR))
 	for i, s := range t.Steps {
 		p.line("", "", "")

@@ -270,7 +270,7 @@ func TestTraceKeepsSecrets(t *testing.T) {
 	if err := json.NewEncoder(&b).Encode(trace); err != nil {
 		t.Fatal(err)
 	}
-	if err := trace.Text(&b, false); err != nil {
+	if err := trace.Text(&b, report.Style{Columns: 80}); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(&b, "%+v %+v", trace, rec.Trace("xr").Blame())

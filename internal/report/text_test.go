@@ -99,7 +99,7 @@ func TestText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(tc.reason)
 			var b bytes.Buffer
-			if err := tc.trace.Text(&b, tc.color); err != nil {
+			if err := tc.trace.Text(&b, report.Style{Color: tc.color, Columns: 80}); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, name, b.Bytes())
@@ -124,7 +124,7 @@ func TestJSON(t *testing.T) {
 
 func TestTextFits(t *testing.T) {
 	var b bytes.Buffer
-	if err := everyday(t).Text(&b, false); err != nil {
+	if err := everyday(t).Text(&b, report.Style{Columns: 80}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
@@ -177,7 +177,7 @@ func TestTextOfLongValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trace := report.Trace{Steps: []report.Step{{Changes: []report.ResourceChange{{Op: report.Changed, Fields: []report.Change{tc.change}}}}}}
 			var b bytes.Buffer
-			if err := trace.Text(&b, false); err != nil {
+			if err := trace.Text(&b, report.Style{Columns: 80}); err != nil {
 				t.Fatal(err)
 			}
 			_, got, _ := strings.Cut(b.String(), "composite\n")
@@ -201,13 +201,13 @@ func TestTextIsHarmless(t *testing.T) {
 		}},
 	}}}
 	var b bytes.Buffer
-	if err := trace.Text(&b, false); err != nil {
+	if err := trace.Text(&b, report.Style{Columns: 80}); err != nil {
 		t.Fatal(err)
 	}
-	if err := report.WriteBlame(&b, []report.Origin{{Resource: evil, Path: evil, Step: evil}}); err != nil {
+	if err := report.WriteBlame(&b, []report.Origin{{Resource: evil, Path: evil, Step: evil}}, 80); err != nil {
 		t.Fatal(err)
 	}
-	if err := report.WriteDiff(&b, []report.DocDiff{{APIVersion: evil, Kind: evil, Namespace: evil, Name: evil, Resource: evil, Changes: changes}}, false); err != nil {
+	if err := report.WriteDiff(&b, []report.DocDiff{{APIVersion: evil, Kind: evil, Namespace: evil, Name: evil, Resource: evil, Changes: changes}}, report.Style{Columns: 80}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\u202e\r") {
@@ -226,12 +226,41 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestTextFails(t *testing.T) {
 	for name, err := range map[string]error{
-		"Text":  everyday(t).Text(fullDisk{}, false),
-		"Blame": report.WriteBlame(fullDisk{}, everyday(t).Blame()),
-		"Diff":  report.WriteDiff(fullDisk{}, []report.DocDiff{{Kind: "K"}}, false),
+		"Text":  everyday(t).Text(fullDisk{}, report.Style{}),
+		"Blame": report.WriteBlame(fullDisk{}, everyday(t).Blame(), 80),
+		"Diff":  report.WriteDiff(fullDisk{}, []report.DocDiff{{Kind: "K"}}, report.Style{}),
 	} {
 		if err == nil {
 			t.Errorf("%s: the error of the writer is not returned", name)
 		}
+	}
+}
+
+// TestNoTerminal checks that files and pipes have whole values on unwrapped lines.
+func TestNoTerminal(t *testing.T) {
+	long := strings.Repeat("word ", 2000)
+	changes := []report.Change{{Path: "spec.a", Op: report.Changed, Old: long + "a", New: long + "b"}, {Path: "spec.b", Op: report.Added, New: long}}
+	trace := report.Trace{Error: long, Steps: []report.Step{{Name: "make", Changes: []report.ResourceChange{{Name: "a", Fields: changes}}}}}
+	origins := []report.Origin{{Resource: "a", Path: "spec." + strings.Repeat("x", 100), Step: "make"}, {Resource: "a", Path: "spec.y", Step: "make"}}
+	var b strings.Builder
+	err := errors.Join(
+		trace.Text(&b, report.Style{}),
+		report.WriteDiff(&b, []report.DocDiff{{Kind: "A", Changes: changes}}, report.Style{}),
+		report.WriteBlame(&b, origins, 0),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if strings.Contains(text, "…") || strings.Contains(text, "more bytes") {
+		t.Error("a value is cut")
+	}
+	for what, want := range map[string]int{"error: " + long + "\n": 1, long + "b\"\n": 2} {
+		if got := strings.Count(text, what); got != want {
+			t.Errorf("got %d times %.40q, want %d", got, what, want)
+		}
+	}
+	if !strings.Contains(text, "spec.y"+strings.Repeat(" ", 99)+"  make\n") {
+		t.Error("the columns of the blame are not as wide as its longest path")
 	}
 }

@@ -134,8 +134,8 @@ func inStatus(path string) bool {
 }
 
 // WriteBlame writes a line for each origin: resource, field and step, in
-// columns that fit into 80 characters unless names are too long.
-func WriteBlame(w io.Writer, origins []Origin) error {
+// columns that fit into a width, or 0 for no limit, unless names are too long.
+func WriteBlame(w io.Writer, origins []Origin, width int) error {
 	resources, paths, steps := 0, 0, 0
 	rows := make([][3]string, len(origins))
 	for i, o := range origins {
@@ -145,7 +145,9 @@ func WriteBlame(w io.Writer, origins []Origin) error {
 		steps = max(steps, utf8.RuneCountInString(row[2]))
 		rows[i] = row
 	}
-	paths = min(paths, max(columns-resources-steps-4, 0))
+	if width > 0 {
+		paths = min(paths, max(width-resources-steps-4, 0))
+	}
 	b := bufio.NewWriter(w)
 	for _, row := range rows {
 		fmt.Fprintf(b, "%-*s  %-*s  %s\n", resources, row[0], paths, row[1], row[2])

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -19,8 +20,8 @@ import (
 type Fault struct {
 	// Field is a path, such as "spec.sizes[0].unit". It is empty for the whole object.
 	Field string
-	// Unknown is true for an unknown field. Nearest is the known field with the
-	// most similar name, or empty.
+	// Unknown is true for an unknown field. Nearest is the known field with the most
+	// similar name, or the most similar of the allowed values, or empty.
 	Unknown bool
 	Nearest string
 	// Unchecked is true if the fault says that CEL rules were not checked, because
@@ -64,7 +65,26 @@ func faults(errs field.ErrorList) []Fault {
 
 // Of converts an error of the API server's validation library to a Fault.
 func Of(err *field.Error) Fault {
-	return Fault{Field: FieldName(err.Field), Value: err.BadValue, Text: faultText(err), Err: err}
+	return Fault{Field: FieldName(err.Field), Value: err.BadValue, Nearest: nearestValue(err), Text: faultText(err), Err: err}
+}
+
+// quotedText matches a text in quotes.
+var quotedText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"(?:[^"\\]|\\.)*"`) })
+
+// nearestValue returns the allowed value that is most similar to a value that is not
+// allowed. The library returns the allowed values only in a text.
+func nearestValue(err *field.Error) string {
+	value, isText := err.BadValue.(string)
+	if err.Type != field.ErrorTypeNotSupported || !isText {
+		return ""
+	}
+	var allowed []string
+	for _, quoted := range quotedText().FindAllString(err.Detail, -1) {
+		if text, err := strconv.Unquote(quoted); err == nil {
+			allowed = append(allowed, text)
+		}
+	}
+	return hint.Nearest(value, allowed)
 }
 
 // keyed matches a map key in brackets, such as "[app]", in a field path of the API server.

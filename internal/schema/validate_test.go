@@ -186,3 +186,17 @@ func TestNewRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestNearestValue(t *testing.T) {
+	def := definition(t, widgets(`{type: object, properties: {unit: {type: string, enum: [metre, "a \"foot\"", mile]}}}`))
+	for value, want := range map[string]string{"meter": "metre", `a "food"`: `a "foot"`, "lightyear": ""} {
+		obj := map[string]any{"apiVersion": "gold.test/v1", "kind": "Widget", "metadata": map[string]any{"name": "w"}, "spec": map[string]any{"unit": value}}
+		found, err := def.Validate(t.Context(), obj, schema.Options{})
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: got %v, %v", value, found, err)
+		}
+		if found[0].Nearest != want {
+			t.Errorf("%s: the most similar value is %q, want %q", value, found[0].Nearest, want)
+		}
+	}
+}

@@ -86,7 +86,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if n := all.Resources.Missing; n > 0 {
 		term.Warn(countAre(n) + " not in the dump: --print-kubectl prints commands that get the rest")
 	}
-	text := func(w io.Writer) error { return all.write(w, term.Colour(w)) }
+	text := func(w io.Writer) error { return all.write(w, term.Style(w)) }
 	if err := c.Print(term.Stdout, all, text); err != nil {
 		return err
 	}
@@ -136,9 +136,9 @@ func (s *summary) add(i clusterdiff.Diff) {
 	s.Resources.Missing += len(i.Missing)
 }
 
-func (s *summary) write(w io.Writer, color bool) error {
+func (s *summary) write(w io.Writer, style report.Style) error {
 	for _, i := range s.CompositeResources {
-		if err := writeDiff(w, i, color); err != nil {
+		if err := writeDiff(w, i, style); err != nil {
 			return err
 		}
 	}
@@ -162,13 +162,13 @@ func optional(n int, what string) string {
 }
 
 // writeDiff writes the changes of one XR, and the composed resources that the dump lacks.
-func writeDiff(w io.Writer, i clusterdiff.Diff, color bool) error {
+func writeDiff(w io.Writer, i clusterdiff.Diff, style report.Style) error {
 	if len(i.Changes) == 0 && len(i.Missing) == 0 {
 		return nil
 	}
 	_, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i)))
 	if err == nil {
-		err = report.WriteChanges(w, i.Changes, color)
+		err = report.WriteChanges(w, i.Changes, style)
 	}
 	for _, m := range i.Missing {
 		if err == nil {

@@ -161,7 +161,7 @@ func (c *checker) check(path string, docs []map[string]any) error {
 	if _, err := fmt.Fprintf(c.term.Stdout, "%s\n", path); err != nil {
 		return fmt.Errorf("printing the difference: %w", err)
 	}
-	return report.WriteDiff(c.term.Stdout, diffs, c.term.Colour(c.term.Stdout))
+	return report.WriteDiff(c.term.Stdout, diffs, c.term.Style(c.term.Stdout))
 }
 
 // expected returns the documents of a file, none if it does not exist.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -89,24 +88,24 @@ func (t *tracer) finish() error {
 			return fmt.Errorf("writing the trace: %w", err)
 		}
 	}
-	err := t.write(t.flags.Trace, "trace", func(w io.Writer, colour bool, trace report.Trace) error { return trace.Text(w, colour) })
-	return errors.Join(err, t.write(t.flags.Blame, "blame", func(w io.Writer, _ bool, trace report.Trace) error {
+	err := t.write(t.flags.Trace, "trace", func(w io.Writer, s report.Style, trace report.Trace) error { return trace.Text(w, s) })
+	return errors.Join(err, t.write(t.flags.Blame, "blame", func(w io.Writer, s report.Style, trace report.Trace) error {
 		if len(t.traces) > 1 {
 			if _, err := fmt.Fprintf(w, "%s\n", trace.XR); err != nil {
 				return err
 			}
 		}
-		return report.WriteBlame(w, trace.Blame())
+		return report.WriteBlame(w, trace.Blame(), s.Columns)
 	}))
 }
 
-func (t *tracer) write(to toFile, what string, one func(io.Writer, bool, report.Trace) error) error {
+func (t *tracer) write(to toFile, what string, one func(io.Writer, report.Style, report.Trace) error) error {
 	if !to.on {
 		return nil
 	}
-	all := func(w io.Writer, colour bool) error {
+	all := func(w io.Writer, s report.Style) error {
 		for _, trace := range t.traces {
-			if err := one(w, colour, trace); err != nil {
+			if err := one(w, s, trace); err != nil {
 				return err
 			}
 		}
@@ -114,9 +113,9 @@ func (t *tracer) write(to toFile, what string, one func(io.Writer, bool, report.
 	}
 	var err error
 	if to.path == "" {
-		err = all(t.term.Stderr(), t.term.Colour(os.Stderr))
+		err = all(t.term.Stderr(), t.term.Style(t.term.Stderr()))
 	} else {
-		err = fsx.Write(to.path, 0o644, func(w io.Writer) error { return all(w, false) })
+		err = fsx.Write(to.path, 0o644, func(w io.Writer) error { return all(w, report.Style{}) })
 	}
 	if err != nil {
 		return fmt.Errorf("writing the %s: %w", what, err)

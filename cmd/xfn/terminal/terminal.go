@@ -99,6 +99,16 @@ func (t *Terminal) Colour(w io.Writer) bool {
 	return ok && t.coloured && term.IsTerminal(int(f.Fd()))
 }
 
+// Style returns how to write texts to w: in colors and with the width of a terminal, or
+// neither.
+func (t *Terminal) Style(w io.Writer) report.Style {
+	s := report.Style{Color: t.Colour(w)}
+	if f, ok := w.(*os.File); ok {
+		s.Columns = columns(f)
+	}
+	return s
+}
+
 // Stderr returns the stream for the output of child processes.
 func (t *Terminal) Stderr() io.Writer { return t.stderr }
 

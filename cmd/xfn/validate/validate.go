@@ -146,7 +146,7 @@ func newOutput(name string, term *terminal.Terminal, quiet bool) *output {
 	case "junit":
 		o.format = &junitFormat{w: term.Stdout}
 	default:
-		o.format = textFormat{term}
+		o.format = textFormat{term, term.Excerpts()}
 	}
 	return o
 }
@@ -212,14 +212,35 @@ func at(path string, line int) string {
 
 // textFormat prints the lines of the crossplane CLI, which scripts parse, with the
 // position at the end.
-type textFormat struct{ term *terminal.Terminal }
+type textFormat struct {
+	term     *terminal.Terminal
+	excerpts *terminal.Excerpter
+}
 
 func (t textFormat) result(r validate.Result) error {
-	if err := t.write(lines(r)...); err != nil {
-		return err
+	switch {
+	case r.Status == validate.Valid:
+		if err := t.write("[✓]", of(r)+" validated successfully"); err != nil {
+			return err
+		}
+	case r.Status == validate.NoSchema:
+		return t.missing(r)
+	}
+	what := "schema validation error " + of(r) + " : "
+	if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
+		what = ""
 	}
 	for _, f := range r.Faults {
-		note := terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Title: of(r), Text: f.String()}
+		note, mark, before := t.note(r, f), "[x]", what
+		if f.Warning {
+			mark, before = "[!]", "warning "+of(r)+" : "
+		}
+		if err := t.write(t.term.Severity(note, mark), before+f.String()+at(r.Path, f.Line)); err != nil {
+			return err
+		}
+		if err := t.excerpt(r, note); err != nil {
+			return err
+		}
 		if err := t.term.Annotate(note); err != nil {
 			return err
 		}
@@ -227,41 +248,45 @@ func (t textFormat) result(r validate.Result) error {
 	return nil
 }
 
-func lines(r validate.Result) []string {
-	var all []string
-	switch {
-	case r.Status == validate.Valid:
-		all = append(all, fmt.Sprintf("[✓] %s validated successfully", of(r)))
-	case r.Status == validate.NoSchema && len(r.Faults) > 0:
-		return []string{fmt.Sprintf("[!] could not use CRD/XRD for: %s: %s%s", kindOf(r), r.Faults[0], at(r.Path, r.Line))}
-	case r.Status == validate.NoSchema:
-		return []string{fmt.Sprintf("[!] could not find CRD/XRD for: %s%s", kindOf(r), at(r.Path, r.Line))}
+// missing prints that there is no schema for a resource, or no valid one.
+func (t textFormat) missing(r validate.Result) error {
+	text := "could not find CRD/XRD for: " + kindOf(r)
+	if len(r.Faults) > 0 {
+		text = "could not use CRD/XRD for: " + kindOf(r) + ": " + r.Faults[0].String()
 	}
-	what := "schema validation error " + of(r) + " : "
-	if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
-		what = ""
+	if err := t.write(t.term.Severity(terminal.Annotation{Warning: true}, "[!]"), text+at(r.Path, r.Line)); err != nil {
+		return err
 	}
 	for _, f := range r.Faults {
-		if f.Warning {
-			all = append(all, fmt.Sprintf("[!] warning %s : %s%s", of(r), f, at(r.Path, f.Line)))
-		} else {
-			all = append(all, fmt.Sprintf("[x] %s%s%s", what, f, at(r.Path, f.Line)))
+		if err := t.term.Annotate(t.note(r, f)); err != nil {
+			return err
 		}
 	}
-	return all
+	return nil
+}
+
+func (textFormat) note(r validate.Result, f validate.Fault) terminal.Annotation {
+	return terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Title: of(r), Text: f.String()}
+}
+
+// excerpt prints the line of a fault, unless it can be confidential.
+func (t textFormat) excerpt(r validate.Result, note terminal.Annotation) error {
+	if r.Kind == "Secret" {
+		return nil
+	}
+	_, err := io.WriteString(t.term.Stdout, t.excerpts.Of(note))
+	return err
 }
 
 func (t textFormat) end(c validate.Counts) error {
-	return t.write(fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases", c.Total, c.NoSchema, c.Valid, c.Invalid))
+	return t.write("", fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases", c.Total, c.NoSchema, c.Valid, c.Invalid))
 }
 
-// write writes lines, without the line breaks and control characters of external texts.
-func (t textFormat) write(lines ...string) error {
-	var b strings.Builder
-	for _, line := range lines {
-		b.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
-	}
-	_, err := io.WriteString(t.term.Stdout, terminal.Printable(b.String()))
+// write writes a line after a mark, without the line breaks and control characters of
+// external texts.
+func (t textFormat) write(mark, line string) error {
+	line = terminal.Printable(strings.Join(strings.Fields(line), " "))
+	_, err := fmt.Fprintln(t.term.Stdout, strings.TrimPrefix(mark+" "+line, " "))
 	return err
 }
 

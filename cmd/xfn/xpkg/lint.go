@@ -167,30 +167,38 @@ func linted(name string, r xpkg.Report, level xpkg.Level, spell hint.Speller) li
 	return l
 }
 
-// print prints each problem on a line, and each hint once. Without errors it
+// print prints each problem with its line of a package root, and each hint once. Without errors it
 // adds a summary.
 func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 	var b strings.Builder
-	hints := map[string]bool{"": true}
+	hints, excerpts := map[string]bool{"": true}, term.Excerpts()
 	for _, p := range l.Problems {
-		fmt.Fprintf(&b, "%s: %s%s (%s)\n", p.Severity, p.place, oneLine(p.Text), p.Rule)
+		label := term.Severity(p.annotation(), p.Severity+":")
+		fmt.Fprintf(&b, "%s %s\n", label, terminal.Printable(fmt.Sprintf("%s%s (%s)", p.place, oneLine(p.Text), p.Rule)))
+		if l.Layers == 0 {
+			b.WriteString(excerpts.Of(p.annotation()))
+		}
 		if !hints[p.Hint] {
 			hints[p.Hint] = true
-			fmt.Fprintf(&b, "hint: %s\n", oneLine(p.Hint))
+			fmt.Fprintf(&b, "hint: %s\n", terminal.Printable(oneLine(p.Hint)))
 		}
 	}
 	if l.Errors == 0 {
-		fmt.Fprintln(&b, oneLine(fmt.Sprintf("%s: %s: %s", l.Package, l.summary(), l.verdict())))
+		fmt.Fprintln(&b, terminal.Printable(oneLine(fmt.Sprintf("%s: %s: %s", l.Package, l.summary(), l.verdict()))))
 	}
-	if _, err := io.WriteString(w, terminal.Printable(term.Redact(b.String()))); err != nil {
+	if _, err := io.WriteString(w, term.Redact(b.String())); err != nil {
 		return err
 	}
 	for _, p := range l.Problems {
-		if err := term.Annotate(terminal.Annotation{Warning: p.Severity == "warning", Path: p.Path, Line: p.Line, Title: p.Rule, Text: p.Text}); err != nil {
+		if err := term.Annotate(p.annotation()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (p lintProblem) annotation() terminal.Annotation {
+	return terminal.Annotation{Warning: p.Severity == "warning", Path: p.Path, Line: p.Line, Title: p.Rule, Text: p.Text}
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -50,8 +50,8 @@ type Fault struct {
 	Line  int    `json:"line,omitempty"`
 	// Text is the API server's message, which includes the path of the field.
 	Text string `json:"text"`
-	// Nearest is the known field whose name is most similar to that of an unknown
-	// field, or empty.
+	// Nearest is the known field whose name is most similar to that of an unknown field,
+	// the allowed value that is most similar to another one, or empty.
 	Nearest string `json:"nearest,omitempty"`
 	// Warning is true if the fault does not make the object invalid.
 	Warning bool `json:"warning,omitempty"`

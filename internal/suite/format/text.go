@@ -83,7 +83,7 @@ func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 		t.message(b, position(f)+": "+f.Text)
 		if len(f.Diffs) > 0 {
 			var diff bytes.Buffer
-			if err := report.WriteDiff(&diff, f.Diffs, t.Color); err != nil {
+			if err := report.WriteDiff(&diff, f.Diffs, report.Style{Color: t.Color, Columns: t.Columns}); err != nil {
 				return err
 			}
 			indent(b, diff.String())
