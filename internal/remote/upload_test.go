@@ -373,7 +373,7 @@ func TestIdle(t *testing.T) {
 		host := remotetest.Serve(t, remotetest.Faults(remotetest.Embedded(t), 99, remotetest.Method(method), func(http.ResponseWriter, *http.Request) {
 			<-given
 		}))
-		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 50 * time.Millisecond})
+		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 500 * time.Millisecond})
 		_, err := upload(t, c, host, blobOf(t, data))
 		close(given)
 		checkError(t, method, err, "does not answer: no data arrived within the idle timeout", "check the address")
