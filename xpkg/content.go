@@ -88,7 +88,7 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 // rules check the decoded documents of a package. LintRules describes them.
 var rules = []func(context.Context, content, *finder){
 	crossplaneVersion, dependencies, capabilities,
-	names, duplicates, removedAPIs, schemas,
+	names, duplicates, removedAPIs, schemas, objects,
 	examples,
 }
 
@@ -112,19 +112,19 @@ func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
 	for _, r := range rules {
 		r(ctx, c, &f)
 	}
-	var objects []Document
+	var documents []Document
 	if len(others) > 0 {
 		for _, d := range c.objects {
-			objects = append(objects, Document{Object: d.Object, Text: d.doc.Text, TextLine: d.doc.Line})
+			documents = append(documents, Document{Object: d.Object, Text: d.doc.Text, TextLine: d.doc.Line})
 		}
 	}
 	for _, r := range others {
-		f.found = append(f.found, r(ctx, objects)...)
+		f.found = append(f.found, r(ctx, documents)...)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return f.found, nil
+	return once(f.found), nil
 }
 
 // A finder collects problems of fields in its current document, which in sets.

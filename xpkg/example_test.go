@@ -84,7 +84,7 @@ func ExampleRule() {
 	fsys := afero.NewMemMapFs()
 	files := map[string]string{
 		"crossplane.yaml":  "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata:\n  name: platform\n",
-		"composition.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata:\n  name: draft-buckets\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n",
+		"composition.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata:\n  name: draft-buckets\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n  pipeline: [{step: a, functionRef: {name: f}}]\n",
 	}
 	for name, text := range files {
 		if err := afero.WriteFile(fsys, filepath.Join("package", name), []byte(text), 0o644); err != nil {

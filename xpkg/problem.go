@@ -160,6 +160,7 @@ func LintRules() []LintRule {
 		{"duplicate-object", warnable, "two objects of the same group, kind and name", "One of the two would replace the other."},
 		{"removed-api", warnable, "a CRD of `apiextensions.k8s.io/v1beta1`", "Kubernetes removed this version in 1.22, so no API server accepts the CRD."},
 		{"schema", warnable, "a CRD, XRD or MRD with an invalid schema", "The API server would refuse a schema that is not structural, has defaults that do not fit, or has CEL rules that do not compile."},
+		{"object", warnable, "an object that the API server would refuse", "XRDs, Compositions, operations and policies must be valid by the CRDs of Crossplane: required fields, types, values and CEL rules. The CRDs are those of the newest release that `spec.crossplane.version` allows. A Composition of mode Resources is validated by Crossplane v1 if the constraint allows that."},
 		{"composition", warnable, "a Composition that cannot compose", "The rules of Crossplane's documentation for pipelines, patches, transforms, readiness checks and connection details, and the schemas of the package's XRDs on both sides of each patch. Schemas that are not in the package are not needed."},
 		{"example", warnable, "an example that the package's schemas do not allow", "Users copy examples. An example, or the input of a pipeline step in one, must validate against the CRDs and XRDs of the package: version, unknown fields, types, values and CEL rules."},
 

@@ -105,6 +105,10 @@ func documentProblems(t *testing.T) (all xpkg.Problems) {
 		"metadata": {"a.yaml": strings.Replace(metadata("Function", "  crossplane: {}\n  capabilities: [x, x]\n  dependsOn:\n"+
 			"  - {version: v1}\n  - {function: a, version: latest}\n  - {function: a, version: v1}\n"), "name: p", "name: P", 1)},
 		"not allowed": {"a.yaml": metadata("Configuration", "  dependsOn: []\n"), "b.yaml": crd},
+		"an Operation without steps": {
+			"a.yaml": metadata("Configuration", "  dependsOn: []\n"),
+			"b.yaml": "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: o}\nspec: {mode: Pipeline, pipeline: []}\n",
+		},
 		"objects": {
 			"a.yaml": metadata("Provider", "  dependsOn: []\n"), "b.yaml": crd, "c.yaml": crd,
 			"d.yaml":          definition("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", "x", widget, "{properties: {a: {type: text}}}"),

@@ -105,7 +105,7 @@ func widgetCRD(schema string) string {
 func TestObjectRules(t *testing.T) {
 	const any = "{type: object}"
 	xrd := strings.ReplaceAll(definition("apiextensions.crossplane.io/v2", "CompositeResourceDefinition", "widgets.gold.test", widget, any), "storage", "referenceable")
-	composition := "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: NAME}\nspec:\n  compositeTypeRef: {apiVersion: gold.test/v1, kind: Widget}\n  mode: Pipeline\n"
+	composition := "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: NAME}\nspec:\n  compositeTypeRef: {apiVersion: gold.test/v1, kind: Widget}\n  mode: Pipeline\n  pipeline: [{step: a, functionRef: {name: f}}]\n"
 	cases := map[string]struct {
 		reason, kind string
 		objects      map[string]string

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -89,7 +90,7 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	if err != nil {
 		return invalid(err, "spec", "versions")
 	}
-	found := def.Check(ctx)
+	found := append(misnamed(obj), def.Check(ctx)...)
 	if obj["kind"] == "CustomResourceDefinition" {
 		return found
 	}
@@ -102,6 +103,19 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 		found = append(found, unknownKeywords(field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"), s)...)
 	}
 	return found
+}
+
+// misnamed returns a fault if the CRD, XRD or MRD is not named after its plural and group.
+// The API server accepts such an XRD, but refuses the CRD that Crossplane derives from it.
+func misnamed(obj map[string]any) []schema.Fault {
+	d, err := crd.Read(obj)
+	u := unstructured.Unstructured{Object: obj}
+	want := d.Plural + "." + d.Group
+	if err != nil || d.Plural == "" || u.GetName() == "" || u.GetName() == want {
+		return nil
+	}
+	text := fmt.Sprintf("must be %q: the plural name, a dot and the group", want)
+	return []schema.Fault{schema.Of(field.Invalid(field.NewPath("metadata", "name"), u.GetName(), text))}
 }
 
 // unknownKeywords returns the errors of strictly decoding the schema s and all

@@ -1,0 +1,89 @@
+package xpkg
+
+import (
+	"context"
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+const ruleObject = "object"
+
+// objects finds objects of Crossplane's kinds that the API server would refuse. Unknown
+// fields and invalid schemas in XRDs are found by other rules.
+func objects(ctx context.Context, c content, f *finder) {
+	supported := releases(c.meta)
+	for _, d := range c.objects {
+		if ctx.Err() != nil {
+			return
+		}
+		gvk := kschema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
+		release := newest(supported, d)
+		def := release.Definition(gvk.GroupKind())
+		if def == nil || !allowed(c.meta.Kind, d.Object) {
+			continue
+		}
+		f.in(d)
+		if err := def.Serves(gvk.Version); err != nil {
+			f.add(ruleObject, "apiVersion", "", "Crossplane %s does not serve kind %s of %s: %v", release, d.Kind, d.APIVersion, err)
+			continue
+		}
+		found, err := def.Validate(ctx, d.data, schema.Options{})
+		if err != nil {
+			f.add(ruleObject, "", "", "validating the %s %q: %v", d.Kind, d.Name, err)
+			continue
+		}
+		for _, fault := range found {
+			if !fault.Unknown && !fault.Unchecked && !inStatus(fault.Field) {
+				f.add(ruleObject, fault.Field, "", "the API server refuses the %s: %s", d.Kind, fault)
+			}
+		}
+	}
+}
+
+// releases returns the releases of Crossplane that the package supports, the newest first.
+// It returns all releases if the package has no valid constraint.
+func releases(meta decoded) []schema.Release {
+	all := schema.Releases()
+	constraint, err := semver.NewConstraint(text(object(object(meta.data, "spec"), "crossplane"), "version"))
+	if err != nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(r schema.Release) bool {
+		version, err := semver.NewVersion(string(r))
+		return err != nil || !constraint.Check(version)
+	})
+}
+
+// newest returns the first of the releases that may have the object d. A Composition of
+// mode Resources is validated by a release that has this mode, if there is one.
+func newest(releases []schema.Release, d decoded) schema.Release {
+	spec := object(d.data, "spec")
+	if text(spec, "mode") == "Resources" || text(spec, "mode") == "" && spec["resources"] != nil {
+		if i := slices.IndexFunc(releases, schema.Release.Legacy); i >= 0 {
+			return releases[i]
+		}
+	}
+	if len(releases) == 0 {
+		return schema.V2_3
+	}
+	return releases[0]
+}
+
+// once removes problems of ruleObject on lines for which another rule has a problem.
+func once(found Problems) Problems {
+	type line struct {
+		path string
+		line int
+	}
+	others := map[line]bool{}
+	for _, p := range found {
+		if p.Rule != ruleObject {
+			others[line{p.Path, p.Line}] = true
+		}
+	}
+	return slices.DeleteFunc(found, func(p Problem) bool { return p.Rule == ruleObject && others[line{p.Path, p.Line}] })
+}
