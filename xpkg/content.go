@@ -88,7 +88,7 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 // rules check the decoded documents of a package. LintRules describes them.
 var rules = []func(context.Context, content, *finder){
 	crossplaneVersion, dependencies, capabilities,
-	names, duplicates, removedAPIs, schemas,
+	removedFields, names, duplicates, removedAPIs, schemas,
 	examples,
 }
 

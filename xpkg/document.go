@@ -21,6 +21,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 const hintIgnore = string("keep the package's files in a separate directory, name the directory of examples with " + hint.ExamplesRoot + ", or leave other files out with " + hint.Ignore)
@@ -264,6 +265,9 @@ func (d decoded) lostFields(unknown []error, out []byte) Problems {
 	}
 	f := finder{doc: d.doc}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if schema.LegacyField(d.Kind, path) {
+			continue // The rule removedFields reports it.
+		}
 		f.add("unknown-field", path, "correct the field's name or remove it", "kind %s of %s has no field %s, so it would be lost", d.Kind, d.APIVersion, path)
 	}
 	return f.found

@@ -227,7 +227,7 @@ func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (func
 		if err != nil {
 			return nil, nil, err
 		}
-		if runs, err = s.start(ctx, choices); err != nil {
+		if runs, err = s.start(ctx, choices, p.in.Strict); err != nil {
 			return nil, nil, err
 		}
 		s.opened.Do(func() { s.open(ctx) })
