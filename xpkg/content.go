@@ -88,7 +88,7 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 // rules check the decoded documents of a package. LintRules describes them.
 var rules = []func(context.Context, content, *finder){
 	crossplaneVersion, dependencies, capabilities,
-	names, duplicates, removedAPIs, schemas, objects,
+	removedFields, names, duplicates, removedAPIs, schemas, objects,
 	examples,
 }
 

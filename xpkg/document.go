@@ -273,6 +273,9 @@ func (d decoded) lostFields(obj any, unknown []error, out []byte) Problems {
 	}
 	f := finder{doc: d.doc}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if schema.LegacyField(d.Kind, path) {
+			continue // The rule removedFields reports it.
+		}
 		f.add("unknown-field", path, "correct the field's name or remove it",
 			"kind %s of %s has no field %s, so it would be lost%s", d.Kind, d.APIVersion, path, didYouMean(schema.NearestField(reflect.TypeOf(obj), path)))
 	}

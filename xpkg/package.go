@@ -180,7 +180,7 @@ func (r *rootReader) file(f file, decode decoder) contents {
 
 func decodeAll(path string, data []byte, decode decoder) contents {
 	docs, found := documents(path, data)
-	all := contents{text: [][]byte{data}, found: found, broken: found.refused(), objects: make([]decoded, 0, len(docs))}
+	all := contents{text: [][]byte{data}, found: found, broken: slices.ContainsFunc(found, func(p Problem) bool { return p.Refused }), objects: make([]decoded, 0, len(docs))}
 	for _, doc := range docs {
 		d, ok, found := decode(doc)
 		all.found = append(all.found, found...)

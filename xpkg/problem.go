@@ -15,7 +15,7 @@ import (
 type Level int
 
 const (
-	// Strict makes every problem an error. It is the zero value.
+	// Strict makes every problem an error, except those with Warning set. It is the zero value.
 	Strict Level = iota
 	// Warn makes a problem an error only if it has Refused set. The package
 	// omits content that would not reach the control plane.
@@ -39,27 +39,25 @@ func ParseLevel(name string) (Level, error) {
 }
 
 // Judge returns the problems that are errors at the level as one error, sorted by file
-// and line. If none is an error, Judge returns all problems as warnings at the level
-// Warn, and nothing at the level Off.
+// and line. If none is an error, Judge returns all problems as warnings, and nothing at the
+// level Off.
 func (l Level) Judge(found Problems) (warnings Problems, err error) {
 	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
+	wrong := slices.DeleteFunc(slices.Clone(found), func(p Problem) bool { return !p.IsError(l) })
 	switch {
-	case l == Strict && len(found) > 0:
-		for i, p := range found {
-			if !p.Refused {
-				found[i].Hint = strings.TrimPrefix(p.Hint+", or build the package anyway with "+string(hint.Lint)+"=warn", ", or ")
-			}
-		}
-		return nil, found
-	case found.refused():
-		return nil, slices.DeleteFunc(found, func(p Problem) bool { return !p.Refused })
-	case l == Warn:
-		return found, nil
-	default:
+	case len(wrong) == 0 && l == Off:
 		return nil, nil
+	case len(wrong) == 0:
+		return found, nil
 	}
+	for i, p := range wrong {
+		if !p.Refused {
+			wrong[i].Hint = strings.TrimPrefix(p.Hint+", or build the package anyway with "+string(hint.Lint)+"=warn", ", or ")
+		}
+	}
+	return nil, wrong
 }
 
 // A Problem is an error in a package.
@@ -68,6 +66,8 @@ type Problem struct {
 	// Refused is true if the package cannot be built, or the control plane would refuse it.
 	// Other problems are content that is lost or cannot work.
 	Refused bool
+	// Warning is true for a problem that may be intended. It is an error at no level.
+	Warning bool
 	// Path and Line are the place of the problem. Line is 0 if it concerns the
 	// whole file, and Path is empty if it concerns the whole package.
 	Path string
@@ -76,6 +76,9 @@ type Problem struct {
 	// hint names options in braces, such as {ignore} for ReadOptions.Ignore.
 	Text, Hint string
 }
+
+// IsError reports whether the problem is an error at a level.
+func (p Problem) IsError(l Level) bool { return p.Refused || l == Strict && !p.Warning }
 
 // Err returns the problem as an error that begins with its place.
 func (p Problem) Err() error {
@@ -98,10 +101,6 @@ func (ps Problems) Error() string {
 		return ""
 	}
 	return errors.Join(ps.Unwrap()...).Error()
-}
-
-func (ps Problems) refused() bool {
-	return slices.ContainsFunc(ps, func(p Problem) bool { return p.Refused })
 }
 
 // Unwrap returns the error of each problem.
@@ -143,7 +142,7 @@ func LintRules() []LintRule {
 		{"duplicate-key", warnable, "a key that occurs twice in an object", "The last value wins, so the first value would be lost without a message."},
 		{"object-type", alwaysError, "a document without `apiVersion` or `kind`", "Every document of a package is a Kubernetes object with `apiVersion` and `kind`. An example needs a `kind`."},
 		{"wrong-type", alwaysError, "a value of another type than its field", "The control plane could not decode the object."},
-		{"unknown-field", warnable, "a field that the kind does not have", "Crossplane decodes the object without the field, so the value would be lost without a message. The usual cause is a spelling mistake."},
+		{"unknown-field", warnable, "a field that the kind does not have", "Crossplane decodes the object without the field, so the value would be lost without a message. The usual cause is a spelling mistake. A field that Crossplane v2 removed, such as `spec.resources` of a Composition, is a warning at most, unless `spec.crossplane.version` excludes Crossplane v1."},
 
 		{"metadata-count", alwaysError, "no package metadata object, or more than one", "A package has exactly one object of the group `meta.pkg.crossplane.io`, usually in `crossplane.yaml`."},
 		{"metadata-name", warnable, "a package name that Kubernetes does not allow", "The name must be a DNS subdomain (RFC 1123): lower case letters, digits, `-` and `.`."},
@@ -152,7 +151,7 @@ func LintRules() []LintRule {
 		{"dependency-package", warnable, "a dependency that is not a plain repository", "The name needs the registry's host, because Crossplane v2 has no default registry. It has no tag and no digest, because the control plane adds them from `version`."},
 		{"dependency-version", warnable, "a version that is neither constraint nor digest", "The package manager resolves a version constraint, such as `>=v0.5.0`, or accepts a digest. It finds no version for anything else, `latest` included."},
 		{"duplicate-dependency", warnable, "two dependencies on the same package", "The package manager would try to satisfy both constraints at once."},
-		{"capability", warnable, "a capability twice, or one with a likely typo", "Crossplane looks capabilities up by name and ignores those that it does not know. A capability that is one letter away from a known one has no effect."},
+		{"capability", warnable, "a capability twice, with a likely typo, or missing", "Crossplane looks capabilities up by name and ignores those that it does not know. A capability that is one letter away from a known one has no effect. Crossplane refuses Compositions that call a function whose capabilities lack `composition`; without a list it assumes this capability. A function with the capability `operation` gets a warning at most."},
 
 		{"unknown-kind", alwaysError, "an object of a kind that no package can contain", "The control plane decodes only the kinds that packages can contain, and refuses a package with any other."},
 		{"kind-not-allowed", alwaysError, "an object that this kind of package cannot contain", "A Configuration contains XRDs and Compositions, a Provider CRDs, MRDs and webhooks, a Function CRDs. The control plane refuses the package otherwise."},
@@ -161,7 +160,7 @@ func LintRules() []LintRule {
 		{"removed-api", warnable, "a CRD of `apiextensions.k8s.io/v1beta1`", "Kubernetes removed this version in 1.22, so no API server accepts the CRD."},
 		{"schema", warnable, "a CRD, XRD or MRD with an invalid schema", "The API server would refuse a schema that is not structural, has defaults that do not fit, or has CEL rules that do not compile."},
 		{"object", warnable, "an object that the API server would refuse", "XRDs, Compositions, operations and policies must be valid by the CRDs of Crossplane: required fields, types, values and CEL rules. The CRDs are those of the newest release that `spec.crossplane.version` allows. A Composition of mode Resources is validated by Crossplane v1 if the constraint allows that."},
-		{"composition", warnable, "a Composition that cannot compose", "The rules of Crossplane's documentation for pipelines, patches, transforms, readiness checks and connection details, and the schemas of the package's XRDs on both sides of each patch. Schemas that are not in the package are not needed."},
+		{"composition", warnable, "a Composition that cannot compose", "The rules of Crossplane's documentation for pipelines, patches, transforms, readiness checks and connection details, and the schemas of the package's XRDs on both sides of each patch. Schemas that are not in the package are not needed. The apiVersion, kind and fields of inputs are checked, too. They are warnings at most if another function has the input's API group."},
 		{"example", warnable, "an example that the package's schemas do not allow", "Users copy examples. An example, or the input of a pipeline step in one, must validate against the CRDs and XRDs of the package: version, unknown fields, types, values and CEL rules."},
 
 		{"digest", alwaysError, "a layer with another digest than its manifest", "The layer is damaged, so registries and container runtimes refuse it."},

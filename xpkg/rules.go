@@ -3,8 +3,9 @@ package xpkg
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -12,7 +13,6 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -31,6 +31,42 @@ func crossplaneVersion(_ context.Context, c content, f *finder) {
 	f.in(c.meta)
 	f.add("crossplane-version", key, `write a constraint such as ">=v2.0.0-0", or leave spec.crossplane out`, "%s", what)
 	f.found[len(f.found)-1].Refused = true
+}
+
+// removedFields finds fields that Crossplane v2 removed. They are warnings if the package may
+// be for Crossplane v1.
+func removedFields(_ context.Context, c content, f *finder) {
+	v2 := requiresV2(c.meta.data)
+	for _, d := range c.objects {
+		f.in(d)
+		spec := object(d.data, "spec")
+		for _, key := range slices.Sorted(maps.Keys(spec)) {
+			path := "spec." + key
+			if empty(spec[key]) || !schema.LegacyField(d.Kind, path) {
+				continue
+			}
+			f.add("unknown-field", path, "convert the Composition with `convert pipeline-composition`", "Crossplane v2 removed the field %s of kind %s, so it would be lost", path, d.Kind)
+			f.found[len(f.found)-1].Warning = !v2
+		}
+	}
+}
+
+// requiresV2 reports whether the version constraint of a package excludes Crossplane v1.
+func requiresV2(meta map[string]any) bool {
+	version := text(object(object(meta, "spec"), "crossplane"), "version")
+	constraint, err := semver.NewConstraint(version)
+	if err != nil {
+		return false
+	}
+	// The last minor version of Crossplane v1 is 20.
+	for minor := range uint64(21) {
+		for patch := range uint64(100) {
+			if constraint.Check(semver.New(1, minor, patch, "", "")) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // dependencies finds dependencies that the control plane cannot install.
@@ -123,46 +159,6 @@ func (f *finder) dependencyVersion(at, version string) {
 		return
 	}
 	f.add(rule, at+".version", next, "%s.version is %q, which is neither a version constraint nor a digest", at, version)
-}
-
-// knownCapabilities are the capabilities that Crossplane v2 uses, by kind of package.
-var knownCapabilities = map[string][]string{
-	function: {"composition", "operation"},
-	provider: {"safe-start"},
-}
-
-// capabilities finds capabilities that are empty, occur twice, or resemble a
-// known one. The control plane compares their letters and digits, without case.
-func capabilities(_ context.Context, c content, f *finder) {
-	f.in(c.meta)
-	seen := map[string]bool{}
-	for i, entry := range list(object(c.meta.data, "spec"), "capabilities") {
-		written, _ := entry.(string)
-		at, got := fmt.Sprintf("spec.capabilities[%d]", i), fold(written)
-		if got == "" || seen[got] {
-			f.add("capability", at, "remove it", "%s is %q, which is empty or occurs twice", at, written)
-			continue
-		}
-		seen[got] = true
-		near, distance := "", 2
-		for _, known := range knownCapabilities[c.meta.Kind] {
-			if d := hint.EditDistance(fold(known), got); d < distance {
-				near, distance = known, d
-			}
-		}
-		if distance == 1 {
-			f.add("capability", at, "", "%s is %q, which has no effect: is it %q?", at, written, near)
-		}
-	}
-}
-
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, s)
 }
 
 // names finds names that the API server would refuse.

@@ -15,9 +15,12 @@ import (
 // found returns the problems of a package, each as "rule path:line".
 func found(t *testing.T, files map[string]string) (all []string, ps xpkg.Problems) {
 	t.Helper()
-	_, err := xpkg.Read(t.Context(), memory(t, files), ".", xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true})
+	pkg, err := xpkg.Read(t.Context(), memory(t, files), ".", xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true})
 	if err != nil && !errors.As(err, &ps) {
 		t.Fatal(err)
+	}
+	if pkg != nil {
+		ps = pkg.Warnings
 	}
 	for _, p := range ps {
 		all = append(all, fmt.Sprintf("%s %s:%d", p.Rule, filepath.ToSlash(p.Path), p.Line))
@@ -68,11 +71,14 @@ func TestMetadataRules(t *testing.T) {
 		"CapabilityEmpty":  {"a capability without letters or digits is reported", "Provider", "  capabilities: ['-']\n", "capability 5", false},
 		"Misspelt":         {"a capability with two letters swapped is reported", "Provider", "  capabilities: [safe-strat]\n", "capability 5", false},
 		"Plural":           {"a capability with one letter too many is reported", "Function", "  capabilities: [composition, operations]\n", "capability 5", false},
-		"OfOtherKind":      {"typos are searched only among this kind's capabilities", "Function", "  capabilities: [safe-strat]\n", "", false},
+		"OfOtherKind":      {"typos are searched only among this kind's capabilities", "Function", "  capabilities: [composition, safe-strat]\n", "", false},
 		"LeadingLetter":    {"a capability with one letter missing is reported", "Function", "  capabilities: [omposition]\n", "capability 5", false},
 		"ChangedLetter":    {"a capability with one letter changed is reported", "Function", "  capabilities: [compocition]\n", "capability 5", false},
-		"TwoLettersOf":     {"an unknown capability with two letters changed is accepted", "Function", "  capabilities: [compensation]\n", "", false},
-		"CapabilityNumber": {"a capability may be a number", "Function", "  capabilities: ['2']\n", "", false},
+		"TwoLettersOf":     {"an unknown capability with two letters changed is accepted", "Function", "  capabilities: [compensation, composition]\n", "", false},
+		"NotComposition":   {"a function without the capability composition is reported", "Function", "  capabilities: [compensation]\n", "capability 5", false},
+		"OnlyOperation":    {"a function for operations only is reported", "Function", "  capabilities: [operation]\n", "capability 5", false},
+		"FoldedCapability": {"the capability composition is matched without case", "Function", "  capabilities: [Composition_]\n", "", false},
+		"CapabilityNumber": {"a capability may be a number", "Function", "  capabilities: ['2', composition]\n", "", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -136,6 +142,27 @@ func TestObjectRules(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s%v", tc.reason, diff, ps)
 			}
 		})
+	}
+}
+
+// TestRemovedFields tests a legacy Composition, whose fields only packages for Crossplane v2
+// must not have.
+func TestRemovedFields(t *testing.T) {
+	const composition = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: gold.test/v1, kind: Widget}\n  resources: [{name: a}]\n  patchSets: []\n"
+	for constraint, warning := range map[string]bool{
+		"": true, ">=v1.14.0-0": true, "=1.20.1": true, ">=v1.0.0 <v3": true, ">=v2.0.0-0": false, "^2.1": false, ">1.20.99": false,
+	} {
+		spec := "  capabilities: []\n"
+		if constraint != "" {
+			spec += "  crossplane: {version: '" + constraint + "'}\n"
+		}
+		got, ps := found(t, map[string]string{"crossplane.yaml": metadata("Configuration", spec), "a.yaml": composition})
+		if diff := cmp.Diff([]string{"unknown-field a.yaml:6"}, got); diff != "" {
+			t.Fatalf("%q (-want +got):\n%s%v", constraint, diff, ps)
+		}
+		if ps[0].Warning != warning {
+			t.Errorf("%q: got warning %v, want %v", constraint, ps[0].Warning, warning)
+		}
 	}
 }
 

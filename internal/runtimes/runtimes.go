@@ -39,6 +39,12 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
+// An Annotated is a Runtime that is configured by annotations of a Function. Annotations
+// returns their keys.
+type Annotated interface {
+	Annotations() []string
+}
+
 // An Instance is a running function.
 type Instance struct {
 	// Runner calls the function. If the function has ended, the error says how, with the
@@ -50,6 +56,9 @@ type Instance struct {
 	// digest of an image. It is empty if the function may change: source code, or a
 	// function that the user started.
 	Identity string
+	// Capabilities are the capabilities in the metadata of the function's package. They are
+	// empty if the metadata has none or is not known.
+	Capabilities []string
 	// Compiled is the duration of the compilation, or 0 if there was none.
 	Compiled time.Duration
 	// Stop ends the function and releases its resources. It must be called

@@ -231,18 +231,6 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	return nil
 }
 
-// warnDuplicates warns if an object contains a duplicate key. The last value is used.
-func (s *Session) warnDuplicates(doc manifest.Document) {
-	_, err := doc.StrictJSON()
-	s.warnDuplicate(err)
-}
-
-func (s *Session) warnDuplicate(err error) {
-	if err != nil {
-		s.config.Progress.Warn(err.Error() + "; the last one is used")
-	}
-}
-
 // checkIntegrity checks a Composition. It returns the problems because of which
 // the imitated version of Crossplane fails, and warns of all others. problems
 // are those that were already found; checkIntegrity adds missing functions.

@@ -109,6 +109,18 @@ func (s *Session) composition(doc manifest.Document) (checked, error) {
 	})
 }
 
+// warnDuplicates warns if an object contains a duplicate key. The last value is used.
+func (s *Session) warnDuplicates(doc manifest.Document) {
+	_, err := doc.StrictJSON()
+	s.warnDuplicate(err)
+}
+
+func (s *Session) warnDuplicate(err error) {
+	if err != nil {
+		s.config.Progress.Warn(err.Error() + "; the last one is used")
+	}
+}
+
 func (s *Session) first(ctx context.Context, path string) (manifest.Document, error) {
 	doc, more, err := s.config.Reader.First(ctx, path)
 	if more {

@@ -254,7 +254,7 @@ func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) ([]Ru
 	if err != nil {
 		return nil, err
 	}
-	return s.start(ctx, choices)
+	return s.start(ctx, choices, p.in.Strict)
 }
 
 // match returns an error if the Composition cannot compose the XR in doc. The hint names the

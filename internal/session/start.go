@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
+	pkgmetav1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"golang.org/x/sync/errgroup"
 
@@ -37,13 +39,19 @@ type started struct {
 
 // start starts the functions that are not running, concurrently, and waits until they run.
 // If one fails, it cancels the other starts, unless another render waits for them.
-func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
+// If a package lacks a capability, start warns or, if strict is true, fails.
+func (s *Session) start(ctx context.Context, choices []choice, strict bool) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
 		return nil, adviseSource(err)
 	}
 	entries, isNew, err := s.enter(ctx, choices)
 	if err != nil {
 		return nil, err
+	}
+	for i, e := range entries {
+		if isNew[i] {
+			s.warnAnnotations(e.choice.fn)
+		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, e := range entries {
@@ -52,6 +60,7 @@ func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 	if err := g.Wait(); err != nil {
 		return nil, adviseSource(err)
 	}
+	var errs []error
 	runs := make([]Run, len(entries))
 	for i, e := range entries {
 		fn := e.choice.fn
@@ -59,12 +68,54 @@ func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 		if isNew[i] {
 			s.noteRun(runs[i])
 		}
+		switch err := checkCapabilities(fn.Name, e.instance.Capabilities); {
+		case err != nil && strict:
+			errs = append(errs, err)
+		case err != nil && isNew[i]:
+			s.config.Progress.Warn(err.Error())
+		}
 	}
-	return runs, nil
+	return runs, errors.Join(errs...)
+}
+
+// checkCapabilities returns an error if the package of a function has capabilities, but not
+// that for Compositions. Crossplane assumes this capability if there are none.
+func checkCapabilities(function string, all []string) error {
+	if len(all) == 0 || pkgmetav1.CapabilitiesContainFuzzyMatch(all, pkgmetav1.FunctionCapabilityComposition) {
+		return nil
+	}
+	return fmt.Errorf("function %q: spec.capabilities of its package has no %q, so Crossplane refuses Compositions that call the function; it has %q",
+		function, pkgmetav1.FunctionCapabilityComposition, all)
 }
 
 func (s *Session) noteRun(r Run) {
 	s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
+}
+
+// warnAnnotations warns of annotations for renders that no runtime has. A runtime that this
+// system lacks may have others.
+func (s *Session) warnAnnotations(fn runtimes.Function) {
+	const prefix = "render.crossplane.io/"
+	known := []string{"runtime"}
+	for _, r := range s.config.Runtimes {
+		if a, ok := r.(runtimes.Annotated); ok {
+			for _, name := range a.Annotations() {
+				known = append(known, strings.TrimPrefix(name, prefix))
+			}
+		}
+	}
+	slices.Sort(known)
+	for _, key := range slices.Sorted(maps.Keys(fn.Annotations)) {
+		name, ok := strings.CutPrefix(key, prefix)
+		if !ok || slices.Contains(known, name) || s.config.Runtimes[Sandbox] == nil && strings.HasPrefix(name, "runtime-sandbox-") {
+			continue
+		}
+		text := fmt.Sprintf("function %q: unknown annotation %s, which has no effect", fn.Name, key)
+		if near := hint.Nearest(name, known); near != "" {
+			text += "; did you mean " + prefix + near + "?"
+		}
+		s.config.Progress.Warn(text)
+	}
 }
 
 // prepare lets the runtimes fetch packages for the functions that are not running.

@@ -166,7 +166,7 @@ func lintRulesPage() string {
 
 | level | effect |
 | --- | --- |
-| `+"`strict`"+` (default) | Every problem is an error. |
+| `+"`strict`"+` (default) | Every problem is an error, except those that a rule below calls warnings at most. |
 | `+"`warn`"+` | A problem is an error if the control plane would refuse the package, and a warning otherwise. Each rule below names its severity. |
 | `+"`off`"+` | The same errors as `+"`warn`"+`, and no warnings. |
 

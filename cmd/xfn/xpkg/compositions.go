@@ -35,7 +35,7 @@ func LintCompositions(ctx context.Context, objects []xpkg.Document) xpkg.Problem
 		}
 		for _, p := range check.Composition(ctx, e, check.Options{Schemas: defined().Definition, Inputs: builtin.Inputs()}) {
 			if counts(p) {
-				found = append(found, xpkg.Problem{Rule: "composition", Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
+				found = append(found, xpkg.Problem{Rule: "composition", Warning: p.Kind == check.OtherFunction, Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
 			}
 		}
 	}

@@ -150,7 +150,7 @@ func linted(name string, r xpkg.Report, level xpkg.Level, spell hint.Speller) li
 	for _, p := range r.Problems {
 		severity := "error"
 		switch {
-		case p.Refused || level == xpkg.Strict:
+		case p.IsError(level):
 			l.Errors++
 		case level == xpkg.Off:
 			continue

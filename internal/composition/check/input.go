@@ -39,6 +39,9 @@ func inputKind(at string, raw []byte, known composition.Input) []composition.Pro
 	var got struct{ APIVersion, Kind string }
 	// The error is ignored, because decoding the whole input reports it.
 	_ = json.Unmarshal(raw, &got)
+	if got.APIVersion == "" && got.Kind == "" {
+		return nil // The schema of Compositions requires both.
+	}
 	apiVersion, kind := known.ToAPIVersionAndKind()
 	var found []composition.Problem
 	for _, f := range []struct{ field, got, want string }{{"apiVersion", got.APIVersion, apiVersion}, {"kind", got.Kind, kind}} {

@@ -43,6 +43,11 @@ type Development struct {
 
 var _ runtimes.Runtime = Development{}
 
+// Annotations returns the annotations of a Function that configure the connection to it.
+func (Development) Annotations() []string {
+	return []string{TargetAnnotation, CertificatesAnnotation, ServerNameAnnotation}
+}
+
 // Start connects to the function at its TargetAnnotation. It fails immediately if no
 // server listens there. The Stop function of the Instance closes the connection; the
 // function keeps running.

@@ -35,6 +35,14 @@ const (
 	AnnotationNetwork = "render.crossplane.io/runtime-docker-network"
 )
 
+// Annotations returns the annotations of a Function that configure its container.
+func (*Docker) Annotations() []string {
+	return []string{
+		AnnotationCleanup, AnnotationPullPolicy, AnnotationImage, AnnotationName,
+		AnnotationEnv, AnnotationPublishAddress, AnnotationTarget, AnnotationNetwork,
+	}
+}
+
 // A cleanup says what happens to a container after the render.
 type cleanup string
 

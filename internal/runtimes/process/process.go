@@ -124,9 +124,10 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 		return nil, err
 	}
 	return &runtimes.Instance{
-		Runner:   f,
-		Detail:   "built from " + fn.Package,
-		Compiled: compiled,
+		Runner:       f,
+		Detail:       "built from " + fn.Package,
+		Capabilities: local.Capabilities(fn.Package, filepath.Join("package", "crossplane.yaml"), "crossplane.yaml"),
+		Compiled:     compiled,
 		Stop: func(ctx context.Context) error {
 			return errors.Join(f.Client.Close(), c.stop(ctx), dir.Close())
 		},

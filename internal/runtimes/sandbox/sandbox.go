@@ -142,12 +142,13 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 		return nil, err
 	}
 	return &runtimes.Instance{
-		Runner:   settings.bounded(f),
-		Detail:   fn.Package + " " + how,
-		Identity: id.String(),
-		Stop:     func(context.Context) error { return stops.run() },
-		Done:     f.Done,
-		Ended:    f.Ended,
+		Runner:       settings.bounded(f),
+		Detail:       fn.Package + " " + how,
+		Identity:     id.String(),
+		Capabilities: local.Capabilities(root.Path, "package.yaml"),
+		Stop:         func(context.Context) error { return stops.run() },
+		Done:         f.Done,
+		Ended:        f.Ended,
 	}, nil
 }
 

@@ -43,6 +43,14 @@ const (
 	AnnotationPullPolicy = prefix + "pull-policy"
 )
 
+// Annotations returns the annotations of a Function that configure its sandbox.
+func (Sandbox) Annotations() []string {
+	return []string{
+		AnnotationNetwork, AnnotationEnv, AnnotationMemory, AnnotationCPU,
+		AnnotationTimeout, AnnotationWritable, AnnotationPullPolicy,
+	}
+}
+
 // Check validates the annotations of a Function. It returns a local.AnnotationError for
 // the first annotation that is invalid.
 func Check(annotations map[string]string) error {

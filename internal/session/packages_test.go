@@ -1,0 +1,93 @@
+package session_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// described is a Runtime that has annotations, and whose packages have capabilities.
+type described struct {
+	shelf
+	capabilities []string
+}
+
+func (d *described) Annotations() []string { return new(docker.Docker).Annotations() }
+
+func (d *described) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	instance, err := d.shelf.Start(ctx, fn)
+	if err == nil {
+		instance.Capabilities = d.capabilities
+	}
+	return instance, err
+}
+
+// renderDescribed renders twice with a function, and returns the warnings.
+func renderDescribed(t *testing.T, d *described, functions string, strict bool) (_ []string, err error) {
+	t.Helper()
+	var texts notes
+	s := session.Open(session.Config{
+		Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f"), "functions.yaml": functions}),
+		Functions: "functions.yaml", Runtime: session.Docker, Runtimes: map[session.Runtime]runtimes.Runtime{session.Docker: d},
+		Progress: texts.record,
+	})
+	in := inputs
+	in.Strict = strict
+	for range 2 {
+		_, err = renderOne(t.Context(), s, in)
+	}
+	return texts.texts, err
+}
+
+func TestCapabilities(t *testing.T) {
+	const lacks = `function "f": spec.capabilities of its package has no "composition", so Crossplane refuses Compositions that call the function; it has ["operation"]`
+	cases := map[string]struct {
+		reason       string
+		capabilities []string
+		want         string
+	}{
+		"None":  {"a package without a list has the capability", nil, ""},
+		"Named": {"capabilities are compared without case and signs", []string{"x", "Compo-sition"}, ""},
+		"Lacks": {"a list without composition is reported", []string{"operation"}, lacks},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			warnings, err := renderDescribed(t, &described{capabilities: tc.capabilities}, fn("f", "example.org/f:v1", ""), false)
+			if got := strings.Join(warnings, "\n"); got != tc.want || err != nil {
+				t.Errorf("%s: got %q and %v, want %q once", tc.reason, got, err, tc.want)
+			}
+			_, err = renderDescribed(t, &described{capabilities: tc.capabilities}, fn("f", "example.org/f:v1", ""), true)
+			if (err != nil) != (tc.want != "") || err != nil && err.Error() != tc.want {
+				t.Errorf("%s: strict: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestUnknownAnnotations(t *testing.T) {
+	const prefix = "render.crossplane.io/"
+	cases := map[string]struct {
+		reason, annotations string
+		want                []string
+	}{
+		"Runtime": {"a misspelled runtime is reported with the known name", prefix + "runtim: Docker", []string{`function "f": unknown annotation ` + prefix + "runtim, which has no effect; did you mean " + prefix + "runtime?"}},
+		"Setting": {"a misspelled setting of a runtime is reported", prefix + "runtime-docker-clenup: Stop", []string{`function "f": unknown annotation ` + prefix + "runtime-docker-clenup, which has no effect; did you mean " + prefix + "runtime-docker-cleanup?"}},
+		"Strange": {"an annotation like no other is reported alone", prefix + "x: z", []string{`function "f": unknown annotation ` + prefix + "x, which has no effect"}},
+		"Known":   {"known and foreign annotations are accepted", prefix + "runtime-docker-cleanup: Stop, example.org/runtim: x", nil},
+		"Other":   {"a runtime that this system lacks may have the annotation", prefix + "runtime-sandbox-network: Runner", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			functions := strings.Replace(fn("f", "example.org/f:v1", "Docker"), prefix+"runtime: Docker", tc.annotations, 1)
+			warnings, err := renderDescribed(t, &described{}, functions, false)
+			if !slices.Equal(warnings, tc.want) || err != nil {
+				t.Errorf("%s: got %q and %v, want %q", tc.reason, warnings, err, tc.want)
+			}
+		})
+	}
+}
