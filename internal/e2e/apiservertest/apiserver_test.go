@@ -27,6 +27,7 @@ func TestAPIServer(t *testing.T) {
 		compareVerdicts(t, server, definitions, filepath.Join("testdata", "verdicts.yaml"))
 		compareVerdicts(t, server, definitions, filepath.Join("..", "..", "schema", "testdata", "verdicts.yaml"))
 	})
+	t.Run("Stored", func(t *testing.T) { compareStored(t, server) })
 	t.Run("Rendered", func(t *testing.T) { compareRendered(t, server) })
 	t.Run("Predicted", func(t *testing.T) {
 		eachFolder(t, "predicted", func(t *testing.T, dir string) { comparePrediction(t, server, dir, crds) })

@@ -50,7 +50,7 @@ func (r Response) Causes() []string {
 func (s *Server) Install(t testing.TB, crds ...map[string]any) {
 	t.Helper()
 	for _, crd := range crds {
-		if r := s.Create(t, crd, false); !r.OK() {
+		if r := s.Create(t, crd, Options{}); !r.OK() {
 			t.Fatalf("installing %v: %s", crd["metadata"], r.Message())
 		}
 	}
@@ -76,26 +76,56 @@ func (s *Server) awaitKind(t testing.TB, apiVersion, kind string) {
 	})
 }
 
-// Create creates an object, as kubectl create with strict validation of fields does. With
-// dry, the server stores nothing. Namespaced objects without a namespace get the namespace
-// default.
-func (s *Server) Create(t testing.TB, obj map[string]any, dry bool) Response {
-	t.Helper()
-	u, query := unstructured.Unstructured{Object: obj}, url.Values{"fieldValidation": {"Strict"}}
-	if dry {
-		query.Set("dryRun", "All")
+// Options configure a request that writes. By default, the server refuses unknown fields.
+type Options struct {
+	// DryRun makes the server validate the request and store nothing.
+	DryRun bool
+	// DropUnknown makes the server drop unknown fields.
+	DropUnknown bool
+}
+
+func (o Options) query() url.Values {
+	q := url.Values{"fieldValidation": {"Strict"}}
+	if o.DropUnknown {
+		q.Set("fieldValidation", "Ignore")
 	}
-	return s.send(t, http.MethodPost, obj, u.GetNamespace(), "", "application/json", query)
+	if o.DryRun {
+		q.Set("dryRun", "All")
+	}
+	return q
+}
+
+// Create creates an object. In all requests, namespaced objects without a namespace get the
+// namespace default.
+func (s *Server) Create(t testing.TB, obj map[string]any, o Options) Response {
+	t.Helper()
+	u := unstructured.Unstructured{Object: obj}
+	return s.send(t, http.MethodPost, obj, u.GetNamespace(), "", "application/json", o.query())
+}
+
+// Update replaces the stored object with the name of obj, whatever its version.
+func (s *Server) Update(t testing.TB, obj map[string]any, o Options) Response {
+	t.Helper()
+	stored := unstructured.Unstructured{Object: s.Get(t, obj).Object}
+	u := (&unstructured.Unstructured{Object: obj}).DeepCopy()
+	u.SetResourceVersion(stored.GetResourceVersion())
+	return s.send(t, http.MethodPut, u.Object, u.GetNamespace(), u.GetName(), "application/json", o.query())
 }
 
 // Apply applies an object with server-side apply. It takes over fields of other owners.
-func (s *Server) Apply(t testing.TB, obj map[string]any, owner string, dry bool) Response {
+func (s *Server) Apply(t testing.TB, obj map[string]any, owner string, o Options) Response {
 	t.Helper()
-	u, query := unstructured.Unstructured{Object: obj}, url.Values{"fieldValidation": {"Strict"}, "fieldManager": {owner}, "force": {"true"}}
-	if dry {
-		query.Set("dryRun", "All")
-	}
+	u, query := unstructured.Unstructured{Object: obj}, o.query()
+	query.Set("fieldManager", owner)
+	query.Set("force", "true")
 	return s.send(t, http.MethodPatch, obj, u.GetNamespace(), u.GetName(), "application/apply-patch+yaml", query)
+}
+
+// Delete deletes the stored object with the kind and name of obj.
+func (s *Server) Delete(t testing.TB, obj map[string]any) Response {
+	t.Helper()
+	u := unstructured.Unstructured{Object: obj}
+	return s.send(t, http.MethodDelete, obj, u.GetNamespace(), u.GetName(), "", nil)
 }
 
 // Get returns the stored object with the kind and name of obj.

@@ -26,12 +26,12 @@ import (
 // paths whose predictions are known to differ to the reasons.
 func comparePrediction(t *testing.T, server *apiservertest.Server, dir string, crds []map[string]any) {
 	file := func(name string) string { return filepath.Join(dir, name) }
-	xr := stored(t, server.Create(t, objects(t, file("xr.yaml"))[0], false))
+	xr := stored(t, server.Create(t, objects(t, file("xr.yaml"))[0], apiservertest.Options{}))
 
 	before := compose(t, server, xr, file("old.yaml"), nil)
 	if others, _ := filepath.Glob(file("others.yaml")); len(others) > 0 {
 		for _, obj := range objects(t, others[0]) {
-			stored(t, server.Apply(t, obj, "kubectl", false))
+			stored(t, server.Apply(t, obj, "kubectl", apiservertest.Options{}))
 		}
 	}
 	for name, obj := range before {
@@ -108,7 +108,7 @@ func compose(t *testing.T, server *apiservertest.Server, xr map[string]any, comp
 	rendered := render(t, args...)
 	all := map[string]map[string]any{}
 	for _, obj := range rendered[1:] {
-		all[id(obj)] = stored(t, server.Apply(t, obj, owner(xr), false))
+		all[id(obj)] = stored(t, server.Apply(t, obj, owner(xr), apiservertest.Options{}))
 	}
 	refs, _, _ := unstructured.NestedSlice(rendered[0], "spec", "crossplane", "resourceRefs")
 	u := unstructured.Unstructured{Object: rendered[0]}
@@ -116,7 +116,7 @@ func compose(t *testing.T, server *apiservertest.Server, xr map[string]any, comp
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": map[string]any{"name": u.GetName(), "namespace": u.GetNamespace()},
 		"spec":     map[string]any{"crossplane": map[string]any{"resourceRefs": refs}},
-	}, "apiextensions.crossplane.io/composite", false))
+	}, "apiextensions.crossplane.io/composite", apiservertest.Options{}))
 	return all
 }
 

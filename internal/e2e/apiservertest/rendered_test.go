@@ -41,7 +41,7 @@ func compareRendered(t *testing.T, server *apiservertest.Server) {
 			file := write(t, "composed.yaml", composed...)
 			got := results(t, file, composed...)
 			for i, obj := range composed {
-				compareVerdict(t, got[i], server.Apply(t, obj, owner(xr), true))
+				compareVerdict(t, got[i], server.Apply(t, obj, owner(xr), apiservertest.Options{DryRun: true}))
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func compareVerdicts(t *testing.T, server *apiservertest.Server, definitions, ta
 	got := results(t, definitions, objs...)
 	for i, tc := range cases {
 		t.Run(tc.Case, func(t *testing.T) {
-			want := server.Create(t, tc.Object, true)
+			want := server.Create(t, tc.Object, apiservertest.Options{DryRun: true})
 			if want.OK() != (tc.Refused == "") || !strings.Contains(want.Message(), tc.Refused) {
 				t.Errorf("%s: the table is wrong: the server answers %d: %s", tc.Reason, want.Code, want.Message())
 			}

@@ -1,0 +1,135 @@
+package apiservertest_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/e2e/apiservertest"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+)
+
+// A storedCase is an XR, and what an API server makes of it. The README.md beside the cases
+// describes the fields.
+type storedCase struct {
+	Reason          string         `json:"reason"`
+	XR              map[string]any `json:"xr"`
+	Old             map[string]any `json:"old"`
+	FieldValidation string         `json:"fieldValidation"`
+	Refused         string         `json:"refused"`
+	Stored          map[string]any `json:"stored"`
+	Namespace       *string        `json:"namespace"`
+}
+
+// appliesDifferently has the reasons of the cases in which a server-side apply has another
+// verdict than a create: it refuses nulls of fields that are not nullable, never drops unknown
+// fields of objects with properties, and always drops those of objects without.
+var appliesDifferently = map[string]bool{
+	"a null of a field that is not nullable is dropped":               true,
+	"a null in an object is dropped, and the object stays":            true,
+	"a null in an object of an array is dropped":                      true,
+	"a null value of a map is dropped":                                true,
+	"an unknown field is dropped without field validation":            true,
+	"unknown fields of elements are dropped without field validation": true,
+	"an object without properties has no known fields":                true,
+	"a known object below preserved fields has no unknown fields":     true,
+	"a preserving spec does not preserve fields of Crossplane":        true,
+}
+
+// compareStored compares the cases for XRs, which the tests of the package schema compare with
+// xfn, with the server.
+func compareStored(t *testing.T, server *apiservertest.Server) {
+	paths, err := filepath.Glob(filepath.Join("..", "..", "schema", "testdata", "xr", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			crds, cases := storedCases(t, path)
+			server.Install(t, crds...)
+			for _, c := range cases {
+				t.Run(c.Reason, func(t *testing.T) { c.compare(t, server) })
+			}
+		})
+	}
+}
+
+// storedCases returns the CRDs and the cases of a file.
+func storedCases(t *testing.T, path string) (crds []map[string]any, cases []storedCase) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs, err := manifest.Objects(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range objs {
+		if crd.IsXRD(obj) {
+			some, err := crd.All(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			crds = append(crds, some...)
+			continue
+		}
+		var c storedCase
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj, &c, true); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, c)
+	}
+	return crds, cases
+}
+
+func (c storedCase) compare(t *testing.T, server *apiservertest.Server) {
+	o := apiservertest.Options{DryRun: true, DropUnknown: c.FieldValidation == "Ignore"}
+	send := server.Create
+	if c.Old != nil {
+		if r := server.Create(t, c.Old, apiservertest.Options{}); !r.OK() {
+			t.Logf("not compared, because the old object can only be stored with an older schema: %s", r.Message())
+			return
+		}
+		defer func() { stored(t, server.Delete(t, c.Old)) }()
+		send = server.Update
+	}
+	r := send(t, c.XR, o)
+	if r.OK() != (c.Refused == "") || !strings.Contains(r.Message(), c.Refused) {
+		t.Fatalf("want the message %q, but the server answers %d: %s", c.Refused, r.Code, r.Message())
+	}
+	u := unstructured.Unstructured{Object: c.XR}
+	if u.GetName() != "" {
+		applied := server.Apply(t, c.XR, "test", o)
+		if same := applied.OK() == r.OK(); same == appliesDifferently[c.Reason] {
+			t.Errorf("the server answers a server-side apply with %d: %s", applied.Code, applied.Message())
+		}
+	}
+	if c.Refused != "" {
+		return
+	}
+	if diff := cmp.Diff(c.Stored, fields(r.Object)); diff != "" {
+		t.Errorf("(-want +stored by the API server):\n%s", diff)
+	}
+	u.Object = r.Object
+	if c.Namespace != nil && u.GetNamespace() != *c.Namespace {
+		t.Errorf("want the namespace %q, got %q", *c.Namespace, u.GetNamespace())
+	}
+}
+
+// fields returns obj without the fields that all objects have.
+func fields(obj map[string]any) map[string]any {
+	obj = maps.Clone(obj)
+	maps.DeleteFunc(obj, func(key string, _ any) bool {
+		return slices.Contains([]string{"apiVersion", "kind", "metadata"}, key)
+	})
+	return obj
+}
