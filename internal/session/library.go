@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // renderNested implements Session.Render with a library of Compositions. XRs
@@ -29,7 +30,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 			return err
 		}
 	}
-	library, err := s.library(ctx, in, p.exists)
+	library, err := proc.Await(ctx, func() (*composition.Library, error) { return s.library(ctx, in, p.exists) })
 	if err != nil {
 		return err
 	}
@@ -97,11 +98,11 @@ type state struct {
 	named, dumped []*unstructured.Unstructured
 }
 
-// state reads observed resources. If a dump contains the same object twice, the
-// first one is used.
+// state reads observed resources. If a dump contains the same object twice, the last one
+// is used, as by the engine.
 func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	var all state
-	known := map[key]bool{}
+	known := map[key]int{} // indexes in all.dumped
 	docs, err := s.documents(ctx, "observed resources", paths)
 	if err != nil {
 		return all, err
@@ -116,10 +117,13 @@ func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 			continue
 		}
 		for _, o := range objs {
-			if k := keyOf(o); !known[k] || k.name == "" {
-				known[k] = true
-				all.dumped = append(all.dumped, o)
+			k := keyOf(o)
+			if i, ok := known[k]; ok && k.name != "" {
+				all.dumped[i] = o
+				continue
 			}
+			known[k] = len(all.dumped)
+			all.dumped = append(all.dumped, o)
 		}
 	}
 	return all, nil
