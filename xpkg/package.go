@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // maxYAML limits the bytes of a package root and of package.yaml, as Crossplane does.
@@ -80,6 +81,10 @@ type ReadOptions struct {
 // out of root. Content that would not reach the control plane is an error at the level
 // Strict; at other levels, Read leaves it out.
 func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*Package, error) {
+	return proc.Await(ctx, func() (*Package, error) { return readRoot(ctx, fsys, root, opts) })
+}
+
+func readRoot(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*Package, error) {
 	if root == "" {
 		root = "."
 	}

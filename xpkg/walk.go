@@ -174,7 +174,7 @@ func (w *walker) resolve(path string) error {
 			return err
 		}
 	}
-	return errors.New("the link is part of a cycle, or of a chain that is too long")
+	return fmt.Errorf("the link is part of a cycle, or of a chain of more than %d links", maxLinks)
 }
 
 // insideRoot reports whether path is a link. A path outside of the root or

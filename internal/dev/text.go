@@ -229,7 +229,11 @@ func (t Text) tests(tested *Testing) (Section, error) {
 		return nil, nil
 	}
 	if tested.Missing != nil {
-		return Section{t.tint(report.Red, "not tested: function "+report.Printable(strings.Join(tested.Missing, ", "))+" does not start")}, nil
+		text := "not tested: function %s does not start"
+		if len(tested.Missing) > 1 {
+			text = "not tested: functions %s do not start"
+		}
+		return Section{t.tint(report.Red, fmt.Sprintf(text, report.Printable(strings.Join(tested.Missing, ", "))))}, nil
 	}
 	if tested.Err != nil {
 		s := append(Section{t.tint(report.Red, "not tested")}, indented(tested.Err.Error())...)

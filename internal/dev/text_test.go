@@ -70,6 +70,12 @@ func TestSections(t *testing.T) {
 			dev.Round{N: 4, Rendered: &dev.Rendering{Err: compile}, Good: second, GoodN: 2, Tested: &dev.Testing{Missing: []string{"f"}}},
 			"round 4: run again\n\nnot built: showing the last good render, of round 2\n  # f\n  fn/main.go:3:2: undefined: x\n      main.go:1:1: there\n  fn/sub/s.go:4: syntax error\n  go: go.mod:3: bad\n\nchanged since the last render:\n  ~ Thing a (v1) changed\n      ~ spec.text: \"one\" → \"two\"\n\nnot tested: function f does not start",
 		},
+		"TwoMissing": {
+			"several functions that do not start are named",
+			dev.Text{},
+			dev.Round{N: 7, Tested: &dev.Testing{Missing: []string{"f", "g"}}},
+			"round 7: run again\n\nnot tested: functions f, g do not start",
+		},
 		"NeverGood": {
 			"an error without an earlier render has a hint",
 			dev.Text{Last: true},

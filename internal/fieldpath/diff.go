@@ -104,7 +104,7 @@ const maxPath = 512
 // parent, or "" if they have neither.
 func (d *differ) walk(key string, before, after any) {
 	switch {
-	case len(d.at) > maxPath, d.Limit > 0 && len(d.changes) > d.Limit, key != "" && d.Opaque != nil && d.Opaque(key):
+	case len(d.at) > maxPath, d.Limit > 0 && len(d.changes) >= d.Limit, key != "" && d.Opaque != nil && d.Opaque(key):
 		d.leaf(before, after)
 	case d.Whole:
 		d.whole(before, after)

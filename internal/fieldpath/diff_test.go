@@ -89,6 +89,7 @@ func TestDiffer(t *testing.T) {
 		"Name":        {"elements with names are compared by name", fieldpath.Differ{Name: named}, "[{name: x, a: 1}, {name: z}]", "[{name: z}, {name: x, a: 2}]", "~ [x].a 1 2"},
 		"NameTwice":   {"elements that share a name are compared by index", fieldpath.Differ{Name: named}, "[{name: x}, {name: x}]", "[{name: x}]", `- [1].name "x"`},
 		"Opaque":      {"the value of an opaque key is one leaf", fieldpath.Differ{Opaque: func(k string) bool { return k == "s" }}, "{s: {a: 1}}", "{s: {a: 2}}", `~ s {"a":1} {"a":2}`},
+		"LimitExact":  {"a value after exactly the limit is one leaf", fieldpath.Differ{Limit: 1, Whole: true}, "{}", "{a: 1, b: {c: 2, d: 3}}", "+ a 1\n" + `+ b {"c":2,"d":3}`},
 		"Limit":       {"a value after the limit is one leaf", fieldpath.Differ{Limit: 1, Whole: true}, "{}", "{a: 1, b: 2, c: {d: 3, e: 4}}", "+ a 1\n+ b 2\n" + `+ c {"d":3,"e":4}`},
 		"Raw":         {"raw paths join keys with dots", fieldpath.Differ{Raw: true, Whole: true}, "{}", "{z: 1, a.b: {c: 1}}", `+ a.b {"c":1}` + "\n+ z 1"},
 	}

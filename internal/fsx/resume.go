@@ -53,14 +53,30 @@ func resume(path string) (*AtomicFile, error) {
 		return nil, err
 	}
 	free, err := TryLock(f, ExclusiveLock)
-	if err != nil || !free || !isOwn(f, path) {
+	if err != nil || !free {
 		return nil, f.Close()
+	}
+	if !isOwn(f, path) {
+		return nil, errors.Join(removeWritable(f, path), f.Close())
 	}
 	// Commit has changed the mode if the process was killed before the file was renamed.
 	if err := f.Chmod(0o600); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &AtomicFile{f: f, resumable: true}, nil
+}
+
+// removeWritable removes a file of this user that others can write, such as one whose process
+// was killed after Commit had set a mode like 0664. Its content may be theirs.
+func removeWritable(f *os.File, path string) error {
+	open, err := f.Stat()
+	if err != nil || !isMine(open) {
+		return nil
+	}
+	if named, err := os.Lstat(path); err != nil || !os.SameFile(open, named) {
+		return nil
+	}
+	return os.Remove(path)
 }
 
 // isOwn reports whether f belongs to this user and only this user can write to it. path must

@@ -1,6 +1,8 @@
 package fsx_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -80,6 +82,22 @@ func TestResume(t *testing.T) {
 		"Writable": {"a file that others may write is not resumed", func(t *testing.T, dir string) {
 			if err := os.Chmod(only(t, dir), 0o666); err != nil {
 				t.Fatal(err)
+			}
+		}, "a", 0},
+		"Group": {"a file that its group may write is removed", func(t *testing.T, dir string) {
+			path := only(t, dir)
+			if err := os.Chmod(path, 0o664); err != nil {
+				t.Fatal(err)
+			}
+			f, err := fsx.Resume(dir, "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("got %v, want the error of a file that does not exist", err)
 			}
 		}, "a", 0},
 		"Committing": {"a file whose process was killed before it was renamed is resumed", func(t *testing.T, dir string) {

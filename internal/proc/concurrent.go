@@ -103,3 +103,36 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// patience is how long Await waits for a function after its context is done.
+const patience = 100 * time.Millisecond
+
+// Await returns the result of f. If ctx is done and f does not return within 100 ms, Await
+// returns the cause of ctx, and f continues in the background. It is for computations that
+// do not check ctx, such as decoding YAML: their result and their effects must not matter
+// after ctx is done.
+func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-timer.C:
+		var none T
+		return none, context.Cause(ctx)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -30,7 +31,11 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 			return err
 		}
 	}
-	library, defining, err := s.library(ctx, in, p.exists)
+	var defining []manifest.Document
+	library, err := proc.Await(ctx, func() (l *composition.Library, err error) {
+		l, defining, err = s.library(ctx, in, p.exists)
+		return l, err
+	})
 	if err == nil {
 		p.validator, err = s.xrValidator(in, defining)
 	}
@@ -128,11 +133,11 @@ type state struct {
 	named, dumped []*unstructured.Unstructured
 }
 
-// state reads observed resources. If a dump contains the same object twice, the
-// first one is used. If live is true, all resources are a dump.
+// state reads observed resources. If a dump contains the same object twice, the last one
+// is used, as by the engine. If live is true, all resources are a dump.
 func (s *Session) state(ctx context.Context, paths []string, live bool) (state, error) {
 	var all state
-	known := map[key]bool{}
+	known := map[key]int{} // indexes in all.dumped
 	docs, err := s.documents(ctx, "observed resources", paths)
 	if err != nil {
 		return all, err
@@ -147,10 +152,13 @@ func (s *Session) state(ctx context.Context, paths []string, live bool) (state, 
 			continue
 		}
 		for _, o := range objs {
-			if k := keyOf(o); !known[k] || k.name == "" {
-				known[k] = true
-				all.dumped = append(all.dumped, o)
+			k := keyOf(o)
+			if i, ok := known[k]; ok && k.name != "" {
+				all.dumped[i] = o
+				continue
 			}
+			known[k] = len(all.dumped)
+			all.dumped = append(all.dumped, o)
 		}
 	}
 	return all, nil

@@ -90,7 +90,12 @@ func TestDump(t *testing.T) {
 			[]string{"mine", "thing-abc"},
 			widgetUID, "",
 		},
-		"Twice":   {"duplicates in a dump are observed once", dumped(live, own, own) + "---\n" + dumped(own), []string{"thing-abc"}, widgetUID, ""},
+		"Twice": {"duplicates in a dump are observed once", dumped(live, own, own) + "---\n" + dumped(own), []string{"thing-abc"}, widgetUID, ""},
+		"Last": {
+			"of two objects in a dump, the last one is used",
+			dumped(live, strings.Replace(own, "annotations: {crossplane.io/composition-resource-name: thing}, ", "", 1), own),
+			[]string{"thing-abc"}, widgetUID, "",
+		},
 		"Empty":   {"a list can be empty", "{apiVersion: v1, kind: List, items: null}", nil, "", ""},
 		"NoKind":  {"an item that is not an object is an error", dumped(live, "{a: b}"), nil, "", "observed.yaml:6: items[1] is not an object with a kind"},
 		"NoItems": {"the kind of an object can end in List", "{apiVersion: v1, kind: AllowList, metadata: {name: l, annotations: {crossplane.io/composition-resource-name: l}}, items: {a: b}}", []string{"l"}, "", ""},

@@ -188,7 +188,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if len(in.Compositions) > 0 || in.Live {
 		return s.renderNested(ctx, docs, in, each)
 	}
-	p, err := s.load(ctx, in, docs)
+	p, err := proc.Await(ctx, func() (plan, error) { return s.load(ctx, in, docs) })
 	if err != nil {
 		return err
 	}
@@ -284,14 +284,16 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 	return hint.Wrap(err, fmt.Sprintf("set %q at %s, or use a Composition for this %s", field+": "+want, at.Position(), field))
 }
 
-// render renders an XR: once or, if ObserveLoop is set, in several passes.
+// render renders an XR: once or, if ObserveLoop is set, in several passes. It returns soon
+// after ctx is done, although builtins and large conversions do not check ctx.
 func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (r *converge.Result, err error) {
-	if p.in.ObserveLoop == 0 {
-		r = &converge.Result{Passes: 1}
-		r.Result, err = render.Render(ctx, run, req)
-	} else {
-		r, err = converge.Render(ctx, run, req, converge.Options{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
-	}
+	r, err = proc.Await(ctx, func() (*converge.Result, error) {
+		if p.in.ObserveLoop > 0 {
+			return converge.Render(ctx, run, req, converge.Options{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
+		}
+		once, err := render.Render(ctx, run, req)
+		return &converge.Result{Passes: 1, Result: once}, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
 	}

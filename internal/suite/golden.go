@@ -81,21 +81,35 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 func checkInside(dir, path string) error {
 	outside := hint.Wrap(fmt.Errorf("golden file %q is outside of the suite's folder %q, and is not written", path, dir),
 		"name a file in the folder of the suite")
-	full, err := filepath.Abs(path)
-	from, err2 := filepath.Abs(dir)
+	full, err := resolved(path)
+	from, err2 := resolved(dir)
 	name, err3 := filepath.Rel(from, full)
 	if errors.Join(err, err2, err3) != nil || !filepath.IsLocal(name) {
 		return outside
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil // The suite is not in the local file system.
-	}
-	defer root.Close()
-	if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return outside
-	}
 	return nil
+}
+
+// resolved returns the absolute path of a file without symbolic links. The file and the
+// folders that lead to it need not exist.
+func resolved(path string) (string, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	target, err := filepath.EvalSymlinks(full)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return target, err
+	}
+	if _, err := os.Lstat(full); err == nil {
+		return "", fmt.Errorf("the target of the link %q does not exist", full)
+	}
+	parent := filepath.Dir(full)
+	if parent == full {
+		return full, nil
+	}
+	parent, err = resolved(parent)
+	return filepath.Join(parent, filepath.Base(full)), err
 }
 
 // WriteGolden writes a golden file to the local file system and creates its

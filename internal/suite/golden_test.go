@@ -16,12 +16,29 @@ func TestCheckInside(t *testing.T) {
 	if err := os.Mkdir("suite", 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(filepath.Join(wd, "suite", "real.yaml"), filepath.Join("suite", "link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(wd, "a.yaml"), filepath.Join("suite", "out.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(wd, "suite"), "alias"); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"a.yaml", filepath.Join("suite", "real.yaml")} {
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, tc := range map[string]struct {
 		reason, path string
 		inside       bool
 	}{
 		"Relative": {"a relative path in the folder is inside", "suite/a.yaml", true},
 		"Absolute": {"an absolute path in the folder is inside", filepath.Join(wd, "suite", "new", "a.yaml"), true},
+		"Link":     {"an absolute link to a file in the folder is inside", filepath.Join("suite", "link.yaml"), true},
+		"Alias":    {"a path through a link to the folder is inside", filepath.Join(wd, "alias", "a.yaml"), true},
+		"Out":      {"an absolute link to a file beside the folder is outside", filepath.Join("suite", "out.yaml"), false},
 		"Beside":   {"a relative path beside the folder is outside", "a.yaml", false},
 		"Other":    {"an absolute path beside the folder is outside", filepath.Join(wd, "a.yaml"), false},
 	} {

@@ -36,8 +36,8 @@ Examples:
 
 // Run runs the container and prints its output.
 func (c *RunCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, program terminal.Program) error {
-	if c.Timeout <= 0 {
-		return &terminal.UsageError{Err: fmt.Errorf("--timeout must be positive, got %s", c.Timeout)}
+	if err := terminal.Positive("--timeout", c.Timeout); err != nil {
+		return &terminal.UsageError{Err: err}
 	}
 	containers, err := group.containers(c.containerFlags, term, program)
 	if err != nil {

@@ -102,9 +102,9 @@ func leaving[T any](ctx context.Context, name string, step func() (T, error)) (T
 }
 
 func (c *CallCmd) check() error {
-	switch {
-	case c.Timeout <= 0:
-		return fmt.Errorf("--timeout must be positive, got %s", c.Timeout)
+	switch err := terminal.Positive("--timeout", c.Timeout); {
+	case err != nil:
+		return err
 	case c.TLSServerName != "" && c.TLSCertsDir == "":
 		return errors.New("--tls-server-name requires --tls-certs-dir")
 	case c.TLSCertsDir != "" && !c.remote():

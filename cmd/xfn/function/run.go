@@ -79,8 +79,8 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 }
 
 func (c *RunCmd) check() error {
-	if c.StartTimeout <= 0 {
-		return fmt.Errorf("--start-timeout must be positive, got %s", c.StartTimeout)
+	if err := terminal.Positive("--start-timeout", c.StartTimeout); err != nil {
+		return err
 	}
 	if err := terminal.CheckMessageSize(c.MaxMessageSize); err != nil {
 		return err

@@ -148,8 +148,11 @@ func (c *Cmd) inputs() (in session.Inputs, functions string, err error) {
 	if c.ObserveLoop > 0 && len(c.Compositions) > 0 {
 		return in, "", errors.New("--observe-loop and --compositions cannot be used together")
 	}
-	if c.ObserveLoop < 0 || c.ObserveLoop == 0 && len(c.ObserveFixtures) > 0 {
-		return in, "", errors.New("--observe-loop must be positive, and --observe-fixtures needs --observe-loop")
+	if c.ObserveLoop < 0 {
+		return in, "", fmt.Errorf("--observe-loop must not be negative, got %d", c.ObserveLoop)
+	}
+	if c.ObserveLoop == 0 && len(c.ObserveFixtures) > 0 {
+		return in, "", errors.New("--observe-fixtures requires --observe-loop")
 	}
 	if c.CrossplaneVersion != "" {
 		in.Profile, err = engine.ForCrossplane(c.CrossplaneVersion)

@@ -191,6 +191,10 @@ func (p *page) table(title string, rows [][]string) {
 	}
 }
 
+// maxPad is the width to which columns are padded. A longer cell, which is not clipped without
+// a terminal, only moves the rest of its own row.
+const maxPad = 80
+
 // gap is the number of blanks between columns.
 const gap = 2
 
@@ -210,7 +214,7 @@ func (p *page) rows(indent int, rows [][]string) {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = fmt.Sprintf("%-*s", widths[i], clip(cell, widths[i]))
+			cells[i] = fmt.Sprintf("%-*s", min(widths[i], maxPad), clip(cell, widths[i]))
 		}
 		p.line("%*s%s", indent, "", strings.TrimRight(strings.Join(cells, strings.Repeat(" ", gap)), " "))
 	}

@@ -112,6 +112,9 @@ func testViews(t *testing.T, columns int) {
 		if clipped := strings.Contains(text, "…"); clipped != (columns > 0) {
 			t.Errorf("%s for %d columns has clipped text: %t", name, columns, clipped)
 		}
+		if columns == 0 && strings.Contains(text, strings.Repeat(" ", 100)) {
+			t.Errorf("%s pads columns to the length of the longest cell", name)
+		}
 		for line := range strings.Lines(text) {
 			line = strings.TrimSuffix(line, "\n")
 			if columns > 0 && utf8.RuneCountInString(line) > columns {

@@ -190,7 +190,10 @@ var inheritedVars = []string{
 func Environment(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
-		return !slices.Contains(inheritedVars, strings.ToUpper(key))
+		if runtime.GOOS == "windows" { // Names of variables are not case-sensitive there.
+			key = strings.ToUpper(key)
+		}
+		return !slices.Contains(inheritedVars, key)
 	})
 }
 

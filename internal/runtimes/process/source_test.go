@@ -97,10 +97,10 @@ func TestTempDirThatIsNotThere(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	user := []string{"PATH=/bin", "AWS_SECRET_ACCESS_KEY=s", "HOME=/home/me", "LANG=C", "HTTPS_PROXY=http://me:pw@proxy", "=C:=C:\\", "SystemRoot=C:\\Windows", "bare"}
+	user := []string{"PATH=/bin", "path=/other", "AWS_SECRET_ACCESS_KEY=s", "HOME=/home/me", "LANG=C", "HTTPS_PROXY=http://me:pw@proxy", "=C:=C:\\", "SYSTEMROOT=C:\\Windows", "bare"}
 	before := slices.Clone(user)
 	got := process.Environment(user)
-	if diff := cmp.Diff([]string{"PATH=/bin", "LANG=C", "SystemRoot=C:\\Windows"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"PATH=/bin", "LANG=C", "SYSTEMROOT=C:\\Windows"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(before, user); diff != "" {

@@ -65,8 +65,12 @@ func (g *Group) InForce() (limits Limits, version int) {
 }
 
 // Add puts a process, and every process that it starts later, into the group. If the
-// kernel refuses, Add removes the group, and none of its limits is in force.
+// kernel refuses, Add removes the group, and none of its limits is in force. Add does nothing
+// for a nil group, which has no limits.
 func (g *Group) Add(pid int) error {
+	if g == nil {
+		return nil
+	}
 	for _, dir := range g.dirs {
 		if err := write(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
 			return errors.Join(fmt.Errorf("adding process %d to cgroup %q: %w", pid, dir, err), g.Remove())

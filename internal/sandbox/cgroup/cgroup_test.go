@@ -3,6 +3,7 @@
 package cgroup_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,6 +19,14 @@ import (
 // hierarchy is mounted at the path mount.
 func mountinfo(mount, root, fstype, options string) string {
 	return "36 35 98:0 " + root + " " + mount + " rw,noatime shared:1 - " + fstype + " none " + options + "\n"
+}
+
+// A group is nil if the system has no cgroups.
+func TestNilGroup(t *testing.T) {
+	var g *cgroup.Group
+	if err := errors.Join(g.Add(os.Getpid()), g.Remove()); err != nil {
+		t.Errorf("got error %v", err)
+	}
 }
 
 func TestMakeFailsQuietly(t *testing.T) {

@@ -96,7 +96,9 @@ func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Docum
 		if in.err != nil {
 			return []Result{Unreadable(in.doc, in.err)}
 		}
-		return v.document(ctx, in.doc)
+		// If ctx is done, Documents returns its cause instead of the results.
+		results, _ := proc.Await(ctx, func() ([]Result, error) { return v.document(ctx, in.doc), nil })
+		return results
 	}, func(results []Result) error {
 		for _, r := range results {
 			for _, r := range told.with(r) {
