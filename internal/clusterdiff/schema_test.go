@@ -84,6 +84,12 @@ func TestApplySchema(t *testing.T) {
 			previous: service(`"spec":{"type":"LoadBalancer"}`),
 			want:     `{"type":"ClusterIP","sessionAffinity":"ClientIP"}`,
 		},
+		"Quantity": {
+			reason:  "the API server stores quantities in canonical form",
+			live:    `{"apiVersion":"v1","kind":"LimitRange","spec":{"limits":[{"type":"Pod","max":{"cpu":"500m","memory":"1Gi"}}]}}`,
+			desired: `{"apiVersion":"v1","kind":"LimitRange","spec":{"limits":[{"type":"Pod","max":{"cpu":0.5,"memory":"1024Mi"}}]}}`,
+			want:    `{"limits":[{"type":"Pod","max":{"cpu":"500m","memory":"1Gi"}}]}`,
+		},
 		"ListMap": {
 			reason:   "a list of the type map is merged by its keys",
 			live:     spec(`"rules":[{"port":1,"mode":"x"},{"port":2},{"port":3}]`),

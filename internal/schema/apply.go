@@ -3,6 +3,7 @@ package schema
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -19,7 +21,8 @@ import (
 // An ApplyType describes how a server-side apply merges objects of a kind.
 type ApplyType struct {
 	smdtyped.ParseableType
-	// Default sets missing fields of an object to their defaults.
+	// Default sets missing fields of an object to their defaults, and the quantities of a kind
+	// of Kubernetes to their canonical form.
 	Default func(obj map[string]any)
 }
 
@@ -104,7 +107,7 @@ func mapOf(s *structural.Structural, resource bool) *smd.Map {
 }
 
 // applyJSON has the fields of Kubernetes types by the name of the type, without fields that
-// are scalars. The type of a field is "*" for any value, "" for a scalar, or the name of a type. Before it, "{}" means a map,
+// are scalars. The type of a field is "*" for any value, "" for a scalar, or the name of a type, which may be quantity. Before it, "{}" means a map,
 // "[]" an atomic list, "[set]" a set, "[a,b]" a list with the keys a and b, and "!" that
 // the map is atomic. After it, "=" precedes a default in JSON. TestApplyJSON writes the
 // file from the schemas of client-go.
@@ -120,6 +123,7 @@ var kubernetesApplyTypes = sync.OnceValue(func() *smd.Schema {
 		panic(err)
 	}
 	s := &smd.Schema{Types: slices.Clone(smdtyped.DeducedParseableType.Schema.Types)}
+	s.Types = append(s.Types, smd.TypeDef{Name: quantity, Atom: smd.Atom{Scalar: &scalar}})
 	for name, fields := range types {
 		m := &smd.Map{ElementType: anything}
 		for _, field := range slices.Sorted(maps.Keys(fields)) {
@@ -190,23 +194,30 @@ func kubernetesApplyType(gvk schema.GroupVersionKind) (ApplyType, bool) {
 	root := smd.TypeRef{NamedType: &name}
 	return ApplyType{
 		smdtyped.ParseableType{Schema: all, TypeRef: root},
-		func(obj map[string]any) { setDefaults(all, root, obj) },
+		func(obj map[string]any) { complete(all, root, obj) },
 	}, true
 }
 
-// setDefaults sets missing fields in v, a value of the type r, to their defaults.
-func setDefaults(s *smd.Schema, r smd.TypeRef, v any) {
+// quantity is the name of the type of quantities in applyJSON.
+const quantity = "quantity"
+
+// complete returns v, a value of the type r, as the API server stores it: with the defaults of
+// missing fields, and quantities in canonical form. It changes v.
+func complete(s *smd.Schema, r smd.TypeRef, v any) any {
+	if r.NamedType != nil && *r.NamedType == quantity {
+		return canonical(v)
+	}
 	atom, _ := s.Resolve(r)
 	switch v := v.(type) {
 	case []any:
-		for _, item := range v {
+		for i, item := range v {
 			if atom.List != nil {
-				setDefaults(s, atom.List.ElementType, item)
+				v[i] = complete(s, atom.List.ElementType, item)
 			}
 		}
 	case map[string]any:
 		if atom.Map == nil {
-			return
+			return v
 		}
 		for _, f := range atom.Fields {
 			if _, ok := v[f.Name]; !ok && f.Default != nil {
@@ -214,11 +225,26 @@ func setDefaults(s *smd.Schema, r smd.TypeRef, v any) {
 			}
 		}
 		for name, value := range v {
+			of := atom.Map.ElementType
 			if f, ok := atom.FindField(name); ok {
-				setDefaults(s, f.Type, value)
-			} else {
-				setDefaults(s, atom.Map.ElementType, value)
+				of = f.Type
 			}
+			v[name] = complete(s, of, value)
 		}
 	}
+	return v
+}
+
+// canonical returns a quantity in canonical form, or any other value unchanged.
+func canonical(v any) any {
+	switch v.(type) {
+	case string, int64, float64:
+	default:
+		return v
+	}
+	q, err := resource.ParseQuantity(fmt.Sprint(v))
+	if err != nil {
+		return v
+	}
+	return q.String()
 }

@@ -101,6 +101,9 @@ func (w applyWriter) ref(r smd.TypeRef) string {
 	if r.NamedType != nil && strings.HasPrefix(*r.NamedType, "__untyped_") {
 		return map[string]string{"__untyped_deduced_": "*", "__untyped_atomic_": "!*"}[*r.NamedType]
 	}
+	if r.NamedType != nil && *r.NamedType == "io.k8s.apimachinery.pkg.api.resource.Quantity" {
+		return "quantity"
+	}
 	atom, ok := w.schema.Resolve(r)
 	switch {
 	case !ok:
