@@ -1,7 +1,6 @@
 package crds
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -304,7 +303,14 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 	}
 	err := c.fetch(ctx, d)
 	if err != nil && d.by != "" {
-		err = hint.Wrap(fmt.Errorf("reading the dependencies of %s: %w", d.by, err), cmp.Or(hint.Of(err), "leave dependencies out with "+hint.Dependencies+"=none"))
+		next := "leave packages that files name out with " + hint.Offline
+		if before := hint.Of(err); before != "" {
+			next = before + "; or " + next
+		}
+		err = hint.Wrap(fmt.Errorf("reading the dependencies of %s: %w", d.by, err), next)
+		if ctx.Err() == nil {
+			return c.faulty(err)
+		}
 	}
 	return err
 }
