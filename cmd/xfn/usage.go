@@ -47,7 +47,9 @@ func explain(parser *kong.Kong, args []string, err error) error {
 			err, next = other, hint.Of(other)
 		}
 		next = cmp.Or(next, hint.Hint("see "+parser.Model.Name+" --help"))
-	case surplus && len(node.Children) == 0:
+	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), `expected "<key>=<value>"`):
+		next = pairHint(node, err.Error())
+	case (surplus || strings.HasPrefix(err.Error(), `expected "<`) || strings.HasPrefix(err.Error(), "missing flags")) && len(node.Children) == 0:
 		next = hint.Hint("the usage is " + parser.Model.Name + " " + node.Summary())
 		for _, arg := range node.Positional {
 			if more := arg.Tag.Get("surplus"); more != "" {
@@ -58,6 +60,19 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		next = cmp.Or(next, hint.Hint("see "+node.FullPath()+" --help"))
 	}
 	return &terminal.UsageError{Err: hint.Wrap(err, next)}
+}
+
+// pairHint returns the form of the flag at the start of an error.
+func pairHint(node *kong.Node, text string) hint.Hint {
+	name, _, _ := strings.Cut(text, ":")
+	for _, flags := range node.AllFlags(true) {
+		for _, f := range flags {
+			if "--"+f.Name == name {
+				return hint.Hint("write " + name + " " + strings.TrimSuffix(f.FormatPlaceHolder(), ";..."))
+			}
+		}
+	}
+	return hint.Hint("see " + node.FullPath() + " --help")
 }
 
 // misplaced returns an error whose hint names commands of groups, such as "xfn xpkg build",

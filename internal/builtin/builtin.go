@@ -123,6 +123,10 @@ const (
 	Off Mode = "off"
 )
 
+// mirror is the organization of a public registry that has copies of the functions of
+// crossplane-contrib.
+const mirror = "xpkg.upbound.io/upbound/"
+
 // A Policy decides for which packages a builtin is used.
 type Policy struct {
 	// Mode is Auto if it is empty.
@@ -143,7 +147,8 @@ func (p Policy) For(pkg string) (Builtin, bool) {
 		return b, true
 	}
 	owner, repo := path.Split(tag.RepositoryStr())
-	if p.Mode == Off || p.Mode != Any && owner != "crossplane-contrib/" {
+	contrib := owner == "crossplane-contrib/" || tag.RegistryStr()+"/"+owner == mirror
+	if p.Mode == Off || p.Mode != Any && !contrib {
 		return Builtin{}, false
 	}
 	return Named(repo)

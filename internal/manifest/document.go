@@ -123,6 +123,10 @@ func (d Document) fault(err error) error {
 			}
 			line++
 		}
+	case strings.HasPrefix(text, "control characters"):
+		line, text = d.control(text)
+	case strings.HasPrefix(text, "cannot decode"):
+		line = d.wrongTag(text)
 	case misfit().MatchString(text):
 		m := misfit().FindStringSubmatch(text)
 		field := m[2] + m[3]
@@ -136,6 +140,33 @@ func (d Document) fault(err error) error {
 		}
 	}
 	return &Error{d.Path, d.Line + max(line, 1) - 1, errors.New(text)}
+}
+
+// control returns the line of the first character that YAML does not allow, and text with
+// the number of the character.
+func (d Document) control(text string) (int, string) {
+	for i, r := range string(d.Text) {
+		allowed := strings.ContainsRune("\t\n\r\u0085\uFEFF", r) || !unicode.IsControl(r) && r != 0xFFFE && r != 0xFFFF
+		if !allowed {
+			return bytes.Count(d.Text[:i], []byte("\n")) + 1, fmt.Sprintf("%s: the line has U+%04X", text, r)
+		}
+	}
+	return 1, text
+}
+
+// wrongTag returns the first line with the tag and the value of an error such as "cannot
+// decode !!str `abc` as a !!int", or 0.
+func (d Document) wrongTag(text string) int {
+	_, value, _ := strings.Cut(text, "`")
+	value, tag, _ := strings.Cut(value, "` as a ")
+	line := 0
+	for l := range bytes.Lines(d.Text) {
+		line++
+		if bytes.Contains(l, []byte(tag)) && bytes.Contains(l, []byte(strings.TrimSuffix(value, "..."))) {
+			return line
+		}
+	}
+	return 0
 }
 
 // misplaced matches the errors for a line whose indentation may be wrong.

@@ -113,7 +113,7 @@ func TestPullHint(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Registry": {"an error of a registry keeps its own hint", explained(&net.DNSError{Name: "ghcr.io", IsNotFound: true}), "check the spelling of the registry's name, the network and the proxy (HTTPS_PROXY); or " + source},
+		"Registry": {"an error of a registry keeps its own hint", explained(&net.DNSError{Name: "ghcr.io", IsNotFound: true}), "check the spelling of the registry's name, the network and the proxy (HTTPS_PROXY); or use only images in the cache with {offline}; or " + source},
 		"Offline":  {"an image that is not in the cache has the hint", &image.MissingError{Images: []image.Missing{{}}}, source},
 		"Canceled": {"an interrupted pull has no hint", explained(context.Canceled), ""},
 		"Other":    {"another error of a runtime has no hint", errors.New("no space left on device"), ""},

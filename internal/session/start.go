@@ -14,8 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
@@ -42,7 +44,7 @@ type started struct {
 // If a package lacks a capability, start warns or, if strict is true, fails.
 func (s *Session) start(ctx context.Context, choices []choice, strict bool) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
-		return nil, adviseSource(err)
+		return nil, advisePull(err, choices)
 	}
 	entries, isNew, err := s.enter(ctx, choices)
 	if err != nil {
@@ -58,7 +60,7 @@ func (s *Session) start(ctx context.Context, choices []choice, strict bool) ([]R
 		g.Go(func() error { return s.wait(gctx, e) })
 	}
 	if err := g.Wait(); err != nil {
-		return nil, adviseSource(err)
+		return nil, advisePull(err, choices)
 	}
 	var errs []error
 	runs := make([]Run, len(entries))
@@ -231,18 +233,34 @@ func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, e
 	return instance, nil
 }
 
-// adviseSource adds to the hint of err that a function can run from source, if err says that
-// a package cannot be pulled.
-func adviseSource(err error) error {
-	pulling := remote.Explained(err) || errors.As(err, new(*image.MissingError))
-	if !pulling || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+// advisePull adds to the hint of err what works without a registry, if err says that a
+// package of choices cannot be pulled.
+func advisePull(err error, choices []choice) error {
+	failed := remote.Explained(err)
+	if !failed && !errors.As(err, new(*image.MissingError)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	next := "run your own function from source with " + hint.Package + " NAME=DIRECTORY"
+	var next []string
 	if before := hint.Of(err); before != "" {
-		next = before + "; or " + next
+		next = append(next, string(before))
 	}
-	return hint.Wrap(err, next)
+	if failed {
+		next = append(next, "use only images in the cache with "+string(hint.Offline))
+	}
+	pulled := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.runtime == Builtin || lock.IsPath(c.fn.Package) })
+	if slices.ContainsFunc(pulled, func(c choice) bool { return anyOwner(c.fn.Package) }) {
+		next = append(next, "run the builtin of this name with "+string(hint.Builtins)+"=any")
+	}
+	if slices.ContainsFunc(pulled, func(c choice) bool { return !strings.Contains(c.fn.Package, "/crossplane-contrib/") }) {
+		next = append(next, "run your own function from source with "+string(hint.Package)+" NAME=DIRECTORY")
+	}
+	return hint.Wrap(err, strings.Join(next, "; or "))
+}
+
+// anyOwner reports whether a builtin replaces a package if its owner does not matter.
+func anyOwner(pkg string) bool {
+	_, ok := builtin.Policy{Mode: builtin.Any}.For(pkg)
+	return ok
 }
 
 func (s *Session) startBuiltin(c choice) *runtimes.Instance {

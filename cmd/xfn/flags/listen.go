@@ -32,7 +32,7 @@ func Listen(ctx context.Context, network, address string) (net.Listener, error) 
 func listen(ctx context.Context, network, address, named string) (net.Listener, error) {
 	listener, err := replaceDead(ctx, network, address)
 	if err != nil {
-		return nil, hint.Wrap(fmt.Errorf("listening on %q: %w", named, err), "choose another address with --address")
+		return nil, hint.Wrap(fmt.Errorf("listening on %q: %w", named, err), "choose another address with --address HOST:PORT")
 	}
 	return listener, nil
 }

@@ -161,7 +161,13 @@ const mostProblems = 50
 // number. It returns any other err unchanged.
 func faults(term *terminal.Terminal, root string, err error) error {
 	var all xpkg.Problems
-	if !errors.As(err, &all) || len(all) == 1 {
+	if !errors.As(err, &all) {
+		return err
+	}
+	if next := nestedRoot(root); next != "" {
+		return hint.Wrap(fmt.Errorf("package root %q has no crossplane.yaml", cmp.Or(root, ".")), next)
+	}
+	if len(all) == 1 {
 		return err
 	}
 	for _, p := range worthPrinting(all) {
@@ -171,7 +177,7 @@ func faults(term *terminal.Terminal, root string, err error) error {
 	if len(all) > mostProblems {
 		err = fmt.Errorf("%w; the first %d are above", err, mostProblems)
 	}
-	return hint.Wrap(err, nestedRoot(root))
+	return err
 }
 
 // nestedRoot returns the next action if a directory in root is probably the package root:

@@ -304,7 +304,17 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 	}
 	err := c.fetch(ctx, d)
 	if err != nil && d.by != "" {
-		err = hint.Wrap(fmt.Errorf("reading the dependencies of %s: %w", d.by, err), cmp.Or(hint.Of(err), "leave dependencies out with "+hint.Dependencies+"=none"))
+		before := hint.Of(err)
+		err = fmt.Errorf("reading the dependencies of %s: %w", d.by, err)
+		if c.Faulty == nil || ctx.Err() != nil {
+			return hint.Wrap(err, cmp.Or(before, "leave dependencies out with "+hint.Dependencies+"=none"))
+		}
+		next := "leave packages that files name out with " + hint.Offline
+		if before != "" {
+			next = before + "; or " + next
+		}
+		c.Faulty(hint.Wrap(err, next))
+		return nil
 	}
 	return err
 }
