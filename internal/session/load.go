@@ -11,11 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
@@ -229,65 +226,6 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 		return fmt.Errorf("loading fixtures: %w", err)
 	}
 	return nil
-}
-
-// checkIntegrity checks a Composition. It returns the problems because of which
-// the imitated version of Crossplane fails, and warns of all others. problems
-// are those that were already found; checkIntegrity adds missing functions.
-func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Problem, p plan) error {
-	if e.Converted {
-		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
-	}
-	needed := functionNames(p.in.Steps, e)
-	known := func(name string) bool {
-		_, ok := p.functions[name]
-		return ok || s.config.Runners[name] != nil || s.config.Replay != nil || !slices.Contains(needed, name)
-	}
-	if slices.ContainsFunc(needed, func(name string) bool { return name != "" && !known(name) }) {
-		problems = composition.Check(e, known)
-	}
-	problems = slices.Concat(problems, check.InputKinds(e, builtin.Inputs(), func(name string) string {
-		return s.config.Builtins.Official(p.functions[name].Package)
-	}))
-	var errs []error
-	refused := map[composition.ProblemKind]bool{}
-	for _, problem := range problems {
-		if !s.refuses(p, problem.Kind) {
-			s.config.Progress.Warn(problem.Error())
-			continue
-		}
-		errs = append(errs, problem)
-		refused[problem.Kind] = true
-	}
-	err := hintMode(e, errors.Join(errs...))
-	switch {
-	case !refused[composition.UnknownFunction] && refused[composition.UnknownField]:
-		return hint.Wrap(err, "correct or remove the unknown fields, or render without them with "+hint.Lenient)
-	case !refused[composition.UnknownFunction]:
-		return err
-	case e.Converted:
-		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package with "+hint.Package+" function-environment-configs=PATH, or remove the selection of EnvironmentConfigs and give the environment with "+hint.ContextValues+" apiextensions.crossplane.io/environment=YAML")
-	case s.config.Functions == "":
-		return hint.Wrap(err, "name a functions file after the Composition, or a package with "+hint.Package+" NAME=PATH")
-	case len(p.dependencies) > 0:
-		return hint.Wrap(err, hint.Hint("the functions that "+s.config.Functions+" depends on are "+objectNames(p.dependencies)+": use one of these names, add the function to dependsOn, or name its package with ")+hint.Package+" NAME=PATH")
-	default:
-		return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
-	}
-}
-
-// refuses reports whether a problem of a Composition makes a render fail.
-func (s *Session) refuses(p plan, kind composition.ProblemKind) bool {
-	return p.in.Strict || kind == composition.UnknownField && !s.config.Lenient || slices.Contains(p.checks.Refuse, kind)
-}
-
-// hintMode adds a hint to err if the Composition calls alpha functions, which
-// need profile Alpha.
-func hintMode(e composition.Entry, err error) error {
-	if !e.Alpha {
-		return err
-	}
-	return hint.Wrap(err, "render the Composition with "+hint.Profile+" alpha, or convert it with `convert pipeline-composition`, which reports how it converts the functions")
 }
 
 // forXR returns the request for the XR in doc. It returns an error if the
