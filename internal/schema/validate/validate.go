@@ -255,7 +255,7 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 		return NoSchema, nil, nil
 	}
 	obj = v.placed(obj, k.Namespaced)
-	found = append(found, schema.Metadata(obj, v.old(obj, gvk), k.Namespaced, k.Name)...)
+	found = append(found, k.Metadata(obj, v.old(obj, gvk))...)
 	return Valid, append(found, k.Decode(obj)...), nil
 }
 
