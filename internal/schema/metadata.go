@@ -2,8 +2,11 @@ package schema
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,6 +23,25 @@ var subdomain NameFunc = apivalidation.NameIsDNSSubdomain
 // Fields that the server sets, and the UIDs of owners, may be missing.
 func Metadata(obj, old map[string]any, namespaced bool, name NameFunc) []Fault {
 	return faults(metadata(runtime.DeepCopyJSON(obj), old, namespaced, name))
+}
+
+// Metadata is like the function Metadata. It also returns the errors for finalizers that the
+// API server finds only in new objects of built-in kinds. Definitions of kinds and APIs may
+// have any finalizer.
+func (k Kind) Metadata(obj, old map[string]any) []Fault {
+	found := Metadata(obj, old, k.Namespaced, k.Name)
+	u := &unstructured.Unstructured{Object: obj}
+	if group := u.GroupVersionKind().Group; old != nil || group == "apiextensions.k8s.io" || group == "apiregistration.k8s.io" {
+		return found
+	}
+	standard := []string{"kubernetes", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+	for i, name := range u.GetFinalizers() {
+		if !strings.Contains(name, "/") && !slices.Contains(standard, name) {
+			at := field.NewPath("metadata", "finalizers").Index(i)
+			found = append(found, Of(field.Invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")))
+		}
+	}
+	return found
 }
 
 // metadata implements Metadata. It returns the errors of the API server's library.

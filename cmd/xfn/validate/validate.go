@@ -50,7 +50,7 @@ type Cmd struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `Validates resources as an API server with the schemas does: unknown fields, types, formats, defaults, CEL rules, names, labels and namespaces. The kinds of Kubernetes and of Crossplane are built in. Kinds of Kubernetes are validated by their OpenAPI schemas only; the patches of a Composition are validated, too. Nothing is fetched unless a package is named by its reference.
+	return `Validates resources as an API server with the schemas does: unknown fields, types, formats, defaults, CEL rules, names, labels and namespaces. The kinds of Kubernetes and of Crossplane are built in. For kinds of Kubernetes, required fields and the further rules of the API server are not checked; the patches of a Composition are validated, too. Nothing is fetched unless a package is named by its reference.
 
 Examples:
 

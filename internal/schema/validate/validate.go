@@ -275,7 +275,7 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 		return NoSchema, nil, nil
 	}
 	obj = v.placed(obj, k.Namespaced)
-	found = slices.Concat(found, v.scope(k.Namespaced), schema.Metadata(obj, v.old(obj, gvk), k.Namespaced, k.Name))
+	found = slices.Concat(found, v.scope(k.Namespaced), k.Metadata(obj, v.old(obj, gvk)))
 	return Valid, append(found, k.Decode(obj)...), nil
 }
 

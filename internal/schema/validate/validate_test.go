@@ -183,6 +183,9 @@ func TestDocuments(t *testing.T) {
 		"XRDName": {"an XRD is named after its plural and group", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: xas.a.b}\nspec: {group: a.b, names: {kind: A, plural: as}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object}}}]}\n", []string{
 			"1 CompositeResourceDefinition xas.a.b: invalid", `  3 metadata.name: Invalid value: "xas.a.b": must be "as.a.b": the plural name, a dot and the group`,
 		}},
+		"Finalizer": {"a finalizer of a built-in kind is a standard one or has a domain", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, finalizers: [orphan, example.org/f, mine]}\n", []string{
+			"1 ConfigMap c: invalid", `  3 metadata.finalizers[2]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified`,
+		}},
 		"XRD": {"the schema of an XRD among the resources is validated", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: as.a.b}\nspec:\n  group: a.b\n  names: {kind: A, plural: as}\n  versions:\n  - name: v1\n    served: true\n    referenceable: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec:\n            type: object\n            properties:\n              l: {type: array, items: {type: string, patern: a}}\n              m: {x: 1}\n", []string{
 			"1 CompositeResourceDefinition as.a.b: invalid", `  18 unknown field "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.l.items.patern" (pattern)`,
 			"  19 spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[m].type: Required value: must not be empty for specified object fields", `  19 unknown field "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.m.x"`,
