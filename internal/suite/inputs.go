@@ -44,6 +44,9 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 		return in, release, fmt.Errorf("crossplaneVersion: %w", err)
 	}
 	in.XRs, in.Invalid = []string{h.xr()}, session.RefuseInvalid
+	if f.Expect.Valid.All != nil { // The expectation validates the XR after the render.
+		in.Invalid = session.AllowInvalid
+	}
 	in.Composition = h.one(f.Composition, "composition")
 	if f.XRD != "" {
 		in.XRD = a.path(f.XRD)
