@@ -94,7 +94,8 @@ func TestDump(t *testing.T) {
 		"Last": {
 			"of two objects in a dump, the last one is used",
 			dumped(live, strings.Replace(own, "annotations: {crossplane.io/composition-resource-name: thing}, ", "", 1), own),
-			[]string{"thing-abc"}, widgetUID, "",
+			[]string{"thing-abc"},
+			widgetUID, "",
 		},
 		"Empty":   {"a list can be empty", "{apiVersion: v1, kind: List, items: null}", nil, "", ""},
 		"NoKind":  {"an item that is not an object is an error", dumped(live, "{a: b}"), nil, "", "observed.yaml:6: items[1] is not an object with a kind"},
