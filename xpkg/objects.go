@@ -44,8 +44,8 @@ func objects(ctx context.Context, c content, f *finder) {
 	}
 }
 
-// releases returns the releases of Crossplane that the package supports, the newest first.
-// It returns all releases if the package has no valid constraint.
+// releases returns the releases of Crossplane whose minor version the package supports, the
+// newest first. It returns all releases if the package has no valid constraint.
 func releases(meta decoded) []schema.Release {
 	all := schema.Releases()
 	constraint, err := semver.NewConstraint(text(object(object(meta.data, "spec"), "crossplane"), "version"))
@@ -54,7 +54,7 @@ func releases(meta decoded) []schema.Release {
 	}
 	return slices.DeleteFunc(all, func(r schema.Release) bool {
 		version, err := semver.NewVersion(string(r))
-		return err != nil || !constraint.Check(version)
+		return err != nil || !admits(constraint, version.Major(), version.Minor())
 	})
 }
 

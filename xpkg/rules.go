@@ -60,13 +60,21 @@ func requiresV2(meta map[string]any) bool {
 	}
 	// The last minor version of Crossplane v1 is 20.
 	for minor := range uint64(21) {
-		for patch := range uint64(100) {
-			if constraint.Check(semver.New(1, minor, patch, "", "")) {
-				return false
-			}
+		if admits(constraint, 1, minor) {
+			return false
 		}
 	}
 	return true
+}
+
+// admits reports whether a constraint allows a release of a minor version.
+func admits(c *semver.Constraints, major, minor uint64) bool {
+	for patch := range uint64(100) {
+		if c.Check(semver.New(major, minor, patch, "", "")) {
+			return true
+		}
+	}
+	return false
 }
 
 // dependencies finds dependencies that the control plane cannot install.
