@@ -25,7 +25,7 @@ func patched(input string) string {
 	return strings.Replace(steps("function-patch-and-transform"), "{response: {}}", input, 1)
 }
 
-const thing = "{resources: [{name: thing, base: {apiVersion: v1, kind: Thing}, patches: [{fromFieldPath: spec.size, toFieldPath: size}]}]}"
+const thing = "{apiVersion: pt.fn.crossplane.io/v1beta1, kind: Resources, resources: [{name: thing, base: {apiVersion: v1, kind: Thing}, patches: [{fromFieldPath: spec.size, toFieldPath: size}]}]}"
 
 func TestBuiltinVersions(t *testing.T) {
 	cases := map[string]struct {

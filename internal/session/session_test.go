@@ -371,10 +371,11 @@ func TestOneFailedStartEndsTheOthers(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
+	composition := strings.Replace(steps("function-dummy"), "{response: {}}", "{apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {}}", 1)
 	var mu sync.Mutex
 	var notes []string
 	s := session.Open(session.Config{
-		Reader:   reader(t, map[string]string{"xr.yaml": xr + "---\na: b\n", "composition.yaml": steps("function-dummy")}),
+		Reader:   reader(t, map[string]string{"xr.yaml": xr + "---\na: b\n", "composition.yaml": composition}),
 		Packages: map[string]string{"typo": "x.xpkg"},
 		Progress: func(e progress.Event) {
 			mu.Lock()

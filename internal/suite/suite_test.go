@@ -325,7 +325,7 @@ cases:
 				"s.yaml/unknown failed", "  9: composite resource: XBucket of example.crossplane.io/v1 has no schema: add its definition to schemas, or the kind to expect.valid.ignore",
 				"s.yaml/ignored passed",
 				"s.yaml/want none failed", "  11: want an invalid object, but all are valid",
-				"s.yaml/bad schema failed", "  12: composite resource: XBucket of example.crossplane.io/v1 has no schema: add its definition to schemas, or the kind to expect.valid.ignore", `  12: storage-bucket: the definition of its kind at bad.yaml:1 is invalid: spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Unsupported value: "objct": supported values: "array", "boolean", "integer", "number", "object", "string"`,
+				"s.yaml/bad schema failed", "  12: composite resource: XBucket of example.crossplane.io/v1 has no schema: add its definition to schemas, or the kind to expect.valid.ignore", `  12: storage-bucket: the definition of its kind at bad.yaml:1 is invalid: spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Unsupported value: "objct": supported values: "array", "boolean", "integer", "number", "object", "string", did you mean object?`,
 				"s.yaml/no file failed", `  13: loading schemas: reading "nope.yaml": file does not exist`,
 				"s.yaml/own kinds failed", `  14: c: unknown field "dta", did you mean data? (set by step patch-and-transform)`,
 			},
