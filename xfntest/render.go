@@ -30,7 +30,8 @@ import (
 type Case struct {
 	// XR is the path of the composite resource.
 	XR string
-	// Composition is the path of the Composition.
+	// Composition is the path of the Composition. An unknown field, which an API server
+	// would drop, is an error.
 	Composition string
 	// Functions are the functions under test, by the name in the functionRef of
 	// their step. Calls get a copy of the request, as over gRPC.
@@ -102,7 +103,7 @@ func (c Case) load(ctx context.Context) (req render.Request, err error) {
 		return req, fmt.Errorf("loading the Composition: %w", err)
 	}
 	for _, p := range composition.Check(entry, nil) {
-		if slices.Contains(version.Refuse, p.Kind) {
+		if p.Kind == composition.UnknownField || slices.Contains(version.Refuse, p.Kind) {
 			err = errors.Join(err, p)
 		}
 	}

@@ -99,6 +99,7 @@ func TestRunFails(t *testing.T) {
 	}{
 		"XR":          {"the error names a missing file", func(c *xfntest.Case) { c.XR = "testdata/none.yaml" }, "none.yaml"},
 		"Kind":        {"a file with another kind than Composition is an error", func(c *xfntest.Case) { c.Composition = c.XR }, "expected a Composition"},
+		"Unknown":     {"an unknown field of a Composition is an error with file and line", func(c *xfntest.Case) { c.Composition = "testdata/unknown.yaml" }, "testdata/unknown.yaml:12: spec.pipeline[0].inptu: unknown field of a Composition: the API server drops it, did you mean input?"},
 		"Match":       {"a Composition for another kind than the XR's is an error", func(c *xfntest.Case) { c.XR = "testdata/observed.yaml" }, "is of kind Bucket"},
 		"Function":    {"an unknown function is an error", func(c *xfntest.Case) { c.Functions = nil }, `calls function "function-bucket"`},
 		"XRD":         {"an XRD of another kind than the XR's is an error", func(c *xfntest.Case) { c.XRD = "testdata/xr.yaml" }, "applying the XRD"},

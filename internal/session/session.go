@@ -60,8 +60,8 @@ type Config struct {
 	Containers alpha.ContainerRunner
 	// Runners maps names of functions to Runners that are called instead of any runtime.
 	Runners function.Mux
-	// Replay, if not nil, responds for all functions, which are then not started
-	// and need not exist. Wrap, if not nil, wraps the Runner that calls functions.
+	// Replay, if not nil, responds for all functions except those in Runners, which are then
+	// not started and need not exist. Wrap, if not nil, wraps the Runner that calls functions.
 	Replay function.Runner
 	Wrap   func(function.Runner) function.Runner
 	// Cache is the folder of cached responses, or "" for no cache. CacheMaxTTL
@@ -238,6 +238,8 @@ func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (func
 		}
 		s.opened.Do(func() { s.open(ctx) })
 		calls = s.calls
+	} else {
+		calls = s.replay()
 	}
 	if s.config.Wrap != nil {
 		calls = s.config.Wrap(calls)

@@ -316,6 +316,16 @@ func (s *Session) call(ctx context.Context, name string, req *fnv1.RunFunctionRe
 	return instance.RunFunction(ctx, name, req)
 }
 
+// replay returns a Runner that calls Config.Runners, and Config.Replay for other functions.
+func (s *Session) replay() function.Runner {
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if r, ok := s.config.Runners[name]; ok {
+			return r.RunFunction(ctx, name, req)
+		}
+		return s.config.Replay.RunFunction(ctx, name, req)
+	})
+}
+
 func (s *Session) identity(name string) string {
 	if instance, ok := s.instance(name); ok && s.config.Runners[name] == nil {
 		return instance.Identity

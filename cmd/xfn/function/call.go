@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	engine "github.com/xfn-dev/xfn/render"
 )
 
@@ -62,9 +63,9 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 }
 
 // answer calls the function, and returns the response and its encoded form. It reads
-// and encodes within leaving, because these steps do not stop when ctx is done.
+// and encodes within proc.Await, because these steps do not stop when ctx is done.
 func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal) (*fnv1.RunFunctionResponse, []byte, error) {
-	req, err := leaving(ctx, "reading the request", func() (*fnv1.RunFunctionRequest, error) {
+	req, err := proc.Await(ctx, func() (*fnv1.RunFunctionRequest, error) {
 		return readRequest(ctx, manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, c.File)
 	})
 	if err != nil {
@@ -76,29 +77,8 @@ func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal) (*fnv1.Ru
 	if err != nil {
 		return nil, nil, terminal.Cause(callCtx, err)
 	}
-	text, err := leaving(ctx, "encoding the response", func() ([]byte, error) { return encode(c.Format, rsp) })
+	text, err := proc.Await(ctx, func() ([]byte, error) { return encode(c.Format, rsp) })
 	return rsp, text, err
-}
-
-// leaving returns the result of a step, or an error when the context ends first. The
-// step then continues until the process ends.
-func leaving[T any](ctx context.Context, name string, step func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := step()
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
-		return none, fmt.Errorf("%s: %w", name, context.Cause(ctx))
-	}
 }
 
 func (c *CallCmd) check() error {
@@ -126,7 +106,7 @@ func (c *CallCmd) call(ctx context.Context, term *terminal.Terminal, req *fnv1.R
 	if err != nil {
 		return nil, hint.Wrap(err, "a target has a port or a scheme, such as localhost:9443")
 	}
-	return leaving(ctx, fmt.Sprintf("calling %q", b.Name), func() (*fnv1.RunFunctionResponse, error) {
+	return proc.Await(ctx, func() (*fnv1.RunFunctionResponse, error) {
 		return c.runner(b, term).RunFunction(ctx, b.Name, req)
 	})
 }

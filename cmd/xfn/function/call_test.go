@@ -39,28 +39,6 @@ func call(t *testing.T, cmd function.CallCmd) (string, error) {
 	return out.String(), err
 }
 
-// TestLeaving checks that a step that ignores its context does not block the caller.
-func TestLeaving(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	started, end := make(chan bool), make(chan bool)
-	t.Cleanup(func() { close(end) })
-	go func() {
-		<-started
-		cancel(errors.New("enough"))
-	}()
-	_, err := function.Leaving(ctx, "counting", func() (int, error) {
-		close(started)
-		<-end
-		return 1, nil
-	})
-	if err == nil || err.Error() != "counting: enough" {
-		t.Errorf("got %v", err)
-	}
-	if n, err := function.Leaving(t.Context(), "counting", func() (int, error) { return 2, io.EOF }); n != 2 || !errors.Is(err, io.EOF) {
-		t.Errorf("got %d, %v", n, err)
-	}
-}
-
 func TestCallByTLS(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	client := ca.Issue(t, "client", time.Hour, ca)

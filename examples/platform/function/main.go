@@ -14,7 +14,7 @@ type CLI struct {
 	Network     string `default:"tcp" help:"Network to listen on: tcp or unix."`
 	Address     string `default:":9443" help:"Address to listen on."`
 	TLSCertsDir string `name:"tls-certs-dir" env:"TLS_SERVER_CERTS_DIR" help:"Folder with tls.crt, tls.key and the ca.crt that clients are checked against."`
-	Insecure    bool   `help:"Serve without mTLS. For development only."`
+	Insecure    bool   `help:"Serve without mTLS and metrics. For development only."`
 }
 
 // Run serves the function until the process is stopped.
@@ -23,10 +23,17 @@ func (c *CLI) Run() error {
 	if err != nil {
 		return err
 	}
+	// Crossplane declares port 8080 for metrics in the function's Deployment. On a
+	// developer's machine other programs need the port.
+	metrics := ":8080"
+	if c.Insecure {
+		metrics = ""
+	}
 	return function.Serve(&Function{log: log},
 		function.Listen(c.Network, c.Address),
 		function.MTLSCertificates(c.TLSCertsDir),
-		function.Insecure(c.Insecure))
+		function.Insecure(c.Insecure),
+		function.WithMetricsServer(metrics))
 }
 
 func main() {
