@@ -63,7 +63,8 @@ type output struct {
 }
 
 // add passes the documents of a result to the sink. If a render of several failed, add
-// prints the error and returns nil. If the only render failed, it returns the error.
+// prints the error and returns nil, with the position of the XR unless the error has a
+// position in the XR's file. If the only render failed, it returns the error.
 func (o *output) add(r session.Result) error {
 	o.total++
 	for _, text := range r.Invalid {
@@ -108,7 +109,10 @@ func (o *output) fail(r session.Result, err error) error {
 	if !o.many {
 		return err
 	}
-	o.term.Fault(fmt.Errorf("%s: %w", r.Source, err))
+	if !strings.Contains(err.Error(), r.Document.Path+":") {
+		err = fmt.Errorf("%s: %w", r.Source, err)
+	}
+	o.term.Fault(err)
 	return nil
 }
 

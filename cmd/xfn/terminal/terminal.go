@@ -163,6 +163,17 @@ func (t *Terminal) Fault(err error) {
 	t.hint(err)
 }
 
+// IsStdout reports whether path is the pipe or file of standard output.
+func (t *Terminal) IsStdout(path string) bool {
+	out, ok := t.Stdout.(*os.File)
+	if !ok {
+		return false
+	}
+	to, err := out.Stat()
+	at, pathErr := os.Stat(path)
+	return err == nil && pathErr == nil && to.Mode()&os.ModeCharDevice == 0 && os.SameFile(to, at)
+}
+
 // Finish removes the progress bar.
 func (t *Terminal) Finish() {
 	t.mu.Lock()

@@ -30,7 +30,7 @@ type BuildCmd struct {
 	Split bool `more:"" xor:"split" help:"Write a file for each platform: NAME-linux-amd64.xpkg and so on."`
 	Load  bool `xor:"split" help:"Also load the package into the Docker engine. Its name there is the package's name."`
 
-	rootFlags    `group:"Content of the package:" set:"examples=./examples"`
+	rootFlags    `group:"Content of the package:"`
 	contentFlags `group:"Content of the package:"`
 	runtimeFlags `group:"Runtime image:"`
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -23,7 +22,7 @@ import (
 type LintCmd struct {
 	Package string `arg:"" default:"." placeholder:"DIR|FILE|REF" help:"Package root, .xpkg file, or REGISTRY/REPOSITORY:TAG. Default: the current directory."`
 
-	rootFlags `set:"examples=examples in DIR or beside it"`
+	rootFlags
 	terminal.Format
 	registryFlags
 }
@@ -88,9 +87,6 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 // at the level Strict, because at other levels xpkg.Read then returns only such problems.
 func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	opts.Lint = xpkg.Warn
-	if c.ExamplesRoot == "" {
-		opts.ExamplesRoot = examplesOf(c.Package)
-	}
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
 	if err == nil {
 		report.Meta, report.Objects, report.Problems = pkg.Meta, len(pkg.Objects), pkg.Warnings
@@ -104,18 +100,6 @@ func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.
 		err = nil
 	}
 	return report, err
-}
-
-// examplesOf returns the directory of examples in a package root or beside it, or "". The
-// working directory has no effect, because it can contain examples of other packages.
-func examplesOf(root string) string {
-	for _, parent := range []string{root, filepath.Join(root, "..")} {
-		dir := filepath.Join(parent, "examples")
-		if _, err := os.Stat(dir); err == nil && dir != filepath.Clean(root) {
-			return dir
-		}
-	}
-	return ""
 }
 
 // A lintResult is the output of xfn xpkg lint, at the level of its flag.

@@ -133,7 +133,7 @@ func printBuilt(term *terminal.Terminal, file string, artifact xpkg.Artifact) er
 		return fmt.Errorf("computing the digest of %q: %w", file, err)
 	}
 	line := fmt.Sprintf("%s %s", file, digest)
-	if isStdout(term, file) {
+	if term.IsStdout(file) {
 		term.Note(line)
 		return nil
 	}
@@ -141,17 +141,6 @@ func printBuilt(term *terminal.Terminal, file string, artifact xpkg.Artifact) er
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	return nil
-}
-
-// isStdout reports whether path is the pipe or file of standard output.
-func isStdout(term *terminal.Terminal, path string) bool {
-	out, ok := term.Stdout.(*os.File)
-	if !ok {
-		return false
-	}
-	to, err := out.Stat()
-	at, pathErr := os.Stat(path)
-	return err == nil && pathErr == nil && to.Mode()&os.ModeCharDevice == 0 && os.SameFile(to, at)
 }
 
 // mostProblems limits the problems of a package that are printed.

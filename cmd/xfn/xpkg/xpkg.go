@@ -55,11 +55,13 @@ var rules = []xpkg.Rule{LintCompositions}
 
 // rootFlags are the flags of commands that read a package root.
 type rootFlags struct {
-	ExamplesRoot string   `short:"e" placeholder:"DIR" help:"Directory of examples. Default: ${examples}, if it exists."`
+	ExamplesRoot string   `short:"e" placeholder:"DIR" help:"Directory of examples. Default: ./examples, if it exists."`
 	Ignore       []string `more:"" placeholder:"GLOB" help:"Files and directories in the package root to leave out; ** matches any number of directories, and \\, is a comma. Repeatable."`
 	Lint         string   `enum:"strict,warn,off" default:"strict" placeholder:"LEVEL" help:"How to treat content that the control plane would drop or ignore: strict is an error, warn a warning, off prints nothing. Default: ${default}."`
 }
 
+// options returns the options of xpkg.Read. The default of --examples-root is relative to
+// the working directory, as in the crossplane CLI.
 func (f rootFlags) options() (xpkg.ReadOptions, error) {
 	level, err := xpkg.ParseLevel(f.Lint)
 	opts := xpkg.ReadOptions{ExamplesRoot: f.ExamplesRoot, Ignore: f.Ignore, Lint: level, Rules: rules}
