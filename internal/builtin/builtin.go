@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -221,12 +222,13 @@ func version(tag string) string {
 // Versions returns the range of versions that b replaces, for messages.
 func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 
-// Advice returns a hint for a fatal result of b with the message fatal. If the
+// Advice returns a hint for a fatal result of b with the message fatal for an input, which is
+// in JSON. If the
 // message says that the input cannot be decoded, the input may be for a version
 // that b does not replace. If templates cannot be read, they may be in a folder that
 // b does not read. For an unknown field or value, Advice suggests a similar one. For
 // other messages, Advice returns "".
-func (b Builtin) Advice(fatal string) hint.Hint {
+func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	if near := spec.Nearest(fatal); near != "" {
 		return hint.Hint("did you mean " + near + "?")
 	}
@@ -237,13 +239,33 @@ func (b Builtin) Advice(fatal string) hint.Hint {
 		return ""
 	}
 	field, meant := "the fields of the input", ""
-	if _, name, ok := strings.Cut(fatal, `unknown field "`); ok {
-		field, _, _ = strings.Cut(name, `"`)
+	if unknown := b.unknownField(fatal, input); unknown != "" {
+		field = unknown
 		if near := schema.NearestField(b.Type, field); near != "" {
 			meant = "did you mean " + near + "? Otherwise "
 		}
 	}
 	return hint.Hint(fmt.Sprintf("%scheck %s: the builtin %s has the input of versions %s; for another version, give its package with %s NAME=PATH", meant, field, b.Name, b.Versions(), hint.Package))
+}
+
+// unknownField returns the path of the unknown field that a fatal result names, or "". The
+// texts of the real functions have only the field's name: its path is that in the input.
+func (b Builtin) unknownField(fatal string, input []byte) string {
+	if _, text, ok := strings.Cut(fatal, `unknown field "`); ok {
+		path, _, _ := strings.Cut(text, `"`)
+		return path
+	}
+	_, text, ok := strings.Cut(fatal, `unknown name "`)
+	if !ok {
+		return ""
+	}
+	name := strings.TrimSuffix(text, `"`)
+	for _, path := range sdk.UnknownFields(input, b.Type) {
+		if path == name || strings.HasSuffix(path, "."+name) {
+			return path
+		}
+	}
+	return name
 }
 
 // Check returns an error if a key of p.Repositories is not a repository, or if a

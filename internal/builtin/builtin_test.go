@@ -117,7 +117,10 @@ func TestCheckVersion(t *testing.T) {
 
 func TestAdvice(t *testing.T) {
 	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0", Type: reflect.TypeFor[spec.Resources]()}
+	const input = `{"resources": [{}, {"patches": [{"toFieldPat": "a"}]}]}`
 	cases := map[string]struct{ reason, fatal, want string }{
+		"Path":  {"the hint has the path of a field that the result only names", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.ComposedPatch: unknown name "toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[1].patches[0].toFieldPat: "},
+		"Name":  {"a field that the input does not have has no path", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.Resources: unknown name "resorces"`, "did you mean resources? Otherwise check resorces: "},
 		"Near":  {"the hint suggests a similar field", `cannot get Function input: … json: unknown field "resources[0].patches[0].toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "},
 		"Value": {"the hint suggests a similar value", `invalid Function input: resources[0].patches[0].type: Invalid value: "FromCompositFieldPath": unknown patch type`, "did you mean FromCompositeFieldPath?"},
 		"Odd":   {"a value that is similar to no other has no hint", `invalid Function input: resources[0].patches[0].type: Invalid value: "Odd": unknown patch type`, ""},
@@ -131,7 +134,7 @@ func TestAdvice(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := string(b.Advice(tc.fatal)); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
+			if got := string(b.Advice(tc.fatal, []byte(input))); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
 				t.Errorf("%s: got %q", tc.reason, got)
 			}
 		})

@@ -72,8 +72,8 @@ func TestBuiltinVersions(t *testing.T) {
 // TestVersionOfPackage: a builtin behaves like the version in spec.package.
 func TestVersionOfPackage(t *testing.T) {
 	cases := map[string]struct{ reason, pkg, want string }{
-		"Release": {"a release has no field ttl", ":v0.12.3", `unknown field "ttl"`},
-		"None":    {"without a version the builtin behaves like the newest release", "", `unknown field "ttl"`},
+		"Release": {"a release has no field ttl", ":v0.12.3", `unknown name "ttl"`},
+		"None":    {"without a version the builtin behaves like the newest release", "", `unknown name "ttl"`},
 		"Branch":  {"the main branch has the field ttl", ":main", ""},
 		"Next":    {"a version after the newest release has the field ttl", ":0.13.1", ""},
 	}
@@ -92,6 +92,20 @@ func TestVersionOfPackage(t *testing.T) {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// TestUnknownInputField: the hint has the path of an unknown field, which the text of the
+// function does not have.
+func TestUnknownInputField(t *testing.T) {
+	misspelled := strings.Replace(thing, "toFieldPath: size", "toFieldPat: size", 1)
+	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": patched(misspelled)})})
+	_, err := renderOne(t.Context(), s, inputs)
+	if err == nil || !strings.HasSuffix(err.Error(), `type v1beta1.ComposedPatch: unknown name "toFieldPat"`) {
+		t.Errorf("got %v", err)
+	}
+	if got, want := string(hint.Of(err)), "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "; !strings.HasPrefix(got, want) {
+		t.Errorf("got the hint %q, want %q", got, want)
 	}
 }
 

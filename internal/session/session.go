@@ -204,7 +204,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		if r.Invalid = invalid; err == nil {
 			r.Result, err = p.render(ctx, run, req)
 		}
-		if r.Err = s.advise(err); err == nil {
+		if r.Err = s.advise(err, p.entry); err == nil {
 			r.Observed = req.Observed
 		}
 		return []Result{r}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -286,8 +287,8 @@ func (s *Session) newBuiltin(c choice) function.Runner {
 	return c.builtin.New(options)
 }
 
-// advise adds a hint to err if err is a fatal result of a builtin.
-func (s *Session) advise(err error) error {
+// advise adds a hint to err if err is a fatal result of a builtin, in a step of c.
+func (s *Session) advise(err error, c composition.Entry) error {
 	var fatal *render.FatalError
 	if !errors.As(err, &fatal) {
 		return err
@@ -298,10 +299,20 @@ func (s *Session) advise(err error) error {
 	if e == nil || e.choice.runtime != Builtin {
 		return err
 	}
-	if advice := e.choice.builtin.Advice(fatal.Message); advice != "" {
+	if advice := e.choice.builtin.Advice(fatal.Message, inputOf(c, fatal.Step)); advice != "" {
 		return hint.Wrap(err, advice)
 	}
 	return err
+}
+
+// inputOf returns the input of a step in JSON, or nil.
+func inputOf(c composition.Entry, step string) []byte {
+	for _, s := range c.Spec.Pipeline {
+		if s.Step == step && s.Input != nil {
+			return s.Input.Raw
+		}
+	}
+	return nil
 }
 
 // call calls a function that is running, or one of Config.Runners.

@@ -52,25 +52,25 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err := c.check(); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	rsp, text, err := c.answer(ctx, term)
+	req, err := proc.Await(ctx, func() (*fnv1.RunFunctionRequest, error) {
+		return readRequest(ctx, manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, c.File)
+	})
+	if err != nil {
+		return err
+	}
+	rsp, text, err := c.answer(ctx, term, req)
 	if err != nil {
 		return err
 	}
 	if _, err := term.Stdout.Write(text); err != nil {
 		return fmt.Errorf("printing the response: %w", err)
 	}
-	return c.fatal(rsp)
+	return c.fatal(rsp, req)
 }
 
-// answer calls the function, and returns the response and its encoded form. It reads
-// and encodes within proc.Await, because these steps do not stop when ctx is done.
-func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal) (*fnv1.RunFunctionResponse, []byte, error) {
-	req, err := proc.Await(ctx, func() (*fnv1.RunFunctionRequest, error) {
-		return readRequest(ctx, manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, c.File)
-	})
-	if err != nil {
-		return nil, nil, err
-	}
+// answer calls the function, and returns the response and its encoded form. It encodes
+// within proc.Await, because this step does not stop when ctx is done.
+func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, []byte, error) {
 	callCtx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	rsp, err := c.call(callCtx, term, req)
@@ -151,14 +151,19 @@ func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
 }
 
 // fatal returns the first fatal result as an error, with the builtin's Advice as its hint.
-func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse) error {
+func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse, req *fnv1.RunFunctionRequest) error {
 	for _, r := range rsp.GetResults() {
 		if r.GetSeverity() != fnv1.Severity_SEVERITY_FATAL {
 			continue
 		}
 		err := error(&fatalError{engine.FatalError{Step: c.Function, Message: r.GetMessage()}})
-		if b, findErr := find(c.Function); findErr == nil && b.Advice(r.GetMessage()) != "" {
-			return hint.Wrap(err, b.Advice(r.GetMessage()))
+		b, findErr := find(c.Function)
+		input, inputErr := req.GetInput().MarshalJSON()
+		if findErr != nil || inputErr != nil {
+			return err
+		}
+		if advice := b.Advice(r.GetMessage(), input); advice != "" {
+			return hint.Wrap(err, advice)
 		}
 		return err
 	}

@@ -13,7 +13,7 @@ func TestVersions(t *testing.T) {
 		input      = "{source: Inline, inline: {template: '# x'}, ttl: 5m}"
 		connection = "{source: Inline, inline: {template: '# {{ getComposedConnectionDetails . \"a\" }}'}}"
 		annotated  = "{source: Inline, inline: {template: '# x'}}\nobserved: {composite: {resource: {metadata: {annotations: {gotemplating.fn.crossplane.io/ttl: 7s}}}}}"
-		noField    = `json: unknown field "ttl"`
+		noField    = `json: cannot unmarshal Go value of type v1beta1.GoTemplate: unknown name "ttl"`
 		noFunction = `function "getComposedConnectionDetails" not defined`
 	)
 	cases := map[string]struct{ reason, version, input, ttl, fatal string }{

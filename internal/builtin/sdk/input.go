@@ -3,10 +3,12 @@ package sdk
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,20 +21,70 @@ import (
 // fields, field names in another case, and values of the wrong type are errors.
 //
 // An error begins with the text of the real functions, whose input types are in Go packages
-// called v1beta1. The text after "json: " is that of the JSON library.
+// called v1beta1. For an unknown field of a type in goTypes, all of the text is theirs. For
+// other errors, the text after "json: " is that of the JSON library.
 func Decode(input *structpb.Struct, into any) error {
+	kind := reflect.TypeOf(into).Elem().Name()
 	raw, err := input.MarshalJSON()
 	if err == nil {
 		var unknown []error
 		if unknown, err = kjson.UnmarshalStrict(raw, into, kjson.DisallowUnknownFields); err == nil && len(unknown) > 0 {
-			err = unknown[0]
+			err = unknownField(kind, unknown[0])
 		}
 	}
 	if err != nil {
-		kind := reflect.TypeOf(into).Elem().Name()
 		return fmt.Errorf("cannot get function input *v1beta1.%s from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.%s: json: %s", kind, kind, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
+}
+
+// goTypes are the names of the Go types of objects in the input of
+// function-patch-and-transform, by their paths without indexes.
+var goTypes = map[string]string{
+	"resources[]":                  "ComposedTemplate",
+	"resources[].patches[]":        "ComposedPatch",
+	"resources[].patches[].policy": "PatchPolicy",
+	"patchSets[].patches[]":        "PatchSetPatch",
+}
+
+var index = regexp.MustCompile(`\[[0-9]+\]`)
+
+// unknownField returns the error of the real functions for an unknown field in an input of a
+// kind. If the name of the Go type is not known, it returns err.
+func unknownField(kind string, err error) error {
+	path := pathOf(err)
+	parent, name, goType := "", path, kind
+	if dot := strings.LastIndex(path, "."); dot >= 0 {
+		parent, name = path[:dot], path[dot+1:]
+		goType = goTypes[index.ReplaceAllString(parent, "[]")]
+	}
+	if goType == "" || parent != "" && kind != "Resources" {
+		return err
+	}
+	return fmt.Errorf("cannot unmarshal Go value of type v1beta1.%s: unknown name %q", goType, name)
+}
+
+// UnknownFields returns the paths of the fields in an input that a struct type does not have.
+// The input is in JSON.
+func UnknownFields(input []byte, t reflect.Type) []string {
+	unknown, err := kjson.UnmarshalStrict(input, reflect.New(t).Interface(), kjson.DisallowUnknownFields)
+	if err != nil {
+		return nil
+	}
+	paths := make([]string, len(unknown))
+	for i, err := range unknown {
+		paths[i] = pathOf(err)
+	}
+	return paths
+}
+
+// pathOf returns the path of the field in a strict error of the JSON library, or "".
+func pathOf(err error) string {
+	var field kjson.FieldError
+	if errors.As(err, &field) {
+		return field.FieldPath()
+	}
+	return ""
 }
 
 // most is the maximum number of values in a Memo. A Memo is emptied before it
