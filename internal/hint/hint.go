@@ -16,6 +16,7 @@ const (
 	Builtin               Hint = "{builtin}"
 	Builtins              Hint = "{builtins}"
 	CAFile                Hint = "{ca-file}"
+	Compositions          Hint = "{compositions}"
 	ContextValues         Hint = "{context-values}"
 	Dependencies          Hint = "{dependencies}"
 	EmbedRuntimeSource    Hint = "{embed-runtime-source}"
@@ -43,7 +44,7 @@ const (
 // Options returns all options.
 func Options() []Hint {
 	return []Hint{
-		Builtin, Builtins, CAFile, ContextValues, Dependencies, EmbedRuntimeSource,
+		Builtin, Builtins, CAFile, Compositions, ContextValues, Dependencies, EmbedRuntimeSource,
 		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
 		Registry, Runtime, SignKey, Timeout, Update,

@@ -280,6 +280,9 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 		return hint.Wrap(fmt.Errorf("loading the composite resource: %s: %s is missing", at.Position(), field), fmt.Sprintf("add %q", field+": "+want))
 	}
 	err = fmt.Errorf("%s: %w", p.entry.Document.Path, err)
+	if field == "kind" && want == "X"+got { // By convention, got is the kind of the claim.
+		return hint.Wrap(err, fmt.Sprintf("set %q at %s; or, if this is a claim, name the directory of its XRD and Composition with ", "kind: "+want, at.Position())+string(hint.Compositions))
+	}
 	if hint.Nearest(got, []string{want}) != "" {
 		return hint.Wrap(err, fmt.Sprintf("did you mean %q at %s?", field+": "+want, at.Position()))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/render"
 )
 
 // Cache is the flag for the directory of the cache.
@@ -32,6 +33,9 @@ func (c Cache) Path() (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("finding the cache %q: %w", c.CacheDir, err)
 		}
+		if err := CheckDir("cache-dir", dir); err != nil {
+			return "", err
+		}
 		return dir, nil
 	}
 	user, err := os.UserCacheDir()
@@ -39,6 +43,24 @@ func (c Cache) Path() (string, error) {
 		return "", hint.Wrap(fmt.Errorf("finding the user's cache directory: %w", err), "set a directory with XFN_CACHE_DIR")
 	}
 	return filepath.Join(user, "xfn"), nil
+}
+
+// CheckDir returns an error if path, the value of a flag, is a file.
+func CheckDir(flag, path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return nil
+	}
+	return hint.Wrap(fmt.Errorf("--%s: %q is a file, expected a directory", flag, path), "name a directory, which may be new")
+}
+
+// Profile returns the profile of the value of --crossplane-version.
+func Profile(version string) (render.Profile, error) {
+	profile, err := render.ForCrossplane(version)
+	if err != nil {
+		return "", hint.Wrap(fmt.Errorf("--crossplane-version: %w", err), "write a release, such as --crossplane-version v2.3 or --crossplane-version v2.3.1")
+	}
+	return profile, nil
 }
 
 // Registries are the flags for registries.

@@ -32,7 +32,11 @@ func Listen(ctx context.Context, network, address string) (net.Listener, error) 
 func listen(ctx context.Context, network, address, named string) (net.Listener, error) {
 	listener, err := replaceDead(ctx, network, address)
 	if err != nil {
-		return nil, hint.Wrap(fmt.Errorf("listening on %q: %w", named, err), "choose another address with --address HOST:PORT")
+		next := "choose another address with --address HOST:PORT"
+		if ip := net.ParseIP(strings.Trim(named, "[]")); ip != nil {
+			next = "write --address " + net.JoinHostPort(ip.String(), "5000")
+		}
+		return nil, hint.Wrap(fmt.Errorf("listening on %q: %w", named, err), next)
 	}
 	return listener, nil
 }

@@ -56,6 +56,9 @@ Examples:
 // Run serves until it is interrupted, and prints the address first. It opens the
 // directory only after it listens, so that an invalid address leaves no directory.
 func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error) {
+	if err := flags.CheckDir("dir", c.Dir); c.Dir != "" && err != nil {
+		return &terminal.UsageError{Err: err}
+	}
 	listener, err := c.listen(ctx)
 	if err != nil {
 		return err

@@ -142,6 +142,10 @@ func (c *Cmd) inputs() (in session.Inputs, functions string, err error) {
 	if in.Composition, functions, err = c.split(args); err != nil {
 		return in, "", err
 	}
+	if dir := in.Composition; dir != "" && isDir(dir) {
+		return in, "", hint.Wrap(fmt.Errorf("loading the Composition: %q is a directory, expected one file", dir),
+			"name the file of one Composition; or select one from the directory by the kind of the composite resource, with --compositions "+dir)
+	}
 	if err := flags.CheckStdin(append(in.Paths(), functions)...); err != nil {
 		return in, "", err
 	}
@@ -155,7 +159,7 @@ func (c *Cmd) inputs() (in session.Inputs, functions string, err error) {
 		return in, "", errors.New("--observe-fixtures requires --observe-loop")
 	}
 	if c.CrossplaneVersion != "" {
-		in.Profile, err = engine.ForCrossplane(c.CrossplaneVersion)
+		in.Profile, err = flags.Profile(c.CrossplaneVersion)
 	}
 	return in, functions, err
 }

@@ -142,7 +142,7 @@ func (c *DevCmd) inputs() (in session.Inputs, err error) {
 	if c.CrossplaneVersion == "" {
 		return in, nil
 	}
-	if in.Profile, err = engine.ForCrossplane(c.CrossplaneVersion); err == nil && in.Profile == engine.Alpha {
+	if in.Profile, err = flags.Profile(c.CrossplaneVersion); err == nil && in.Profile == engine.Alpha {
 		err = fmt.Errorf("reading --crossplane-version: functions of %s are containers, which are not watched", c.CrossplaneVersion)
 	}
 	return in, err

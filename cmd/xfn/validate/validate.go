@@ -21,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/session"
-	engine "github.com/xfn-dev/xfn/render"
 )
 
 // Cmd is xfn validate.
@@ -72,9 +71,9 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	}
 	var release schema.Release
 	if c.CrossplaneVersion != "" {
-		profile, err := engine.ForCrossplane(c.CrossplaneVersion)
+		profile, err := flags.Profile(c.CrossplaneVersion)
 		if err != nil {
-			return &terminal.UsageError{Err: fmt.Errorf("--crossplane-version: %w", err)}
+			return &terminal.UsageError{Err: err}
 		}
 		release = session.Release(profile)
 	}
@@ -86,6 +85,9 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	})
 	if err != nil {
 		return err
+	}
+	if len(definitions) == 0 {
+		term.Warn(fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: the order is schemas, resources, as in xfn validate definition.yaml xr.yaml", c.Extensions))
 	}
 	old, err := validate.ReadOld(stream(ctx, reader, c.Old))
 	if err != nil {

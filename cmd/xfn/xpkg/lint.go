@@ -92,6 +92,9 @@ func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.
 		report.Meta, report.Objects, report.Problems = pkg.Meta, len(pkg.Objects), pkg.Warnings
 		return report, nil
 	}
+	if dir := nestedRoot(c.Package); dir != "" && errors.As(err, &report.Problems) {
+		return report, notRoot(c.Package, fmt.Sprintf("%s has a %s: run xfn xpkg lint %[1]s", dir, metaFile))
+	}
 	if errors.As(err, &report.Problems) {
 		opts.Lint = xpkg.Strict
 		_, err = xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)

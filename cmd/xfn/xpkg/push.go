@@ -82,7 +82,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		}
 		f, err := xpkg.Open(ctx, path)
 		if err != nil {
-			return err
+			return explainYAML(path, err)
 		}
 		files = append(files, f)
 		targets[i] = xpkg.Target{Path: path, Artifact: f.Artifact}

@@ -71,7 +71,7 @@ func openFile(ctx context.Context, path string) (*source, error) {
 	}
 	file, err := xpkg.OpenImage(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, explainYAML(path, err)
 	}
 	return &source{name: path, artifact: file.Artifact, local: true, closers: closers{file}}, nil
 }
@@ -84,6 +84,14 @@ func checkFile(path string) error {
 	}
 	return hint.Wrap(fmt.Errorf("opening package %q: expected a file, got a directory", path),
 		fmt.Sprintf("check a package root with xfn xpkg lint %s, or build it with xfn xpkg build -f %[1]s", path))
+}
+
+// explainYAML adds a hint to err if path is the file of objects, and not of a package.
+func explainYAML(path string, err error) error {
+	if ext := filepath.Ext(path); ext != ".yaml" && ext != ".yml" {
+		return err
+	}
+	return hint.Wrap(err, fmt.Sprintf("build the package of this file first, with xfn xpkg build -f %s", filepath.Dir(path)))
 }
 
 // isFile reports whether from is an existing file, or cannot be a reference.
@@ -153,8 +161,8 @@ func faults(term *terminal.Terminal, root string, err error) error {
 	if !errors.As(err, &all) {
 		return err
 	}
-	if next := nestedRoot(root); next != "" {
-		return hint.Wrap(fmt.Errorf("package root %q has no crossplane.yaml", cmp.Or(root, ".")), next)
+	if dir := nestedRoot(root); dir != "" {
+		return notRoot(root, fmt.Sprintf("%s has a %s: name this directory with -f %[1]s", dir, metaFile))
 	}
 	if len(all) == 1 {
 		return err
@@ -169,19 +177,24 @@ func faults(term *terminal.Terminal, root string, err error) error {
 	return err
 }
 
-// nestedRoot returns the next action if a directory in root is probably the package root:
-// if it is the only one with a crossplane.yaml, and root has none.
+// metaFile is the file that a package root has.
+const metaFile = "crossplane.yaml"
+
+func notRoot(root, next string) error {
+	return hint.Wrap(fmt.Errorf("package root %q has no %s", cmp.Or(root, "."), metaFile), next)
+}
+
+// nestedRoot returns the directory in root that is probably the package root: the only one
+// with a crossplane.yaml, if root has none. Otherwise it returns "".
 func nestedRoot(root string) string {
-	const name = "crossplane.yaml"
-	if _, err := os.Stat(filepath.Join(root, name)); err == nil {
+	if _, err := os.Stat(filepath.Join(root, metaFile)); err == nil {
 		return ""
 	}
-	found, err := filepath.Glob(filepath.Join(root, "*", name))
+	found, err := filepath.Glob(filepath.Join(root, "*", metaFile))
 	if err != nil || len(found) != 1 {
 		return ""
 	}
-	dir := filepath.Dir(found[0])
-	return fmt.Sprintf("%s has a %s: name this directory with -f %s", dir, name, dir)
+	return filepath.Dir(found[0])
 }
 
 // warn prints problems as warnings.

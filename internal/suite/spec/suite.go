@@ -45,6 +45,9 @@ func Parse(doc manifest.Document) (*Suite, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkKind(obj); err != nil {
+		return nil, err
+	}
 	outer := maps.Clone(obj)
 	list, isList := obj["cases"].([]any)
 	if isList {
@@ -69,6 +72,18 @@ func Parse(doc manifest.Document) (*Suite, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// checkKind returns an error for an object of Crossplane or Kubernetes, in place of an error
+// for each of its fields.
+func (s *Suite) checkKind(obj map[string]any) error {
+	kind, _ := obj["kind"].(string)
+	group, _, _ := strings.Cut(fmt.Sprint(obj["apiVersion"]), "/")
+	if kind == "" || kind == Kind || group == "xfn.dev" || hint.Nearest(kind, []string{Kind}) != "" {
+		return nil
+	}
+	return s.errorAt([]string{"kind"}, hint.Wrap(fmt.Errorf("expected a suite, of kind %s, got kind %s of %v", Kind, kind, obj["apiVersion"]),
+		"name the suite that tests this file, or write one with apiVersion: "+APIVersion+" and kind: "+Kind))
 }
 
 // isVariable reports whether the value at path is a string with a variable. Its
