@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	kjson "sigs.k8s.io/json"
@@ -87,11 +86,8 @@ func Check(e Entry, known func(function string) bool) []Problem {
 	}
 	lines := e.Document.Lines()
 	for i, p := range found {
-		at := p.Field
-		if e.origin != "" && strings.HasPrefix(at, "spec.pipeline[") {
-			at = e.origin
-		}
-		found[i].Path, found[i].Line = e.Document.Path, lines.Of(at)
+		at := e.DocumentField(p.Field)
+		found[i].Path, found[i].Line, found[i].Field = e.Document.Path, lines.Of(at), at
 	}
 	slices.SortStableFunc(found, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return found

@@ -68,7 +68,7 @@ func TestCheck(t *testing.T) {
 			`4 spec.mode UnknownMode: expected mode Pipeline or Resources, got "Magic"`,
 		}},
 		"Legacy": {"a legacy Composition is checked as a pipeline, with its own lines", head + "spec:\n  resources:\n  - {name: one, bese: {}}\n  typo: 1\n", []string{
-			`4 spec.pipeline[0].functionRef.name UnknownFunction: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`,
+			`4 spec.resources UnknownFunction: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`,
 			"5 spec.resources[0].bese NotCarried: unknown field: the API server drops it",
 			"6 spec.typo UnknownField: unknown field of a Composition: the API server drops it",
 		}},

@@ -31,8 +31,25 @@ func (d Document) Lines() Lines {
 // returns the line of the nearest parent that exists; for an empty name, the
 // line of the whole object. Keys may contain dots.
 func (l Lines) Of(field string) int {
+	line, _ := l.find(field)
+	return line
+}
+
+// OfText returns the line in the file of a line, counted from 1, in the text of a field. If
+// the text is not a literal block, which begins with "|", it returns the line of the field.
+func (l Lines) OfText(field string, line int) int {
+	at, node := l.find(field)
+	if node == nil || node.Style&yamlv3.LiteralStyle == 0 || line > strings.Count(node.Value, "\n")+1 {
+		return at
+	}
+	return l.doc.Line - 1 + node.Line + line
+}
+
+// find returns the line of a field, and the field's value. The value is nil if the field does
+// not exist.
+func (l Lines) find(field string) (int, *yamlv3.Node) {
 	if l.root == nil {
-		return l.doc.Line
+		return l.doc.Line, nil
 	}
 	node, line := l.root, l.root.Line
 	for node != nil && field != "" {
@@ -44,7 +61,7 @@ func (l Lines) Of(field string) int {
 			line = at
 		}
 	}
-	return l.doc.Line + line - 1
+	return l.doc.Line + line - 1, node
 }
 
 // child returns the child of node with which the path field begins, its line, and the rest

@@ -14,10 +14,10 @@ import (
 // resourcesInput returns the input of function-patch-and-transform, or nil if old has
 // neither resources nor environment patches, but other steps. It changes old.
 func (c *converter) resourcesInput(old spec) (map[string]any, error) {
+	if !old.patches() {
+		return nil, nil
+	}
 	if len(old.Resources) == 0 && len(old.Environment.Patches) == 0 {
-		if len(old.Functions) > 0 || len(old.Pipeline) > 0 {
-			return nil, nil
-		}
 		c.notes = append(c.notes, NoResources)
 	}
 	for i, set := range old.PatchSets {
@@ -35,6 +35,11 @@ func (c *converter) resourcesInput(old spec) (map[string]any, error) {
 		Environment environment `json:"environment,omitzero"`
 		Resources   []resource  `json:"resources,omitempty"`
 	}{"pt.fn.crossplane.io/v1beta1", "Resources", old.PatchSets, environment{Patches: old.Environment.Patches}, old.Resources})
+}
+
+// patches reports whether the pipeline needs a step of function-patch-and-transform.
+func (old spec) patches() bool {
+	return len(old.Resources)+len(old.Environment.Patches) > 0 || len(old.Functions)+len(old.Pipeline) == 0
 }
 
 // nameResources gives resources without a name a name with their index. A
