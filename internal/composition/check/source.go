@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // A source is an input of function-patch-and-transform, and the path of the input
@@ -153,7 +154,7 @@ func (c *checker) decode(raw []byte, at, function string, into any) bool {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			c.add(InvalidInput, at+"."+field.FieldPath(), "%s has no such field and rejects its input%s", function, composition.DidYouMean(reflect.TypeOf(into), field.FieldPath()))
+			c.add(InvalidInput, at+"."+field.FieldPath(), "%s has no such field and rejects its input%s", function, schema.DidYouMean(reflect.TypeOf(into), field.FieldPath()))
 		}
 	}
 	return true

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
 	kjson "sigs.k8s.io/json"
 
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // resourcesInput returns the input of function-patch-and-transform, or nil if old has
@@ -131,7 +133,7 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			c.note(field.FieldPath(), dropped)
+			c.note(field.FieldPath(), "%s%s", dropped, schema.DidYouMean(reflect.TypeOf(old), field.FieldPath()))
 		}
 	}
 	return old.Spec, nil
