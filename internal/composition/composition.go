@@ -49,6 +49,9 @@ func Decode(doc manifest.Document) (Entry, error) {
 	if gvk := u.GroupVersionKind(); gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind {
 		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Composition, got %s", Describe(&u))}
 	}
+	if want := apiextv1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {
+		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: fmt.Errorf("expected a Composition of apiVersion %s, got %s", want, u.GetAPIVersion())}
+	}
 	e := Entry{Composition: &apiextv1.Composition{}, Document: doc, object: obj}
 	if err := doc.Decode(e.Composition); err != nil {
 		return Entry{}, err

@@ -3,9 +3,11 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 )
@@ -123,4 +125,36 @@ func indentation(text []byte, line int) string {
 		}
 	}
 	return ""
+}
+
+// tabbed reports whether a line of text, counted from 1, has a tab before its first other
+// character that is not a space.
+func tabbed(text []byte, line int) bool {
+	n := 0
+	for l := range bytes.Lines(text) {
+		if n++; n == line {
+			return bytes.HasPrefix(bytes.TrimLeft(l, " "), []byte("\t"))
+		}
+	}
+	return false
+}
+
+// keyWithoutSpace matches a line with a key and a value, but no space after the colon.
+var keyWithoutSpace = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[ -]*([A-Za-z][A-Za-z0-9]*:[A-Za-z0-9][^:#]*?)\s*$`)
+})
+
+// missingSpace returns the end of a message about a syntax error in a line of text, counted
+// from 1, if this line or the one before it lacks a space after a colon. Otherwise it returns "".
+func missingSpace(text []byte, line int) string {
+	n, found := 0, ""
+	for l := range bytes.Lines(text) {
+		if n++; n != line && n != line-1 {
+			continue
+		}
+		if m := keyWithoutSpace().FindSubmatch(l); m != nil {
+			found = fmt.Sprintf(": line %d has %q, expected a space after the colon", n, m[1])
+		}
+	}
+	return found
 }
