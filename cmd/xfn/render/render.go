@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -81,7 +82,7 @@ Exit codes: 0 rendered, 1 failed, 2 usage error, 3 a function returned a fatal r
 func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	in, functions, err := c.inputs()
 	if err == nil {
-		err = cmp.Or(checkAlpha(in, functions, kctx), terminal.Positive("--timeout", c.Timeout))
+		err = cmp.Or(checkAlpha(in, functions, kctx), terminal.Positive("--timeout", c.Timeout), checkObserved(in.Observed))
 	}
 	if err != nil {
 		return &terminal.UsageError{Err: err}
@@ -251,6 +252,19 @@ func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 	for _, element := range kctx.Path {
 		if f := element.Flag; f != nil && !slices.Contains(alphaFlags, f.Name) {
 			return fmt.Errorf("--%s cannot be used with --profile alpha", f.Name)
+		}
+	}
+	return nil
+}
+
+// checkObserved returns an error if a path of observed resources is the name of a format, which
+// -o selects in other programs, and does not exist.
+func checkObserved(paths []string) error {
+	for _, path := range paths {
+		_, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) && slices.Contains([]string{"json", "yaml", "yml"}, path) {
+			return hint.Wrap(fmt.Errorf("--observed-resources: there is no file or directory %q", path),
+				"-o names observed resources; render prints YAML to standard output, or writes files with --output-dir")
 		}
 	}
 	return nil
