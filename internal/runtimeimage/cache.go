@@ -13,19 +13,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// FromCache returns the images at a reference for opts.Platforms, at least one. It fetches
-// what the cache in the directory dir does not have, unless pull forbids it. Layers are read
-// from the cache. Errors name the reference.
-func FromCache(ctx context.Context, dir string, ref name.Reference, pull image.Options, opts Options) (*Images, error) {
+// FromCache returns the images at a reference for opts.Platforms, or all images for Linux if
+// there are none. It fetches what the cache in the directory dir does not have, unless pull
+// or the policy forbids it. Layers are read from the cache. Errors name the reference.
+func FromCache(ctx context.Context, dir string, ref name.Reference, policy image.Policy, pull image.Options, opts Options) (*Images, error) {
 	all, err := create(nil, opts, func(s *spool) (*Images, error) {
 		store, err := image.Open(dir)
 		if err != nil {
 			return nil, err
 		}
 		s.keep(store)
-		var requests []image.Request
-		for _, p := range opts.Platforms {
-			requests = append(requests, image.Request{Reference: ref, Platform: p})
+		requests, err := requests(ctx, store, image.Request{Reference: ref, Policy: policy}, pull, opts.Platforms)
+		if err != nil {
+			return nil, err
 		}
 		images, err := store.Images(ctx, requests, pull)
 		if err != nil {
@@ -35,6 +35,36 @@ func FromCache(ctx context.Context, dir string, ref name.Reference, pull image.O
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading a runtime image: %w", err)
+	}
+	return all, nil
+}
+
+// requests returns a copy of r for each platform, or for each Linux platform of the image if
+// no platform is given.
+func requests(ctx context.Context, store *image.Store, r image.Request, pull image.Options, platforms []v1.Platform) (all []image.Request, err error) {
+	if len(platforms) == 0 {
+		ref := r.Reference
+		if pull.Pin != nil {
+			if ref, err = pull.Pin(ref); err != nil {
+				return nil, err
+			}
+		}
+		found, err := store.Resolve(ctx, ref, pull)
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range found.Platforms {
+			if p, err := v1.ParsePlatform(text); err == nil && p.OS == "linux" && p.Architecture != "" {
+				platforms = append(platforms, *p)
+			}
+		}
+	}
+	if len(platforms) == 0 {
+		return nil, fmt.Errorf("image %q has no platform of Linux", r.Reference.Name())
+	}
+	for _, p := range platforms {
+		r.Platform = p
+		all = append(all, r)
 	}
 	return all, nil
 }

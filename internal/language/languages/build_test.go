@@ -126,7 +126,7 @@ type cached struct {
 func (c cached) build(t *testing.T, src language.Source, pull image.Options) (*language.Result, error) {
 	t.Helper()
 	opts := runtimeimage.Options{Env: os.Environ(), TempDir: t.TempDir(), Platforms: platforms}
-	images, err := runtimeimage.FromCache(t.Context(), c.dir, c.ref, pull, opts)
+	images, err := runtimeimage.FromCache(t.Context(), c.dir, c.ref, image.IfNotPresent, pull, opts)
 	if err != nil {
 		return nil, err
 	}
