@@ -254,7 +254,7 @@ func (v *view) loaded(imports map[string]bool) ([]*npm.Package, error) {
 			all := byName[name]
 			if len(all) > 1 || all[0].At != "node_modules/"+name {
 				err := fmt.Errorf("the package %q has compiled code, and must be in node_modules once, got %d locations such as %q", name, len(all), all[0].At)
-				return nil, hint.Wrap(err, "keep all packages in node_modules: do not bundle")
+				return nil, hint.Wrap(err, "keep all packages in node_modules, with "+hint.NoBundle)
 			}
 			add(all[0])
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,9 @@ func Language() language.Language {
 		Watch:  watch,
 	}
 }
+
+// storeFolder is the folder of npm's packages in the cache.
+const storeFolder = "npm"
 
 // sourceMaps is the option of Node.js that shows places in the source in stack traces.
 const sourceMaps = "enable-source-maps"
@@ -89,6 +93,9 @@ func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options
 	if src.Base == nil {
 		return nil, errors.New("no base image with Node.js is given")
 	}
+	if src.Artifacts.Dir == "" {
+		return nil, errors.New("no folder for packages of npm is given")
+	}
 	p, err := readProject(src.Dir, src.Root)
 	if err != nil {
 		return nil, err
@@ -97,7 +104,7 @@ func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options
 	if err != nil {
 		return nil, err
 	}
-	store := &npm.Store{Dir: src.Artifacts.Dir, Client: src.Artifacts.Client, Config: config, Offline: src.Artifacts.Offline, Progress: opts.Progress}
+	store := &npm.Store{Dir: filepath.Join(src.Artifacts.Dir, storeFolder), Client: src.Artifacts.Client, Config: config, Offline: src.Artifacts.Offline, Progress: opts.Progress}
 	b := &builder{project: p, src: src, opts: opts, trees: map[string]*tree{}, used: map[string]npm.Digest{}, runs: map[string]bool{}}
 	same := map[string]*tree{}
 	for _, platform := range src.Platforms {

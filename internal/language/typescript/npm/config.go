@@ -25,8 +25,7 @@ const publicRegistry = "https://registry.npmjs.org/"
 // maxConfig limits the bytes of a configuration file.
 const maxConfig = 1 << 20
 
-// A Config has the settings of npm that xfn uses: registries, their credentials, and the
-// file of additional CAs.
+// A Config has the settings of npm that xfn uses: registries and their credentials.
 type Config struct {
 	values map[string]string
 }
@@ -135,9 +134,6 @@ func parseLine(line string, env []string) (key, value string, ok bool) {
 	}
 	return unquote(key), unquote(value), true
 }
-
-// CAFile returns the path of a PEM file with additional CAs, or "".
-func (c *Config) CAFile() string { return c.values["cafile"] }
 
 // registry returns the URL of the registry that has the packages of a scope, such as
 // "@types", with a slash at its end.

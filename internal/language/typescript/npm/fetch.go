@@ -2,6 +2,7 @@ package npm
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -128,8 +129,11 @@ func (s *Store) try(ctx context.Context, f *os.File, u *url.URL, digest Digest) 
 func withoutURL(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		if u, parseErr := url.Parse(e.URL); parseErr == nil {
-			return fmt.Errorf("asking %q: %w", u.Host, e.Err)
+			err = fmt.Errorf("asking %q: %w", u.Host, e.Err)
 		}
+	}
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+		return hint.Wrap(err, "trust the CA of the registry with "+hint.CAFile)
 	}
 	return err
 }
