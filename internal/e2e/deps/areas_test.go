@@ -29,6 +29,7 @@ func Areas() []Area {
 
 		{"internal/session", 5},
 		{"internal/report", 5},
+		{"internal/project", 5},
 
 		{"render", 4},
 		{"init", 4},
