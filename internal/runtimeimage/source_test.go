@@ -22,6 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/golang"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -53,9 +55,18 @@ func options(t *testing.T) runtimeimage.Options {
 	return runtimeimage.Options{Created: created, Env: os.Environ(), TempDir: t.TempDir()}
 }
 
+// buildGo returns the images of a Go function.
+func buildGo(ctx context.Context, src language.Source, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+	built, err := golang.Build(ctx, src, opts)
+	if err != nil {
+		return nil, err
+	}
+	return built.Images, nil
+}
+
 func fromSource(t *testing.T, dir string, opts runtimeimage.Options, platforms ...v1.Platform) []v1.Image {
 	t.Helper()
-	images, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: dir, Platforms: platforms}, opts)
+	images, err := buildGo(t.Context(), language.Source{Dir: dir, Platforms: platforms}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +239,7 @@ func TestFromSourceRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			opts := options(t)
-			_, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, opts)
+			_, err := buildGo(t.Context(), language.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, opts)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
 			}
@@ -241,7 +252,7 @@ func TestFromSourceStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	opts := options(t)
-	if _, err := runtimeimage.FromSource(ctx, runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts); !errors.Is(err, context.Canceled) {
+	if _, err := buildGo(ctx, language.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	assertEmpty(t, opts.TempDir)
@@ -306,7 +317,7 @@ func TestFromSourceOnBase(t *testing.T) {
 		User: "0", Entrypoint: []string{"/bin/sh"}, Cmd: []string{"-c", "x"}, WorkingDir: "/w", Env: []string{"A=b"},
 	}, []v1.Layer{tarLayer(t, member{name: "etc/", kind: tar.TypeDir, mode: 0o755})}, amd64, arm64)
 	opts := options(t)
-	images, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{
+	images, err := buildGo(t.Context(), language.Source{
 		Dir: dir, Platforms: []v1.Platform{arm64}, Base: base,
 		LDFlags: "-X main.text=set-by-a-flag", GoFlags: []string{"-tags=x"}, Labels: map[string]string{"k": "v=w"},
 	}, opts)
@@ -344,7 +355,7 @@ func TestFromSourceOnBase(t *testing.T) {
 func TestFromSourceOnBaseRefuses(t *testing.T) {
 	base := baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t)}, amd64)
 	opts := options(t)
-	_, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
+	_, err := buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
 	if want := "there is no image for linux/arm64, only for linux/amd64"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}
@@ -362,7 +373,7 @@ func TestFromSourceOnBaseWithoutConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
+	_, err = buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
 	if want := "config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}

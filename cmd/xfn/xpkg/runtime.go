@@ -18,6 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/golang"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
@@ -76,9 +78,13 @@ func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opt
 	}
 	switch {
 	case f.EmbedRuntimeSource != "":
-		return runtimeimage.FromSource(ctx, runtimeimage.Source{
+		built, err := golang.Build(ctx, language.Source{
 			Dir: f.EmbedRuntimeSource, Platforms: opts.Platforms, LDFlags: f.Ldflags, GoFlags: f.goFlags(), Base: base, Labels: f.Label,
 		}, opts)
+		if err != nil {
+			return nil, err
+		}
+		return built.Images, nil
 	case f.EmbedRuntimeDir != "":
 		return runtimeimage.FromDir(ctx, runtimeimage.Dir{
 			Path: f.EmbedRuntimeDir, Base: base, Workdir: f.Workdir, Entrypoint: f.Entrypoint, Env: f.Env, Labels: f.Label,
