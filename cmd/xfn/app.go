@@ -21,6 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/docs"
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
+	"github.com/xfn-dev/xfn/cmd/xfn/project"
 	"github.com/xfn-dev/xfn/cmd/xfn/registry"
 	"github.com/xfn-dev/xfn/cmd/xfn/render"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -41,6 +42,7 @@ type app struct {
 	MemoryLimit memoryLimit `more:"" placeholder:"QUANTITY" help:"Fail when the process needs more memory than this. Default: 4Gi, or half of the machine's memory if that is less."`
 
 	Xpkg       xpkg.Cmd            `cmd:"" help:"Build, push and pull packages."`
+	Project    project.Cmd         `cmd:"" help:"Build and push projects: APIs, Compositions and functions."`
 	Render     render.Cmd          `cmd:"" help:"Render the composed resources of a composite resource."`
 	Dev        test.DevCmd         `cmd:"" help:"Render and test again whenever a function or a file changes."`
 	Test       test.Cmd            `cmd:"" help:"Test which resources Compositions compose."`

@@ -19,13 +19,21 @@ func (r *reader) repository(repository string) {
 		r.fail(field, "%s must not be empty", field)
 		return
 	}
-	r.p.Repository = repository
 	host, _, _ := strings.Cut(repository, "/")
-	if _, err := name.NewRepository(repository); err != nil {
-		r.fail(field, "%s is %q, expected a repository without a tag, such as registry.example.org/acme/demo", field, repository)
+	if err := r.p.SetRepository(repository); err != nil {
+		r.fail(field, "%s %w", field, err)
 	} else if r.p.Dialect == Upbound && !strings.ContainsAny(host, ".:") && host != "localhost" {
 		r.fail(field, "%s is %q, which has no host, expected a repository such as registry.example.org/acme/demo", field, repository)
 	}
+}
+
+// SetRepository replaces the repository of the project, and so those of its functions.
+func (p *Project) SetRepository(repository string) error {
+	p.Repository = repository
+	if _, err := name.NewRepository(repository); err != nil {
+		return fmt.Errorf("is %q, expected a repository without a tag, such as registry.example.org/acme/demo", repository)
+	}
+	return nil
 }
 
 // paths validates the paths and sets their defaults.
