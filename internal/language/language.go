@@ -79,8 +79,8 @@ type Material struct {
 	Name, Version string
 	// PURL is the package URL: "pkg:golang/example.org/x@v1.0.0".
 	PURL string
-	// Digest is the digest of the file that was fetched, "ALGORITHM:HEX", or "" if it is
-	// not known.
+	// Digest is the digest of what was fetched, as the lock file of the language has it, or
+	// "" if it is not known.
 	Digest string
 }
 
