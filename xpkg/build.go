@@ -194,7 +194,9 @@ func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, err
 	settings := maps.Clone(object(config, "config"))
 	labels := maps.Clone(object(settings, "Labels"))
 	rootfs := maps.Clone(object(config, "rootfs"))
-	rootfs["type"] = "layers"
+	if rootfs["type"] == nil || !opts.Docker {
+		rootfs["type"] = "layers"
+	}
 	diffIDs, history := slices.Clone(list(rootfs, "diff_ids")), slices.Clone(list(config, "history"))
 
 	descs := slices.Clone(base.Descriptors)

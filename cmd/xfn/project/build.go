@@ -77,11 +77,10 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if err != nil {
 		return err
 	}
-	bases := &bases{cache: c.Cache, offline: c.Offline}
-	bases.options = image.Options{Remote: c.Client(program), Progress: term.Progress, Offline: c.Offline, Pin: c.Pin()}
-	defer func() { err = errors.Join(err, bases.Close()) }()
 	opts.Base = func(ctx context.Context, reference string, platforms []v1.Platform) (*runtimeimage.Images, error) {
-		return bases.open(ctx, c.Registries, reference, platforms)
+		images := opts.Images
+		images.Platforms = platforms
+		return c.base(ctx, program, reference, images)
 	}
 	set, err := project.Build(ctx, p, opts)
 	if err != nil {
@@ -90,6 +89,20 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	defer func() { err = errors.Join(err, set.Close()) }()
 	packages.Warn(term, set.Warnings)
 	return c.write(ctx, term, p, set)
+}
+
+// base opens the base images at a reference through the cache.
+func (c *BuildCmd) base(ctx context.Context, program terminal.Program, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+	ref, err := c.Reference(reference)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := c.Path()
+	if err != nil {
+		return nil, err
+	}
+	pull := image.Options{Remote: c.Client(program), Progress: opts.Progress, Offline: c.Offline, Pin: opts.Pin}
+	return runtimeimage.FromCache(ctx, dir, ref, image.IfNotPresent, pull, opts)
 }
 
 // options returns the options of the build, without Base.

@@ -15,6 +15,9 @@ import (
 type Cmd struct {
 	Build BuildCmd `cmd:"" help:"Build the packages of a project."`
 	Lint  LintCmd  `cmd:"" help:"Find problems in a project."`
+	Push  PushCmd  `cmd:"" help:"Push the packages of a built project to a registry."`
+	Pull  PullCmd  `cmd:"" help:"Pull the packages of a project from a registry into a file."`
+	Copy  CopyCmd  `cmd:"" help:"Copy the packages of a project from one registry to another, with their signatures."`
 }
 
 // Help is shown by --help.
@@ -24,6 +27,7 @@ func (Cmd) Help() string {
 Example:
 
     xfn project build
+    xfn project push --tag v0.1.0
 `
 }
 
