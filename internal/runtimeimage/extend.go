@@ -60,8 +60,6 @@ func extend(base v1.Image, created time.Time, layers []addition, c Config) (v1.I
 	history, _ := config["history"].([]any)
 	descs, all := slices.Clone(p.Descriptors), slices.Clone(p.Layers)
 	if slices.ContainsFunc(descs, ofPackage) {
-		// The crossplane CLI leaves this type empty, and xpkg.Build sets it for other packages.
-		rootfs["type"] = ""
 		descs, all, diffIDs, history = nil, nil, nil, nil
 		ids, _ := rootfs["diff_ids"].([]any)
 		for i, d := range p.Descriptors {
