@@ -51,7 +51,7 @@ type app struct {
 	Convert    validate.ConvertCmd `cmd:"" help:"Convert old Compositions to current ones."`
 	Lock       cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
 	Run        function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
-	Function   function.Cmd        `cmd:"" help:"List, serve and call functions."`
+	Function   function.Cmd        `cmd:"" help:"List, serve, call and generate functions."`
 	Cache      cache.Cmd           `cmd:"" help:"Show and prune the cache."`
 	Registry   registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
 	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`

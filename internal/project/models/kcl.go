@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -234,4 +236,35 @@ func snake(name string) string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
+}
+
+// KCLImports returns an import statement for each package of models in a folder. The alias of
+// a package consists of the last parts of its path: platformv1alpha1.
+func KCLImports(t Target) ([]string, error) {
+	root := t.Folder(KCL)
+	var imports []string
+	aliases := map[string]bool{}
+	last := ""
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		dir := filepath.Dir(file)
+		if err != nil || d.IsDir() || filepath.Ext(file) != ".k" || dir == last {
+			return err
+		}
+		last = dir
+		rel, err := filepath.Rel(root, dir)
+		if err != nil {
+			return err
+		}
+		parts := strings.Split(filepath.ToSlash(rel), "/")
+		alias := parts[len(parts)-1]
+		for i := len(parts) - 2; i >= 0; i-- {
+			if alias = parts[i] + alias; !aliases[alias] {
+				break
+			}
+		}
+		aliases[alias] = true
+		imports = append(imports, fmt.Sprintf("import models.%s as %s", strings.Join(parts, "."), alias))
+		return nil
+	})
+	return imports, err
 }
