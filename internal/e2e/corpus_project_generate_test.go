@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,10 +26,9 @@ func (c *projectCase) generates() bool {
 
 // compareGenerated compares all files: their names, modes and links, the bytes of schemas and
 // of files with one possible content, and the values of YAML files of the user.
-func (c *projectCase) compareGenerated(t *testing.T, created map[string]any) {
+func (c *projectCase) compareGenerated(t *testing.T, before map[string]string, created map[string]any) {
 	t.Helper()
 	want := maps.Clone(created)
-	input := os.DirFS(filepath.Join(c.dir, "in"))
 	err := filepath.WalkDir(c.work, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == c.work {
 			return err
@@ -40,7 +40,7 @@ func (c *projectCase) compareGenerated(t *testing.T, created map[string]any) {
 		rel = filepath.ToSlash(rel)
 		file, ok := created[rel].(map[string]any)
 		delete(want, rel)
-		if _, err := fs.Stat(input, rel); err != nil && !ok {
+		if before[path] == "" && !ok {
 			t.Errorf("%s is a new file that the crossplane CLI does not write", rel)
 		}
 		if ok && !d.IsDir() {
@@ -91,6 +91,10 @@ func (c *projectCase) compareFile(t *testing.T, path, rel string, want map[strin
 // the CLI damages.
 func (c *projectCase) compareText(t *testing.T, rel, want, got string) {
 	t.Helper()
+	if filepath.Base(rel) == ".lock.json" {
+		// The digests of the packages depend on their compression.
+		want, got = anyHash.ReplaceAllString(want, "HASH"), anyHash.ReplaceAllString(got, "HASH")
+	}
 	if !strings.HasSuffix(rel, ".yaml") || strings.HasPrefix(filepath.Base(c.dir), "init-") {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", rel, diff)
@@ -117,6 +121,8 @@ func (c *projectCase) compareText(t *testing.T, rel, want, got string) {
 		}
 	}
 }
+
+var anyHash = regexp.MustCompile(`(sha256:)?[0-9a-f]{40,64}"`)
 
 // input returns a file of the case's input, or "".
 func (c *projectCase) input(t *testing.T, rel string) string {

@@ -48,13 +48,15 @@ func TestProjectCorpus(t *testing.T) {
 	}
 	address := remotetest.Serve(t, remotetest.Embedded(t))
 	pushBases(t, address)
+	pushDependencies(t, address)
+	ports := strings.NewReplacer(recorded, address, "127.0.0.1:5063", serveCRD(t), "{git}", gitRepository(t))
 	for _, args := range cases {
 		dir := filepath.Dir(args)
 		listed := known[filepath.Base(dir)]
 		delete(known, filepath.Base(dir))
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
-			newProjectCase(t, dir, address).compare(t, listed)
+			newProjectCase(t, dir, address, ports).compare(t, listed)
 		})
 	}
 	for name := range known {
@@ -99,9 +101,9 @@ type projectCase struct {
 	ports              *strings.Replacer
 }
 
-func newProjectCase(t *testing.T, dir, address string) *projectCase {
+func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) *projectCase {
 	t.Helper()
-	c := &projectCase{dir: dir, work: filepath.Join(t.TempDir(), "case"), address: address, ports: strings.NewReplacer(recorded, address)}
+	c := &projectCase{dir: dir, work: filepath.Join(t.TempDir(), "case"), address: address, ports: ports}
 	if err := os.Mkdir(c.work, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +198,7 @@ func (c *projectCase) compareFiles(t *testing.T, before map[string]string) {
 		t.Fatal(err)
 	}
 	if c.generates() {
-		c.compareGenerated(t, created)
+		c.compareGenerated(t, before, created)
 		return
 	}
 	own := func(path string) bool {

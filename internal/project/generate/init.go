@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -29,6 +30,9 @@ func Init(ctx context.Context, o InitOptions) (string, error) {
 	if problems := validation.IsDNS1035Label(o.Name); len(problems) > 0 {
 		return "", hint.Wrap(fmt.Errorf("%q cannot name a project", o.Name),
 			"use at most 63 lower-case letters, digits and dashes, beginning with a letter, such as platform")
+	}
+	if _, err := name.NewRepository(o.Repository); err != nil {
+		return "", hint.Wrap(fmt.Errorf("%q is not a repository without a tag", o.Repository), "name one such as registry.example.org/acme/platform")
 	}
 	if err := empty(o.Dir, ".git"); err != nil {
 		return "", err

@@ -81,6 +81,12 @@ func Generate(ctx context.Context, to Target, sources ...Source) error {
 	return to.writeLock(locked)
 }
 
+// Locked returns the versions of all sources in the lock file.
+func Locked(to Target) (map[string]string, error) {
+	l, err := readLock(to)
+	return l.Packages, err
+}
+
 func readLock(to Target) (lock, error) {
 	path := filepath.Join(to.Dir, LockFile)
 	l := lock{}
