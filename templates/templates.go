@@ -15,6 +15,9 @@ const Placeholder = "function-example"
 //go:embed all:_go
 var goFunction embed.FS
 
+//go:embed all:_typescript
+var typeScriptFunction embed.FS
+
 // A Template is a package template. It has either a URL or Files.
 type Template struct {
 	// Name is the short name of the template.
@@ -49,6 +52,7 @@ func Names() []string {
 func catalogue() []Template {
 	return []Template{
 		{Name: "go", Files: folder(goFunction, "_go")},
+		{Name: "typescript", Files: folder(typeScriptFunction, "_typescript")},
 		{Name: "function-template-go", URL: "https://github.com/crossplane/function-template-go"},
 		{Name: "function-template-python", URL: "https://github.com/crossplane/function-template-python"},
 		{Name: "configuration-template", URL: "https://github.com/crossplane/configuration-template"},

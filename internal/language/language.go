@@ -50,6 +50,8 @@ type Source struct {
 	Labels map[string]string
 	// Artifacts says how to get what lock files list.
 	Artifacts Artifacts
+	// NoBundle keeps the packages of a function in TypeScript as files in node_modules.
+	NoBundle bool
 	// LDFlags and GoFlags are flags for go build: gobuild.Options.LDFlags and
 	// gobuild.Options.Flags.
 	LDFlags string

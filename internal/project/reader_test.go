@@ -129,7 +129,9 @@ type indexEntry struct {
 // manifestOf returns the manifest of an image, and its base layer.
 func manifestOf(t *testing.T, files map[string][]byte, config string, layers []string) (raw, base []byte) {
 	t.Helper()
-	var c struct{ Config struct{ Labels map[string]string } }
+	var c struct {
+		Config struct{ Labels map[string]string }
+	}
 	if err := json.Unmarshal(files[config], &c); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"runtime"
 	"slices"
 
@@ -30,6 +31,9 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	if lang.Name != "go" && (f.Ldflags != "" || len(f.GoFlags) > 0) {
 		return nil, &terminal.UsageError{Err: fmt.Errorf("--ldflags and --go-flags are for Go, but the language of %q is %s", f.EmbedRuntimeSource, lang.Name)}
 	}
+	if lang.Name != "typescript" && f.NoBundle {
+		return nil, &terminal.UsageError{Err: fmt.Errorf("--no-bundle is for TypeScript, but the language of %q is %s", f.EmbedRuntimeSource, lang.Name)}
+	}
 	root, err := language.Root(f.EmbedRuntimeSource)
 	if err != nil {
 		return nil, err
@@ -40,12 +44,21 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	}
 	built, err := lang.Build(ctx, language.Source{
 		Dir: f.EmbedRuntimeSource, Root: root, Platforms: opts.Platforms, Base: base, Labels: f.Label,
-		LDFlags: f.Ldflags, GoFlags: f.goFlags(),
+		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle, Artifacts: f.artifacts(program),
 	}, opts)
 	if err != nil {
 		return nil, err
 	}
 	return built.Images, nil
+}
+
+// artifacts returns where languages get packages: the cache, or else their registries.
+func (f *runtimeFlags) artifacts(program terminal.Program) language.Artifacts {
+	dir, err := f.Path()
+	if err != nil {
+		dir = "" // Languages with packages report it.
+	}
+	return language.Artifacts{Client: &http.Client{Transport: f.Client(program)}, Dir: dir, Offline: f.Offline}
 }
 
 // language returns the language of --language, or of the source.

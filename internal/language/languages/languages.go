@@ -9,6 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/language/golang"
 	"github.com/xfn-dev/xfn/internal/language/gotemplating"
 	"github.com/xfn-dev/xfn/internal/language/kcl"
+	"github.com/xfn-dev/xfn/internal/language/typescript"
 )
 
 // All returns all languages. Detect tries them in this order, which the crossplane CLI also
@@ -17,6 +18,7 @@ func All() []language.Language {
 	return []language.Language{
 		kcl.Language(),
 		golang.Language(),
+		typescript.Language(),
 		gotemplating.Language(),
 	}
 }
