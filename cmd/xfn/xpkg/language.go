@@ -79,7 +79,7 @@ func (f *runtimeFlags) buildBinaries(ctx context.Context, program terminal.Progr
 	var programs []runtimeimage.Program
 	opts.Platforms = nil
 	for _, name := range slices.Sorted(maps.Keys(f.EmbedRuntimeBinary)) {
-		p, err := parsePlatform(name)
+		p, err := ParsePlatform(name)
 		if err != nil {
 			return nil, err
 		}
