@@ -67,10 +67,10 @@ Examples:
     xfn render xr.yaml composition.yaml functions.yaml
     xfn render xr.yaml composition.yaml --package function-hello=.
     xfn render examples/app.yaml    # in a project
-    xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
 
 More examples:
 
+    xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
     xfn render xr.yaml composition.yaml package/crossplane.yaml --locked
     xfn render --xr xrs/ composition.yaml functions.yaml --output-dir out
     xfn render xr.yaml composition.yaml --xrd xrd.yaml --validate --crd crds
