@@ -94,6 +94,9 @@ lock package
 lock REF
 lock --base-image REF
 lock fn.yaml --update=REF
+project init demo -r REF
+dependency add -f project.yaml REF
+dependency update-cache -f REF
 project build --repository REF
 project build -f project.yaml
 project push -f project.yaml --repository REF

@@ -48,13 +48,15 @@ func TestProjectCorpus(t *testing.T) {
 	}
 	address := remotetest.Serve(t, remotetest.Embedded(t))
 	pushBases(t, address)
+	pushDependencies(t, address)
+	ports := strings.NewReplacer(recorded, address, "127.0.0.1:5063", serveCRD(t), "{git}", gitRepository(t))
 	for _, args := range cases {
 		dir := filepath.Dir(args)
 		listed := known[filepath.Base(dir)]
 		delete(known, filepath.Base(dir))
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
-			newProjectCase(t, dir, address).compare(t, listed)
+			newProjectCase(t, dir, address, ports).compare(t, listed)
 		})
 	}
 	for name := range known {
@@ -99,10 +101,14 @@ type projectCase struct {
 	ports              *strings.Replacer
 }
 
-func newProjectCase(t *testing.T, dir, address string) *projectCase {
+func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) *projectCase {
 	t.Helper()
-	c := &projectCase{dir: dir, work: filepath.Join(t.TempDir(), "case"), address: address, ports: strings.NewReplacer(recorded, address)}
-	if err := os.CopyFS(c.work, os.DirFS(filepath.Join(dir, "in"))); err != nil {
+	c := &projectCase{dir: dir, work: filepath.Join(t.TempDir(), "case"), address: address, ports: ports}
+	if err := os.Mkdir(c.work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// A case that creates a project has no input.
+	if err := os.CopyFS(c.work, os.DirFS(filepath.Join(dir, "in"))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	err := filepath.WalkDir(c.work, func(path string, d fs.DirEntry, err error) error {
@@ -190,6 +196,10 @@ func (c *projectCase) compareFiles(t *testing.T, before map[string]string) {
 	var created map[string]any
 	if err := json.Unmarshal([]byte(c.golden(t, "created.json")), &created); err != nil {
 		t.Fatal(err)
+	}
+	if c.generates() {
+		c.compareGenerated(t, before, created)
+		return
 	}
 	own := func(path string) bool {
 		return strings.HasPrefix(path, "schemas") || strings.HasPrefix(path, "gen") || strings.HasPrefix(path, "proj/schemas")

@@ -13,6 +13,7 @@ import (
 
 // Cmd is the command group xfn project.
 type Cmd struct {
+	Init  InitCmd  `cmd:"" help:"Create a project."`
 	Build BuildCmd `cmd:"" help:"Build the packages of a project."`
 	Lint  LintCmd  `cmd:"" help:"Find problems in a project."`
 	Push  PushCmd  `cmd:"" help:"Push the packages of a built project to a registry."`
@@ -31,14 +32,19 @@ Example:
 `
 }
 
-// fileFlags name the project file.
-type fileFlags struct {
+// fileFlag names the project file.
+type fileFlag struct {
 	ProjectFile string `short:"f" placeholder:"FILE" help:"The project file. Its directory is the project. Default: crossplane-project.yaml or upbound.yaml."`
-	Repository  string `placeholder:"REPOSITORY" help:"Repository of the Configuration, instead of that in the project file."`
+}
+
+// fileFlags name the project file, and change its repository.
+type fileFlags struct {
+	fileFlag
+	Repository string `placeholder:"REPOSITORY" help:"Repository of the Configuration, instead of that in the project file."`
 }
 
 // read reads the project file and prints its warnings.
-func (f fileFlags) read(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
+func (f fileFlag) read(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
 	path := f.ProjectFile
 	if path == "" {
 		found, other, err := project.Find("")
@@ -58,6 +64,15 @@ func (f fileFlags) read(ctx context.Context, term *terminal.Terminal) (*project.
 	}
 	for _, w := range p.Warnings {
 		term.Warn(w.Error())
+	}
+	return p, nil
+}
+
+// read reads the project file, and sets the repository of the flag.
+func (f fileFlags) read(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
+	p, err := f.fileFlag.read(ctx, term)
+	if err != nil {
+		return nil, err
 	}
 	if f.Repository != "" {
 		if err := p.SetRepository(f.Repository); err != nil {
