@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"runtime"
 	"time"
@@ -15,8 +16,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
@@ -109,7 +112,7 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	}
 	client := f.Client(program)
 	pulling := image.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
-	build := f.builder(dir, pulling)
+	build := f.builder(dir, client, pulling)
 	config.Runtimes = map[session.Runtime]runtimes.Runtime{
 		session.Process: build.Runtime(processes, true),
 		session.Docker: build.Runtime(docker.New(docker.Config{
@@ -137,10 +140,11 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 }
 
 // builder returns what builds functions from source, with base images from the cache in dir.
-func (f Runtimes) builder(dir string, pull image.Options) languages.Builder {
+func (f Runtimes) builder(dir string, client *remote.Client, pull image.Options) languages.Builder {
 	return languages.Builder{
-		Cache:   dir,
-		Options: runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Progress: pull.Progress},
+		Cache:     dir,
+		Artifacts: language.Artifacts{Client: &http.Client{Transport: client}, Dir: dir, Offline: f.Offline},
+		Options:   runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Progress: pull.Progress},
 		Base: func(ctx context.Context, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
 			ref, err := f.Reference(reference)
 			if err != nil {

@@ -58,15 +58,12 @@ type engineFlags struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `In the directory of a project (crossplane-project.yaml or upbound.yaml), its dependencies and embedded functions are the functions, and the type of the composite resource selects the Composition and the XRD.
-
-A builtin function runs in this process. Other functions run in a sandbox (on Linux) or in Docker, from source as a process, or where you have started them (annotate the Function with render.crossplane.io/runtime: Development). Where no sandbox is possible, as in a CI container, Docker runs packages if there is an engine, and --runtime Process runs them as confined as is possible without one. A Docker engine pulls images itself. It receives the credentials, but not --ca-file, --plain-http and --insecure-skip-tls-verify: use its own configuration for these.
+	return `A builtin function runs in this process. Other functions run in a sandbox (on Linux) or in Docker, from source as a process, or where you have started them (annotate the Function with render.crossplane.io/runtime: Development). Where no sandbox is possible, as in a CI container, Docker runs packages if there is an engine, and --runtime Process runs them as confined as is possible without one. A Docker engine pulls images itself. It receives the credentials, but not --ca-file, --plain-http and --insecure-skip-tls-verify: use its own configuration for these.
 
 Examples:
 
     xfn render xr.yaml composition.yaml functions.yaml
     xfn render xr.yaml composition.yaml --package function-hello=.
-    xfn render examples/app.yaml    # in a project
     xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
 
 More examples:
@@ -75,6 +72,7 @@ More examples:
     xfn render --xr xrs/ composition.yaml functions.yaml --output-dir out
     xfn render xr.yaml composition.yaml --xrd xrd.yaml --validate --crd crds
     xfn render --profile alpha xr.yaml composition.yaml
+    xfn render examples/app.yaml    # in the directory of a project
 
 Exit codes: 0 rendered, 1 failed, 2 usage error, 3 a function returned a fatal result.
 `

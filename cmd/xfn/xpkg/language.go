@@ -108,6 +108,11 @@ func (f *runtimeFlags) base(ctx context.Context, program terminal.Program, stand
 		if at.remote, err = f.Reference(standard); err != nil {
 			return nil, err
 		}
+		if opts.Pin != nil {
+			if _, err := opts.Pin(at.remote); err != nil {
+				return nil, hint.Wrap(fmt.Errorf("finding the base image: %w", err), "lock it with xfn lock --base-image "+standard)
+			}
+		}
 	default:
 		return nil, nil
 	}
