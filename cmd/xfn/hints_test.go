@@ -27,6 +27,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.Compositions:        "render",
 		hint.ContextValues:       "render dev diff",
 		hint.Dependencies:        "validate xpkg.get-crds",
+		hint.EmbedRuntimeDir:     "xpkg.build",
 		hint.EmbedRuntimeSource:  "xpkg.build",
 		hint.EmbedRuntimeTarball: "xpkg.build",
 		hint.ExamplesRoot:        "xpkg.build xpkg.lint",

@@ -19,6 +19,7 @@ const (
 	Compositions          Hint = "{compositions}"
 	ContextValues         Hint = "{context-values}"
 	Dependencies          Hint = "{dependencies}"
+	EmbedRuntimeDir       Hint = "{embed-runtime-dir}"
 	EmbedRuntimeSource    Hint = "{embed-runtime-source}"
 	EmbedRuntimeTarball   Hint = "{embed-runtime-image-tarball}"
 	ExamplesRoot          Hint = "{examples-root}"
@@ -44,8 +45,8 @@ const (
 // Options returns all options.
 func Options() []Hint {
 	return []Hint{
-		Builtin, Builtins, CAFile, Compositions, ContextValues, Dependencies, EmbedRuntimeSource,
-		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
+		Builtin, Builtins, CAFile, Compositions, ContextValues, Dependencies, EmbedRuntimeDir,
+		EmbedRuntimeSource, EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
 		Registry, Runtime, SignKey, Timeout, Update,
 	}
