@@ -12,6 +12,7 @@ require (
 	github.com/crossplane/function-sdk-go v0.7.1
 	github.com/docker/cli v29.7.2+incompatible
 	github.com/elastic/go-seccomp-bpf v1.5.0
+	github.com/evanw/esbuild v0.28.2
 	github.com/fsnotify/fsnotify v1.9.0
 	github.com/go-git/go-git/v5 v5.19.3
 	github.com/google/cel-go v0.28.0

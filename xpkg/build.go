@@ -150,8 +150,9 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 		return p, err
 	}
 	isPackage := marked(p.Parts, BaseMark) >= 0
-	for key, value := range object(object(p.config, "config"), "Labels") {
-		isPackage = isPackage || strings.HasPrefix(key, Annotation+":") && value == BaseMark
+	labels := object(object(p.config, "config"), "Labels")
+	for _, d := range p.Descriptors {
+		isPackage = isPackage || labels[Annotation+":"+d.Digest.String()] == BaseMark
 	}
 	if isPackage {
 		return p, errors.New("the image is already a package, not a runtime image")

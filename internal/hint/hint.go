@@ -28,6 +28,7 @@ const (
 	Lenient               Hint = "{lenient}"
 	Lint                  Hint = "{lint}"
 	MaxMessageSize        Hint = "{max-message-size}"
+	NoBundle              Hint = "{no-bundle}"
 	NoSignatures          Hint = "{no-signatures}"
 	Offline               Hint = "{offline}"
 	Package               Hint = "{package}"
@@ -45,9 +46,9 @@ const (
 // Options returns all options.
 func Options() []Hint {
 	return []Hint{
-		Builtin, Builtins, CAFile, Compositions, ContextValues, Dependencies, EmbedRuntimeDir,
-		EmbedRuntimeSource, EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
-		MaxMessageSize, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
+		Builtin, Builtins, CAFile, Compositions, ContextValues, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
+		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
+		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
 		Registry, Runtime, SignKey, Timeout, Update,
 	}
 }

@@ -50,6 +50,8 @@ type Source struct {
 	Labels map[string]string
 	// Artifacts says how to get what lock files list.
 	Artifacts Artifacts
+	// NoBundle keeps the packages of a function in TypeScript as files in node_modules.
+	NoBundle bool
 	// LDFlags and GoFlags are flags for go build: gobuild.Options.LDFlags and
 	// gobuild.Options.Flags.
 	LDFlags string
@@ -79,8 +81,8 @@ type Material struct {
 	Name, Version string
 	// PURL is the package URL: "pkg:golang/example.org/x@v1.0.0".
 	PURL string
-	// Digest is the digest of the file that was fetched, "ALGORITHM:HEX", or "" if it is
-	// not known.
+	// Digest is the digest of what was fetched, as the lock file of the language has it, or
+	// "" if it is not known.
 	Digest string
 }
 

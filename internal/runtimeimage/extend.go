@@ -135,19 +135,21 @@ func isRoot(user string) bool {
 	return name == "" || name == "root" || strings.Trim(name, "0") == ""
 }
 
-// override returns the environment variables in old whose names are not in more, followed
-// by more.
+// override returns the environment variables in old with the values that more has for them,
+// followed by the other variables in more.
 func override(old []any, more []string) []any {
-	var env []any
-	for _, v := range old {
-		text, _ := v.(string)
-		name, _, _ := strings.Cut(text, "=")
-		if !slices.ContainsFunc(more, func(m string) bool { return m == name || strings.HasPrefix(m, name+"=") }) {
-			env = append(env, v)
-		}
-	}
+	env := slices.Clone(old)
 	for _, m := range more {
-		env = append(env, m)
+		name, _, _ := strings.Cut(m, "=")
+		at := slices.IndexFunc(env, func(v any) bool {
+			text, _ := v.(string)
+			return text == name || strings.HasPrefix(text, name+"=")
+		})
+		if at < 0 {
+			env = append(env, m)
+		} else {
+			env[at] = m
+		}
 	}
 	return env
 }

@@ -72,6 +72,9 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if err != nil {
 		return err
 	}
+	if c.EmbedRuntimeSource != "" {
+		c.PackageRoot = rootOf(c.PackageRoot)
+	}
 	pkg, err := c.read(ctx, term)
 	if err != nil {
 		return err
@@ -105,6 +108,17 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 		return fmt.Errorf("loading %q into Docker: %w", targets[0].Path, err)
 	}
 	return nil
+}
+
+// rootOf returns the package root of a function's source: dir, or the folder of a template in
+// it if dir has no metadata. The template for TypeScript has two packages.
+func rootOf(dir string) string {
+	for _, root := range []string{dir, filepath.Join(dir, "package"), filepath.Join(dir, "package-function")} {
+		if _, err := os.Stat(filepath.Join(root, metaFile)); err == nil {
+			return root
+		}
+	}
+	return dir
 }
 
 // read reads the package root, and prints its problems.

@@ -7,13 +7,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/golang"
+	"github.com/xfn-dev/xfn/internal/language/gotemplating"
+	"github.com/xfn-dev/xfn/internal/language/kcl"
+	"github.com/xfn-dev/xfn/internal/language/typescript"
 )
 
 // All returns all languages. Detect tries them in this order, which the crossplane CLI also
 // has.
 func All() []language.Language {
 	return []language.Language{
+		kcl.Language(),
 		golang.Language(),
+		typescript.Language(),
+		gotemplating.Language(),
 	}
 }
 
@@ -31,7 +37,7 @@ func Detect(dir string) (language.Language, error) {
 		}
 		marks = append(marks, fmt.Sprintf("%s (%s)", l.Marks, l.Name))
 	}
-	return language.Language{}, fmt.Errorf("detecting the language of %q: expected one of %s", dir, strings.Join(marks, ", "))
+	return language.Language{}, fmt.Errorf("detecting the language of %q: expected %s", dir, strings.Join(marks, ", or "))
 }
 
 // ByName returns the language with this name.

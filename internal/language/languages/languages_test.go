@@ -35,10 +35,15 @@ func TestDetect(t *testing.T) {
 		files  []string
 		want   string
 	}{
-		"Go":      {"go.mod marks Go", []string{"go.mod", "main.go", "README.md"}, "go"},
-		"Unknown": {"source of another language is an error that lists the marks", []string{"main.rb"}, ""},
-		"Empty":   {"an empty folder is an error", nil, ""},
-		"NotFile": {"a folder named go.mod does not mark Go", []string{"go.mod/"}, ""},
+		"Go":        {"go.mod marks Go", []string{"go.mod", "main.go", "README.md"}, "go"},
+		"GoFiles":   {"a package of a module above is Go", []string{"main.go"}, "go"},
+		"KCL":       {"kcl.mod marks KCL, before Go", []string{"go.mod", "kcl.mod", "main.k"}, "kcl"},
+		"Templates": {"a folder that has only templates, hidden ones included, is go-templating", []string{"a.gotmpl", "b/.c.tmpl"}, "go-templating"},
+		"README":    {"another file beside templates is an error, as in the crossplane CLI", []string{"a.gotmpl", "README.md"}, ""},
+		"Folders":   {"folders without files are an error", []string{"a/b/"}, ""},
+		"Unknown":   {"source of another language is an error that lists the marks", []string{"main.rb"}, ""},
+		"Empty":     {"an empty folder is an error", nil, ""},
+		"NotFile":   {"a folder named go.mod does not mark Go", []string{"go.mod/"}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +52,7 @@ func TestDetect(t *testing.T) {
 			if l.Name != tc.want || (err == nil) != (tc.want != "") {
 				t.Errorf("%s: got %q, %v, want %q", tc.reason, l.Name, err, tc.want)
 			}
-			if err != nil && (!strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "go.mod (go)")) {
+			if err != nil && (!strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "go.mod or .go files (go)")) {
 				t.Errorf("%s: got %v, want the folder and the marks in it", tc.reason, err)
 			}
 		})
