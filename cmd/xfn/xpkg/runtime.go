@@ -33,7 +33,7 @@ type runtimeFlags struct {
 
 	Language   string            `more:"" placeholder:"NAME" help:"Language of --embed-runtime-source: go, python, typescript, go-templating or kcl. Default: by the files in DIR."`
 	Platform   []string          `placeholder:"OS/ARCH" help:"Platforms to build for, such as linux/amd64,linux/arm64. Default: for source code, linux and this machine's architecture; otherwise all platforms of the image."`
-	BaseImage  string            `placeholder:"IMAGE" help:"Base image for the embedded program or files. An existing tarball or OCI layout, docker-daemon:NAME, or a reference. Default: the image of the language; --embed-runtime-dir has none."`
+	BaseImage  string            `placeholder:"IMAGE" help:"Base image for the embedded program or files. An existing tarball or OCI layout, a root file system (a folder or a tar of one), docker-daemon:NAME, or a reference. Default: the image of the language; --embed-runtime-dir has none."`
 	Ldflags    string            `more:"" name:"ldflags" placeholder:"FLAGS" help:"More flags for Go's linker, as in --ldflags='-X main.version=v0.1.0'."`
 	GoFlags    []string          `more:"" sep:"none" placeholder:"FLAG" help:"More flags for go build, as in --go-flags=-tags=extra. Repeatable."`
 	NoBundle   bool              `more:"" help:"Keep the packages of TypeScript in node_modules, and run the files in dist that tsc wrote."`
@@ -185,8 +185,8 @@ func parsePlatform(name string) (*v1.Platform, error) {
 
 // A place is a source of images. Exactly one of its fields is set.
 type place struct {
-	engine, tarball, layout string
-	remote                  name.Reference
+	engine, tarball, layout, root string
+	remote                        name.Reference
 }
 
 // parsePlace parses an image's name as skopeo does, "TRANSPORT:DETAILS"
@@ -212,6 +212,8 @@ func (f *runtimeFlags) parsePlace(image string) (place, error) {
 	}
 	info, err := os.Stat(image)
 	switch {
+	case runtimeimage.IsRoot(image):
+		return place{root: image}, nil
 	case err == nil && info.IsDir():
 		return place{layout: image}, nil
 	case isFile(image):
@@ -235,6 +237,8 @@ func (p place) images(ctx context.Context, client *remote.Client, program termin
 		return runtimeimage.FromTarball(ctx, p.tarball, opts)
 	case p.layout != "":
 		return runtimeimage.FromLayout(ctx, p.layout, opts)
+	case p.root != "":
+		return runtimeimage.FromRoot(ctx, p.root, opts)
 	default:
 		return runtimeimage.FromRemote(ctx, client, p.remote, opts)
 	}
