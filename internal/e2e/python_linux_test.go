@@ -18,11 +18,13 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 )
 
 // debianPython returns a root file system with Python of Debian. debootstrap creates it once;
@@ -177,6 +179,28 @@ func withoutPackages(t testing.TB, root string) string {
 	file := filepath.Join(t.TempDir(), "root.tar")
 	mustExec(t, "tar", "-C", root, "--exclude=./usr/lib/python3/dist-packages/*", "--exclude=./usr/share", "--exclude=./var", "--exclude=./usr/lib/*/perl*", "-cf", file, ".")
 	return file
+}
+
+// pythonBase returns a layout with images for two platforms that have the versions of Debian's
+// Python and libc, but not the programs.
+func pythonBase(t testing.TB) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(debianPython(t), "usr/bin/python3.*[0-9]"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("the root has no Python: %v", err)
+	}
+	layer, err := imagetest.Layer(map[string][]byte{
+		"usr/bin/" + filepath.Base(found[0]): []byte("\x7fELF"),
+		"usr/lib/libc.so.6":                  []byte("GNU C Library (Debian GLIBC) stable release version 2.36.\n"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []any
+	for _, arch := range []string{"amd64", "arm64"} {
+		all = append(all, imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{}))
+	}
+	return imagetest.Layout(t, all...)
 }
 
 func (f pythonFunction) run(t testing.TB, args ...string) string {

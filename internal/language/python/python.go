@@ -168,7 +168,9 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) (_ []runtim
 	if err != nil {
 		return nil, c, err
 	}
-	return []runtimeimage.Layer{layerOf(ctx, packages), layerOf(ctx, source)}, runtimeimage.Config{
+	below := layerOf(ctx, packages)
+	below.Cache = filepath.Join(b.store.dir, "layers")
+	return []runtimeimage.Layer{below, layerOf(ctx, source)}, runtimeimage.Config{
 		Entrypoint: []string{"/" + path.Join(l.Site, "bin", b.project.entry())}, Workdir: "/", Labels: b.src.Labels,
 	}, nil
 }

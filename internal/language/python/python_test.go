@@ -344,6 +344,18 @@ func TestSameBytes(t *testing.T) {
 	if other, same := digests("x = 2", offline); other == image || same != packages {
 		t.Errorf("a change of the source must change the image %s, and not the packages %s", other, same)
 	}
+	kept, err := filepath.Glob(filepath.Join(cache, "python/layers/*"))
+	if err != nil || len(kept) != 4 {
+		t.Fatalf("the cache has the files %q of layers, %v", kept, err)
+	}
+	for _, file := range kept {
+		if filepath.Ext(file) == "" {
+			write(t, "/", map[string]string{file: "damaged"})
+		}
+	}
+	if other, _ := digests("x = 1", offline); other != image {
+		t.Errorf("the image with damaged layers in the cache is %s, want %s", other, image)
+	}
 	if n := inJSON.requests.Load() - asked; n != 0 {
 		t.Errorf("offline builds asked the index %d times", n)
 	}
