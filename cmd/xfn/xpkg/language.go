@@ -34,6 +34,9 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	if lang.Name != "typescript" && f.NoBundle {
 		return nil, &terminal.UsageError{Err: fmt.Errorf("--no-bundle is for TypeScript, but the language of %q is %s", f.EmbedRuntimeSource, lang.Name)}
 	}
+	if lang.Name != "python" && f.IndexURL != "" {
+		return nil, &terminal.UsageError{Err: fmt.Errorf("--index-url is for Python, but the language of %q is %s", f.EmbedRuntimeSource, lang.Name)}
+	}
 	root, err := language.Root(f.EmbedRuntimeSource)
 	if err != nil {
 		return nil, err
@@ -58,7 +61,7 @@ func (f *runtimeFlags) artifacts(program terminal.Program) language.Artifacts {
 	if err != nil {
 		dir = "" // Languages with packages report it.
 	}
-	return language.Artifacts{Client: &http.Client{Transport: f.Client(program)}, Dir: dir, Offline: f.Offline}
+	return language.Artifacts{Client: &http.Client{Transport: f.Client(program)}, Dir: dir, Offline: f.Offline, Index: f.IndexURL}
 }
 
 // language returns the language of --language, or of the source.
