@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -303,5 +304,29 @@ func TestDetect(t *testing.T) {
 	}
 	if got, err := typescript.Language().Detect(t.TempDir()); got || err != nil {
 		t.Errorf("an empty folder: got %v, %v", got, err)
+	}
+}
+
+// A function can have 50,000 files in its packages, in a bundle and without one.
+func TestBuildManyFiles(t *testing.T) {
+	const packages, each = 10, 5000
+	f := newFunction(t, map[string]string{"src/main.ts": "import \"many0/f42.js\";\n"})
+	f.write(t, "dist/main.js", "")
+	for i := range packages {
+		files := map[string]string{}
+		for n := range each {
+			files[fmt.Sprintf("f%d.js", n)] = fmt.Sprintf("console.log(%d, %d);\n", i, n)
+		}
+		f.add(t, fmt.Sprintf("node_modules/many%d", i), "1.0.0", files, nil)
+	}
+	src := f.source(t)
+	r := f.mustBuild(t, src)
+	if code := contents(t, r.Images.All[0])[0]["function/dist/main.mjs"]; !strings.Contains(code, "console.log(0, 42)") {
+		t.Errorf("got\n%s", code)
+	}
+	src.Base, src.NoBundle = f.source(t).Base, true
+	r = f.mustBuild(t, src)
+	if files := contents(t, r.Images.All[1])[0]; len(files) != packages*(each+1) {
+		t.Errorf("got %d files", len(files))
 	}
 }
