@@ -81,9 +81,10 @@ func openRoot(dir string) (*os.Root, error) {
 func (t *tree) Close() error { return t.root.Close() }
 
 // leftOut reports whether no image needs a file: the data of git, Python's cache, which
-// contains paths and times of this machine, and the list of files to leave out.
+// contains paths and times of this machine, temporary files of editors, and the list of
+// files to leave out.
 func leftOut(d fs.DirEntry) bool {
-	return d.Name() == ".git" || d.Name() == "__pycache__" && d.IsDir() || d.Name() == fsx.IgnoreFile
+	return d.Name() == ".git" || d.Name() == "__pycache__" && d.IsDir() || d.Name() == fsx.IgnoreFile || fsx.IsEditorFile(d.Name())
 }
 
 func kindOf(kind fs.FileMode) string {

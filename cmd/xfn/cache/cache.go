@@ -45,7 +45,7 @@ type store struct {
 
 // stores returns all parts of the cache.
 func stores() []store {
-	return []store{{"images", imagesInfo, imagesPrune}, {"roots", rootsInfo, rootsPrune}, {"npm", npmInfo, npmPrune}}
+	return []store{{"images", imagesInfo, imagesPrune}, {"builds", buildsInfo, buildsPrune}, {"roots", rootsInfo, rootsPrune}, {"npm", npmInfo, npmPrune}}
 }
 
 // old selects the entries of a store to prune.
@@ -109,18 +109,37 @@ func rootsInfo(ctx context.Context, dir string) (content, error) {
 	return roots(u), err
 }
 
-// rootsPrune removes old unpacked images. They can be unpacked again from cached images.
-func rootsPrune(ctx context.Context, dir string, o old) (content, error) {
-	u, err := rootfs.Prune(ctx, dir, o.limit(), o.dry)
-	return roots(u), err
+func buildsInfo(_ context.Context, dir string) (content, error) {
+	return builds(dir, (*image.Store).Builds)
 }
 
-// limit returns the time before which unused content was last used.
-func (o old) limit() time.Time {
+// buildsPrune removes old images of functions that were built from source.
+func buildsPrune(_ context.Context, dir string, o old) (content, error) {
+	return builds(dir, func(s *image.Store) (image.Builds, error) { return s.PruneBuilds(o.time(), o.dry) })
+}
+
+func builds(dir string, do func(*image.Store) (image.Builds, error)) (c content, err error) {
+	s, err := image.Open(dir)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	b, err := do(s)
+	return content{Files: b.Images, Bytes: b.Bytes, Entries: []image.Ref{}, noun: "built image"}, err
+}
+
+// time returns the time before which an entry must have been used last to be pruned.
+func (o old) time() time.Time {
 	if o.all {
 		return time.Now().AddDate(1, 0, 0)
 	}
 	return o.before
+}
+
+// rootsPrune removes old unpacked images. They can be unpacked again from cached images.
+func rootsPrune(ctx context.Context, dir string, o old) (content, error) {
+	u, err := rootfs.Prune(ctx, dir, o.time(), o.dry)
+	return roots(u), err
 }
 
 func roots(u rootfs.Usage) content {
@@ -135,7 +154,7 @@ func npmInfo(ctx context.Context, dir string) (content, error) {
 
 // npmPrune removes old packages of npm.
 func npmPrune(ctx context.Context, dir string, o old) (content, error) {
-	u, err := npm.Prune(ctx, filepath.Join(dir, npm.Folder), o.limit(), o.dry)
+	u, err := npm.Prune(ctx, filepath.Join(dir, npm.Folder), o.time(), o.dry)
 	return packages(u), err
 }
 

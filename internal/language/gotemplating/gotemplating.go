@@ -25,7 +25,8 @@ func Language() language.Language {
 	}
 }
 
-// detect reports whether all files below dir are regular files with templates.
+// detect reports whether all files below dir are regular files with templates, apart from
+// temporary files of editors.
 func detect(dir string) (bool, error) {
 	found, others := false, false
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -33,7 +34,7 @@ func detect(dir string) (bool, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir():
+		case d.IsDir(), fsx.IsEditorFile(d.Name()):
 			return nil
 		case d.Type().IsRegular() && (ext == ".gotmpl" || ext == ".tmpl"):
 			found = true
