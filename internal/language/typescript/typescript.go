@@ -72,7 +72,7 @@ type builder struct {
 	trees map[string]*tree // by architecture; trees with the same packages are the same
 
 	mu   sync.Mutex
-	used map[string]npm.Digest // the packages in the images, as NAME@VERSION
+	used map[string]npm.Digest // the packages in the images, as NAME@VERSION, and their digests if they are known
 	runs map[string]bool       // those of them that have an install script
 }
 
@@ -169,7 +169,7 @@ func (b *builder) use(t *tree, packages []*npm.Package) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range packages {
-		if p.Link || p.Bundled {
+		if p.Link {
 			continue
 		}
 		if err := t.checkScript(p); err != nil {
