@@ -121,7 +121,7 @@ func contents(t *testing.T, img v1.Image) (map[string]entry, map[string][]byte) 
 	}
 }
 
-func TestFromSource(t *testing.T) {
+func TestGoSource(t *testing.T) {
 	images := fromSource(t, source(t, program), options(t), amd64, arm64)
 	if len(images) != 2 {
 		t.Fatalf("got %d images, want 2", len(images))
@@ -204,7 +204,7 @@ func assertSharedBase(t *testing.T, images []v1.Image) {
 	}
 }
 
-func TestFromSourceIsRepeatable(t *testing.T) {
+func TestGoSourceIsRepeatable(t *testing.T) {
 	first := fromSource(t, source(t, program), options(t), amd64)[0]
 	want, err := first.Digest()
 	if err != nil {
@@ -222,7 +222,7 @@ func TestFromSourceIsRepeatable(t *testing.T) {
 	}
 }
 
-func TestFromSourceRefuses(t *testing.T) {
+func TestGoSourceRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		main      string
@@ -248,7 +248,7 @@ func TestFromSourceRefuses(t *testing.T) {
 	}
 }
 
-func TestFromSourceStops(t *testing.T) {
+func TestGoSourceStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	opts := options(t)
@@ -258,7 +258,7 @@ func TestFromSourceStops(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-func TestFromSourceProgress(t *testing.T) {
+func TestGoSourceProgress(t *testing.T) {
 	var mu sync.Mutex
 	var steps []string
 	opts, dir := options(t), source(t, program)
@@ -310,8 +310,8 @@ func TestPackageOfSource(t *testing.T) {
 	}
 }
 
-// FromSource passes the user's flags to go build, and adds the program to a base image.
-func TestFromSourceOnBase(t *testing.T) {
+// The language Go passes the user's flags to go build, and adds the program to a base image.
+func TestGoSourceOnBase(t *testing.T) {
 	dir := source(t, "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n")
 	base := baseOf(t, v1.Config{
 		User: "0", Entrypoint: []string{"/bin/sh"}, Cmd: []string{"-c", "x"}, WorkingDir: "/w", Env: []string{"A=b"},
@@ -352,7 +352,7 @@ func TestFromSourceOnBase(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-func TestFromSourceOnBaseRefuses(t *testing.T) {
+func TestGoSourceOnBaseRefuses(t *testing.T) {
 	base := baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t)}, amd64)
 	opts := options(t)
 	_, err := buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
@@ -362,8 +362,8 @@ func TestFromSourceOnBaseRefuses(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-// FromSource returns an error for a base image whose config is JSON, but not an object.
-func TestFromSourceOnBaseWithoutConfig(t *testing.T) {
+// FromLayers returns an error for a base image whose config is JSON, but not an object.
+func TestGoSourceOnBaseWithoutConfig(t *testing.T) {
 	img, err := oci.Assemble([]byte("null"), nil)
 	if err != nil {
 		t.Fatal(err)

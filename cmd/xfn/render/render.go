@@ -58,16 +58,19 @@ type engineFlags struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `A builtin function runs in this process. Other functions run in a sandbox (on Linux) or in Docker, from source as a process, or where you have started them (annotate the Function with render.crossplane.io/runtime: Development). Where no sandbox is possible, as in a CI container, Docker runs packages if there is an engine, and --runtime Process runs them as confined as is possible without one. A Docker engine pulls images itself. It receives the credentials, but not --ca-file, --plain-http and --insecure-skip-tls-verify: use its own configuration for these.
+	return `In the directory of a project (crossplane-project.yaml or upbound.yaml), its dependencies and embedded functions are the functions, and the type of the composite resource selects the Composition and the XRD.
+
+A builtin function runs in this process. Other functions run in a sandbox (on Linux) or in Docker, from source as a process, or where you have started them (annotate the Function with render.crossplane.io/runtime: Development). Where no sandbox is possible, as in a CI container, Docker runs packages if there is an engine, and --runtime Process runs them as confined as is possible without one. A Docker engine pulls images itself. It receives the credentials, but not --ca-file, --plain-http and --insecure-skip-tls-verify: use its own configuration for these.
 
 Examples:
 
     xfn render xr.yaml composition.yaml functions.yaml
     xfn render xr.yaml composition.yaml --package function-hello=.
-    xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
+    xfn render examples/app.yaml    # in a project
 
 More examples:
 
+    xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
     xfn render xr.yaml composition.yaml package/crossplane.yaml --locked
     xfn render --xr xrs/ composition.yaml functions.yaml --output-dir out
     xfn render xr.yaml composition.yaml --xrd xrd.yaml --validate --crd crds
@@ -79,6 +82,10 @@ Exit codes: 0 rendered, 1 failed, 2 usage error, 3 a function returned a fatal r
 
 // Run renders and prints the documents.
 func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	from, err := c.fromProject(ctx, term)
+	if err != nil {
+		return err
+	}
 	in, functions, err := c.inputs()
 	if err == nil {
 		err = cmp.Or(checkAlpha(in, functions, kctx), terminal.Positive("--timeout", c.Timeout))
@@ -91,6 +98,9 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 		return err
 	}
 	config.Functions = functions
+	if err := from.apply(&config); err != nil {
+		return err
+	}
 	if c.CrossplaneBinary != "" || c.CrossplaneImage != "" || c.CrossplaneDockerNetwork != "" {
 		term.Note("the engine is built in: --crossplane-binary, --crossplane-image and --crossplane-docker-network have no effect")
 	}

@@ -132,7 +132,7 @@ func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Pac
 	if err != nil {
 		return nil, faults(term, c.PackageRoot, err)
 	}
-	warn(term, pkg.Warnings)
+	Warn(term, pkg.Warnings)
 	return pkg, nil
 }
 
@@ -160,7 +160,7 @@ func (c *BuildCmd) lintRuntimes(term *terminal.Terminal, kind string, runtimes [
 	if err != nil {
 		return faults(term, c.PackageRoot, fmt.Errorf("building the package in %q: %w", c.PackageRoot, err))
 	}
-	warn(term, warnings)
+	Warn(term, warnings)
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (f *runtimeFlags) buildBinaries(ctx context.Context, program terminal.Progr
 	var programs []runtimeimage.Program
 	opts.Platforms = nil
 	for _, name := range slices.Sorted(maps.Keys(f.EmbedRuntimeBinary)) {
-		p, err := parsePlatform(name)
+		p, err := ParsePlatform(name)
 		if err != nil {
 			return nil, err
 		}
@@ -107,6 +107,11 @@ func (f *runtimeFlags) base(ctx context.Context, program terminal.Program, stand
 		policy = image.IfNotPresent
 		if at.remote, err = f.Reference(standard); err != nil {
 			return nil, err
+		}
+		if opts.Pin != nil {
+			if _, err := opts.Pin(at.remote); err != nil {
+				return nil, hint.Wrap(fmt.Errorf("finding the base image: %w", err), "lock it with xfn lock --base-image "+standard)
+			}
 		}
 	default:
 		return nil, nil

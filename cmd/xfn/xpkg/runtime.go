@@ -66,7 +66,7 @@ func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opt
 	}
 	opts.Pin = f.Pin()
 	for _, name := range f.Platform {
-		p, err := parsePlatform(name)
+		p, err := ParsePlatform(name)
 		if err != nil {
 			return nil, err
 		}
@@ -162,9 +162,9 @@ var (
 	architectures = strings.Fields("386 amd64 amd64p32 arm arm64 arm64be armbe loong64 mips mips64 mips64le mips64p32 mips64p32le mipsle ppc ppc64 ppc64le riscv riscv64 s390 s390x sparc sparc64 wasm")
 )
 
-// parsePlatform parses a value of --platform. It accepts unknown systems and architectures,
+// ParsePlatform parses a value of --platform. It accepts unknown systems and architectures,
 // which images can have, unless they are similar to a known one.
-func parsePlatform(name string) (*v1.Platform, error) {
+func ParsePlatform(name string) (*v1.Platform, error) {
 	p, err := v1.ParsePlatform(name)
 	if err != nil || p.OS == "" || p.Architecture == "" {
 		return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: expected OS/ARCH", name), "use linux/amd64 or linux/arm64, say")}

@@ -29,6 +29,7 @@ func Areas() []Area {
 
 		{"internal/session", 6},
 		{"internal/report", 6},
+		{"internal/project", 6},
 
 		{"internal/language", 5},
 
@@ -53,6 +54,7 @@ func Areas() []Area {
 		{"internal/schema", 1},
 		{"internal/patch", 1},
 		{"internal/remote", 2},
+		{"internal/clone", 1},
 		{"internal/dockerengine", 1},
 		{"internal/signature", 1},
 
