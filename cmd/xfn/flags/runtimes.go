@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"runtime"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -143,7 +141,7 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 func (f Runtimes) builder(dir string, client *remote.Client, pull image.Options) languages.Builder {
 	return languages.Builder{
 		Cache:     dir,
-		Artifacts: language.Artifacts{Client: &http.Client{Transport: client}, Dir: dir, Offline: f.Offline},
+		Artifacts: f.Artifacts(client, f.Offline),
 		Options:   runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Progress: pull.Progress},
 		Base: func(ctx context.Context, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
 			ref, err := f.Reference(reference)
