@@ -15,7 +15,6 @@ import (
 	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
@@ -30,7 +29,7 @@ type BuildCmd struct {
 	Split          bool     `more:"" help:"Write one .xpkg file for each package, as xfn xpkg build does."`
 	MaxConcurrency int      `more:"" default:"8" placeholder:"N" help:"How many functions are built at a time. Default: ${default}."`
 	Platform       []string `more:"" placeholder:"OS/ARCH" help:"Platforms of the functions, such as linux/amd64. Default: linux and the architectures in the project file."`
-	Offline        bool     `more:"" help:"Use only base images that are in the cache."`
+	Offline        bool     `more:"" help:"Use only base images and packages that are in the cache."`
 
 	lintFlags
 	fetchFlags
@@ -151,7 +150,7 @@ func (c *BuildCmd) options(program terminal.Program, report progress.Func) (o pr
 	}
 	o.Jobs = c.MaxConcurrency
 	o.Images = runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Pin: c.Pin(), Progress: report}
-	o.Artifacts = language.Artifacts{Offline: c.Offline}
+	o.Artifacts = c.Artifacts(c.Client(program), c.Offline)
 	return o, nil
 }
 
