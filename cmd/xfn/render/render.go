@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -64,15 +65,15 @@ Examples:
 
     xfn render xr.yaml composition.yaml functions.yaml
     xfn render xr.yaml composition.yaml --package function-hello=.
-    xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
+    xfn render examples/app.yaml    # in the directory of a project
 
 More examples:
 
+    xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
     xfn render xr.yaml composition.yaml package/crossplane.yaml --locked
     xfn render --xr xrs/ composition.yaml functions.yaml --output-dir out
     xfn render xr.yaml composition.yaml --xrd xrd.yaml --validate --crd crds
     xfn render --profile alpha xr.yaml composition.yaml
-    xfn render examples/app.yaml    # in the directory of a project
 
 Exit codes: 0 rendered, 1 failed, 2 usage error, 3 a function returned a fatal result.
 `
@@ -86,7 +87,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	}
 	in, functions, err := c.inputs()
 	if err == nil {
-		err = cmp.Or(checkAlpha(in, functions, kctx), terminal.Positive("--timeout", c.Timeout))
+		err = cmp.Or(checkAlpha(in, functions, kctx), terminal.Positive("--timeout", c.Timeout), checkObserved(in.Observed))
 	}
 	if err != nil {
 		return &terminal.UsageError{Err: err}
@@ -259,6 +260,19 @@ func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 	for _, element := range kctx.Path {
 		if f := element.Flag; f != nil && !slices.Contains(alphaFlags, f.Name) {
 			return fmt.Errorf("--%s cannot be used with --profile alpha", f.Name)
+		}
+	}
+	return nil
+}
+
+// checkObserved returns an error if a path of observed resources is the name of a format, which
+// -o selects in other programs, and does not exist.
+func checkObserved(paths []string) error {
+	for _, path := range paths {
+		_, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) && slices.Contains([]string{"json", "yaml", "yml"}, path) {
+			return hint.Wrap(fmt.Errorf("--observed-resources: there is no file or directory %q", path),
+				"-o names observed resources; render prints YAML to standard output, or writes files with --output-dir")
 		}
 	}
 	return nil
