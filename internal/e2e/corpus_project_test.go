@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,7 +87,7 @@ func projectDifferences(t *testing.T) map[string]bool {
 
 // projectTarballs are the runtime images that cases need, by case.
 var projectTarballs = map[string][]string{
-	"fn-tarball":         {"images/compose-amd64.tar", "images/compose-arm64.tar"},
+	"fn-tarball":         {"images/compose-amd64.tar", "images/compose-arm64.tar.gz"},
 	"fn-tarball-missing": {"images/compose-amd64.tar"},
 	"fn-listed":          {"img-amd64.tar"},
 	"build-dependencies": {"rt-amd64.tar"},
@@ -128,6 +130,7 @@ func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) 
 		}
 	}
 	for _, file := range projectTarballs[filepath.Base(dir)] {
+		file, zipped := strings.CutSuffix(file, ".gz")
 		path := filepath.Join(c.work, file)
 		arch := strings.TrimSuffix(file[strings.LastIndex(file, "-")+1:], ".tar")
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -135,6 +138,9 @@ func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) 
 		}
 		if err := archive.WriteTagged(t.Context(), path, []archive.Tagged{{Tag: "runtime:latest", Image: baseImage(t, arch, false)}}, nil); err != nil {
 			t.Fatal(err)
+		}
+		if zipped {
+			zipFile(t, path)
 		}
 	}
 	for line := range strings.Lines(optional(t, filepath.Join(dir, "pre.txt"))) {
@@ -148,6 +154,17 @@ func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) 
 		}
 	}
 	return c
+}
+
+// zipFile compresses a file, and adds .gz to its name.
+func zipFile(t *testing.T, path string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, readFile(t, path))
+	if err := errors.Join(err, w.Close(), os.WriteFile(path+".gz", b.Bytes(), 0o600), os.Remove(path)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // run runs a command in the directory of the case.
@@ -189,8 +206,7 @@ func (c *projectCase) golden(t *testing.T, name string) string {
 	return c.ports.Replace(readFile(t, filepath.Join(c.dir, name)))
 }
 
-// compareFiles compares the new files and the packages in them. Generated schemas are not
-// compared.
+// compareFiles compares the new files and the packages in them.
 func (c *projectCase) compareFiles(t *testing.T, before map[string]string) {
 	t.Helper()
 	var created map[string]any
@@ -201,27 +217,27 @@ func (c *projectCase) compareFiles(t *testing.T, before map[string]string) {
 		c.compareGenerated(t, before, created)
 		return
 	}
-	own := func(path string) bool {
-		return strings.HasPrefix(path, "schemas") || strings.HasPrefix(path, "gen") || strings.HasPrefix(path, "proj/schemas")
-	}
 	var got []string
 	for path := range tree(t, c.work) {
 		rel, err := filepath.Rel(c.work, path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before[path] == "" && !own(rel) {
+		if before[path] == "" {
 			got = append(got, filepath.ToSlash(rel))
 		}
 	}
 	slices.Sort(got)
-	want := slices.DeleteFunc(slices.Sorted(maps.Keys(created)), own)
+	want := slices.Sorted(maps.Keys(created))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("new files (-want +got):\n%s", diff)
 	}
 	for _, path := range got {
-		if filepath.Ext(path) == ".xpkg" {
+		switch filepath.Ext(path) {
+		case ".xpkg":
 			c.compareArchive(t, filepath.Join(c.work, path))
+		case ".json":
+			c.compareFile(t, filepath.Join(c.work, path), path, created[path].(map[string]any))
 		}
 	}
 }
