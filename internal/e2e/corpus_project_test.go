@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,7 +87,7 @@ func projectDifferences(t *testing.T) map[string]bool {
 
 // projectTarballs are the runtime images that cases need, by case.
 var projectTarballs = map[string][]string{
-	"fn-tarball":         {"images/compose-amd64.tar", "images/compose-arm64.tar"},
+	"fn-tarball":         {"images/compose-amd64.tar", "images/compose-arm64.tar.gz"},
 	"fn-tarball-missing": {"images/compose-amd64.tar"},
 	"fn-listed":          {"img-amd64.tar"},
 	"build-dependencies": {"rt-amd64.tar"},
@@ -128,6 +130,7 @@ func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) 
 		}
 	}
 	for _, file := range projectTarballs[filepath.Base(dir)] {
+		file, zipped := strings.CutSuffix(file, ".gz")
 		path := filepath.Join(c.work, file)
 		arch := strings.TrimSuffix(file[strings.LastIndex(file, "-")+1:], ".tar")
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -135,6 +138,9 @@ func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) 
 		}
 		if err := archive.WriteTagged(t.Context(), path, []archive.Tagged{{Tag: "runtime:latest", Image: baseImage(t, arch, false)}}, nil); err != nil {
 			t.Fatal(err)
+		}
+		if zipped {
+			zipFile(t, path)
 		}
 	}
 	for line := range strings.Lines(optional(t, filepath.Join(dir, "pre.txt"))) {
@@ -148,6 +154,17 @@ func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) 
 		}
 	}
 	return c
+}
+
+// zipFile compresses a file, and adds .gz to its name.
+func zipFile(t *testing.T, path string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, readFile(t, path))
+	if err := errors.Join(err, w.Close(), os.WriteFile(path+".gz", b.Bytes(), 0o600), os.Remove(path)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // run runs a command in the directory of the case.

@@ -22,6 +22,9 @@ import (
 // for each image, by the digest of its manifest.
 const buildsFolder = "builds"
 
+// IsBuild reports whether path is a folder that Save returned for the cache in dir.
+func IsBuild(dir, path string) bool { return filepath.Dir(path) == filepath.Join(dir, buildsFolder) }
+
 // Save stores img as an OCI image layout and returns the folder. Blobs that the Store has are
 // linked, and not copied. A folder that is there already is used.
 func (s *Store) Save(ctx context.Context, img v1.Image) (string, error) {

@@ -8,8 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -44,7 +47,6 @@ type collected struct {
 
 // A collector collects the files of the Configuration.
 type collector struct {
-	project *Project
 	// root is the path of the project without links.
 	root  string
 	files []collected
@@ -55,7 +57,7 @@ type collector struct {
 // to the directories of APIs and operations, which are merged. The first document decides
 // whether a file is collected. found has the problems of files that are left out.
 func (p *Project) collect() (sources []xpkg.Source, found xpkg.Problems, err error) {
-	c := &collector{project: p}
+	c := &collector{}
 	if c.root, err = filepath.EvalSymlinks(cmp.Or(p.Root, ".")); err != nil {
 		return nil, nil, fmt.Errorf("finding the project %q: %w", p.Root, fsx.Cause(err))
 	}
@@ -105,36 +107,63 @@ func (c *collector) tree(dir string, kinds []string) error {
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", dir, fsx.Cause(err))
 	}
+	var paths []string
+	var entries []fs.DirEntry
 	n := 0
-	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if n++; err == nil && n > maxFiles {
 			err = fmt.Errorf("the directory has more than %d files", maxFiles)
 		}
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 		}
-		if ext := filepath.Ext(path); e.IsDir() && path != dir || ext != ".yaml" && ext != ".yml" && e.Type()&fs.ModeSymlink == 0 {
-			return nil
+		if ext := filepath.Ext(path); !e.IsDir() && (ext == ".yaml" || ext == ".yml" || e.Type()&fs.ModeSymlink != 0) {
+			paths, entries = append(paths, path), append(entries, e)
 		}
-		data, ok := c.read(path, e)
-		if !ok {
-			return nil
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err == nil && c.takes(path, data, kinds) {
-			c.files = append(c.files, collected{filepath.ToSlash(rel), xpkg.Source{Path: path, Data: data}})
-		}
-		return err
+		return nil
 	})
+	each := make([]collector, len(paths))
+	concurrently(len(paths), func(i int) {
+		each[i].root = c.root
+		each[i].file(dir, paths[i], entries[i], kinds)
+	})
+	for _, one := range each {
+		c.files, c.found = append(c.files, one.files...), append(c.found, one.found...)
+	}
+	return err
+}
+
+// concurrently calls do for the numbers below n, several at once.
+func concurrently(n int, do func(int)) {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		g.Go(func() error {
+			do(i)
+			return nil
+		})
+	}
+	_ = g.Wait() // The functions return no error.
+}
+
+// file collects a file below a directory.
+func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
+	data, ok := c.read(path, e)
+	if !ok || !c.takes(path, data, kinds) {
+		return
+	}
+	name, err := filepath.Rel(dir, path)
+	if err != nil {
+		c.refuse(ruleFile, path, err.Error(), "")
+		return
+	}
+	c.files = append(c.files, collected{filepath.ToSlash(name), xpkg.Source{Path: path, Data: data}})
 }
 
 const hintLink = "replace the link with its target"
 
 // read reads a YAML file or the target of a link, which must be in the project.
 func (c *collector) read(path string, e fs.DirEntry) (data []byte, ok bool) {
-	if e.IsDir() {
-		return nil, false
-	}
 	target, ext := path, filepath.Ext(path)
 	if e.Type()&fs.ModeSymlink != 0 {
 		info, err := os.Stat(path)

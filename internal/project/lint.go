@@ -43,43 +43,26 @@ func (p *Project) rules(functions []Function, found xpkg.Problems) []xpkg.Rule {
 	return []xpkg.Rule{
 		func(context.Context, []xpkg.Document) xpkg.Problems { return found },
 		func(_ context.Context, objects []xpkg.Document) xpkg.Problems {
-			return p.checkCalls(functions, objects)
+			apis := make([]api, len(objects))
+			concurrently(len(objects), func(i int) { apis[i] = apiOf(objects[i]) })
+			return append(p.checkCalls(functions, apis), p.checkTypes(apis)...)
 		},
-		p.checkTypes,
 	}
 }
 
-// A call is a step of a pipeline that calls a function.
-type call struct {
-	doc         manifest.Document
-	field, name string
-}
-
-// callsOf returns the calls in the pipelines of an object.
-func callsOf(o xpkg.Document) []call {
-	doc := manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text}
-	var spec struct {
-		Spec struct {
-			pipeline          `json:",inline"`
-			OperationTemplate struct {
-				Spec pipeline `json:"spec"`
-			} `json:"operationTemplate"`
-		} `json:"spec"`
-	}
-	if err := doc.Decode(&spec); err != nil {
-		return nil
-	}
-	var all []call
-	add := func(prefix string, p pipeline) {
-		for i, s := range p.Pipeline {
-			if s.FunctionRef.Name != "" {
-				all = append(all, call{doc, fmt.Sprintf("%s.pipeline[%d].functionRef.name", prefix, i), s.FunctionRef.Name})
-			}
-		}
-	}
-	add("spec", spec.Spec.pipeline)
-	add("spec.operationTemplate.spec", spec.Spec.OperationTemplate.Spec)
-	return all
+// An api has the fields of XRDs, Compositions and operations that the rules compare.
+type api struct {
+	doc  manifest.Document
+	kind string
+	Spec struct {
+		pipeline          `json:",inline"`
+		OperationTemplate struct {
+			Spec pipeline `json:"spec"`
+		} `json:"operationTemplate"`
+		CompositeTypeRef struct{ APIVersion, Kind string } `json:"compositeTypeRef"`
+		Group            string                            `json:"group"`
+		Names            struct{ Kind string }             `json:"names"`
+	} `json:"spec"`
 }
 
 type pipeline struct {
@@ -90,8 +73,35 @@ type pipeline struct {
 	} `json:"pipeline"`
 }
 
+// apiOf decodes an object. Other rules report an object that is not valid.
+func apiOf(o xpkg.Document) api {
+	a := api{doc: manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text}}
+	if a.doc.Decode(&a) == nil {
+		a.kind = o.Kind
+	}
+	return a
+}
+
+// A call is a step of a pipeline that calls a function.
+type call struct{ field, name string }
+
+// calls returns the calls in the pipelines of an object.
+func (a api) calls() []call {
+	var all []call
+	add := func(prefix string, p pipeline) {
+		for i, s := range p.Pipeline {
+			if s.FunctionRef.Name != "" {
+				all = append(all, call{fmt.Sprintf("%s.pipeline[%d].functionRef.name", prefix, i), s.FunctionRef.Name})
+			}
+		}
+	}
+	add("spec", a.Spec.pipeline)
+	add("spec.operationTemplate.spec", a.Spec.OperationTemplate.Spec)
+	return all
+}
+
 // checkCalls compares the functions that pipelines call with those that are installed.
-func (p *Project) checkCalls(functions []Function, objects []xpkg.Document) xpkg.Problems {
+func (p *Project) checkCalls(functions []Function, apis []api) xpkg.Problems {
 	installed := map[string]bool{}
 	for _, f := range functions {
 		installed[p.FunctionRef(f.Name)] = true
@@ -109,8 +119,8 @@ func (p *Project) checkCalls(functions []Function, objects []xpkg.Document) xpkg
 	}
 	var found xpkg.Problems
 	called := map[string]bool{}
-	for _, o := range objects {
-		for _, c := range callsOf(o) {
+	for _, a := range apis {
+		for _, c := range a.calls() {
 			called[c.name] = true
 			other, isOther := others[c.name]
 			if installed[c.name] || transitive && !isOther {
@@ -127,7 +137,7 @@ func (p *Project) checkCalls(functions []Function, objects []xpkg.Document) xpkg
 					text += ": is it " + near + "?"
 				}
 			}
-			found = append(found, xpkg.Problem{Rule: ruleFunctionRef, Warning: true, Path: c.doc.Path, Line: c.doc.Lines().Of(c.field), Text: text})
+			found = append(found, xpkg.Problem{Rule: ruleFunctionRef, Warning: true, Path: a.doc.Path, Line: a.doc.Lines().Of(c.field), Text: text})
 		}
 	}
 	return append(found, p.unused(functions, called)...)
@@ -158,39 +168,23 @@ func (p *Project) unused(functions []Function, called map[string]bool) xpkg.Prob
 
 // checkTypes reports Compositions whose XRD is not in the project. A dependency on a
 // Configuration may have it.
-func (p *Project) checkTypes(_ context.Context, objects []xpkg.Document) xpkg.Problems {
+func (p *Project) checkTypes(apis []api) xpkg.Problems {
 	if slices.ContainsFunc(p.Packages(false), func(d Package) bool { return d.Kind == "Configuration" }) {
 		return nil
 	}
 	defined := map[string]bool{}
-	for _, o := range objects {
-		var xrd struct {
-			Spec struct {
-				Group string
-				Names struct{ Kind string }
-			}
-		}
-		doc := manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text}
-		if o.Kind == apiextv1.CompositeResourceDefinitionKind && doc.Decode(&xrd) == nil {
-			defined[xrd.Spec.Group+" "+xrd.Spec.Names.Kind] = true
+	for _, a := range apis {
+		if a.kind == apiextv1.CompositeResourceDefinitionKind {
+			defined[a.Spec.Group+" "+a.Spec.Names.Kind] = true
 		}
 	}
 	var found xpkg.Problems
-	for _, o := range objects {
-		var comp struct {
-			Spec struct {
-				CompositeTypeRef struct{ APIVersion, Kind string }
-			}
-		}
-		doc := manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text}
-		if o.Kind != apiextv1.CompositionKind || doc.Decode(&comp) != nil {
-			continue
-		}
-		ref := comp.Spec.CompositeTypeRef
+	for _, a := range apis {
+		ref := a.Spec.CompositeTypeRef
 		group, _, _ := strings.Cut(ref.APIVersion, "/")
-		if !defined[group+" "+ref.Kind] {
+		if a.kind == apiextv1.CompositionKind && !defined[group+" "+ref.Kind] {
 			found = append(found, xpkg.Problem{
-				Rule: ruleMissingXRD, Warning: true, Path: o.Path, Line: doc.Lines().Of("spec.compositeTypeRef"),
+				Rule: ruleMissingXRD, Warning: true, Path: a.doc.Path, Line: a.doc.Lines().Of("spec.compositeTypeRef"),
 				Text: fmt.Sprintf("no XRD of the project defines kind %s of group %s", ref.Kind, group),
 			})
 		}

@@ -26,6 +26,11 @@ func FindProject(ctx context.Context, term *terminal.Terminal) (*project.Project
 	if other != "" {
 		term.Warn(fmt.Sprintf("the directory has %s and %s: %[1]s is read", path, other))
 	}
+	return ReadProject(ctx, term, path)
+}
+
+// ReadProject reads a project file and prints its warnings.
+func ReadProject(ctx context.Context, term *terminal.Terminal, path string) (*project.Project, error) {
 	p, err := project.Read(ctx, path)
 	if err != nil {
 		return nil, err

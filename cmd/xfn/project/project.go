@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/project"
@@ -58,14 +59,7 @@ func (f fileFlag) read(ctx context.Context, term *terminal.Terminal) (*project.P
 			term.Warn(fmt.Sprintf("the directory has %s and %s: %[1]s is read; name the other with --project-file %[2]s", found, other))
 		}
 	}
-	p, err := project.Read(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range p.Warnings {
-		term.Warn(w.Error())
-	}
-	return p, nil
+	return flags.ReadProject(ctx, term, path)
 }
 
 // read reads the project file, and sets the repository of the flag.

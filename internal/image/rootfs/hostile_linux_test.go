@@ -196,7 +196,7 @@ func TestHostileSparse10GB(t *testing.T) {
 // TestHostileSparseStaysSparse checks that a sparse file below the limit keeps its holes.
 func TestHostileSparseStaysSparse(t *testing.T) {
 	const size = 1 << 30
-	root := mustUnpack(t, imageOfLayers(t, sparse(t, size)))
+	root := mustUnpack(t, imageOfLayers(t, sparse(t, size)), false)
 	info, sys := statOf(t, filepath.Join(root, "big"))
 	if taken := sys.Blocks * 512; info.Size() != size || taken > 1<<20 {
 		t.Errorf("got a file of %d bytes that uses %d on disk", info.Size(), taken)
@@ -280,7 +280,7 @@ func TestHostileManyWhiteouts(t *testing.T) {
 	for range 5000 {
 		all = append(all, whiteout("d/.wh..wh..opq"), whiteout(".wh.d"))
 	}
-	if got := len(contentOf(t, mustUnpack(t, imageOf(t, all)))); got != 501 {
+	if got := len(contentOf(t, mustUnpack(t, imageOf(t, all), false))); got != 501 {
 		t.Errorf("got %d files and directories, want 501", got)
 	}
 }

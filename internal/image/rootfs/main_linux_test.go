@@ -80,9 +80,9 @@ func unpack(t testing.TB, img v1.Image, o rootfs.Options) (*rootfs.Root, error) 
 }
 
 // mustUnpack unpacks an image into a new store.
-func mustUnpack(t testing.TB, img v1.Image) string {
+func mustUnpack(t testing.TB, img v1.Image, shared bool) string {
 	t.Helper()
-	root, err := unpack(t, img, rootfs.Options{Dir: storeDir(t)})
+	root, err := unpack(t, img, rootfs.Options{Dir: storeDir(t), Shared: shared})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,9 @@ type Options struct {
 	Dir string
 	// Owner is the owner of the unpacked files. Nil means the user of this process.
 	Owner *Owner
+	// Shared says that the last layer often changes, as in images of source code. The store
+	// then also keeps a root of the other layers, to whose files such roots have hard links.
+	Shared bool
 	Limits
 	// Progress receives the number of bytes of the stored layers that were read.
 	Progress progress.Func
@@ -99,8 +102,13 @@ func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the image's config: %w", err)
 	}
-	e := entryOf(o.Dir, config.RootFS.DiffIDs, o.Owner)
-	lease, err := e.get(ctx, func(dir *os.Root) error { return unpack(ctx, img, config.RootFS.DiffIDs, dir, o) })
+	layers, err := img.Layers()
+	if err != nil {
+		return nil, fmt.Errorf("reading the image's layers: %w", err)
+	}
+	all := stack{layers, config.RootFS.DiffIDs}
+	e := entryOf(o.Dir, all.diffIDs, o.Owner)
+	lease, err := all.get(ctx, e, o)
 	if err == nil && mayNotRun(lease) {
 		err = errors.Join(hint.Wrap(fmt.Errorf("programs cannot run from %q: its file system is mounted noexec", o.Dir), "set XFN_CACHE_DIR to a directory of another file system"), lease.Close())
 	}
@@ -110,16 +118,48 @@ func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	return &Root{Path: e.root(), Config: config.Config, lease: lease}, nil
 }
 
-func unpack(ctx context.Context, img v1.Image, diffIDs []v1.Hash, dir *os.Root, o Options) error {
-	layers, err := img.Layers()
-	if err != nil {
-		return fmt.Errorf("reading the image's layers: %w", err)
+// A stack has the layers of an image, the lowest first.
+type stack struct {
+	layers  []v1.Layer
+	diffIDs []v1.Hash
+}
+
+// get returns a lease of the root e of the layers.
+func (s stack) get(ctx context.Context, e entry, o Options) (*os.File, error) {
+	if last := len(s.layers) - 1; o.Shared && last > 0 && len(s.layers) == len(s.diffIDs) {
+		lease, err := e.get(ctx, func(dir *os.Root) error { return s.extend(ctx, last, dir, o) })
+		if err == nil || ctx.Err() != nil {
+			return lease, err
+		}
 	}
-	if len(layers) != len(diffIDs) {
-		return fmt.Errorf("the image has %d layers, but the config lists %d", len(layers), len(diffIDs))
+	return e.get(ctx, func(dir *os.Root) error { return s.unpack(ctx, 0, nil, dir, o) })
+}
+
+// extend fills dir with a clone of the root of the first n layers, and the other layers.
+func (s stack) extend(ctx context.Context, n int, dir *os.Root, o Options) (err error) {
+	lower := stack{s.layers[:n], s.diffIDs[:n]}
+	e := entryOf(o.Dir, lower.diffIDs, o.Owner)
+	lease, err := e.get(ctx, func(dir *os.Root) error { return lower.unpack(ctx, 0, nil, dir, o) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lease.Close()) }()
+	root, err := os.OpenRoot(e.root())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return s.unpack(ctx, n, root, dir, o)
+}
+
+// unpack fills dir with a clone of lower, the root of the first n layers, and applies the
+// other layers. lower is nil if n is 0.
+func (s stack) unpack(ctx context.Context, n int, lower, dir *os.Root, o Options) error {
+	if len(s.layers) != len(s.diffIDs) {
+		return fmt.Errorf("the image has %d layers, but the config lists %d", len(s.layers), len(s.diffIDs))
 	}
 	count := &progress.Counter{Text: "unpacking", Report: o.Progress}
-	for _, l := range layers {
+	for _, l := range s.layers[n:] {
 		size, err := l.Size()
 		if err != nil {
 			return fmt.Errorf("reading the size of a layer: %w", err)
@@ -127,14 +167,17 @@ func unpack(ctx context.Context, img v1.Image, diffIDs []v1.Hash, dir *os.Root, 
 		count.Total += size
 	}
 	t, err := newTree(dir, o.Owner, o.Limits.orDefaults())
+	if err == nil && lower != nil {
+		err = t.cloneRoot(ctx, lower)
+	}
 	if err != nil {
 		return fsx.Cause(err)
 	}
-	left := t.limits.Bytes
-	for i, l := range layers {
-		if err := t.layer(ctx, meteredLayer{l, count}, diffIDs[i], &left); err != nil {
+	left := t.limits.Bytes - t.content
+	for i, l := range s.layers[n:] {
+		if err := t.layer(ctx, meteredLayer{l, count}, s.diffIDs[n+i], &left); err != nil {
 			_ = t.leaveTo(1)
-			return fmt.Errorf("layer %d: %w", i+1, err)
+			return fmt.Errorf("layer %d: %w", n+i+1, err)
 		}
 	}
 	count.Finish()

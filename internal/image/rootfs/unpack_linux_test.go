@@ -94,9 +94,11 @@ func TestUnpack(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := contentOf(t, mustUnpack(t, imageOf(t, tc.layers...)))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			for _, shared := range []bool{false, true} {
+				got := contentOf(t, mustUnpack(t, imageOf(t, tc.layers...), shared))
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("%s, shared %t (-want +got):\n%s", tc.reason, shared, diff)
+				}
 			}
 		})
 	}
@@ -127,7 +129,13 @@ func described() []tar.Header {
 }
 
 func TestAttributes(t *testing.T) {
-	root := mustUnpack(t, imageOf(t, described(), []tar.Header{whiteout("locked/.wh.none"), file("locked/below/g", "")}))
+	for _, shared := range []bool{false, true} {
+		assertAttributes(t, mustUnpack(t, imageOf(t, described(), []tar.Header{whiteout("locked/.wh.none"), file("locked/below/g", "")}), shared))
+	}
+}
+
+func assertAttributes(t *testing.T, root string) {
+	t.Helper()
 	if err := filepath.WalkDir(filepath.Join(root, "locked"), unlockAfter(t, map[string]fs.FileMode{
 		"locked": fs.ModeDir, "below": fs.ModeDir | 0o555, "f": 0, "g": 0o644,
 	})); err != nil {
@@ -180,7 +188,7 @@ func unlockAfter(t *testing.T, want map[string]fs.FileMode) fs.WalkDirFunc {
 
 // TestHardLinksShareTheFile checks that hard links share one inode.
 func TestHardLinksShareTheFile(t *testing.T) {
-	root := mustUnpack(t, imageOf(t, []tar.Header{file("a", "x"), hardLink("b", "a")}))
+	root := mustUnpack(t, imageOf(t, []tar.Header{file("a", "x"), hardLink("b", "a")}), false)
 	_, a := statOf(t, filepath.Join(root, "a"))
 	_, b := statOf(t, filepath.Join(root, "b"))
 	if a.Ino != b.Ino || a.Nlink != 2 {
@@ -192,9 +200,16 @@ func TestOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can change owners")
 	}
+	for _, shared := range []bool{false, true} {
+		assertOwner(t, shared)
+	}
+}
+
+func assertOwner(t *testing.T, shared bool) {
+	t.Helper()
 	dir := storeDir(t)
 	img := imageOf(t, described(), []tar.Header{{Typeflag: tar.TypeSymlink, Name: "link", Linkname: "/etc/passwd", Uid: 1, Gid: 2}})
-	root, err := unpack(t, img, rootfs.Options{Dir: dir, Owner: &rootfs.Owner{UID: 100_000, GID: 300_000}})
+	root, err := unpack(t, img, rootfs.Options{Dir: dir, Owner: &rootfs.Owner{UID: 100_000, GID: 300_000}, Shared: shared})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +236,7 @@ func TestOwner(t *testing.T) {
 }
 
 func TestStoreIsClosedToOthers(t *testing.T) {
-	root := mustUnpack(t, imageOf(t, described()))
+	root := mustUnpack(t, imageOf(t, described()), false)
 	if info, _ := statOf(t, filepath.Dir(root)); info.Mode().Perm() != 0o700 {
 		t.Errorf("other users must not reach files that everyone can write: got %v", info.Mode())
 	}
@@ -250,7 +265,7 @@ func TestCompressions(t *testing.T) {
 	}
 	for name, stored := range map[string][]byte{"None": plain, "Gzip": zip(t, plain), "Zstd": zw.EncodeAll(plain, nil)} {
 		t.Run(name, func(t *testing.T) {
-			got := contentOf(t, mustUnpack(t, imageOfLayers(t, layerOf(t, plain, stored))))
+			got := contentOf(t, mustUnpack(t, imageOfLayers(t, layerOf(t, plain, stored)), false))
 			if !slices.Equal(got, []string{"a=x"}) {
 				t.Errorf("got %q", got)
 			}
@@ -299,5 +314,38 @@ func TestUnreachableStore(t *testing.T) {
 	_, err := rootfs.Unpack(t.Context(), imageOf(t), rootfs.Options{Dir: path})
 	if err == nil || !strings.Contains(err.Error(), "unpacking the image: opening") || !strings.HasSuffix(err.Error(), "not a directory") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Images that share all layers but the last have the same files of these layers. A last layer
+// that replaces, links or removes such files does not change them in the other images.
+func TestSharedFiles(t *testing.T) {
+	dir := storeDir(t)
+	lower := []tar.Header{file("lib/a", "a"), file("lib/b", "b"), link("c", "lib/a")}
+	var roots []string
+	for _, top := range [][]tar.Header{{file("src", "1")}, {file("lib/a", "2"), whiteout("lib/.wh.b"), hardLink("d", "c"), file("c", "x")}} {
+		root, err := unpack(t, imageOf(t, lower, top), rootfs.Options{Dir: dir, Shared: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots = append(roots, root.Path)
+	}
+	base, err := unpack(t, imageOf(t, lower), rootfs.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for root, want := range map[string][]string{
+		base.Path: {"c -> lib/a", "lib/", "lib/a=a", "lib/b=b"},
+		roots[0]:  {"c -> lib/a", "lib/", "lib/a=a", "lib/b=b", "src=1"},
+		roots[1]:  {"c=x", "d -> lib/a", "lib/", "lib/a=2"},
+	} {
+		if diff := cmp.Diff(want, contentOf(t, root)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	_, one := statOf(t, filepath.Join(base.Path, "lib", "b"))
+	_, other := statOf(t, filepath.Join(roots[0], "lib", "b"))
+	if one.Ino != other.Ino {
+		t.Error("the file of a shared layer was copied")
 	}
 }

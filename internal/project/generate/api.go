@@ -50,6 +50,7 @@ func readObject(ctx context.Context, path string) (map[string]any, manifest.Docu
 // function-auto-ready, and adds the function to the dependencies. It returns the path of the
 // file.
 func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptions, open func() (*Fetcher, error)) (string, error) {
+	xrd = locate(p, xrd)
 	obj, doc, err := readObject(ctx, xrd)
 	if err != nil {
 		return "", err
@@ -141,6 +142,7 @@ var crossplaneFields = strings.Fields("crossplane claimRef compositionRef compos
 // XRD writes an XRD for an example of an XR, whose values show the types of its fields. It
 // returns the path of the file.
 func XRD(ctx context.Context, p *project.Project, example string, o APIOptions) (string, error) {
+	example = locate(p, example)
 	obj, doc, err := readObject(ctx, example)
 	if err != nil {
 		return "", err

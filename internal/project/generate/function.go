@@ -34,7 +34,7 @@ type FunctionOptions struct {
 	Name     string
 	Language string
 	// Pipeline is the path of a Composition or an operation that gets a step for the
-	// function, or "".
+	// function, or "". It is relative to the working directory or to the project.
 	Pipeline string
 }
 
@@ -56,7 +56,7 @@ func Function(ctx context.Context, p *project.Project, o FunctionOptions) (dir s
 	// The pipeline is read first, so that no file is written if it cannot be changed.
 	var step *Edit
 	if o.Pipeline != "" {
-		if step, err = AddStep(ctx, o.Pipeline, o.Name, p.FunctionRef(o.Name)); err != nil {
+		if step, err = AddStep(ctx, locate(p, o.Pipeline), o.Name, p.FunctionRef(o.Name)); err != nil {
 			return "", false, err
 		}
 	}
@@ -145,8 +145,7 @@ func (w writer) models(language string) string {
 
 // generated reports whether the models of a language have a file.
 func (w writer) generated(language, file string) bool {
-	_, err := os.Stat(filepath.Join(w.target.Folder(language), file))
-	return err == nil
+	return fileExists(filepath.Join(w.target.Folder(language), file))
 }
 
 func (w writer) templates(files map[string]string) {

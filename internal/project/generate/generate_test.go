@@ -158,6 +158,11 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Bare y is a boolean in YAML.
+	y, err := generate.Init(t.Context(), generate.InitOptions{Dir: filepath.Join(dir, "functions", "y"), Name: "y", Repository: "registry.example.org/y"})
+	if err != nil || open(t, y).Name != "y" {
+		t.Errorf("a project can have the name y: %v", err)
+	}
 	if p := open(t, path); p.Dialect != project.Upbound || filepath.Base(path) != project.UpboundFile {
 		t.Errorf("got a project of the dialect %s in %s", p.Dialect, path)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 )
 
@@ -54,8 +55,14 @@ func Init(ctx context.Context, o InitOptions) (string, error) {
 		name, apiVersion = project.UpboundFile, "meta.dev.upbound.io/v2alpha1"
 	}
 	path := filepath.Join(o.Dir, name)
-	text := fmt.Sprintf("apiVersion: %s\nkind: Project\nmetadata:\n  name: %s\nspec:\n  repository: %s\n", apiVersion, o.Name, o.Repository)
-	if err := fsx.WriteFile(path, 0o600, []byte(text)); err != nil {
+	var text strings.Builder
+	err := manifest.Write(&text, map[string]any{
+		"apiVersion": apiVersion, "kind": "Project", "metadata": map[string]any{"name": o.Name}, "spec": map[string]any{"repository": o.Repository},
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := fsx.WriteFile(path, 0o600, []byte(strings.TrimPrefix(text.String(), "---\n"))); err != nil {
 		return "", err
 	}
 	if _, err := project.Read(ctx, path); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,7 +13,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
 )
+
+// locate returns the path of a file that the user names: relative to the working directory
+// or, if it is not there, to the project.
+func locate(p *project.Project, path string) string {
+	if in := p.Dir(path); !fileExists(path) && filepath.IsLocal(path) && fileExists(in) {
+		return in
+	}
+	return path
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
 
 // An Edit is a changed file that is not written yet.
 type Edit struct {

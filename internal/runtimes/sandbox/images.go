@@ -49,7 +49,7 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 		return nil, v1.Hash{}, err
 	}
 	i.progress.Step("unpacking " + name)
-	root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: i.cache, Owner: i.owner(), Progress: i.progress})
+	root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: i.cache, Owner: i.owner(), Shared: image.IsBuild(i.cache, name), Progress: i.progress})
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
