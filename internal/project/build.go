@@ -85,6 +85,13 @@ func (p *Project) read(ctx context.Context, functions []Function, o Options) (*x
 	if err != nil {
 		return nil, err
 	}
+	root, err := p.realRoot()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := isInside(root, p.Dir(p.Paths.Examples)); err != nil {
+		return nil, err
+	}
 	opts := xpkg.ReadOptions{ExamplesRoot: p.Dir(p.Paths.Examples), ExamplesOptional: true, Lint: o.Lint}
 	opts.Rules = append(slices.Clone(o.Rules), p.rules(functions, found)...)
 	pkg, err := xpkg.ReadSources(ctx, fmt.Sprintf("project %q", p.Name), append([]xpkg.Source{meta}, sources...), afero.NewOsFs(), opts)

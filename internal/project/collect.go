@@ -58,8 +58,8 @@ type collector struct {
 // whether a file is collected. found has the problems of files that are left out.
 func (p *Project) collect() (sources []xpkg.Source, found xpkg.Problems, err error) {
 	c := &collector{}
-	if c.root, err = filepath.EvalSymlinks(cmp.Or(p.Root, ".")); err != nil {
-		return nil, nil, fmt.Errorf("finding the project %q: %w", p.Root, fsx.Cause(err))
+	if c.root, err = p.realRoot(); err != nil {
+		return nil, nil, err
 	}
 	if err := c.tree(p.Dir(p.Paths.APIs), apiKinds); err != nil {
 		return nil, nil, err
@@ -97,15 +97,9 @@ func (c *collector) refuse(rule, path, text, hint string) {
 
 // tree collects the files in a directory, which need not exist.
 func (c *collector) tree(dir string, kinds []string) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err == nil && !isBelow(c.root, real) {
-		err = errors.New("the directory is a link that leads out of the project")
-	}
-	if err != nil {
-		return fmt.Errorf("reading %q: %w", dir, fsx.Cause(err))
+	exists, err := isInside(c.root, dir)
+	if err != nil || !exists {
+		return err
 	}
 	var paths []string
 	var entries []fs.DirEntry
@@ -131,6 +125,31 @@ func (c *collector) tree(dir string, kinds []string) error {
 		c.files, c.found = append(c.files, one.files...), append(c.found, one.found...)
 	}
 	return err
+}
+
+// realRoot returns the path of the project without links.
+func (p *Project) realRoot() (string, error) {
+	root, err := filepath.EvalSymlinks(cmp.Or(p.Root, "."))
+	if err != nil {
+		return "", fmt.Errorf("finding the project %q: %w", p.Root, fsx.Cause(err))
+	}
+	return root, nil
+}
+
+// isInside reports whether a directory exists. A directory that is not below root, a path
+// without links, is an error.
+func isInside(root, dir string) (exists bool, err error) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil && !isBelow(root, real) {
+		err = errors.New("the directory is a link that leads out of the project")
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %q: %w", dir, fsx.Cause(err))
+	}
+	return true, nil
 }
 
 // concurrently calls do for the numbers below n, several at once.
@@ -274,6 +293,13 @@ func describe(kind string) string {
 // directory in the directory of functions, in the order of their names. Links are not
 // functions. An error joins all problems.
 func (p *Project) Functions() ([]Function, error) {
+	root, err := p.realRoot()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := isInside(root, p.Dir(p.Paths.Functions)); err != nil {
+		return nil, err
+	}
 	all, errs := p.Listed, []error(nil)
 	if all == nil {
 		entries, err := os.ReadDir(p.Dir(p.Paths.Functions))
