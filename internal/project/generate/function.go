@@ -198,11 +198,7 @@ func (w writer) python(files map[string]string) {
 	if !w.generated(models.Python, "pyproject.toml") {
 		return
 	}
-	name := "crossplane-models"
-	if w.project.Dialect == project.Upbound {
-		name = "upbound-models"
-	}
-	files["pyproject.toml"] = strings.Replace(files["pyproject.toml"], "  \"grpcio", "  \""+name+" @ file:./"+w.models(models.Python)+"\",\n  \"grpcio", 1)
+	files["pyproject.toml"] = strings.Replace(files["pyproject.toml"], "  \"grpcio", "  \"crossplane-models @ file:./"+w.models(models.Python)+"\",\n  \"grpcio", 1)
 }
 
 // ErrNoPipeline is the error for a file without a pipeline that Function can change.

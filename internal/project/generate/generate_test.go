@@ -68,7 +68,7 @@ const (
 func TestFunctionRefersToModels(t *testing.T) {
 	for name, tc := range map[string]struct{ file, text, schemas, module, python string }{
 		"Crossplane": {project.File, crossplane, "../../schemas/%s", "dev.crossplane.io/models", "crossplane-models @ file:./../../schemas/python"},
-		"Upbound":    {project.UpboundFile, upbound, "../../.up/%s/models", "dev.upbound.io/models", "upbound-models @ file:./../../.up/python"},
+		"Upbound":    {project.UpboundFile, upbound, "../../.up/%s/models", "dev.upbound.io/models", "crossplane-models @ file:./../../.up/python"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := files(t, map[string]string{tc.file: tc.text, "apis/app/definition.yaml": xrd})

@@ -175,11 +175,7 @@ func (t Target) files(language string, d Definitions) (map[string][]byte, error)
 	case KCL:
 		return kclFiles(d), nil
 	case Python:
-		name := "crossplane"
-		if t.Upbound {
-			name = "upbound"
-		}
-		return pythonFiles(d, name), nil
+		return pythonFiles(d), nil
 	}
 	return nil, fmt.Errorf("unknown language %q, expected %s, %s, %s or %s", language, Go, JSON, KCL, Python)
 }

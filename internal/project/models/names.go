@@ -116,7 +116,7 @@ func capitalize(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// unique returns a name that is not in used, and adds it: name, name1, name2 and so on.
+// unique returns a name that is not in used, and adds it: name, name_, name__ and so on.
 func unique(used map[string]bool, name string) string {
 	free := name
 	for i := 1; used[free]; i++ {

@@ -15,7 +15,7 @@ requires = ["hatchling"]
 build-backend = "hatchling.build"
 
 [project]
-name = "NAME-models"
+name = "crossplane-models"
 version = "0.0.0"
 description = "Models of the resources that this project uses."
 requires-python = ">=3.11"
@@ -27,8 +27,8 @@ packages = ["models"]
 
 // pythonFiles returns a Python project with a package called models, which has a pydantic
 // model for each object.
-func pythonFiles(d Definitions, name string) map[string][]byte {
-	files := map[string][]byte{"pyproject.toml": []byte(strings.Replace(pyproject, "NAME", name, 1))}
+func pythonFiles(d Definitions) map[string][]byte {
+	files := map[string][]byte{"pyproject.toml": []byte(pyproject)}
 	for _, f := range d.group(pythonPath) {
 		p := &python{definitions: d, path: f.path, classes: map[string]string{}, imports: map[string]string{}}
 		for _, name := range f.definitions {
