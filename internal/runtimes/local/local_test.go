@@ -3,6 +3,7 @@ package local_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,5 +77,41 @@ func TestFunctionEnds(t *testing.T) {
 	}
 	if _, err := f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != `calling function "f": exit status 7` {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestOnLoopback(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("the function ended")
+	for name, tc := range map[string]struct {
+		reason string
+		taken  int // the number of addresses that another process takes
+		err    error
+		tries  int
+	}{
+		"Free":   {"a function that starts is started once", 0, nil, 1},
+		"Taken":  {"a function whose port was taken gets another one", 1, nil, 2},
+		"Always": {"after three ports that were taken, the error of the function is returned", 3, failed, 3},
+		"Broken": {"a function that fails with a free port is not started again", 0, failed, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := map[string]bool{}
+			err := local.OnLoopback(t.Context(), func(address string) error {
+				seen[address] = true
+				if len(seen) > tc.taken {
+					return tc.err
+				}
+				other, err := net.Listen("tcp4", address)
+				if err != nil {
+					return err
+				}
+				t.Cleanup(func() { other.Close() })
+				return failed
+			})
+			if !errors.Is(err, tc.err) || len(seen) != tc.tries {
+				t.Errorf("%s: got %d tries and %v", tc.reason, len(seen), err)
+			}
+		})
 	}
 }

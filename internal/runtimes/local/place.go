@@ -70,16 +70,30 @@ func privateDir(parent string) (Dir, error) {
 	return Dir{d, filepath.Join(parent, d.Name)}, nil
 }
 
-// LoopbackAddress returns "127.0.0.1:PORT" with a port that no process uses. Another
-// process may use the port before the caller does.
-func LoopbackAddress(ctx context.Context) (string, error) {
-	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
+// OnLoopback calls start with a free address of the loopback interface, "127.0.0.1:PORT", for
+// a function that will listen there. Another process can take the port before the function
+// does: if start fails and a process listens at the address, OnLoopback calls start again with
+// another address, at most twice. If start fails, it must stop the function.
+func OnLoopback(ctx context.Context, start func(address string) error) error {
+	for tries := 1; ; tries++ {
+		address, err := listen(ctx, "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("looking for a free port: %w", err)
+		}
+		if err = start(address); err == nil || tries == 3 || ctx.Err() != nil {
+			return err
+		}
+		if _, taken := listen(ctx, address); taken == nil {
+			return err
+		}
+	}
+}
+
+// listen listens at an address for a moment, and returns the address with its port.
+func listen(ctx context.Context, address string) (string, error) {
+	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", address)
 	if err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
+		return "", err
 	}
-	address := lis.Addr().String()
-	if err := lis.Close(); err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
-	}
-	return address, nil
+	return lis.Addr().String(), lis.Close()
 }

@@ -138,19 +138,19 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 
 // run starts a program and waits until it answers: over a unix socket if the program
 // supports it, and otherwise over the loopback interface.
-func (p Process) run(ctx context.Context, name, program string, dir local.Dir) (*local.Function, *child, error) {
+func (p Process) run(ctx context.Context, name, program string, dir local.Dir) (f *local.Function, c *child, err error) {
 	if local.SocketsWork {
 		socket := dir.Socket()
-		f, c, err := p.launch(ctx, name, program, "unix://"+socket, local.Flag("network", "unix"), local.Flag("address", socket))
+		f, c, err = p.launch(ctx, name, program, "unix://"+socket, local.Flag("network", "unix"), local.Flag("address", socket))
 		if !refusesNetworkFlag(err) {
 			return f, c, err
 		}
 	}
-	address, err := local.LoopbackAddress(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return p.launch(ctx, name, program, address, local.Flag("address", address))
+	err = local.OnLoopback(ctx, func(address string) (err error) {
+		f, c, err = p.launch(ctx, name, program, address, local.Flag("address", address))
+		return err
+	})
+	return f, c, err
 }
 
 // launch starts a program with these arguments, and waits until it answers at

@@ -37,14 +37,16 @@ func (c Confined) Start(ctx context.Context, fn runtimes.Function) (*runtimes.In
 }
 
 // run implements runFunc: it starts the function by sandbox.Confine.
-func (c Confined) run(ctx context.Context, name string, spec sandbox.Spec, settings settings, stops *stops) (*local.Function, string, error) {
+func (c Confined) run(ctx context.Context, name string, spec sandbox.Spec, settings settings, all *stops) (f *local.Function, how string, err error) {
 	spec.Args, spec.TempDir = append(spec.Args, local.Insecure()), c.TempDir
-	target, err := chooseAddress(ctx, &spec)
-	if err != nil {
-		return nil, "", err
-	}
-	f, report, err := c.serve(ctx, name, sandbox.Confine, spec, target, stops)
-	return f, "as a process (" + describeConfined(report, settings) + ")", err
+	err = onLoopback(ctx, spec, all, func(spec sandbox.Spec, address string, stops *stops) error {
+		var report sandbox.Report
+		var err error
+		f, report, err = c.serve(ctx, name, sandbox.Confine, spec, address, stops)
+		how = "as a process (" + describeConfined(report, settings) + ")"
+		return err
+	})
+	return f, how, err
 }
 
 // describeConfined returns a text for users: which restrictions apply to a confined

@@ -158,36 +158,47 @@ func (s Sandbox) images() images {
 }
 
 // run implements runFunc: it starts the function by sandbox.Start.
-func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ settings, stops *stops) (*local.Function, string, error) {
+func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ settings, all *stops) (f *local.Function, how string, err error) {
 	spec.Args, spec.Port = append(spec.Args, local.Insecure()), port
-	if spec.Network == sandbox.Runner {
-		if _, err := chooseAddress(ctx, &spec); err != nil {
-			return nil, "", err
+	start := func(spec sandbox.Spec, stops *stops) error {
+		target, err := s.listen(&spec, stops)
+		if err != nil {
+			return err
 		}
+		var report sandbox.Report
+		f, report, err = s.serve(ctx, name, sandbox.Start, spec, target, stops)
+		how = "in a sandbox (" + describe(report) + ")"
+		return err
 	}
-	target, err := s.listen(&spec, stops)
-	if err != nil {
-		return nil, "", err
+	if spec.Network == sandbox.Runner {
+		err = onLoopback(ctx, spec, all, func(spec sandbox.Spec, _ string, stops *stops) error { return start(spec, stops) })
+	} else {
+		err = start(spec, all)
 	}
-	f, report, err := s.serve(ctx, name, sandbox.Start, spec, target, stops)
-	return f, "in a sandbox (" + describe(report) + ")", err
+	return f, how, err
 }
 
-// chooseAddress chooses a free port of the loopback interface for a function in this
-// machine's network, and returns the address. On the default port another process might
-// listen, and would receive the requests.
-func chooseAddress(ctx context.Context, spec *sandbox.Spec) (string, error) {
-	address, err := local.LoopbackAddress(ctx)
-	if err != nil {
-		return "", err
-	}
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", err
-	}
-	spec.Port, err = strconv.Atoi(port)
-	spec.Args = append(spec.Args, local.Flag("address", address))
-	return address, err
+// onLoopback calls start with a free port of the loopback interface, for a function in this
+// machine's network. On the default port another process might listen, and would receive the
+// requests.
+func onLoopback(ctx context.Context, spec sandbox.Spec, all *stops, start func(spec sandbox.Spec, address string, stops *stops) error) error {
+	return local.OnLoopback(ctx, func(address string) error {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return err
+		}
+		one := spec
+		if one.Port, err = strconv.Atoi(port); err != nil {
+			return err
+		}
+		one.Args = append(slices.Clone(spec.Args), local.Flag("address", address))
+		var own stops
+		if err := start(one, address, &own); err != nil {
+			return errors.Join(err, own.run())
+		}
+		all.add(own.run)
+		return nil
+	})
 }
 
 // serve starts a function, and returns once the function answers at the gRPC target.
