@@ -12,8 +12,8 @@ const Placeholder = "function-example"
 // The names of go.mod and go.sum end in ".tmpl", since Go cannot embed a folder
 // that is a module of its own.
 //
-//go:embed all:_go
-var goFunction embed.FS
+//go:embed all:_go all:_go-minimal all:_go-templating all:_kcl all:_typescript
+var bundled embed.FS
 
 // A Template is a package template. It has either a URL or Files.
 type Template struct {
@@ -48,7 +48,11 @@ func Names() []string {
 
 func catalogue() []Template {
 	return []Template{
-		{Name: "go", Files: folder(goFunction, "_go")},
+		{Name: "go", Files: folder("_go")},
+		{Name: "go-minimal", Files: folder("_go-minimal")},
+		{Name: "go-templating", Files: folder("_go-templating")},
+		{Name: "kcl", Files: folder("_kcl")},
+		{Name: "typescript", Files: folder("_typescript")},
 		{Name: "function-template-go", URL: "https://github.com/crossplane/function-template-go"},
 		{Name: "function-template-python", URL: "https://github.com/crossplane/function-template-python"},
 		{Name: "configuration-template", URL: "https://github.com/crossplane/configuration-template"},
@@ -57,9 +61,9 @@ func catalogue() []Template {
 	}
 }
 
-// folder returns fs.Sub of a folder whose name is a constant, so that fs.Sub cannot fail.
-func folder(files embed.FS, name string) fs.FS {
-	sub, err := fs.Sub(files, name)
+// folder returns a bundled folder. Its name is a constant, so that fs.Sub cannot fail.
+func folder(name string) fs.FS {
+	sub, err := fs.Sub(bundled, name)
 	if err != nil {
 		panic("templates: " + err.Error())
 	}

@@ -18,7 +18,7 @@ import (
 
 func TestNames(t *testing.T) {
 	want := []string{
-		"go",
+		"go", "go-minimal", "go-templating", "kcl", "typescript",
 		"function-template-go", "function-template-python",
 		"configuration-template", "provider-template", "provider-template-upjet",
 	}
@@ -82,7 +82,7 @@ func TestBundledGo(t *testing.T) {
 // TestCrossplaneVersion checks that functions from the template can be installed in
 // pre-releases of Crossplane. A constraint without a pre-release accepts none.
 func TestCrossplaneVersion(t *testing.T) {
-	for _, path := range []string{"_go/package/crossplane.yaml", "../examples/platform/apis/crossplane.yaml", "../examples/platform/function/package/crossplane.yaml"} {
+	for _, path := range []string{"_go/package/crossplane.yaml", "_go-minimal/package/crossplane.yaml", "_go-templating/package/crossplane.yaml", "_kcl/package/crossplane.yaml", "_typescript/package-function/crossplane.yaml", "../examples/platform/apis/crossplane.yaml", "../examples/platform/function/package/crossplane.yaml"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestCrossplaneVersion(t *testing.T) {
 // make test compile the Kubernetes API several times.
 func TestVersionsAreThoseOfXfn(t *testing.T) {
 	own := requirements(t, "../go.mod")
-	for _, path := range []string{"_go/go.mod.tmpl", "../examples/platform/function/go.mod"} {
+	for _, path := range []string{"_go/go.mod.tmpl", "_go-minimal/go.mod.tmpl", "../examples/platform/function/go.mod"} {
 		for module, version := range requirements(t, path) {
 			if want, ok := own[module]; ok && version != want {
 				t.Errorf("%s requires %s %s, xfn %s", path, module, version, want)
@@ -134,4 +134,32 @@ func requirements(t *testing.T, path string) map[string]string {
 		versions[r.Mod.Path] = r.Mod.Version
 	}
 	return versions
+}
+
+// Each bundled template has an example, package metadata, documentation, a suite and a CI
+// workflow. The first template has its tests in Go.
+func TestBundledFiles(t *testing.T) {
+	for _, name := range templates.Names() {
+		tmpl, _ := templates.Lookup(name)
+		if tmpl.Files == nil {
+			continue
+		}
+		want := []string{"README.md", "NOTES.txt", ".gitignore", "example/xr.yaml", "example/composition.yaml", "example/functions.yaml", "example/definition.yaml"}
+		if name != "go" {
+			want = append(want, "tests/suite.yaml", ".github/workflows/ci.yaml")
+		}
+		for _, file := range want {
+			if _, err := fs.Stat(tmpl.Files, file); err != nil {
+				t.Errorf("template %q is incomplete: %v", name, err)
+			}
+		}
+		root := "package"
+		if name == "typescript" {
+			root = "package-function"
+		}
+		meta, err := fs.ReadFile(tmpl.Files, root+"/crossplane.yaml")
+		if err != nil || !strings.Contains(string(meta), templates.Placeholder) {
+			t.Errorf("template %q: the metadata does not name %q: %v", name, templates.Placeholder, err)
+		}
+	}
 }

@@ -44,6 +44,10 @@ type BuildOptions struct {
 	Annotations map[string]string
 	// Extensions are layers that the control plane does not read.
 	Extensions []ExtensionLayer
+	// Docker builds images as the crossplane CLI does for projects: with the media types of
+	// Docker, without annotations of the manifest and creation times, and without a platform
+	// if there is no runtime. Created and Annotations do not apply.
+	Docker bool
 }
 
 // Build returns the package pkg as an image for each runtime image, or as an index of
@@ -72,6 +76,9 @@ func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, erro
 	}
 	if opts.Annotations, err = annotations(pkg, opts); err != nil {
 		return nil, err
+	}
+	if len(runtimes) == 0 && opts.Docker {
+		return compose(parts{config: map[string]any{"os": "", "architecture": ""}}, own, opts)
 	}
 	if len(runtimes) == 0 {
 		return compose(parts{config: anyPlatform}, own, opts)
@@ -150,8 +157,9 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 		return p, err
 	}
 	isPackage := marked(p.Parts, BaseMark) >= 0
-	for key, value := range object(object(p.config, "config"), "Labels") {
-		isPackage = isPackage || strings.HasPrefix(key, Annotation+":") && value == BaseMark
+	labels := object(object(p.config, "config"), "Labels")
+	for _, d := range p.Descriptors {
+		isPackage = isPackage || labels[Annotation+":"+d.Digest.String()] == BaseMark
 	}
 	if isPackage {
 		return p, errors.New("the image is already a package, not a runtime image")
@@ -165,14 +173,30 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 	return p, nil
 }
 
+// untimed sets the times of a config and its history that are missing or the Unix epoch, which
+// stands for no time, to the zero time, as go-containerregistry does.
+func untimed(config map[string]any, history []any) {
+	none, epoch := time.Time{}.Format(time.RFC3339), time.Unix(0, 0).UTC().Format(time.RFC3339)
+	for _, o := range append([]any{config}, history...) {
+		if o, ok := o.(map[string]any); ok && (text(o, "created") == "" || text(o, "created") == epoch) {
+			o["created"] = none
+		}
+	}
+}
+
 // compose adds the layers own to base. It annotates each layer with its Name.
 func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, error) {
 	created := opts.Created.UTC().Format(time.RFC3339)
 	config := maps.Clone(base.config)
+	if opts.Docker {
+		created = time.Time{}.Format(time.RFC3339)
+	}
 	settings := maps.Clone(object(config, "config"))
 	labels := maps.Clone(object(settings, "Labels"))
 	rootfs := maps.Clone(object(config, "rootfs"))
-	rootfs["type"] = "layers"
+	if rootfs["type"] == nil || !opts.Docker {
+		rootfs["type"] = "layers"
+	}
 	diffIDs, history := slices.Clone(list(rootfs, "diff_ids")), slices.Clone(list(config, "history"))
 
 	descs := slices.Clone(base.Descriptors)
@@ -201,7 +225,12 @@ func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, err
 		layers, descs = append(layers, l.Layer), append(descs, desc)
 	}
 	settings["Labels"], rootfs["diff_ids"] = labels, diffIDs
-	config["created"], config["config"], config["rootfs"], config["history"] = created, settings, rootfs, history
+	if opts.Docker {
+		untimed(config, history)
+	} else {
+		config["created"] = created
+	}
+	config["config"], config["rootfs"], config["history"] = settings, rootfs, history
 	raw, err := json.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a config: %w", err)
@@ -210,7 +239,12 @@ func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, err
 	if err != nil {
 		return nil, err
 	}
-	if img, err = oci.Annotate(img, merge(base.annotations, opts.Annotations)); err != nil {
+	if opts.Docker {
+		img, err = oci.Docker(img)
+	} else {
+		img, err = oci.Annotate(img, merge(base.annotations, opts.Annotations))
+	}
+	if err != nil {
 		return nil, err
 	}
 	return img, checkManifest(img)

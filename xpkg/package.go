@@ -99,7 +99,41 @@ func readRoot(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions)
 	if err != nil {
 		return nil, err
 	}
-	c, found := assemble(fmt.Sprintf("package root %q", root), read.objects, read.broken)
+	return r.finish(ctx, fmt.Sprintf("package root %q", root), read, opts)
+}
+
+// A Source is a YAML file of a package.
+type Source struct {
+	// Path is the path of the file in problems and objects.
+	Path string
+	Data []byte
+}
+
+// ReadSources is Read for files that the caller has read. The objects are in the order of
+// the files, except that the metadata is the first. where names the package in errors. Of
+// opts, only the fields about examples, Lint and Rules apply to it; examples are in fsys.
+func ReadSources(ctx context.Context, where string, sources []Source, fsys afero.Fs, opts ReadOptions) (*Package, error) {
+	return proc.Await(ctx, func() (*Package, error) {
+		r := &rootReader{fs: fsys, left: maxYAML}
+		for _, s := range sources {
+			if r.left -= int64(len(s.Data)); r.left < 0 {
+				return nil, fmt.Errorf("reading %q: the package has more than %d MiB of YAML", s.Path, maxYAML>>20)
+			}
+		}
+		read, err := r.decode(ctx, len(sources), func(i int) (int64, func() contents) {
+			s := sources[i]
+			return int64(len(s.Data)), func() contents { return decodeAll(s.Path, s.Data, decodeSource) }
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", where, err)
+		}
+		return r.finish(ctx, where, read, opts)
+	})
+}
+
+// finish checks the decoded files of a package and reads its examples.
+func (r *rootReader) finish(ctx context.Context, where string, read contents, opts ReadOptions) (_ *Package, err error) {
+	c, found := assemble(where, read.objects, read.broken)
 	r.found = append(r.found, found...)
 	pkg := &Package{Meta: c.meta.Object, Annotations: annotationsOf(c.meta.data), YAML: c.yaml()}
 	for _, d := range c.objects {
@@ -109,7 +143,7 @@ func readRoot(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions)
 		return nil, err
 	}
 	if found, err = lint(ctx, c, opts.Rules); err != nil {
-		return nil, fmt.Errorf("reading package root %q: %w", root, err)
+		return nil, fmt.Errorf("reading %s: %w", where, err)
 	}
 	if pkg.Warnings, err = opts.Lint.Judge(append(r.found, found...)); err != nil {
 		return nil, err
@@ -147,18 +181,27 @@ func (r *rootReader) files(ctx context.Context, root string, except, ignore []st
 			return all, fmt.Errorf("reading %q: the package has more than %d MiB of YAML", f.path, maxYAML>>20)
 		}
 	}
-	each := make([]contents, len(files))
+	return r.decode(ctx, len(files), func(i int) (int64, func() contents) {
+		return files[i].size, func() contents { return r.file(files[i], decode) }
+	})
+}
+
+// decode decodes n files, several at once. file returns the size of a file, and a function
+// that decodes it.
+func (r *rootReader) decode(ctx context.Context, n int, file func(int) (size int64, decode func() contents)) (all contents, err error) {
+	each := make([]contents, n)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	large := semaphore.NewWeighted(maxAtOnce)
-	for i, f := range files {
+	for i := range n {
 		g.Go(func() error {
-			n := min(f.size, maxAtOnce)
-			if err := large.Acquire(ctx, n); err != nil {
-				return fmt.Errorf("reading %q: %w", f.path, context.Cause(ctx))
+			size, decode := file(i)
+			size = min(size, maxAtOnce)
+			if err := large.Acquire(ctx, size); err != nil {
+				return context.Cause(ctx)
 			}
-			defer large.Release(n)
-			each[i] = r.file(f, decode)
+			defer large.Release(size)
+			each[i] = decode()
 			return nil
 		})
 	}

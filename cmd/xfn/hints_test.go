@@ -15,7 +15,7 @@ import (
 // rendering lists the commands that render, and reading those that read from a registry.
 const (
 	rendering = "render dev test diff"
-	reading   = rendering + " validate lock run alpha xpkg.build xpkg.lint xpkg.push xpkg.verify xpkg.pull xpkg.copy xpkg.inspect xpkg.extract xpkg.diff xpkg.get-crds"
+	reading   = rendering + " validate lock run alpha xpkg.build xpkg.lint xpkg.push xpkg.verify xpkg.pull xpkg.copy xpkg.inspect xpkg.extract xpkg.diff xpkg.get-crds project.build project.push project.pull project.copy"
 )
 
 // TestHintsNameFlags checks that each option that a hint can name is a flag of the
@@ -27,15 +27,17 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.Compositions:        "render",
 		hint.ContextValues:       "render dev diff",
 		hint.Dependencies:        "validate xpkg.get-crds",
+		hint.EmbedRuntimeDir:     "xpkg.build",
 		hint.EmbedRuntimeSource:  "xpkg.build",
 		hint.EmbedRuntimeTarball: "xpkg.build",
 		hint.ExamplesRoot:        "xpkg.build xpkg.lint",
 		hint.Ignore:              "xpkg.build xpkg.lint",
 		hint.Lenient:             rendering,
-		hint.Lint:                "xpkg.build xpkg.lint",
+		hint.Lint:                "xpkg.build xpkg.lint project.build project.lint",
 		hint.MaxMessageSize:      rendering + " run function.call",
+		hint.NoBundle:            "xpkg.build",
 		hint.NoSignatures:        "xpkg.copy",
-		hint.Offline:             rendering + " validate lock run",
+		hint.Offline:             rendering + " validate lock run xpkg.build",
 		hint.PackageRoot:         "xpkg.build",
 		hint.Platform:            "xpkg.build",
 		hint.Profile:             "render",

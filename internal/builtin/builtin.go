@@ -58,6 +58,8 @@ type Options struct {
 	// Templates are folders from which templates may be read, in addition to the
 	// working directory.
 	Templates []string
+	// Source is the folder with the templates of an input without a source, or "".
+	Source string
 	// Package is the function package that the builtin replaces, or "". A builtin
 	// behaves like the version in its tag where versions differ.
 	Package string
@@ -87,7 +89,7 @@ func All() []Builtin {
 			Covered: "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
 			Differs: "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
 			New: func(o Options) function.Runner {
-				return gotemplating.New(gotemplating.Options{Templates: o.Templates, Version: version(tag(o.Package))})
+				return gotemplating.New(gotemplating.Options{Templates: o.Templates, Source: o.Source, Version: version(tag(o.Package))})
 			},
 			locate: gotemplating.Locate,
 		},

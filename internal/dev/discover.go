@@ -14,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -27,18 +28,28 @@ type Project struct {
 	Function, Source string
 }
 
-// Discover returns the Project in the folder dir. The folder must have the files go.mod,
-// example/xr.yaml and example/composition.yaml. It may have example/functions.yaml and
-// example/definition.yaml. Project.Function is the function in the Composition that has the
-// name of the package or of the Go module, or else its only function.
+// sourceFolder is the folder of a function's source in a project whose root has other files.
+const sourceFolder = "function"
+
+// Discover returns the Project in the folder dir. The folder must have the source of a
+// function, in itself or in its folder function, and the files example/xr.yaml and
+// example/composition.yaml. It may have example/functions.yaml and example/definition.yaml.
+// Project.Function is the function in the Composition that has the name of the package or of
+// the Go module, or else its only function.
 func Discover(fsys afero.Fs, dir string) (Project, error) {
-	p := Project{Source: dir}
+	p, hasModule := Project{Source: dir}, true
+	for _, source := range []string{dir, filepath.Join(dir, sourceFolder)} {
+		if lang, err := languages.Detect(source); err == nil {
+			p.Source, hasModule = source, lang.Name == "go" && source == dir
+			break
+		}
+	}
 	for _, f := range []struct {
 		name     string
 		into     *string
 		optional bool
 	}{
-		{"go.mod", new(string), false},
+		{"go.mod", new(string), !hasModule},
 		{"example/xr.yaml", &p.XR, false},
 		{"example/composition.yaml", &p.Composition, false},
 		{"example/functions.yaml", &p.Functions, true},

@@ -1,6 +1,9 @@
 package dev_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,5 +77,21 @@ func TestDiscover(t *testing.T) {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// A function that is not in Go is found in the folder itself or in its folder function.
+func TestDiscoverLanguages(t *testing.T) {
+	for file, want := range map[string]string{"kcl.mod": ".", "function/kcl.mod": "function", "function/a.yaml.gotmpl": "function"} {
+		t.Chdir(t.TempDir())
+		for name, text := range map[string]string{file: "", "example/xr.yaml": "kind: X", "example/composition.yaml": "spec: {pipeline: [{functionRef: {name: fn}}]}"} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := dev.Discover(afero.NewOsFs(), ".")
+		if err != nil || got.Source != want || got.Function != "fn" {
+			t.Errorf("%s: got %+v, %v", file, got, err)
+		}
 	}
 }

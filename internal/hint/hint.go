@@ -19,6 +19,7 @@ const (
 	Compositions          Hint = "{compositions}"
 	ContextValues         Hint = "{context-values}"
 	Dependencies          Hint = "{dependencies}"
+	EmbedRuntimeDir       Hint = "{embed-runtime-dir}"
 	EmbedRuntimeSource    Hint = "{embed-runtime-source}"
 	EmbedRuntimeTarball   Hint = "{embed-runtime-image-tarball}"
 	ExamplesRoot          Hint = "{examples-root}"
@@ -27,6 +28,7 @@ const (
 	Lenient               Hint = "{lenient}"
 	Lint                  Hint = "{lint}"
 	MaxMessageSize        Hint = "{max-message-size}"
+	NoBundle              Hint = "{no-bundle}"
 	NoSignatures          Hint = "{no-signatures}"
 	Offline               Hint = "{offline}"
 	Package               Hint = "{package}"
@@ -44,9 +46,9 @@ const (
 // Options returns all options.
 func Options() []Hint {
 	return []Hint{
-		Builtin, Builtins, CAFile, Compositions, ContextValues, Dependencies, EmbedRuntimeSource,
+		Builtin, Builtins, CAFile, Compositions, ContextValues, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
 		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
-		MaxMessageSize, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
+		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
 		Registry, Runtime, SignKey, Timeout, Update,
 	}
 }

@@ -61,6 +61,7 @@ type Request struct {
 
 // A Store is a cache of images in a directory. Processes and goroutines may share it.
 type Store struct {
+	dir   string
 	blobs *blobs.Dir
 	refs  refs
 
@@ -89,7 +90,7 @@ func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(r.folder, 0o700); err != nil {
 		return nil, fmt.Errorf("opening cache %q: %w", dir, fsx.Cause(err))
 	}
-	return &Store{blobs: b, refs: r, held: map[v1.Hash]io.Closer{}}, nil
+	return &Store{dir: dir, blobs: b, refs: r, held: map[v1.Hash]io.Closer{}}, nil
 }
 
 // Close releases all images that the Store has returned. Afterwards Prune may remove them.

@@ -19,6 +19,8 @@ type DecodeFault struct {
 	Path []string
 	// Text is the message without the path.
 	Text string
+	// Unknown is true for a field that the struct does not have.
+	Unknown bool
 }
 
 // Field returns the path, such as "cases[0].expect".
@@ -56,7 +58,7 @@ func DecodeStrict(value, into any) []DecodeFault {
 type decoder struct{ faults []DecodeFault }
 
 func (d *decoder) fault(path []string, format string, args ...any) {
-	d.faults = append(d.faults, DecodeFault{slices.Clone(path), fmt.Sprintf(format, args...)})
+	d.faults = append(d.faults, DecodeFault{Path: slices.Clone(path), Text: fmt.Sprintf(format, args...)})
 }
 
 // A Value is any value. A nil *Value is a missing value, unlike a null.
@@ -227,6 +229,7 @@ func (d *decoder) unknown(fields []field, key string, path []string) {
 		text += ", only " + strings.Join(names, ", ")
 	}
 	d.fault(append(path, key), "%s", text)
+	d.faults[len(d.faults)-1].Unknown = true
 }
 
 // field decodes the value v into field f of the struct of.

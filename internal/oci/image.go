@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
@@ -76,6 +77,10 @@ func IsImage(m *v1.Manifest) bool {
 // Assemble returns an image of config and layers, with a new OCI manifest that contains
 // descs. There must be a layer for each descriptor in descs.
 func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Image, error) {
+	return assemble(types.OCIManifestSchema1, types.OCIConfigJSON, config, descs, layers...)
+}
+
+func assemble(manifestType, configType types.MediaType, config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Image, error) {
 	digest, size, err := v1.SHA256(bytes.NewReader(config))
 	if err != nil {
 		return nil, fmt.Errorf("finding the digest of a config: %w", err)
@@ -85,8 +90,8 @@ func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Imag
 	}
 	manifest, err := json.Marshal(v1.Manifest{
 		SchemaVersion: 2,
-		MediaType:     types.OCIManifestSchema1,
-		Config:        v1.Descriptor{MediaType: types.OCIConfigJSON, Digest: digest, Size: size},
+		MediaType:     manifestType,
+		Config:        v1.Descriptor{MediaType: configType, Digest: digest, Size: size},
 		Layers:        descs,
 	})
 	if err != nil {
@@ -172,4 +177,23 @@ func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
 		return nil, err
 	}
 	return Image(raw, p.Config, p.Layers...)
+}
+
+// dockerTypes maps media types of OCI to those of Docker's image manifest version 2, schema 2.
+var dockerTypes = map[types.MediaType]types.MediaType{
+	types.OCILayer: types.DockerLayer, types.OCIUncompressedLayer: types.DockerUncompressedLayer,
+}
+
+// Docker returns img with the media types of Docker and without annotations of its manifest.
+// It keeps the annotations of layers.
+func Docker(img v1.Image) (v1.Image, error) {
+	p, err := PartsOf(img)
+	if err != nil {
+		return nil, err
+	}
+	descs := slices.Clone(p.Descriptors)
+	for i, d := range descs {
+		descs[i] = v1.Descriptor{MediaType: cmp.Or(dockerTypes[d.MediaType], d.MediaType), Size: d.Size, Digest: d.Digest, Annotations: d.Annotations}
+	}
+	return assemble(types.DockerManifestSchema2, types.DockerConfigJSON, p.Config, descs, p.Layers...)
 }

@@ -11,7 +11,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
 // DefaultWorkdir is the default of Dir.Workdir. Common base images do not have this path.
@@ -51,17 +50,26 @@ type Dir struct {
 // The function in the images listens on port 9443 and does not run as root. The images
 // depend only on the base images, the content of the directory and opts.Created. The
 // caller must close them. Errors name the directory.
-func FromDir(ctx context.Context, d Dir, opts Options) (*Images, error) {
-	return create(d.Base, opts, func(s *spool) (*Images, error) {
-		all, err := s.fromDir(ctx, d, opts)
-		if err != nil {
-			return nil, fmt.Errorf("making a runtime image of %q: %w", d.Path, err)
-		}
-		return all, nil
-	})
+func FromDir(ctx context.Context, d Dir, opts Options) (_ *Images, err error) {
+	t, err := d.read(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("making a runtime image of %q: %w", d.Path, errors.Join(err, d.Base.Close()))
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	all, err := FromLayers(ctx, Layered{Base: d.Base, Layers: func(ctx context.Context, target Target) ([]Layer, Config, error) {
+		return t.layers(ctx, target.Base, opts)
+	}}, opts)
+	if err == nil {
+		err = t.fitsAll(all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making a runtime image of %q: %w", d.Path, errors.Join(err, all.Close()))
+	}
+	return all, nil
 }
 
-func (s *spool) fromDir(ctx context.Context, d Dir, opts Options) (*Images, error) {
+// read validates d and lists its files.
+func (d Dir) read(ctx context.Context, opts Options) (*dirTree, error) {
 	if len(d.Entrypoint) == 0 || d.Entrypoint[0] == "" {
 		return nil, errors.New("no entry point is given")
 	}
@@ -82,71 +90,52 @@ func (s *spool) fromDir(ctx context.Context, d Dir, opts Options) (*Images, erro
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close()
-	m := &mounter{Dir: d, tree: t, spool: s, opts: opts, layers: map[string]archive.Layer{}}
-	all := &Images{spool: s}
-	for _, base := range d.Base.All {
-		img, err := m.image(ctx, base)
-		if err != nil {
-			return nil, err
-		}
-		all.All = append(all.All, img)
-	}
-	return all, nil
+	return &dirTree{d, t}, nil
 }
 
-type mounter struct {
+// A dirTree is a Dir with the list of its files.
+type dirTree struct {
 	Dir
-	tree  *tree
-	spool *spool
-	opts  Options
-	// layers has the created layers, by the text of the directories that the tree and the
-	// base image share.
-	layers map[string]archive.Layer
+	*tree
 }
 
-func (m *mounter) image(ctx context.Context, base v1.Image) (v1.Image, error) {
-	there, err := platforms([]v1.Image{base})
+// layers returns the layer of the directory for a base image. The layers of base images
+// that have the same directories are equal.
+func (t *dirTree) layers(ctx context.Context, base v1.Image, opts Options) ([]Layer, Config, error) {
+	files, err := t.scan(ctx, base)
 	if err != nil {
-		return nil, err
-	}
-	files, err := m.tree.scan(ctx, base)
-	if err != nil {
-		return nil, err
+		return nil, Config{}, err
 	}
 	beneath, err := files.folders()
 	if err != nil {
-		return nil, err
+		return nil, Config{}, err
 	}
-	if err := m.checkEntrypoint(base, files); err != nil {
-		return nil, err
+	if err := t.checkEntrypoint(base, files, opts); err != nil {
+		return nil, Config{}, err
 	}
-	layer, err := m.layer(ctx, beneath)
-	if err != nil {
-		return nil, err
+	layer := Layer{
+		Key:   fmt.Sprint(beneath), // fmt prints a map in the order of its keys
+		Write: func(w io.Writer) error { return t.write(ctx, w, beneath) },
 	}
-	if err := m.tree.fits(there[0]); err != nil {
-		return nil, err
-	}
-	return extend(base, m.opts.Created, layer, settings{
-		entrypoint: m.Entrypoint, workdir: m.Workdir, env: m.Env, labels: m.Labels,
-	})
+	return []Layer{layer}, Config{Entrypoint: t.Entrypoint, Workdir: t.Workdir, Env: t.Env, Labels: t.Labels}, nil
 }
 
-func (m *mounter) layer(ctx context.Context, beneath folders) (archive.Layer, error) {
-	key := fmt.Sprint(beneath) // fmt prints a map in the order of its keys
-	if l, ok := m.layers[key]; ok {
-		return l, nil
+// fitsAll returns an error if the tree's programs do not fit one of the images. Call it
+// after write, which finds the programs.
+func (t *tree) fitsAll(images *Images) error {
+	all, err := platforms(images.All)
+	if err != nil {
+		return err
 	}
-	l, err := m.spool.draft.Compress(func(w io.Writer) error { return m.tree.write(ctx, w, beneath) })
-	if err == nil {
-		m.layers[key] = l
+	for _, p := range all {
+		if err := t.fits(p); err != nil {
+			return err
+		}
 	}
-	return l, err
+	return nil
 }
 
 // fits returns an error if the tree contains programs, but none for the processor of p.
-// Call it after write, which finds the programs.
 func (t *tree) fits(p v1.Platform) error {
 	if len(t.programs) == 0 || t.programs[p.Architecture] != "" || t.programs[older[p.Architecture]] != "" {
 		return nil

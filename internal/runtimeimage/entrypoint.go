@@ -15,23 +15,23 @@ import (
 // checkEntrypoint returns an error unless the image of base and the tree has the program of
 // the entry point, and the program may be executed. files are the files of base; they
 // become those of the image. A base image with too many files is not checked, and reported.
-func (m *mounter) checkEntrypoint(base v1.Image, files *scan) error {
+func (t *dirTree) checkEntrypoint(base v1.Image, files *scan, opts Options) error {
 	config, err := base.ConfigFile()
 	if err != nil {
 		return fmt.Errorf("reading the base image: %w", err)
 	}
-	files.overlay(m.tree)
-	program := m.Entrypoint[0]
+	files.overlay(t.tree)
+	program := t.Entrypoint[0]
 	places, from := []string{program}, "the image"
 	if strings.Contains(program, "/") {
 		if !path.IsAbs(program) {
-			places[0] = path.Join(m.Workdir, program)
+			places[0] = path.Join(t.Workdir, program)
 		}
 	} else {
-		search := pathOf(slices.Concat([]string{searchPath}, config.Config.Env, m.Env))
+		search := pathOf(slices.Concat([]string{searchPath}, config.Config.Env, t.Env))
 		from, places = fmt.Sprintf("a folder of the image's PATH (%s)", search), nil
 		for dir := range strings.SplitSeq(search, ":") {
-			places = append(places, path.Join(m.Workdir, dir, program))
+			places = append(places, path.Join(t.Workdir, dir, program))
 			if path.IsAbs(dir) {
 				places[len(places)-1] = path.Join(dir, program)
 			}
@@ -49,13 +49,13 @@ func (m *mounter) checkEntrypoint(base v1.Image, files *scan) error {
 	}
 	switch {
 	case files.partial:
-		m.opts.Progress.Warn(fmt.Sprintf("the entry point %q was not checked: the base image has more than %d files", program, maxFiles))
+		opts.Progress.Warn(fmt.Sprintf("the entry point %q was not checked: the base image has more than %d files", program, maxFiles))
 		return nil
 	case closest != nil:
 		return hint.Wrap(fmt.Errorf("the entry point %q is not executable", program), "make it executable, as with chmod +x, or name its interpreter first")
 	}
 	err = fmt.Errorf("the entry point %q is not a file in %s", program, from)
-	if _, ok := files.find(path.Join(m.Workdir, path.Base(program))); ok {
+	if _, ok := files.find(path.Join(t.Workdir, path.Base(program))); ok {
 		return hint.Wrap(err, hint.Hint(fmt.Sprintf("%q is in the directory of the function: name it as %q", path.Base(program), "./"+path.Base(program))))
 	}
 	return hint.Wrap(err, "name a program of the base image, or a file in the directory of the function as ./FILE")

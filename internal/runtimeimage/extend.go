@@ -11,23 +11,39 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // port is the port of a function's gRPC server, to which Crossplane connects.
 const port = "9443/tcp"
 
-// settings are the changes that extend makes to the config of a base image.
-type settings struct {
-	entrypoint []string
-	workdir    string // empty keeps the working directory of the base image
-	env        []string
-	labels     map[string]string
+// A Config lists the changes to the config of a base image. An empty field keeps what the
+// base image has.
+type Config struct {
+	// Entrypoint is the program and its first arguments. It also removes the arguments of
+	// the base image (Cmd).
+	Entrypoint []string
+	Workdir    string
+	// Env are environment variables, as "KEY=value". They are added to the variables of the
+	// base image, or replace them.
+	Env []string
+	// Labels are added to the labels of the base image.
+	Labels map[string]string
+	Author string
+	// Verbatim keeps a user that is root, and the list of ports. Otherwise the user 65532
+	// replaces root, and the port of functions is added to the ports.
+	Verbatim bool
 }
 
-// extend adds a layer to a base image and applies s to its config. It keeps all other
-// fields of the config, including unknown ones. If the user of the base image is root,
-// extend replaces it by the user 65532.
-func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (v1.Image, error) {
+// An addition is a stored layer and its history.
+type addition struct {
+	archive.Layer
+	history v1.History
+}
+
+// extend adds layers to a base image and applies c to its config. It keeps all other fields
+// of the config, including unknown ones.
+func extend(base v1.Image, created time.Time, layers []addition, c Config) (v1.Image, error) {
 	p, err := oci.PartsOf(base)
 	if err != nil {
 		return nil, err
@@ -41,36 +57,63 @@ func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (
 	if len(diffIDs) != len(p.Layers) {
 		return nil, fmt.Errorf("the base image's config lists %d layers, but its manifest lists %d", len(diffIDs), len(p.Layers))
 	}
-	rootfs["diff_ids"] = append(diffIDs, layer.Blob.DiffID.String())
 	history, _ := config["history"].([]any)
-	config["history"] = append(history, map[string]any{"created": timestamp(created)})
-	config["created"] = timestamp(created)
-	s.apply(child(config, "config"))
+	descs, all := slices.Clone(p.Descriptors), slices.Clone(p.Layers)
+	if slices.ContainsFunc(descs, ofPackage) {
+		descs, all, diffIDs, history = nil, nil, nil, nil
+		ids, _ := rootfs["diff_ids"].([]any)
+		for i, d := range p.Descriptors {
+			if !ofPackage(d) {
+				descs, all, diffIDs = append(descs, d), append(all, p.Layers[i]), append(diffIDs, ids[i])
+				history = append(history, v1.History{Created: timestamp(created)})
+			}
+		}
+	}
+	for _, l := range layers {
+		descs, all = append(descs, descriptor(l.Blob)), append(all, l.Layer.Layer)
+		diffIDs = append(diffIDs, l.Blob.DiffID.String())
+		l.history.Created = timestamp(created)
+		history = append(history, l.history)
+	}
+	rootfs["diff_ids"], config["history"], config["created"] = diffIDs, history, timestamp(created)
+	if c.Author != "" {
+		config["author"] = c.Author
+	}
+	c.apply(child(config, "config"))
 	raw, err := json.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the config of an image: %w", err)
 	}
-	descs := append(slices.Clone(p.Descriptors), descriptor(layer.Blob))
-	return oci.Assemble(raw, descs, append(slices.Clone(p.Layers), layer.Layer)...)
+	return oci.Assemble(raw, descs, all...)
 }
 
-// apply applies the settings to the "config" object of an image's config (OCI image spec,
-// "Image Configuration").
-func (s settings) apply(config map[string]any) {
-	config["Entrypoint"] = s.entrypoint
-	delete(config, "Cmd")
-	if s.workdir != "" {
-		config["WorkingDir"] = s.workdir
+// ofPackage reports whether a layer has the metadata or the examples of a package.
+func ofPackage(d v1.Descriptor) bool {
+	mark := d.Annotations[xpkg.Annotation]
+	return mark == xpkg.BaseMark || mark == xpkg.ExamplesMark
+}
+
+// apply applies c to the "config" object of an image's config (OCI image spec, "Image
+// Configuration").
+func (c Config) apply(config map[string]any) {
+	if len(c.Entrypoint) > 0 {
+		config["Entrypoint"] = c.Entrypoint
+		delete(config, "Cmd")
 	}
-	if user, _ := config["User"].(string); isRoot(user) {
-		config["User"] = nonRoot
+	if c.Workdir != "" {
+		config["WorkingDir"] = c.Workdir
 	}
-	child(config, "ExposedPorts")[port] = map[string]any{}
-	if len(s.env) > 0 {
+	if !c.Verbatim {
+		if user, _ := config["User"].(string); isRoot(user) {
+			config["User"] = nonRoot
+		}
+		child(config, "ExposedPorts")[port] = map[string]any{}
+	}
+	if len(c.Env) > 0 {
 		old, _ := config["Env"].([]any)
-		config["Env"] = override(old, s.env)
+		config["Env"] = override(old, c.Env)
 	}
-	for key, value := range s.labels {
+	for key, value := range c.Labels {
 		child(config, "Labels")[key] = value
 	}
 }
@@ -92,19 +135,21 @@ func isRoot(user string) bool {
 	return name == "" || name == "root" || strings.Trim(name, "0") == ""
 }
 
-// override returns the environment variables in old whose names are not in more, followed
-// by more.
+// override returns the environment variables in old with the values that more has for them,
+// followed by the other variables in more.
 func override(old []any, more []string) []any {
-	var env []any
-	for _, v := range old {
-		text, _ := v.(string)
-		name, _, _ := strings.Cut(text, "=")
-		if !slices.ContainsFunc(more, func(m string) bool { return m == name || strings.HasPrefix(m, name+"=") }) {
-			env = append(env, v)
-		}
-	}
+	env := slices.Clone(old)
 	for _, m := range more {
-		env = append(env, m)
+		name, _, _ := strings.Cut(m, "=")
+		at := slices.IndexFunc(env, func(v any) bool {
+			text, _ := v.(string)
+			return text == name || strings.HasPrefix(text, name+"=")
+		})
+		if at < 0 {
+			env = append(env, m)
+		} else {
+			env[at] = m
+		}
 	}
 	return env
 }

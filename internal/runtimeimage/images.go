@@ -21,14 +21,14 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Options are options of the functions that create or read runtime images. FromSource
-// requires Env. All other fields are optional.
+// Options are options of the functions that create or read runtime images. Languages
+// that run a compiler require Env. All other fields are optional.
 type Options struct {
 	// Created is the creation time of new images. The zero value is the Unix epoch.
 	Created time.Time
 	// Platforms selects one image for each platform, in order, if the source has several
 	// images. Empty selects all. The layers of other images are not read, unless the
-	// source must be read in order, such as a pipe or an engine. FromSource and FromDir
+	// source must be read in order, such as a pipe or an engine. FromLayers and FromDir
 	// ignore Platforms.
 	Platforms []v1.Platform
 	// Env is the environment of the Go compiler, as "KEY=value".

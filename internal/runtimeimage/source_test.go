@@ -22,6 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/golang"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -53,9 +55,18 @@ func options(t *testing.T) runtimeimage.Options {
 	return runtimeimage.Options{Created: created, Env: os.Environ(), TempDir: t.TempDir()}
 }
 
+// buildGo returns the images of a Go function.
+func buildGo(ctx context.Context, src language.Source, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+	built, err := golang.Build(ctx, src, opts)
+	if err != nil {
+		return nil, err
+	}
+	return built.Images, nil
+}
+
 func fromSource(t *testing.T, dir string, opts runtimeimage.Options, platforms ...v1.Platform) []v1.Image {
 	t.Helper()
-	images, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: dir, Platforms: platforms}, opts)
+	images, err := buildGo(t.Context(), language.Source{Dir: dir, Platforms: platforms}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +121,7 @@ func contents(t *testing.T, img v1.Image) (map[string]entry, map[string][]byte) 
 	}
 }
 
-func TestFromSource(t *testing.T) {
+func TestGoSource(t *testing.T) {
 	images := fromSource(t, source(t, program), options(t), amd64, arm64)
 	if len(images) != 2 {
 		t.Fatalf("got %d images, want 2", len(images))
@@ -193,7 +204,7 @@ func assertSharedBase(t *testing.T, images []v1.Image) {
 	}
 }
 
-func TestFromSourceIsRepeatable(t *testing.T) {
+func TestGoSourceIsRepeatable(t *testing.T) {
 	first := fromSource(t, source(t, program), options(t), amd64)[0]
 	want, err := first.Digest()
 	if err != nil {
@@ -211,7 +222,7 @@ func TestFromSourceIsRepeatable(t *testing.T) {
 	}
 }
 
-func TestFromSourceRefuses(t *testing.T) {
+func TestGoSourceRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		main      string
@@ -228,7 +239,7 @@ func TestFromSourceRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			opts := options(t)
-			_, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, opts)
+			_, err := buildGo(t.Context(), language.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, opts)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
 			}
@@ -237,17 +248,17 @@ func TestFromSourceRefuses(t *testing.T) {
 	}
 }
 
-func TestFromSourceStops(t *testing.T) {
+func TestGoSourceStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	opts := options(t)
-	if _, err := runtimeimage.FromSource(ctx, runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts); !errors.Is(err, context.Canceled) {
+	if _, err := buildGo(ctx, language.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	assertEmpty(t, opts.TempDir)
 }
 
-func TestFromSourceProgress(t *testing.T) {
+func TestGoSourceProgress(t *testing.T) {
 	var mu sync.Mutex
 	var steps []string
 	opts, dir := options(t), source(t, program)
@@ -299,14 +310,14 @@ func TestPackageOfSource(t *testing.T) {
 	}
 }
 
-// FromSource passes the user's flags to go build, and adds the program to a base image.
-func TestFromSourceOnBase(t *testing.T) {
+// The language Go passes the user's flags to go build, and adds the program to a base image.
+func TestGoSourceOnBase(t *testing.T) {
 	dir := source(t, "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n")
 	base := baseOf(t, v1.Config{
 		User: "0", Entrypoint: []string{"/bin/sh"}, Cmd: []string{"-c", "x"}, WorkingDir: "/w", Env: []string{"A=b"},
 	}, []v1.Layer{tarLayer(t, member{name: "etc/", kind: tar.TypeDir, mode: 0o755})}, amd64, arm64)
 	opts := options(t)
-	images, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{
+	images, err := buildGo(t.Context(), language.Source{
 		Dir: dir, Platforms: []v1.Platform{arm64}, Base: base,
 		LDFlags: "-X main.text=set-by-a-flag", GoFlags: []string{"-tags=x"}, Labels: map[string]string{"k": "v=w"},
 	}, opts)
@@ -341,18 +352,18 @@ func TestFromSourceOnBase(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-func TestFromSourceOnBaseRefuses(t *testing.T) {
+func TestGoSourceOnBaseRefuses(t *testing.T) {
 	base := baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t)}, amd64)
 	opts := options(t)
-	_, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
+	_, err := buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
 	if want := "there is no image for linux/arm64, only for linux/amd64"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}
 	assertEmpty(t, opts.TempDir)
 }
 
-// FromSource returns an error for a base image whose config is JSON, but not an object.
-func TestFromSourceOnBaseWithoutConfig(t *testing.T) {
+// FromLayers returns an error for a base image whose config is JSON, but not an object.
+func TestGoSourceOnBaseWithoutConfig(t *testing.T) {
 	img, err := oci.Assemble([]byte("null"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -362,7 +373,7 @@ func TestFromSourceOnBaseWithoutConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
+	_, err = buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
 	if want := "config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}

@@ -14,7 +14,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -36,18 +35,18 @@ const deleted = ".wh."
 type tree struct {
 	root  *os.Root
 	at    string // the path of the directory in the image, without a leading slash
-	nodes []node // sorted by name; a directory comes before its content
+	nodes []node // in the order of the layer: a directory comes before its content
 	// programs maps a processor to the path of the first program or library for it in the
 	// tree. write fills programs.
 	programs map[string]string
 }
 
-// A node is a file, directory or symbolic link in a tree. Its name is its path relative
-// to the tree.
+// A node is a file, directory or symbolic link in a tree.
 type node struct {
-	name string
-	kind fs.FileMode
-	link string
+	// name is the path in the image, relative to the tree. file is the path in tree.root.
+	name, file string
+	kind       fs.FileMode
+	link       string
 	// executable is true for a file that its owner may execute.
 	executable bool
 }
@@ -55,6 +54,19 @@ type node struct {
 // readTree lists the content of the directory dir, whose path in the image will be the
 // value of at. It does not follow symbolic links, except if dir itself is one.
 func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
+	root, err := openRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &tree{root: root, at: at, programs: map[string]string{}}
+	if t.nodes, err = list(ctx, root, ".", nil); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return t, nil
+}
+
+// openRoot opens the directory of a function.
+func openRoot(dir string) (*os.Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fsx.Cause(err)
@@ -63,93 +75,16 @@ func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 		return nil, hint.Wrap(errors.New("expected a directory, got a file"), "give the directory of the function")
 	}
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fsx.Cause(err)
-	}
-	t := &tree{root: root, at: at, programs: map[string]string{}}
-	if err := t.list(ctx); err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	return t, nil
+	return root, fsx.Cause(err)
 }
 
 func (t *tree) Close() error { return t.root.Close() }
 
-func (t *tree) list(ctx context.Context) error {
-	var size int64
-	ignore, err := fsx.ReadIgnore(t.root.FS().Open)
-	if err != nil {
-		return err
-	}
-	err = fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
-		case name == ".", fsx.IsTemporary(d.Name()):
-			return nil // skip temporary files: one may be the package that is being built
-		case leftOut(d) || ignore.Match(name, d.IsDir()):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case len(t.nodes) == maxFiles:
-			return fmt.Errorf("the directory has more than %d files", maxFiles)
-		}
-		n, bytes, err := t.node(name, d)
-		if err != nil {
-			return err
-		}
-		if size += bytes; size > maxBytes {
-			return fmt.Errorf("the files of the directory are larger than %d GiB", maxBytes>>30)
-		}
-		t.nodes = append(t.nodes, n)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if len(t.nodes) == 0 {
-		return hint.Wrap(errors.New("the directory is empty"), "put the function into the directory first")
-	}
-	return nil
-}
-
 // leftOut reports whether no image needs a file: the data of git, Python's cache, which
-// contains paths and times of this machine, and the list of files to leave out.
+// contains paths and times of this machine, temporary files of editors, and the list of
+// files to leave out.
 func leftOut(d fs.DirEntry) bool {
-	return d.Name() == ".git" || d.Name() == "__pycache__" && d.IsDir() || d.Name() == fsx.IgnoreFile
-}
-
-func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) {
-	n = node{name: name, kind: d.Type()}
-	switch {
-	case strings.HasPrefix(path.Base(name), deleted):
-		return n, 0, fmt.Errorf("the name of file %q would mark another file as deleted in an image", name)
-	case path.Ext(name) == ".xpkg" && n.kind == 0:
-		return n, 0, hint.Wrap(fmt.Errorf("file %q is a package, which each new package would contain", name), "write packages to another directory, by -o")
-	}
-	switch n.kind {
-	case fs.ModeDir:
-		return n, 0, nil
-	case fs.ModeSymlink:
-		link, err := t.root.Readlink(filepath.FromSlash(name))
-		if err != nil {
-			return n, 0, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
-		}
-		n.link = filepath.ToSlash(link)
-		return n, 0, nil
-	case 0:
-		info, err := d.Info()
-		if err != nil {
-			return n, 0, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
-		}
-		n.executable = info.Mode()&0o100 != 0
-		return n, info.Size(), nil
-	default:
-		return n, 0, hint.Wrap(fmt.Errorf("file %q is a %s, which an image cannot contain", name, kindOf(n.kind)), "remove it from the directory")
-	}
+	return d.Name() == ".git" || d.Name() == "__pycache__" && d.IsDir() || d.Name() == fsx.IgnoreFile || fsx.IsEditorFile(d.Name())
 }
 
 func kindOf(kind fs.FileMode) string {
@@ -201,13 +136,13 @@ func (t *tree) add(ctx context.Context, tw *tar.Writer, n node, have folders) er
 	case fs.ModeSymlink:
 		return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: n.link, Mode: 0o777})
 	default:
-		return t.addFile(ctx, tw, n.name, name)
+		return t.addFile(ctx, tw, n.file, func(mode, size int64) *tar.Header { return header(name, mode, size) })
 	}
 }
 
 // addFile adds a file to the tar. It reads only the size that the file had when it was
 // opened, because another process may append to the file.
-func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (err error) {
+func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file string, header func(mode, size int64) *tar.Header) (err error) {
 	f, err := t.root.Open(filepath.FromSlash(file))
 	if err != nil {
 		return err
@@ -224,7 +159,7 @@ func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (
 	if info.Mode()&0o100 != 0 {
 		mode = 0o755
 	}
-	if err := tw.WriteHeader(header(name, mode, info.Size())); err != nil {
+	if err := tw.WriteHeader(header(mode, info.Size())); err != nil {
 		return err
 	}
 	if arch := processor(f); arch != "" && t.programs[arch] == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/language/gotemplating"
+	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
@@ -74,6 +77,9 @@ type choice struct {
 	// builtin runs the function if runtime is Builtin. With any other runtime, if
 	// builtin has a Name, its responses are compared with those of the function.
 	builtin builtin.Builtin
+	// templates is the folder from which builtin reads templates if the package is a folder
+	// with templates. replaced is the package that builtin replaces.
+	templates, replaced string
 }
 
 // choose selects a runtime for each of the functions called names, except those
@@ -142,7 +148,7 @@ func (s *Session) warnUnused(compositions ...composition.Entry) {
 }
 
 func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, error) {
-	c := choice{fn: fn, runtime: s.config.Runtime}
+	c := choice{fn: fn, runtime: s.config.Runtime, replaced: fn.Package}
 	_, given := s.config.Packages[fn.Name]
 	if c.runtime == Auto && !given {
 		var err error
@@ -162,6 +168,9 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 	case Auto:
 		return s.chooseAuto(ctx, c, isFile)
 	case Builtin:
+		if isFile && c.setTemplates() {
+			return c, nil
+		}
 		b, ok := s.config.Builtins.Forced(fn.Package)
 		if !ok || isFile {
 			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", oci.Redact(fn.Package)), "name a builtin with "+hint.Builtin+" REPO=NAME")
@@ -182,8 +191,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 
 func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice, error) {
 	if isFile && s.isSource(c.fn.Package) {
-		c.runtime = Process
-		return c, nil
+		return s.chooseSource(ctx, c)
 	}
 	b, ok := s.config.Builtins.For(c.fn.Package)
 	if isFile || !ok {
@@ -194,6 +202,35 @@ func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice
 		return c, nil
 	}
 	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file with "+packageOf(c.fn)+", or leave out "+hint.Builtins+"=strict")
+}
+
+// chooseSource selects the runtime for a folder with source code.
+func (s *Session) chooseSource(ctx context.Context, c choice) (choice, error) {
+	lang, err := languages.Detect(c.fn.Package)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return c, hint.Wrap(err, "name the folder of the function's source, or its package, with "+packageOf(c.fn))
+	case err != nil, lang.Name == "go":
+		c.runtime = Process
+		return c, nil
+	case s.config.Builtins.Mode != builtin.Off && !s.config.Crosscheck && c.setTemplates():
+		c.runtime = Builtin
+		return c, nil
+	default:
+		return s.chooseContainer(ctx, c, true)
+	}
+}
+
+// setTemplates sets the builtin for a folder of templates. It reports whether the package is
+// such a folder.
+func (c *choice) setTemplates() bool {
+	lang := gotemplating.Language()
+	if found, err := lang.Detect(c.fn.Package); err != nil || !found {
+		return false
+	}
+	c.builtin, _ = builtin.Named("function-go-templating")
+	c.templates, c.replaced = c.fn.Package, lang.Base
+	return true
 }
 
 func packageOf(fn runtimes.Function) hint.Hint {
@@ -271,7 +308,9 @@ func (c choice) crosschecked() (choice, error) {
 		return c, hint.Wrap(fmt.Errorf("package %q runs only as a builtin, which cannot be checked against itself", oci.Redact(c.fn.Package)),
 			"name the package's file with "+packageOf(c.fn)+", or "+startIt)
 	}
-	c.builtin, _ = builtinFor(c.fn.Name)
+	if !c.setTemplates() {
+		c.builtin, _ = builtinFor(c.fn.Name)
+	}
 	return c, nil
 }
 

@@ -264,7 +264,7 @@ func anyOwner(pkg string) bool {
 
 func (s *Session) startBuiltin(c choice) *runtimes.Instance {
 	b := c.builtin
-	if err := b.CheckVersion(c.fn.Package); err != nil {
+	if err := b.CheckVersion(c.replaced); err != nil {
 		s.config.Progress.Warn(fmt.Sprintf("function %q: %v", c.fn.Name, err))
 	}
 	instance := &runtimes.Instance{
@@ -281,7 +281,7 @@ func (s *Session) startBuiltin(c choice) *runtimes.Instance {
 // newBuiltin returns the builtin of c in the version of the function's package.
 func (s *Session) newBuiltin(c choice) function.Runner {
 	options := s.config.BuiltinOptions
-	options.Package = c.fn.Package
+	options.Package, options.Source = c.replaced, c.templates
 	return c.builtin.New(options)
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
+	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 )
 
 // Cmd is the command group xfn cache.
@@ -43,7 +45,7 @@ type store struct {
 
 // stores returns all parts of the cache.
 func stores() []store {
-	return []store{{"images", imagesInfo, imagesPrune}, {"roots", rootsInfo, rootsPrune}}
+	return []store{{"images", imagesInfo, imagesPrune}, {"builds", buildsInfo, buildsPrune}, {"roots", rootsInfo, rootsPrune}, {"npm", npmInfo, npmPrune}}
 }
 
 // old selects the entries of a store to prune.
@@ -56,7 +58,7 @@ type old struct {
 // content counts the files of a store, or the files that a prune removed from it.
 type content struct {
 	Store string `json:"store"`
-	// Files is the number of files or unpacked images, and Bytes their total size.
+	// Files is the number of files, unpacked images or packages, and Bytes their total size.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 	// Leftovers is the number of unfinished files.
@@ -107,16 +109,55 @@ func rootsInfo(ctx context.Context, dir string) (content, error) {
 	return roots(u), err
 }
 
+func buildsInfo(_ context.Context, dir string) (content, error) {
+	return builds(dir, (*image.Store).Builds)
+}
+
+// buildsPrune removes old images of functions that were built from source.
+func buildsPrune(_ context.Context, dir string, o old) (content, error) {
+	return builds(dir, func(s *image.Store) (image.Builds, error) { return s.PruneBuilds(o.time(), o.dry) })
+}
+
+func builds(dir string, do func(*image.Store) (image.Builds, error)) (c content, err error) {
+	s, err := image.Open(dir)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	b, err := do(s)
+	return content{Files: b.Images, Bytes: b.Bytes, Entries: []image.Ref{}, noun: "built image"}, err
+}
+
+// time returns the time before which an entry must have been used last to be pruned.
+func (o old) time() time.Time {
+	if o.all {
+		return time.Now().AddDate(1, 0, 0)
+	}
+	return o.before
+}
+
 // rootsPrune removes old unpacked images. They can be unpacked again from cached images.
 func rootsPrune(ctx context.Context, dir string, o old) (content, error) {
-	before := o.before
-	if o.all {
-		before = time.Now().AddDate(1, 0, 0)
-	}
-	u, err := rootfs.Prune(ctx, dir, before, o.dry)
+	u, err := rootfs.Prune(ctx, dir, o.time(), o.dry)
 	return roots(u), err
 }
 
 func roots(u rootfs.Usage) content {
 	return content{Files: u.Roots, Bytes: u.Bytes, Entries: []image.Ref{}, noun: "unpacked image"}
+}
+
+// npmInfo counts the packages of npm.
+func npmInfo(ctx context.Context, dir string) (content, error) {
+	u, err := npm.Used(ctx, filepath.Join(dir, npm.Folder))
+	return packages(u), err
+}
+
+// npmPrune removes old packages of npm.
+func npmPrune(ctx context.Context, dir string, o old) (content, error) {
+	u, err := npm.Prune(ctx, filepath.Join(dir, npm.Folder), o.time(), o.dry)
+	return packages(u), err
+}
+
+func packages(u npm.Usage) content {
+	return content{Files: u.Packages, Bytes: u.Bytes, Entries: []image.Ref{}, noun: "package"}
 }

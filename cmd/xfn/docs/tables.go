@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -42,6 +43,8 @@ func Environment() []Variable {
 		{"XFN_CACHE_DIR", ownVariables, "The directory of the cache. The default is `xfn` in the user's cache directory."},
 		{"XFN_LOCKED", ownVariables, "`true` is `--locked`: images are used by the digests in `xfn.lock` only."},
 		{"XFN_REGISTRY", ownVariables, "The registry of references that do not name one, as `--registry`."},
+		{"CROSSPLANE_GIT_TOKEN", ownVariables, "The token for git repositories of `xfn dependency`, as `--git-token`."},
+		{"CROSSPLANE_GIT_USERNAME", ownVariables, "The user name for the token, as `--git-username`."},
 		{"REGISTRY", ownVariables, "The registry of image names without a registry, for `xfn alpha` only, as in the original `xfn`."},
 		{"XFN_RUNTIME", ownVariables, "The runtime of every function, as `--runtime`."},
 		{"XFN_SHARDS", ownVariables, "The number of shards for `xfn test`, as `--shards`."},
@@ -173,6 +176,10 @@ func lintRulesPage() string {
 `)
 	for _, r := range xpkg.LintRules() {
 		fmt.Fprintf(b, "## %s\n\nFinds %s.\n\nSeverity: %s\n\n%s\n\n", r.Name, r.Finds, r.Severity, r.Why)
+	}
+	b.WriteString("## Rules for projects\n\n`xfn project lint` and `xfn project build` check these rules, too. Their problems are warnings at every level.\n\n")
+	for _, r := range project.LintRules() {
+		fmt.Fprintf(b, "### %s\n\nFinds %s.\n\n%s\n\n", r.Name, r.Finds, r.Why)
 	}
 	return b.String()
 }

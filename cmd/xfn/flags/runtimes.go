@@ -2,6 +2,7 @@ package flags
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
@@ -26,7 +30,7 @@ import (
 
 // Runtimes are the flags for running functions.
 type Runtimes struct {
-	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or Go source. The source is a folder with a main package. Repeatable."`
+	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or its source. The source is a folder in Go, TypeScript, go-templating or KCL. Repeatable."`
 	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
 	Builtins              builtin.Mode      `more:"" enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
 	Builtin               map[string]string `more:"" mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
@@ -105,9 +109,11 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 		return err
 	}
 	client := f.Client(program)
+	pulling := image.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
+	build := f.builder(dir, client, pulling)
 	config.Runtimes = map[session.Runtime]runtimes.Runtime{
-		session.Process: processes,
-		session.Docker: docker.New(docker.Config{
+		session.Process: build.Runtime(processes, true),
+		session.Docker: build.Runtime(docker.New(docker.Config{
 			Environment: dockerengine.FromEnviron(os.Environ()),
 			UserAgent:   program.UserAgent(),
 			Dir:         dir,
@@ -116,7 +122,7 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 			Offline:     f.Offline,
 			Pin:         f.Pin(),
 			Options:     options,
-		}),
+		}), false),
 		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
 	}
 	config.Dependencies = Versions{Lock: f.Lock, Parse: f.Reference, Remote: client, Offline: f.Offline, Cache: dir}
@@ -124,10 +130,25 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	if runtime.GOOS != "linux" {
 		return nil
 	}
-	pulling := image.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
 	sandboxes := sandbox.Sandbox{Cache: dir, Registry: f.Registry, Pull: pulling, Options: options}
 	processes.Packages = sandbox.Confined{Sandbox: sandboxes}
-	config.Runtimes[session.Process], config.Runtimes[session.Sandbox] = processes, sandboxes
+	config.Runtimes[session.Process], config.Runtimes[session.Sandbox] = build.Runtime(processes, true), build.Runtime(sandboxes, false)
 	config.Containers = sandbox.Containers{Cache: dir, Registry: f.Registry, Pull: pulling, Files: true, Progress: term.Progress}
 	return nil
+}
+
+// builder returns what builds functions from source, with base images from the cache in dir.
+func (f Runtimes) builder(dir string, client *remote.Client, pull image.Options) languages.Builder {
+	return languages.Builder{
+		Cache:     dir,
+		Artifacts: f.Artifacts(client, f.Offline),
+		Options:   runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Progress: pull.Progress},
+		Base: func(ctx context.Context, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+			ref, err := f.Reference(reference)
+			if err != nil {
+				return nil, err
+			}
+			return runtimeimage.FromCache(ctx, dir, ref, image.IfNotPresent, pull, opts)
+		},
+	}
 }

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"github.com/xfn-dev/xfn/cmd/xfn/project"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -11,6 +12,8 @@ type Cmd struct {
 	List  ListCmd  `cmd:"" help:"List the builtin functions."`
 	Serve ServeCmd `cmd:"" help:"Serve a builtin over gRPC."`
 	Call  CallCmd  `cmd:"" help:"Send one request to a function, and print its response."`
+
+	Generate project.FunctionCmd `cmd:"" help:"Write the source of a function in a project."`
 }
 
 // Help is shown by --help.

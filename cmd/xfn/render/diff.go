@@ -57,7 +57,15 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err != nil {
 		return err
 	}
-	config.Functions = c.Functions
+	if config.Functions = c.Functions; c.Functions == "" {
+		p, err := flags.FindProject(ctx, term)
+		if err == nil {
+			err = flags.UseFunctions(p, &config)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	s := session.Open(config)

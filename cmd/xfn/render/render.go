@@ -65,10 +65,11 @@ Examples:
 
     xfn render xr.yaml composition.yaml functions.yaml
     xfn render xr.yaml composition.yaml --package function-hello=.
-    xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
+    xfn render examples/app.yaml    # in the directory of a project
 
 More examples:
 
+    xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
     xfn render xr.yaml composition.yaml package/crossplane.yaml --locked
     xfn render --xr xrs/ composition.yaml functions.yaml --output-dir out
     xfn render xr.yaml composition.yaml --xrd xrd.yaml --validate --crd crds
@@ -80,6 +81,10 @@ Exit codes: 0 rendered, 1 failed, 2 usage error, 3 a function returned a fatal r
 
 // Run renders and prints the documents.
 func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	from, err := c.fromProject(ctx, term)
+	if err != nil {
+		return err
+	}
 	in, functions, err := c.inputs()
 	if err == nil {
 		err = cmp.Or(checkAlpha(in, functions, kctx), terminal.Positive("--timeout", c.Timeout), checkObserved(in.Observed))
@@ -92,6 +97,9 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 		return err
 	}
 	config.Functions = functions
+	if err := from.apply(&config); err != nil {
+		return err
+	}
 	if c.CrossplaneBinary != "" || c.CrossplaneImage != "" || c.CrossplaneDockerNetwork != "" {
 		term.Note("the engine is built in: --crossplane-binary, --crossplane-image and --crossplane-docker-network have no effect")
 	}

@@ -72,6 +72,9 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if err != nil {
 		return err
 	}
+	if c.EmbedRuntimeSource != "" {
+		c.PackageRoot = rootOf(c.PackageRoot)
+	}
 	pkg, err := c.read(ctx, term)
 	if err != nil {
 		return err
@@ -107,6 +110,17 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	return nil
 }
 
+// rootOf returns the package root of a function's source: dir, or the folder of a template in
+// it if dir has no metadata. The template for TypeScript has two packages.
+func rootOf(dir string) string {
+	for _, root := range []string{dir, filepath.Join(dir, "package"), filepath.Join(dir, "package-function")} {
+		if _, err := os.Stat(filepath.Join(root, metaFile)); err == nil {
+			return root
+		}
+	}
+	return dir
+}
+
 // read reads the package root, and prints its problems.
 func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Package, error) {
 	opts, err := c.options()
@@ -118,7 +132,7 @@ func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Pac
 	if err != nil {
 		return nil, faults(term, c.PackageRoot, err)
 	}
-	warn(term, pkg.Warnings)
+	Warn(term, pkg.Warnings)
 	return pkg, nil
 }
 
@@ -146,7 +160,7 @@ func (c *BuildCmd) lintRuntimes(term *terminal.Terminal, kind string, runtimes [
 	if err != nil {
 		return faults(term, c.PackageRoot, fmt.Errorf("building the package in %q: %w", c.PackageRoot, err))
 	}
-	warn(term, warnings)
+	Warn(term, warnings)
 	return nil
 }
 

@@ -3,5 +3,5 @@ package xpkg
 // ParseAnnotations and SignKey are exported for tests.
 var (
 	ParseAnnotations = parseAnnotations
-	SignKey          = keySource.signKey
+	SignKey          = KeySource.Signer
 )

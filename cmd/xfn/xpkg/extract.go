@@ -59,7 +59,7 @@ func (c *ExtractCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	}
 	var platform *v1.Platform
 	if c.Platform != "" {
-		if platform, err = parsePlatform(c.Platform); err != nil {
+		if platform, err = ParsePlatform(c.Platform); err != nil {
 			return err
 		}
 	}

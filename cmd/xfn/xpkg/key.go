@@ -21,14 +21,14 @@ import (
 // keys, as in cosign.
 const passwordVariable = "COSIGN_PASSWORD"
 
-// A keySource is the location of a key: FILE or env://NAME.
-type keySource string
+// A KeySource is the location of a key: FILE or env://NAME.
+type KeySource string
 
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // Decode implements kong.MapperValue, because kong's own errors would show the
 // value, which may be a key.
-func (from *keySource) Decode(ctx *kong.DecodeContext) error {
+func (from *KeySource) Decode(ctx *kong.DecodeContext) error {
 	const begin = "-----"
 	token := ctx.Scan.Pop()
 	text, _ := token.Value.(string)
@@ -41,12 +41,12 @@ func (from *keySource) Decode(ctx *kong.DecodeContext) error {
 	case isURL && scheme != "env":
 		return fmt.Errorf("expected FILE or env://NAME, and not %q: no other place of keys is supported", scheme+"://…")
 	}
-	*from = keySource(text)
+	*from = KeySource(text)
 	return nil
 }
 
-// signKey reads a private key. It returns nil for an empty source.
-func (from keySource) signKey() (crypto.Signer, error) {
+// Signer reads a private key. It returns nil for an empty source.
+func (from KeySource) Signer() (crypto.Signer, error) {
 	if from == "" {
 		return nil, nil
 	}
@@ -55,7 +55,7 @@ func (from keySource) signKey() (crypto.Signer, error) {
 }
 
 // publicKeys reads public keys.
-func publicKeys(from []keySource) ([]*signature.PublicKey, error) {
+func publicKeys(from []KeySource) ([]*signature.PublicKey, error) {
 	keys := make([]*signature.PublicKey, 0, len(from))
 	for _, f := range from {
 		k, err := readKey(f, signature.ParsePublicKey)
@@ -67,7 +67,7 @@ func publicKeys(from []keySource) ([]*signature.PublicKey, error) {
 	return keys, nil
 }
 
-func readKey[K any](from keySource, parse func(text, password []byte) (K, error)) (k K, err error) {
+func readKey[K any](from KeySource, parse func(text, password []byte) (K, error)) (k K, err error) {
 	text, err := from.read()
 	if err == nil {
 		var password []byte // nil if the variable is not set
@@ -85,7 +85,7 @@ func readKey[K any](from keySource, parse func(text, password []byte) (K, error)
 	return k, nil
 }
 
-func (from keySource) read() ([]byte, error) {
+func (from KeySource) read() ([]byte, error) {
 	if name, ok := strings.CutPrefix(string(from), "env://"); ok {
 		text, ok := os.LookupEnv(name)
 		if !ok {

@@ -61,10 +61,16 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if xpkg.NeedsRuntime(report.Meta.Kind) && report.Layers > 0 && !report.Runtime {
 		term.Warn("the package of the " + report.Meta.Kind + " has no runtime image")
 	}
-	l := linted(c.Package, report, opts.Lint, term.Spell)
-	err = c.Print(term.Stdout, l, func(w io.Writer) error { return l.print(w, term) })
+	return PrintLint(term, c.Format, c.Package, report, opts.Lint)
+}
+
+// PrintLint prints the problems of what name names, or a summary. It returns an error if a
+// problem is one at the level.
+func PrintLint(term *terminal.Terminal, format terminal.Format, name string, report xpkg.Report, level xpkg.Level) error {
+	l := linted(name, report, level, term.Spell)
+	err := format.Print(term.Stdout, l, func(w io.Writer) error { return l.print(w, term) })
 	if err == nil && l.Errors > 0 {
-		err = fmt.Errorf("linting %q: %s", c.Package, l.verdict())
+		err = fmt.Errorf("linting %q: %s", name, l.verdict())
 	}
 	return err
 }

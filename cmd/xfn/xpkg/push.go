@@ -24,7 +24,7 @@ type PushCmd struct {
 
 	PackageFiles  []string  `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several files, repeated or separated by commas, are pushed as one index. Default: the only .xpkg in the current directory."`
 	OciAnnotation []string  `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or separated by commas. Write \\, for a comma before text that looks like another KEY=."`
-	SignKey       keySource `placeholder:"FILE" help:"Sign the package as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
+	SignKey       KeySource `placeholder:"FILE" help:"Sign the package as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
 
 	targetFlags
 }
@@ -62,7 +62,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		return err
 	}
 	opts.Progress = progress.Func(term.Progress).Plain()
-	if opts.SignKey, err = c.SignKey.signKey(); err != nil {
+	if opts.SignKey, err = c.SignKey.Signer(); err != nil {
 		return err
 	}
 	annotations, err := parseAnnotations(c.OciAnnotation)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -24,29 +23,36 @@ import (
 
 // runtimeFlags say where the runtime image of a package comes from.
 type runtimeFlags struct {
-	EmbedRuntimeSource       string `xor:"runtime" placeholder:"DIR" help:"Compile and embed the Go main package in DIR."`
-	EmbedRuntimeDir          string `xor:"runtime" placeholder:"DIR" help:"Add the files in DIR to --base-image, and run --entrypoint: for Python, TypeScript and so on."`
-	EmbedRuntimeImage        string `xor:"runtime" placeholder:"NAME" help:"Embed an image that the Docker engine has, by name or id."`
-	EmbedRuntimeImageTarball string `xor:"runtime" placeholder:"FILE" help:"Embed the runtime image in a tarball. The tarball is of docker save, or has an OCI layout."`
-	EmbedRuntimeLayout       string `more:"" xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`
-	EmbedRuntimeRemote       string `xor:"runtime" placeholder:"REF" help:"Embed the images at a registry's REGISTRY/REPOSITORY:TAG or @DIGEST."`
+	EmbedRuntimeSource       string            `xor:"runtime" placeholder:"DIR" help:"Build and embed the function whose source is in DIR: Go, Python, TypeScript, go-templating, KCL."`
+	EmbedRuntimeDir          string            `xor:"runtime" placeholder:"DIR" help:"Add the files in DIR to --base-image, and run --entrypoint: for Python, TypeScript and so on."`
+	EmbedRuntimeImage        string            `xor:"runtime" placeholder:"NAME" help:"Embed an image of the Docker engine. By name or id."`
+	EmbedRuntimeImageTarball string            `xor:"runtime" placeholder:"FILE" help:"Embed the runtime image in a tarball. The tarball is of docker save, or has an OCI layout."`
+	EmbedRuntimeBinary       map[string]string `xor:"runtime" mapsep:"none" placeholder:"OS/ARCH=FILE" help:"Embed a static program, as of Rust or C#. Its platform and file are linux/amd64=function, say. Repeatable."`
+	EmbedRuntimeLayout       string            `more:"" xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`
+	EmbedRuntimeRemote       string            `xor:"runtime" placeholder:"REF" help:"Embed the images at a registry's REGISTRY/REPOSITORY:TAG or @DIGEST."`
 
+	Language   string            `more:"" placeholder:"NAME" help:"Language of --embed-runtime-source: go, python, typescript, go-templating or kcl. Default: by the files in DIR."`
 	Platform   []string          `placeholder:"OS/ARCH" help:"Platforms to build for, such as linux/amd64,linux/arm64. Default: for source code, linux and this machine's architecture; otherwise all platforms of the image."`
-	BaseImage  string            `placeholder:"IMAGE" help:"Base image for the embedded program or files. An existing tarball or OCI layout, docker-daemon:NAME, or a reference; for --embed-runtime-source and --embed-runtime-dir."`
-	Ldflags    string            `more:"" name:"ldflags" placeholder:"FLAGS" help:"More flags for the linker of --embed-runtime-source, as in --ldflags='-X main.version=v0.1.0'."`
-	GoFlags    []string          `more:"" sep:"none" placeholder:"FLAG" help:"More flags for go build of --embed-runtime-source, as in --go-flags=-tags=extra. Repeatable."`
+	BaseImage  string            `placeholder:"IMAGE" help:"Base image for the embedded program or files. An existing tarball or OCI layout, a root file system (a folder or a tar of one), docker-daemon:NAME, or a reference. Default: the image of the language; --embed-runtime-dir has none."`
+	Ldflags    string            `more:"" name:"ldflags" placeholder:"FLAGS" help:"More flags for Go's linker, as in --ldflags='-X main.version=v0.1.0'."`
+	GoFlags    []string          `more:"" sep:"none" placeholder:"FLAG" help:"More flags for go build, as in --go-flags=-tags=extra. Repeatable."`
+	NoBundle   bool              `more:"" help:"Keep the packages of TypeScript in node_modules, and run the files in dist that tsc wrote."`
+	IndexURL   string            `more:"" name:"index-url" placeholder:"URL" help:"Package index for wheels of Python, with the API of PyPI. Default: the URLs in the lock file."`
 	Entrypoint []string          `sep:"none" placeholder:"WORD" help:"Command of the function of --embed-runtime-dir: the program, then each argument. Repeatable."`
 	Workdir    string            `more:"" placeholder:"PATH" help:"Directory in the image for the files of --embed-runtime-dir, and working directory of the program. Default: /function."`
 	Env        []string          `more:"" sep:"none" placeholder:"KEY=VALUE" help:"Variable for the program of --embed-runtime-dir. Repeatable."`
-	Label      map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Label of the image made by --embed-runtime-source or --embed-runtime-dir. Repeatable."`
+	Label      map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Label of the image that xfn makes. Repeatable."`
+	Offline    bool              `more:"" help:"Fetch no base image and no packages: use the cache."`
 	registryFlags
 	flags.Lock
+	flags.Cache
 }
 
 // The flags that name the source of a runtime image.
 const (
 	fromSource = "--embed-runtime-source"
 	fromDir    = "--embed-runtime-dir"
+	fromBinary = "--embed-runtime-binary"
 	fromRemote = "--embed-runtime-remote"
 	withBase   = "--base-image"
 )
@@ -61,75 +67,65 @@ func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opt
 	}
 	opts.Pin = f.Pin()
 	for _, name := range f.Platform {
-		p, err := parsePlatform(name)
+		p, err := ParsePlatform(name)
 		if err != nil {
 			return nil, err
 		}
 		opts.Platforms = append(opts.Platforms, *p)
 	}
-	if f.EmbedRuntimeSource != "" && len(f.Platform) == 0 {
-		opts.Platforms = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
-	}
-	base, err := f.base(ctx, program, opts)
-	if err != nil {
-		return nil, err
-	}
 	switch {
 	case f.EmbedRuntimeSource != "":
-		return runtimeimage.FromSource(ctx, runtimeimage.Source{
-			Dir: f.EmbedRuntimeSource, Platforms: opts.Platforms, LDFlags: f.Ldflags, GoFlags: f.goFlags(), Base: base, Labels: f.Label,
-		}, opts)
+		return f.buildSource(ctx, program, opts)
+	case len(f.EmbedRuntimeBinary) > 0:
+		return f.buildBinaries(ctx, program, opts)
 	case f.EmbedRuntimeDir != "":
+		base, err := f.base(ctx, program, "", opts)
+		if err != nil {
+			return nil, err
+		}
 		return runtimeimage.FromDir(ctx, runtimeimage.Dir{
 			Path: f.EmbedRuntimeDir, Base: base, Workdir: f.Workdir, Entrypoint: f.Entrypoint, Env: f.Env, Labels: f.Label,
 		}, opts)
 	}
 	at := place{engine: f.EmbedRuntimeImage, tarball: f.EmbedRuntimeImageTarball, layout: f.EmbedRuntimeLayout}
 	if f.EmbedRuntimeRemote != "" {
-		at.remote, err = f.Reference(f.EmbedRuntimeRemote)
+		ref, err := f.Reference(f.EmbedRuntimeRemote)
+		if err != nil {
+			return nil, err
+		}
+		at.remote = ref
 	}
-	if err != nil || at == (place{}) {
-		return &runtimeimage.Images{}, err
+	if at == (place{}) {
+		return &runtimeimage.Images{}, nil
 	}
 	return at.images(ctx, f.Client(program), program, opts)
-}
-
-// base returns the images that --base-image names, or nil.
-func (f *runtimeFlags) base(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
-	if f.BaseImage == "" {
-		return nil, nil
-	}
-	at, err := f.parsePlace(f.BaseImage)
-	if err != nil {
-		return nil, fmt.Errorf("reading --base-image: %w", err)
-	}
-	images, err := at.images(ctx, f.Client(program), program, opts)
-	if err != nil {
-		return nil, fmt.Errorf("finding the base image: %w", err)
-	}
-	return images, nil
 }
 
 // check returns an error for flags that do not apply to the source of the runtime image.
 func (f *runtimeFlags) check() error {
 	given := map[string]bool{
-		fromSource: f.EmbedRuntimeSource != "", fromDir: f.EmbedRuntimeDir != "", fromRemote: f.EmbedRuntimeRemote != "", withBase: f.BaseImage != "",
+		fromSource: f.EmbedRuntimeSource != "", fromBinary: len(f.EmbedRuntimeBinary) > 0, fromDir: f.EmbedRuntimeDir != "",
+		fromRemote: f.EmbedRuntimeRemote != "", withBase: f.BaseImage != "",
 	}
 	for _, flag := range []struct {
 		name  string
 		given bool
 		with  []string
 	}{
-		{withBase, f.BaseImage != "", []string{fromSource, fromDir}},
+		{withBase, f.BaseImage != "", []string{fromSource, fromDir, fromBinary}},
+		{"--language", f.Language != "", []string{fromSource}},
+		{"--no-bundle", f.NoBundle, []string{fromSource}},
+		{"--index-url", f.IndexURL != "", []string{fromSource}},
+		{"--offline", f.Offline, []string{fromSource, withBase}},
 		{"--ldflags", f.Ldflags != "", []string{fromSource}},
 		{"--go-flags", len(f.GoFlags) > 0, []string{fromSource}},
 		{"--entrypoint", len(f.Entrypoint) > 0, []string{fromDir}},
 		{"--workdir", f.Workdir != "", []string{fromDir}},
 		{"--env", len(f.Env) > 0, []string{fromDir}},
-		{"--label", len(f.Label) > 0, []string{fromSource, fromDir}},
-		{"--insecure-skip-tls-verify", f.InsecureSkipTLSVerify, []string{fromRemote, withBase}},
-		{"--ca-file", f.CAFile.Pool != nil, []string{fromRemote, withBase}},
-		{"--plain-http", f.PlainHTTP, []string{fromRemote, withBase}},
+		{"--label", len(f.Label) > 0, []string{fromSource, fromDir, fromBinary}},
+		{"--insecure-skip-tls-verify", f.InsecureSkipTLSVerify, []string{fromSource, fromRemote, withBase}},
+		{"--ca-file", f.CAFile.Pool != nil, []string{fromSource, fromRemote, withBase}},
+		{"--plain-http", f.PlainHTTP, []string{fromSource, fromRemote, withBase}},
 	} {
 		if flag.given && !slices.ContainsFunc(flag.with, func(w string) bool { return given[w] }) {
 			return hint.Wrap(fmt.Errorf("%s requires %s", flag.name, strings.Join(flag.with, " or ")), "leave the flag out, or add a flag that it requires")
@@ -137,6 +133,8 @@ func (f *runtimeFlags) check() error {
 	}
 	source := f.EmbedRuntimeSource + f.EmbedRuntimeDir + f.EmbedRuntimeImage + f.EmbedRuntimeImageTarball + f.EmbedRuntimeLayout + f.EmbedRuntimeRemote
 	switch {
+	case len(f.Platform) > 0 && given[fromBinary]:
+		return hint.Wrap(fmt.Errorf("--platform is not for %s, which names the platforms", fromBinary), "leave --platform out")
 	case len(f.Platform) > 0 && source == "":
 		return hint.Wrap(fmt.Errorf("--platform requires %s or another source of a runtime image", fromSource), "leave it out: without a runtime image a package is the same on every platform")
 	case f.EmbedRuntimeDir != "" && f.BaseImage == "":
@@ -166,9 +164,9 @@ var (
 	architectures = strings.Fields("386 amd64 amd64p32 arm arm64 arm64be armbe loong64 mips mips64 mips64le mips64p32 mips64p32le mipsle ppc ppc64 ppc64le riscv riscv64 s390 s390x sparc sparc64 wasm")
 )
 
-// parsePlatform parses a value of --platform. It accepts unknown systems and architectures,
+// ParsePlatform parses a value of --platform. It accepts unknown systems and architectures,
 // which images can have, unless they are similar to a known one.
-func parsePlatform(name string) (*v1.Platform, error) {
+func ParsePlatform(name string) (*v1.Platform, error) {
 	p, err := v1.ParsePlatform(name)
 	if err != nil || p.OS == "" || p.Architecture == "" {
 		return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: expected OS/ARCH", name), "use linux/amd64 or linux/arm64, say")}
@@ -187,8 +185,8 @@ func parsePlatform(name string) (*v1.Platform, error) {
 
 // A place is a source of images. Exactly one of its fields is set.
 type place struct {
-	engine, tarball, layout string
-	remote                  name.Reference
+	engine, tarball, layout, root string
+	remote                        name.Reference
 }
 
 // parsePlace parses an image's name as skopeo does, "TRANSPORT:DETAILS"
@@ -214,6 +212,8 @@ func (f *runtimeFlags) parsePlace(image string) (place, error) {
 	}
 	info, err := os.Stat(image)
 	switch {
+	case runtimeimage.IsRoot(image):
+		return place{root: image}, nil
 	case err == nil && info.IsDir():
 		return place{layout: image}, nil
 	case isFile(image):
@@ -237,6 +237,8 @@ func (p place) images(ctx context.Context, client *remote.Client, program termin
 		return runtimeimage.FromTarball(ctx, p.tarball, opts)
 	case p.layout != "":
 		return runtimeimage.FromLayout(ctx, p.layout, opts)
+	case p.root != "":
+		return runtimeimage.FromRoot(ctx, p.root, opts)
 	default:
 		return runtimeimage.FromRemote(ctx, client, p.remote, opts)
 	}

@@ -164,13 +164,20 @@ func faults(term *terminal.Terminal, root string, err error) error {
 	if dir := nestedRoot(root); dir != "" {
 		return notRoot(root, fmt.Sprintf("%s has a %s: name this directory with -f %[1]s", dir, metaFile))
 	}
-	if len(all) == 1 {
+	return Faults(term, fmt.Sprintf("package root %q", cmp.Or(root, ".")), err)
+}
+
+// Faults prints the problems if err contains several, and returns an error with their
+// number, which begins with what. It returns any other err unchanged.
+func Faults(term *terminal.Terminal, what string, err error) error {
+	var all xpkg.Problems
+	if !errors.As(err, &all) || len(all) == 1 {
 		return err
 	}
 	for _, p := range worthPrinting(all) {
 		term.Fault(p.Err())
 	}
-	err = fmt.Errorf("package root %q has %d problems", cmp.Or(root, "."), len(all))
+	err = fmt.Errorf("%s has %d problems", what, len(all))
 	if len(all) > mostProblems {
 		err = fmt.Errorf("%w; the first %d are above", err, mostProblems)
 	}
@@ -197,8 +204,8 @@ func nestedRoot(root string) string {
 	return filepath.Dir(found[0])
 }
 
-// warn prints problems as warnings.
-func warn(term *terminal.Terminal, all xpkg.Problems) {
+// Warn prints problems as warnings.
+func Warn(term *terminal.Terminal, all xpkg.Problems) {
 	for _, p := range worthPrinting(all) {
 		text := p.Err().Error()
 		if p.Hint != "" {

@@ -17,7 +17,7 @@ import (
 type VerifyCmd struct {
 	Package string `arg:"" help:"What to verify: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 
-	Key []keySource `required:"" sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by one of them is enough."`
+	Key []KeySource `required:"" sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by one of them is enough."`
 
 	flags.Patience
 	terminal.Format

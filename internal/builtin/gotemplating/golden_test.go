@@ -1,6 +1,9 @@
 package gotemplating_test
 
 import (
+	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
@@ -23,5 +26,21 @@ func TestGolden(t *testing.T) {
 			r := gotemplating.New(gotemplating.Options{Dir: dir, Version: version})
 			functiontest.Golden(t, goldenDir+"go-templating", r, except...)
 		})
+	}
+}
+
+// TestGoldenDefaultSource compares the builtin with the real function that has a default
+// source. The release and the main branch give the same responses.
+func TestGoldenDefaultSource(t *testing.T) {
+	dir := goldenDir + "go-templating-default-source-fs"
+	r := gotemplating.New(gotemplating.Options{Dir: dir, Source: filepath.Join(dir, "tpl")})
+	functiontest.Golden(t, goldenDir+"go-templating-default-source", r)
+}
+
+// A default source that does not exist is a fatal result of each call without a source.
+func TestDefaultSourceMissing(t *testing.T) {
+	got := fmt.Sprint(answer(t, gotemplating.Options{Dir: t.TempDir(), Source: "nope"}, "{}"))
+	if want := "invalid function input: cannot read tmpl from the folder {nope}: open nope: no such file or directory"; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %q in it", got, want)
 	}
 }

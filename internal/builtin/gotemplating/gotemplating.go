@@ -23,6 +23,10 @@ type Options struct {
 	Dir string
 	// Templates are further folders. They are searched in order, after Dir.
 	Templates []string
+	// Source is the folder with the template of an input that has no source, as the real
+	// function's FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE. It may be outside of the other
+	// folders. Empty means that an input must have a source.
+	Source string
 	// Version is the version of the real function to imitate: a release such as
 	// v0.12.3, or main for its main branch. The default is the newest release.
 	Version string
@@ -35,11 +39,12 @@ type Options struct {
 // The template then runs in the background until it begins a loop iteration or a
 // template, or writes output. Until then it reads the request.
 func New(o Options) function.Runner {
-	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), features: featuresOf(o.Version)}
+	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), source: o.Source, features: featuresOf(o.Version)}
 }
 
 type runner struct {
 	folders  []string
+	source   string
 	features features
 	programs sdk.Memo[programKey, *program]
 }

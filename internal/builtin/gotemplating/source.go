@@ -33,9 +33,17 @@ const (
 
 // text returns the text of the template from the source that the input selects.
 func (r *runner) text(ctx context.Context, in *GoTemplate, req *fnv1.RunFunctionRequest) (string, error) {
-	switch in.Source {
-	case "":
+	switch {
+	case in.Source == "" && r.source != "":
+		text, err := readTree(ctx, r.source, ".", r.source)
+		if err != nil {
+			return "", fmt.Errorf("cannot read tmpl from the folder {%s}: %w", r.source, err)
+		}
+		return text, nil
+	case in.Source == "":
 		return "", errors.New("source is required")
+	}
+	switch in.Source {
 	case inlineSource:
 		return in.Inline.text()
 	case fileSystemSource:
@@ -105,6 +113,12 @@ func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return readTree(ctx, folder, inside, dirPath)
+}
+
+// readTree returns the joined text of the files at the path inside of a folder. Errors name
+// them by dirPath.
+func readTree(ctx context.Context, folder, inside, dirPath string) (string, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return "", err
@@ -115,7 +129,7 @@ func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
 	if err != nil {
 		return "", t.explain("open", inside, err)
 	}
-	if !hidden(filepath.Base(filepath.FromSlash(dirPath))) {
+	if inside == "." || !hidden(filepath.Base(filepath.FromSlash(dirPath))) {
 		err = t.read(ctx, inside, info.IsDir())
 	}
 	return t.text.String(), err

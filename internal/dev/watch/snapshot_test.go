@@ -63,6 +63,9 @@ var module = map[string]string{
 	"layout/index.json":      "{}",
 	"layout/blobs/sha256/aa": "blob",
 	"fn.xpkg":                "package",
+	"kcl/kcl.mod":            "[package]",
+	"kcl/main.k":             "a = 1",
+	"schemas/model.k":        "b = 1",
 }
 
 func TestSince(t *testing.T) {
@@ -103,6 +106,10 @@ func TestSince(t *testing.T) {
 				put(t, dir, f, "changed")
 			}
 		}, nil},
+		"KCL":          {"a file of KCL source is watched", func(t *testing.T, dir string) { put(t, dir, "kcl/main.k", "a = 2") }, []string{"kcl: kcl/main.k"}},
+		"KCLComes":     {"a new file in a new folder of KCL source is a change", func(t *testing.T, dir string) { put(t, dir, "kcl/new/b.k", "b = 2") }, []string{"kcl: kcl/new/b.k"}},
+		"KCLLinked":    {"a file behind a link in KCL source is watched", func(t *testing.T, dir string) { put(t, dir, "schemas/model.k", "b = 2") }, []string{"kcl: schemas/model.k"}},
+		"KCLEditor":    {"temporary files of editors in KCL source are ignored", func(t *testing.T, dir string) { put(t, dir, "kcl/.main.k.swp", "x") }, nil},
 		"Moved":        {"a removed source folder is a change", func(t *testing.T, dir string) { rename(t, dir, "layout", "elsewhere") }, []string{"layout: layout/index.json"}},
 		"PackageFile":  {"a rebuilt package file is a change", func(t *testing.T, dir string) { put(t, dir, "fn.xpkg", "another") }, []string{"fn.xpkg: fn.xpkg"}},
 		"Layout":       {"the index of an image layout is watched", func(t *testing.T, dir string) { put(t, dir, "layout/index.json", "{ }") }, []string{"layout: layout/index.json"}},
@@ -115,6 +122,9 @@ func TestSince(t *testing.T) {
 			for path, text := range module {
 				put(t, dir, path, text)
 			}
+			if err := os.Symlink(filepath.Join("..", "schemas"), filepath.Join(dir, "kcl", "model")); err != nil {
+				t.Fatal(err)
+			}
 			in := func(names ...string) (paths []string) {
 				for _, n := range names {
 					paths = append(paths, filepath.Join(dir, filepath.FromSlash(n)))
@@ -123,7 +133,7 @@ func TestSince(t *testing.T) {
 			}
 			targets := watch.Targets{
 				Paths:   in("in", "in/a.yaml", "missing/deep/c.yaml", "templates"),
-				Sources: append(in("fn", "layout", "fn.xpkg"), "registry.example.org/acme/f:v1"),
+				Sources: append(in("fn", "layout", "fn.xpkg", "kcl"), "registry.example.org/acme/f:v1"),
 				Folders: in("templates"),
 			}
 			before := watch.TakeSnapshot(targets, watch.Snapshot{}, time.Now())

@@ -10,6 +10,9 @@ import (
 	"sync"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/language/languages"
 )
 
 // source returns the stamps of all files from which a function is built, by path.
@@ -28,7 +31,13 @@ func (l *snapshotter) source(path string) map[string]stamp {
 		l.dirs[path] = true
 		s.add(filepath.Join(path, "index.json"))
 	default:
-		l.around(path) // The parent is watched to detect that the module is moved.
+		l.around(path) // The parent is watched to detect that the folder is moved.
+		if others, ok := watched(path); ok {
+			for _, other := range others {
+				s.whole(other)
+			}
+			break
+		}
 		root := path
 		if mod := above(path, "go.mod"); mod != "" {
 			root = filepath.Dir(mod)
@@ -36,6 +45,21 @@ func (l *snapshotter) source(path string) map[string]stamp {
 		s.module(root, map[string]bool{})
 	}
 	return files
+}
+
+// watched returns the files and folders to watch for a function that is not in Go. It returns
+// false for a function in Go.
+func watched(dir string) ([]string, bool) {
+	lang, err := languages.Detect(dir)
+	switch {
+	case err == nil && lang.Name == "go", err != nil && above(dir, "go.mod") != "":
+		return nil, false
+	case err == nil:
+		if all, err := lang.Watch(dir); err == nil {
+			return all, true
+		}
+	}
+	return []string{dir}, true
 }
 
 // A sourceSnapshotter records the files of one source of a function.
@@ -124,7 +148,7 @@ func (s *sourceSnapshotter) whole(path string) {
 			return nil
 		case d.IsDir():
 			s.dirs[path] = true
-		default:
+		case !fsx.IsEditorFile(d.Name()):
 			s.dirs[filepath.Dir(path)] = true
 			s.add(path)
 		}

@@ -12,7 +12,7 @@ type Area struct {
 
 // top is the layer of the command line, the only one that uses the terminal,
 // the environment and the process.
-const top = 8
+const top = 9
 
 // Areas returns all areas of this module, from the top layer down. A new area
 // needs a row, on the lowest layer above its imports.
@@ -20,15 +20,18 @@ func Areas() []Area {
 	return []Area{
 		{"cmd/xfn", top},
 
-		{"internal/e2e", 7},
+		{"internal/e2e", 8},
 
-		{"internal/suite", 6},
-		{"internal/dev", 7},
-		{"internal/clusterdiff", 6},
-		{"xfntest", 6},
+		{"internal/suite", 7},
+		{"internal/dev", 8},
+		{"internal/clusterdiff", 7},
+		{"xfntest", 7},
 
-		{"internal/session", 5},
-		{"internal/report", 5},
+		{"internal/session", 6},
+		{"internal/report", 6},
+		{"internal/project", 6},
+
+		{"internal/language", 5},
 
 		{"render", 4},
 		{"init", 4},
@@ -51,6 +54,7 @@ func Areas() []Area {
 		{"internal/schema", 1},
 		{"internal/patch", 1},
 		{"internal/remote", 2},
+		{"internal/clone", 1},
 		{"internal/dockerengine", 1},
 		{"internal/signature", 1},
 

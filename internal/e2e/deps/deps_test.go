@@ -257,7 +257,7 @@ func (unseen) Method(secret.Event) { var _ secret.Event }
 			},
 		},
 	}
-	areas := []Area{{"cmd/app", 8}, {"high", 4}, {"tall", 4}, {"low", 1}}
+	areas := []Area{{"cmd/app", top}, {"high", 4}, {"tall", 4}, {"low", 1}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fsys := fstest.MapFS{"go.mod": {Data: []byte("module x.test/house\n")}}

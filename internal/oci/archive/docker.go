@@ -29,6 +29,18 @@ type dockerImage struct {
 // docker returns the image of a Docker archive. An archive of more than one image is an
 // error.
 func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
+	images, err := t.dockerImages()
+	if err != nil {
+		return nil, err
+	}
+	if n := len(images); n != 1 {
+		return nil, fmt.Errorf("%s lists %d images, expected one", manifestFile, n)
+	}
+	return t.dockerImage(ctx, images[0])
+}
+
+// dockerImages returns the entries of manifest.json.
+func (t *tarball) dockerImages() (images []dockerImage, err error) {
 	if _, ok := t.find(manifestFile); !ok {
 		return nil, fmt.Errorf("the archive is not an image: it has neither %s nor %s", layoutFile, manifestFile)
 	}
@@ -36,23 +48,24 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	var images []dockerImage
 	if err := json.Unmarshal(raw, &images); err != nil {
 		return nil, fmt.Errorf("%s is not valid JSON", manifestFile)
 	}
-	if n := len(images); n != 1 {
-		return nil, fmt.Errorf("%s lists %d images, expected one", manifestFile, n)
-	}
-	config, err := t.metadata(images[0].Config)
+	return images, nil
+}
+
+// dockerImage returns the image of an entry of manifest.json.
+func (t *tarball) dockerImage(ctx context.Context, image dockerImage) (v1.Image, error) {
+	config, err := t.metadata(image.Config)
 	if err != nil {
 		return nil, err
 	}
-	c, err := oci.ParseConfig(config, len(images[0].Layers))
+	c, err := oci.ParseConfig(config, len(image.Layers))
 	if err != nil {
 		return nil, err
 	}
 	u := &unhashed{config: config}
-	for i, name := range images[0].Layers {
+	for i, name := range image.Layers {
 		stored, err := t.unhashedLayer(ctx, name, c.RootFS.DiffIDs[i])
 		if err != nil {
 			return nil, fmt.Errorf("layer %d (%s): %w", i+1, name, err)

@@ -50,7 +50,21 @@ func (f *File) Close() error {
 
 // Open opens an archive of one image or index and reads its metadata. The manifest of a
 // Docker archive is created later, but not after ctx is done. Errors name the file.
-func Open(ctx context.Context, path string) (_ *File, err error) {
+func Open(ctx context.Context, path string) (*File, error) {
+	f := &File{}
+	var err error
+	f.file, err = openTar(ctx, path, func(t *tarball) (err error) {
+		f.Artifact, f.Docker, err = t.artifactOf(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// openTar opens a tar file, which read reads. Errors name the file.
+func openTar(ctx context.Context, path string, read func(*tarball) error) (_ *os.File, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening %q: %w", path, fsx.Cause(err))
@@ -71,11 +85,7 @@ func Open(ctx context.Context, path string) (_ *File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a, docker, err := t.artifactOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &File{Artifact: a, Docker: docker, file: f}, nil
+	return f, read(t)
 }
 
 // artifactOf returns the artifact of the OCI layout. If the layout is missing or

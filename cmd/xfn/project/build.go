@@ -1,0 +1,209 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/generate"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// BuildCmd builds the packages of a project.
+type BuildCmd struct {
+	fileFlags
+	OutputDir      string   `short:"o" default:"_output" placeholder:"DIR" help:"Directory for the file, relative to the working directory. Default: ${default}."`
+	Split          bool     `more:"" help:"Write one .xpkg file for each package, as xfn xpkg build does."`
+	MaxConcurrency int      `more:"" default:"8" placeholder:"N" help:"How many functions are built at a time. Default: ${default}."`
+	Platform       []string `more:"" placeholder:"OS/ARCH" help:"Platforms of the functions, such as linux/amd64. Default: linux and the architectures in the project file."`
+	Offline        bool     `more:"" help:"Use only base images and packages that are in the cache."`
+
+	lintFlags
+	fetchFlags
+	flags.Lock
+	terminal.Format
+}
+
+// lintFlags set the level of linting.
+type lintFlags struct {
+	Lint string `enum:"strict,warn,off" default:"strict" placeholder:"LEVEL" help:"How to treat content that the control plane would drop or ignore: strict is an error, warn a warning, off prints nothing. Default: ${default}."`
+}
+
+// options returns the options of a build for the flag.
+func (f lintFlags) options() (o project.Options, err error) {
+	o.Lint, err = xpkg.ParseLevel(f.Lint)
+	o.Rules = []xpkg.Rule{packages.LintCompositions}
+	return o, err
+}
+
+// Help is shown by --help.
+func (BuildCmd) Help() string {
+	return `Generates the models of the project's APIs and dependencies that changed. Builds the embedded functions, then the Configuration, which depends on them by digest. The same input gives the same file, byte for byte. Prints the name of the file, DIR/NAME.xpkg, which the crossplane CLI can push, too.
+
+A file in the directory of APIs becomes part of the Configuration if its first object is an XRD, a Composition or a ManagedResourceActivationPolicy. xfn warns of other files.
+
+Examples:
+
+    xfn project build
+    xfn project build --repository registry.example.org/acme/demo
+    xfn project build --platform linux/amd64 --split -o packages
+`
+}
+
+// Run builds, and prints the file.
+func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	if err := flags.CheckDir("output-dir", c.OutputDir); err != nil {
+		return err
+	}
+	p, err := c.read(ctx, term)
+	if err != nil {
+		return err
+	}
+	opts, err := c.options(program, term.Progress)
+	if err != nil {
+		return err
+	}
+	opts.Base = func(ctx context.Context, reference string, platforms []v1.Platform) (*runtimeimage.Images, error) {
+		images := opts.Images
+		images.Platforms = platforms
+		return c.base(ctx, program, reference, images)
+	}
+	if err := c.schemas(ctx, term, program, p); err != nil {
+		// An API without a model also has problems, which lint explains.
+		if _, lintErr := project.Lint(ctx, p, opts); lintErr != nil {
+			return packages.Faults(term, fmt.Sprintf("project %q", p.Name), lintErr)
+		}
+		return err
+	}
+	set, err := project.Build(ctx, p, opts)
+	if err != nil {
+		return packages.Faults(term, fmt.Sprintf("project %q", p.Name), err)
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	packages.Warn(term, set.Warnings)
+	return c.write(ctx, term, p, set)
+}
+
+// schemas generates the models that the source of functions imports.
+func (c *BuildCmd) schemas(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (err error) {
+	var f *generate.Fetcher
+	defer func() {
+		if f != nil {
+			err = errors.Join(err, f.Store.Close())
+		}
+	}()
+	return generate.Schemas(ctx, p, func() (*generate.Fetcher, error) {
+		opened, err := c.fetcher(term, program)
+		if err != nil {
+			return nil, err
+		}
+		f = opened
+		f.Images.Offline, f.Images.Pin = c.Offline, c.Pin()
+		return f, nil
+	}, func(skipped error) { term.Warn(skipped.Error()) })
+}
+
+// base opens the base images at a reference through the cache.
+func (c *BuildCmd) base(ctx context.Context, program terminal.Program, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+	ref, err := c.Reference(reference)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := c.Path()
+	if err != nil {
+		return nil, err
+	}
+	pull := image.Options{Remote: c.Client(program), Progress: opts.Progress, Offline: c.Offline, Pin: opts.Pin}
+	return runtimeimage.FromCache(ctx, dir, ref, image.IfNotPresent, pull, opts)
+}
+
+// options returns the options of the build, without Base.
+func (c *BuildCmd) options(program terminal.Program, report progress.Func) (o project.Options, err error) {
+	if c.MaxConcurrency < 1 {
+		return o, &terminal.UsageError{Err: fmt.Errorf("--max-concurrency must be positive, got %d", c.MaxConcurrency)}
+	}
+	if o, err = c.lintFlags.options(); err != nil {
+		return o, err
+	}
+	for _, name := range c.Platform {
+		p, err := packages.ParsePlatform(name)
+		if err != nil {
+			return o, err
+		}
+		o.Platforms = append(o.Platforms, *p)
+	}
+	if err := c.Load(); err != nil {
+		return o, err
+	}
+	o.Jobs = c.MaxConcurrency
+	o.Images = runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Pin: c.Pin(), Progress: report}
+	o.Artifacts = c.Artifacts(c.Client(program), c.Offline)
+	return o, nil
+}
+
+// built is the output of xfn project build with --format json.
+type built struct {
+	Project  string         `json:"project"`
+	Files    []string       `json:"files"`
+	Packages []builtPackage `json:"packages"`
+}
+
+type builtPackage struct {
+	Repository string `json:"repository"`
+	Digest     string `json:"digest"`
+}
+
+// write writes the packages and prints the files.
+func (c *BuildCmd) write(ctx context.Context, term *terminal.Terminal, p *project.Project, set *project.Set) error {
+	if err := os.MkdirAll(c.OutputDir, 0o755); err != nil {
+		return fmt.Errorf("making the output directory: %w", fsx.Cause(err))
+	}
+	value := built{Project: p.Name}
+	for _, pkg := range set.Packages() {
+		digest, err := pkg.Artifact.Digest()
+		if err != nil {
+			return fmt.Errorf("computing the digest of %q: %w", pkg.Repository, err)
+		}
+		value.Packages = append(value.Packages, builtPackage{pkg.Repository, digest.String()})
+	}
+	var err error
+	if c.Split {
+		targets := set.Targets(c.OutputDir)
+		for _, t := range targets {
+			value.Files = append(value.Files, t.Path)
+		}
+		err = xpkg.WriteFiles(ctx, targets, progress.Func(term.Progress).Plain())
+	} else {
+		path := filepath.Join(c.OutputDir, p.Name+".xpkg")
+		value.Files = []string{path}
+		err = set.WriteFile(ctx, path, term.Progress)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Print(term.Stdout, value, func(w io.Writer) error {
+		for i, file := range value.Files {
+			what := fmt.Sprintf("project %q", p.Name)
+			if c.Split {
+				what = fmt.Sprintf("package %q", value.Packages[i].Repository)
+			}
+			if _, err := fmt.Fprintf(w, "Built %s to %s\n", what, file); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

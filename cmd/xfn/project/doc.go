@@ -1,0 +1,2 @@
+// Package project has the commands of xfn project.
+package project

@@ -1,0 +1,48 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/project/generate"
+)
+
+// FunctionCmd writes the source of an embedded function.
+type FunctionCmd struct {
+	Name     string `arg:"" help:"Name of the function."`
+	Pipeline string `arg:"" optional:"" name:"pipeline-path" help:"File with a Composition or an operation that calls the function in a new first step."`
+	Language string `short:"l" enum:"go,go-templating,kcl,python" default:"go-templating" placeholder:"LANGUAGE" help:"Language of the function: go, go-templating, kcl or python. Default: ${default}."`
+	fileFlag
+}
+
+// Help is shown by --help.
+func (FunctionCmd) Help() string {
+	return `Writes the source of a function to functions/NAME, and the models of the project's APIs for its language. The pipeline's file keeps its comments.
+
+Examples:
+
+    xfn function generate compose-app apis/app/composition.yaml
+    xfn function generate compose-app apis/app/composition.yaml -l python
+`
+}
+
+// Run writes the function.
+func (c *FunctionCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+	p, err := c.read(ctx, term)
+	if err != nil {
+		return err
+	}
+	dir, changed, err := generate.Function(ctx, p, generate.FunctionOptions{Name: c.Name, Language: c.Language, Pipeline: c.Pipeline})
+	if err != nil {
+		return err
+	}
+	term.Note("created " + dir)
+	switch {
+	case changed:
+		term.Note(fmt.Sprintf("added the step %q to %s", c.Name, c.Pipeline))
+	case c.Pipeline != "":
+		term.Note(fmt.Sprintf("%s already has the step %q", c.Pipeline, c.Name))
+	}
+	return nil
+}

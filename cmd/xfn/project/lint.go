@@ -1,0 +1,54 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/project"
+)
+
+// LintCmd checks a project.
+type LintCmd struct {
+	fileFlags
+	lintFlags
+	terminal.Format
+}
+
+// Help is shown by --help.
+func (LintCmd) Help() string {
+	var b strings.Builder
+	b.WriteString(`Checks what build would put into the packages, without building the functions. In GitHub Actions each problem is also an annotation of the code.
+
+Examples:
+
+    xfn project lint
+    xfn project lint -f platform/upbound.yaml --lint=warn --format=json
+
+Rules for projects, all warnings; xfn xpkg lint --help has the rules for packages:
+
+`)
+	for _, r := range project.LintRules() {
+		fmt.Fprintf(&b, "    %-20s %s\n", r.Name, r.Finds)
+	}
+	return b.String()
+}
+
+// Run lints, and prints the problems or a summary.
+func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+	p, err := c.read(ctx, term)
+	if err != nil {
+		return err
+	}
+	opts, err := c.options()
+	if err != nil {
+		return err
+	}
+	report, err := project.Lint(ctx, p, opts)
+	if err != nil {
+		return err
+	}
+	return packages.PrintLint(term, c.Format, p.Path, report, opts.Lint)
+}

@@ -1,0 +1,83 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/project"
+)
+
+// Cmd is the command group xfn project.
+type Cmd struct {
+	Init  InitCmd  `cmd:"" help:"Create a project."`
+	Build BuildCmd `cmd:"" help:"Build the packages of a project."`
+	Lint  LintCmd  `cmd:"" help:"Find problems in a project."`
+	Push  PushCmd  `cmd:"" help:"Push the packages of a built project to a registry."`
+	Pull  PullCmd  `cmd:"" help:"Pull the packages of a project from a registry into a file."`
+	Copy  CopyCmd  `cmd:"" help:"Copy the packages of a project from one registry to another, with their signatures."`
+}
+
+// Help is shown by --help.
+func (Cmd) Help() string {
+	return `A project is a directory with crossplane-project.yaml or upbound.yaml, APIs, Compositions, and the source of functions. It becomes one Configuration and one package for each function.
+
+Example:
+
+    xfn project build
+    xfn project push --tag v0.1.0
+`
+}
+
+// fileFlag names the project file.
+type fileFlag struct {
+	ProjectFile string `short:"f" placeholder:"FILE" help:"The project file. Its directory is the project. Default: crossplane-project.yaml or upbound.yaml."`
+}
+
+// fileFlags name the project file, and change its repository.
+type fileFlags struct {
+	fileFlag
+	Repository string `placeholder:"REPOSITORY" help:"Repository of the Configuration, instead of that in the project file."`
+}
+
+// read reads the project file and prints its warnings.
+func (f fileFlag) read(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
+	path := f.ProjectFile
+	if path == "" {
+		found, other, err := project.Find("")
+		if errors.Is(err, fs.ErrNotExist) {
+			err = hint.Wrap(err, "name the project file with --project-file, or create a project with xfn project init")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if path = found; other != "" {
+			term.Warn(fmt.Sprintf("the directory has %s and %s: %[1]s is read; name the other with --project-file %[2]s", found, other))
+		}
+	}
+	p, err := project.Read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range p.Warnings {
+		term.Warn(w.Error())
+	}
+	return p, nil
+}
+
+// read reads the project file, and sets the repository of the flag.
+func (f fileFlags) read(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
+	p, err := f.fileFlag.read(ctx, term)
+	if err != nil {
+		return nil, err
+	}
+	if f.Repository != "" {
+		if err := p.SetRepository(f.Repository); err != nil {
+			return nil, &terminal.UsageError{Err: fmt.Errorf("--repository %w", err)}
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,144 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/push"
+)
+
+// PushCmd pushes the packages of a project.
+type PushCmd struct {
+	fileFlags
+	Tag         string             `short:"t" placeholder:"TAG" help:"Tag of the packages. Default: v0.0.0- and the seconds since 1970."`
+	PackageFile string             `placeholder:"FILE" help:"File that xfn project build or the crossplane CLI wrote. Default: that in the output directory."`
+	OutputDir   string             `short:"o" default:"_output" placeholder:"DIR" help:"Output directory of the build, relative to the project. Default: ${default}."`
+	SignKey     packages.KeySource `placeholder:"FILE" help:"Sign each package as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
+
+	pushFlags
+	flags.Patience
+	flags.Registries
+	terminal.Format
+}
+
+// pushFlags are the flags of commands that write packages to a registry.
+type pushFlags struct {
+	MaxConcurrency int  `more:"" default:"8" placeholder:"N" help:"How many functions are pushed at a time. Default: ${default}."`
+	DryRun         bool `help:"Print how many bytes would be sent, and change nothing."`
+}
+
+// Validate checks the flags. Kong calls it.
+func (f pushFlags) Validate() error {
+	if f.MaxConcurrency < 1 {
+		return fmt.Errorf("--max-concurrency must be positive, got %d", f.MaxConcurrency)
+	}
+	return nil
+}
+
+// Help is shown by --help.
+func (PushCmd) Help() string {
+	return `Pushes the functions, then the Configuration, which depends on them by digest. Uploads only what the registry lacks. If a function cannot be pushed, the tag of the Configuration does not move; run the command again to continue.
+
+Examples:
+
+    xfn project push --tag v0.1.0
+    xfn project push --tag v0.1.0 --sign-key cosign.key
+    xfn project push --tag v0.1.0 --package-file demo.xpkg
+`
+}
+
+// Run pushes, and prints the reference of the Configuration.
+func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	p, err := c.read(ctx, term)
+	if err != nil {
+		return err
+	}
+	tag := c.Tag
+	if tag == "" {
+		tag = fmt.Sprintf("v0.0.0-%d", time.Now().Unix())
+	}
+	if _, err := remote.ParseTag(p.Repository+":"+tag, c.Registry); err != nil {
+		return err
+	}
+	opts := push.Options{Transport: c.PatientClient(program, c.Patience), DryRun: c.DryRun, Prove: true, Progress: progress.Func(term.Progress).Plain()}
+	if opts.SignKey, err = c.SignKey.Signer(); err != nil {
+		return err
+	}
+	file := c.PackageFile
+	if file == "" {
+		file = filepath.Join(p.Root, c.OutputDir, p.Name+".xpkg")
+	}
+	set, err := project.Open(ctx, file, p.Repository)
+	if err != nil {
+		if c.PackageFile == "" && hint.Of(err) == "" {
+			err = hint.Wrap(err, "build the project first with xfn project build, or name the file with --package-file")
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	results, err := project.Push(ctx, set, tag, c.MaxConcurrency, opts)
+	if err != nil {
+		return err
+	}
+	all := make([]push.CopyResult, len(results))
+	for i, r := range results {
+		all[i] = push.CopyResult{Result: r}
+	}
+	return c.print(term, c.Format, fmt.Sprintf("Pushed project %q to %s:%s", p.Name, p.Repository, tag), all)
+}
+
+// pushed is the output of xfn project push and copy with --format json.
+type pushed struct {
+	Packages []pushedPackage `json:"packages"`
+	DryRun   bool            `json:"dryRun,omitempty"`
+}
+
+type pushedPackage struct {
+	Reference string   `json:"reference"`
+	Digest    string   `json:"digest"`
+	MediaType string   `json:"mediaType"`
+	Platforms []string `json:"platforms,omitempty"`
+	Attached  []string `json:"attached,omitempty"`
+	Signature string   `json:"signature,omitempty"`
+	// Sent, Mounted, Skipped and Retried are bytes.
+	Sent    int64 `json:"sent"`
+	Mounted int64 `json:"mounted"`
+	Skipped int64 `json:"skipped"`
+	Retried int64 `json:"retried"`
+}
+
+// print prints the results, and done unless nothing was changed.
+func (f pushFlags) print(term *terminal.Terminal, format terminal.Format, done string, results []push.CopyResult) error {
+	value := pushed{DryRun: f.DryRun}
+	for _, r := range results {
+		value.Packages = append(value.Packages, pushedPackage{
+			Reference: r.References[0], Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms,
+			Attached: r.Attached, Signature: r.Signature, Sent: r.Sent, Mounted: r.Mounted, Skipped: r.Skipped, Retried: r.Retried,
+		})
+	}
+	for _, p := range value.Packages {
+		text := "%s@%s: sent %s, mounted %s, skipped %s"
+		if f.DryRun {
+			text = "%s@%s: would send %s, mount %s, skip %s"
+		}
+		term.Note(fmt.Sprintf(text, p.Reference, p.Digest, terminal.Size(p.Sent), terminal.Size(p.Mounted), terminal.Size(p.Skipped)))
+	}
+	return format.Print(term.Stdout, value, func(w io.Writer) error {
+		if f.DryRun {
+			return nil
+		}
+		_, err := fmt.Fprintln(w, done)
+		return err
+	})
+}

@@ -1,0 +1,71 @@
+package render
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/session"
+	engine "github.com/xfn-dev/xfn/render"
+)
+
+// projectInputs are what a project in the working directory adds to the arguments.
+type projectInputs struct {
+	project *project.Project // nil without a project
+	docs    []manifest.Document
+}
+
+// fromProject finds the project in the working directory if there is no argument for the
+// functions. If there is none for the Composition either, it selects the Composition and the
+// XRD by the type of the composite resource.
+func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p projectInputs, err error) {
+	if c.Functions != "" || len(c.XRs) > 0 && c.Composition != "" || c.Profile == engine.Alpha {
+		return p, nil
+	}
+	if p.project, err = flags.FindProject(ctx, term); err != nil || p.project == nil {
+		return p, err
+	}
+	if c.Composition != "" || len(c.XRs)+len(c.Compositions) > 0 || c.XR == manifest.Stdin || isDir(c.XR) {
+		return p, nil
+	}
+	doc, _, err := manifest.Reader{FS: afero.NewOsFs()}.First(ctx, c.XR)
+	if err != nil {
+		return p, fmt.Errorf("loading the composite resource: %w", err)
+	}
+	var xr struct{ APIVersion, Kind string }
+	if err := doc.Decode(&xr); err != nil {
+		return p, err
+	}
+	composition, xrd, err := p.project.CompositionFor(xr.APIVersion, xr.Kind)
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", doc.Position(), err)
+	}
+	if c.Composition, err = p.pathOf(ctx, composition); err == nil && c.XRD == "" && xrd.Text != nil {
+		c.XRD, err = p.pathOf(ctx, xrd)
+	}
+	return p, err
+}
+
+// pathOf returns the path of a document's file if the document is the first in it. Otherwise
+// it returns the document's position, which apply makes readable.
+func (p *projectInputs) pathOf(ctx context.Context, d manifest.Document) (string, error) {
+	first, _, err := manifest.Reader{FS: afero.NewOsFs()}.First(ctx, d.Path)
+	if err == nil && first.Line != d.Line {
+		p.docs = append(p.docs, d)
+		return d.Position(), nil
+	}
+	return d.Path, err
+}
+
+// apply adds the documents and the functions of the project to the config of a session.
+func (p projectInputs) apply(config *session.Config) error {
+	for _, d := range p.docs {
+		flags.Inline(&config.Reader, d.Position(), d)
+	}
+	return flags.UseFunctions(p.project, config)
+}

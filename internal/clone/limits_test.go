@@ -1,0 +1,176 @@
+package clone_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/xfn-dev/xfn/internal/clone"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+func TestLimit(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		text   string
+		max    int64
+		err    string
+	}{
+		"Fits":   {"a pack within the limit is complete", noise(5000), 22000, ""},
+		"Delta":  {"the results of deltas count", noise(5000), 18000, "larger than the 18000 bytes"},
+		"Sent":   {"the received bytes are limited", noise(5000), 4000, "larger than the 4000 bytes"},
+		"Unpack": {"the unpacked size is checked before unpacking", strings.Repeat("x", 1<<20), 1 << 19, "larger than the 524288 bytes"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := history{Storer: memory.NewStorage()}
+			tip := h.commit(t, tc.text+"!", h.commit(t, tc.text))
+			h.refer(t, map[string]plumbing.Hash{"refs/heads/main": tip, "HEAD": tip})
+			_, err := read(t, clone.Options{URL: (&server{objects: h}).start(t), MaxBytes: tc.max})
+			checkError(t, tc.reason, tc.err, err)
+		})
+	}
+}
+
+// noise returns text that does not compress.
+func noise(n int) string {
+	var b strings.Builder
+	x := uint32(1)
+	for range n {
+		x = x*1664525 + 1013904223
+		b.WriteByte(byte(x >> 24))
+	}
+	return b.String()
+}
+
+func TestEmptyServer(t *testing.T) {
+	_, err := read(t, clone.Options{URL: (&server{objects: memory.NewStorage()}).start(t)})
+	checkError(t, "a server without a commit is an error", "the repository is empty", err)
+}
+
+func TestProgress(t *testing.T) {
+	var last progress.Event
+	url := (&server{objects: newMemoryHistory(t), shallow: true}).start(t)
+	if _, err := read(t, clone.Options{URL: url, Progress: func(e progress.Event) { last = e }}); err != nil {
+		t.Fatal(err)
+	}
+	if last.Kind != progress.Bytes || last.Done == 0 || last.Done != last.Total {
+		t.Errorf("the last event must have all bytes: got %+v", last)
+	}
+}
+
+// A server that does not answer does not delay the end of the context.
+func TestCancel(t *testing.T) {
+	stop := errors.New("the user stopped it")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	release := make(chan struct{})
+	mute := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		cancel(stop)
+		<-release
+	}))
+	defer mute.Close()
+	defer close(release)
+	if _, err := clone.Commit(ctx, clone.Options{URL: mute.URL, MaxBytes: limit}); !errors.Is(err, stop) {
+		t.Errorf("got %v, want the cause of the end", err)
+	}
+}
+
+// Commit returns when the context is done, although the ssh library has no context and
+// waits for a server that does not answer.
+func TestCancelSSH(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", agent(t))
+	t.Setenv("HOME", t.TempDir())
+	known := filepath.Join(t.TempDir(), "known_hosts")
+	if err := os.WriteFile(known, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSH_KNOWN_HOSTS", known)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	stop := errors.New("the user stopped it")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		conn, err := l.Accept()
+		cancel(stop)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, conn)
+			_ = conn.Close()
+		}
+	}()
+	_, err = clone.Commit(ctx, clone.Options{URL: "ssh://git:t0ken@" + l.Addr().String() + "/x", MaxBytes: limit})
+	if !errors.Is(err, stop) {
+		t.Errorf("got %v, want the cause of the end", err)
+	}
+}
+
+// agent is an ssh-agent that does not answer.
+func agent(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "") // the path of a socket is limited
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Skip("this system has no unix sockets:", err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}
+
+func TestNoAgent(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "")
+	for _, url := range []string{"ssh://git@127.0.0.1:1/x", "git@127.0.0.1:x"} {
+		_, err := read(t, clone.Options{URL: url})
+		if err == nil || !strings.Contains(string(hint.Of(err)), "ssh-agent") {
+			t.Errorf("%s: got %v with hint %q, want an error that points to ssh-agent", url, err, hint.Of(err))
+		}
+	}
+}
+
+// FuzzPack fetches from a server that sends arbitrary bytes as the pack.
+func FuzzPack(f *testing.F) {
+	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x00\x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e"))
+	f.Add([]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xff"))
+	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01x\x9c"))
+	f.Add([]byte("not a pack"))
+	f.Add([]byte{})
+	hash := plumbing.NewHash(strings.Repeat("ab", 20))
+	f.Fuzz(func(t *testing.T, pack []byte) {
+		h := history{Storer: memory.NewStorage()}
+		h.refer(t, map[string]plumbing.Hash{"refs/heads/main": hash, "HEAD": hash})
+		s := &server{objects: h}
+		var nak bytes.Buffer
+		if err := new(packp.ServerResponse).Encode(&nak, false); err != nil {
+			t.Fatal(err)
+		}
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				s.advertise(w)
+				return
+			}
+			must(write(w, append(nak.Bytes(), pack...)))
+		}))
+		defer srv.Close()
+		if _, err := clone.Commit(t.Context(), clone.Options{URL: srv.URL, MaxBytes: limit}); err == nil {
+			t.Error("no pack can have the requested commit")
+		}
+	})
+}

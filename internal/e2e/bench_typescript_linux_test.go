@@ -1,0 +1,74 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+)
+
+// benchTypeScript returns a function with about 100 packages, in a package root, and base
+// images of 1 MiB without Node.js. Its packages stay in the user's cache directory.
+func benchTypeScript(t testing.TB) typeScriptFunction {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := typeScriptFunction{dir: t.TempDir(), cache: filepath.Join(cache, "xfn-test", "npm"), registry: npmRegistry(t)}
+	if err := os.CopyFS(f.dir, os.DirFS("testdata/typescript")); err != nil {
+		t.Fatal(err)
+	}
+	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: bench}\nspec: {}\n"
+	if err := os.WriteFile(filepath.Join(f.dir, "crossplane.yaml"), []byte(meta), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	layer, err := random.Layer(1<<20, "application/vnd.oci.image.layer.v1.tar+gzip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []any
+	for _, arch := range []string{"amd64", "arm64"} {
+		config := v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}
+		all = append(all, imagetest.Configured(t, imagetest.Image(t, config, layer), v1.Platform{OS: "linux", Architecture: arch}, config))
+	}
+	f.base = imagetest.Layout(t, all...)
+	return f
+}
+
+// BenchmarkTypeScript builds a function with about 100 packages for two platforms. It
+// reports the median of builds from a warm cache, s-build (goal: below 1.5), of builds after
+// a change of the source, s-change (goal: below 0.3), and the peak memory in MiB (goal:
+// below 200).
+func BenchmarkTypeScript(b *testing.B) {
+	f := benchTypeScript(b)
+	f.build(b)
+	b.Chdir(f.dir)
+	b.Setenv("XFN_CACHE_DIR", f.cache)
+	args := []string{"xpkg", "build", "--embed-runtime-source", ".", "--base-image", f.base, "-o", "fn.xpkg", "-q", "--offline", "--platform", "linux/amd64,linux/arm64"}
+	var builds, changes []time.Duration
+	var peak int64
+	n := 0
+	for b.Loop() {
+		for range benchRounds {
+			took, most := buildOnce(b, e2e.Binary(b), args...)
+			builds, peak = append(builds, took), max(peak, most)
+			n++
+			if err := os.WriteFile("src/changed.ts", fmt.Appendf(nil, "export const changed: number = %d;\n", n), 0o600); err != nil {
+				b.Fatal(err)
+			}
+			took, most = buildOnce(b, e2e.Binary(b), args...)
+			changes, peak = append(changes, took), max(peak, most)
+		}
+	}
+	b.ReportMetric(middle(builds).Seconds(), "s-build")
+	b.ReportMetric(middle(changes).Seconds(), "s-change")
+	b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
+}

@@ -1,0 +1,142 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// compareRepositories compares what the case has pushed.
+func (c *projectCase) compareRepositories(t *testing.T) {
+	t.Helper()
+	text := optional(t, filepath.Join(c.dir, "registry.json"))
+	if text == "" {
+		return
+	}
+	var want map[string]map[string]struct {
+		MediaType string
+		Manifest  map[string]any
+		Children  map[string]map[string]any
+	}
+	if err := json.Unmarshal([]byte(text), &want); err != nil {
+		t.Fatal(err)
+	}
+	for repository, tags := range want {
+		for tag, golden := range tags {
+			ref := c.tag(t, repository, tag)
+			a, err := image.Artifact(t.Context(), ref, image.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := a.MediaType(); err != nil || string(got) != golden.MediaType {
+				t.Errorf("%s: got media type %s, %v, want %s", ref, got, err, golden.MediaType)
+			}
+			if diff := cmp.Diff(structure(golden.Manifest), structure(manifestOf(t, a))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", ref, diff)
+			}
+			var children []any
+			for _, digest := range slices.Sorted(maps.Keys(golden.Children)) {
+				children = append(children, structure(golden.Children[digest]))
+			}
+			var got []any
+			if idx, ok := a.(v1.ImageIndex); ok {
+				images, err := xpkg.Images(idx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, i := range images {
+					got = append(got, structure(manifestOf(t, i.Image)))
+				}
+				c.assertDependency(t, strings.TrimSuffix(repository, "_compose"), tag, repository, a)
+			}
+			if diff := cmp.Diff(children, got); diff != "" {
+				t.Errorf("children of %s (-want +got):\n%s", ref, diff)
+			}
+		}
+	}
+}
+
+// tag returns the reference of a tag, or of the only tag if the recorded one has a time.
+func (c *projectCase) tag(t *testing.T, repository, tag string) name.Tag {
+	t.Helper()
+	repo, err := name.NewRepository(c.address + "/" + repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(tag, "v0.0.0-") {
+		tags, err := image.Tags{Remote: remote.New(remote.Options{})}.List(t.Context(), repo)
+		if err != nil || len(tags) != 1 {
+			t.Fatalf("%s has the tags %q, %v, want one", repo, tags, err)
+		}
+		tag = tags[0]
+	}
+	return repo.Tag(tag)
+}
+
+// assertDependency checks that the Configuration depends on the digest of a function in the
+// registry.
+func (c *projectCase) assertDependency(t *testing.T, configuration, tag, repository string, function xpkg.Artifact) {
+	t.Helper()
+	a, err := image.Artifact(t.Context(), c.tag(t, configuration, tag), image.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := function.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := xpkg.PackageYAML(t.Context(), a.(v1.Image))
+	if want := fmt.Sprintf("package: %s/%s\n    version: %s\n", c.address, repository, digest); err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("the Configuration does not depend on\n%s%s, %v", want, text, err)
+	}
+}
+
+func manifestOf(t *testing.T, a xpkg.Artifact) (m map[string]any) {
+	t.Helper()
+	raw, err := a.RawManifest()
+	if err == nil {
+		err = json.Unmarshal(raw, &m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// structure returns a manifest without digests and sizes. The platforms of an index are
+// sorted, because its entries are sorted by digest.
+func structure(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		all := map[string]any{}
+		for key, value := range v {
+			if key != "digest" && key != "size" {
+				all[key] = structure(value)
+			}
+		}
+		return all
+	case []any:
+		all := make([]any, len(v))
+		for i, e := range v {
+			all[i] = structure(e)
+		}
+		if len(all) > 0 && all[0].(map[string]any)["platform"] != nil {
+			slices.SortFunc(all, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		}
+		return all
+	default:
+		return v
+	}
+}

@@ -1,0 +1,267 @@
+package e2e_test
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/language/typescript"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+// npmRegistry returns the URL of the registry that npm is configured to use. If the registry
+// does not answer, the test is skipped, or fails if XFN_REQUIRE contains npm.
+func npmRegistry(t testing.TB) string {
+	t.Helper()
+	url := os.Getenv("npm_config_registry")
+	if out, err := exec.CommandContext(t.Context(), "npm", "config", "get", "registry").Output(); err == nil && url == "" {
+		url = strings.TrimSpace(string(out))
+	}
+	if url == "" {
+		url = "https://registry.npmjs.org"
+	}
+	client := http.Client{Timeout: time.Minute}
+	resp, err := client.Get(strings.TrimSuffix(url, "/") + "/@crossplane-org%2ffunction-sdk-typescript")
+	if err == nil {
+		if err = resp.Body.Close(); resp.StatusCode != http.StatusOK {
+			err = errors.Join(err, errors.New(resp.Status))
+		}
+	}
+	switch {
+	case err == nil:
+		return url
+	case requires("npm"):
+		t.Fatalf("XFN_REQUIRE requires a registry of npm: %v", err)
+	}
+	t.Skipf("a registry of npm is missing: %v", err)
+	return ""
+}
+
+func requires(service string) bool {
+	return slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), service)
+}
+
+// debianNode returns an OCI layout with base images for two platforms, which have Node.js of
+// Debian. Both have the programs of this machine's platform. debootstrap creates the root
+// once; it stays in the user's cache directory.
+func debianNode(t testing.TB) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "xfn-test", "debian-nodejs")
+	if _, err := os.Stat(filepath.Join(dir, "index.json")); err == nil {
+		return dir
+	}
+	if _, err := exec.LookPath("debootstrap"); err != nil || os.Geteuid() != 0 {
+		if requires("npm") {
+			t.Fatalf("XFN_REQUIRE requires a base image with Node.js, which needs root and debootstrap: %v", err)
+		}
+		t.Skip("a base image with Node.js needs root and debootstrap")
+	}
+	work := t.TempDir()
+	root, layer := filepath.Join(work, "root"), filepath.Join(work, "layer.tar")
+	mustExec(t, "sh", "../runtimes/sandbox/testdata/debian.sh", root, "nodejs")
+	mustExec(t, "tar", "-C", root, "--exclude=./usr/lib/*/perl*", "-cf", layer, "./lib", "./lib64", "./usr/lib", "./usr/lib64", "./usr/bin/node", "./usr/share/nodejs", "./etc", "./tmp")
+	made := filepath.Join(work, "layout")
+	path, err := layout.Write(made, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tarball.LayerFromFile(layer, tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err = mutate.ConfigFile(img, configFor(t, img, arch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := path.AppendImage(img, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: arch})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, "mv", "-T", made, dir)
+	return dir
+}
+
+func configFor(t testing.TB, img v1.Image, arch string) *v1.ConfigFile {
+	t.Helper()
+	c, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.OS, c.Architecture, c.Config = "linux", arch, v1.Config{Env: []string{"PATH=/usr/bin"}}
+	return c
+}
+
+func mustExec(t testing.TB, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
+
+// A typeScriptFunction is a function from the bundled template.
+type typeScriptFunction struct {
+	dir, cache, registry, base string
+}
+
+// run runs xfn in the folder of the function.
+func (f typeScriptFunction) run(t testing.TB, args ...string) string {
+	t.Helper()
+	cmd := e2e.Command(t, args...)
+	var stderr strings.Builder
+	cmd.Dir, cmd.Stderr = f.dir, &stderr
+	cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+f.cache, "npm_config_registry="+f.registry)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("xfn %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out)
+}
+
+func (f typeScriptFunction) build(t testing.TB, args ...string) string {
+	t.Helper()
+	out := f.run(t, append([]string{
+		"xpkg", "build", "--embed-runtime-source", ".", "--base-image", f.base, "--platform", "linux/amd64,linux/arm64", "-o", "fn.xpkg",
+	}, args...)...)
+	_, digest, _ := strings.Cut(strings.TrimSpace(out), " ")
+	return digest
+}
+
+// initTypeScript creates a function in a new directory.
+func initTypeScript(t testing.TB, f typeScriptFunction) typeScriptFunction {
+	t.Helper()
+	f.dir = t.TempDir()
+	f.run(t, "xpkg", "init", "function-shop", "typescript")
+	return f
+}
+
+// TestTypeScript creates a function from the bundled template, with packages from a registry
+// of npm, builds it for two platforms and runs it on Node.js of Debian.
+func TestTypeScript(t *testing.T) {
+	registry, base := npmRegistry(t), debianNode(t)
+	f := initTypeScript(t, typeScriptFunction{cache: t.TempDir(), registry: registry, base: base})
+	digest := f.build(t)
+	f.rendersShop(t)
+	if out := f.run(t, "test", "tests", "--package", "function-shop=fn.xpkg"); !strings.Contains(out, "3 cases") {
+		t.Errorf("xfn test: got\n%s", out)
+	}
+
+	f.pullBase(t)
+	if out := f.render(t, ".", "--offline"); !strings.Contains(out, "url: http://shop") {
+		t.Errorf("from the folder of the source: got\n%s", out)
+	}
+
+	again := initTypeScript(t, f)
+	if err := os.Chmod(filepath.Join(again.dir, "src/main.ts"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TZ", "Asia/Tokyo")
+	mask := syscall.Umask(0o077)
+	got := again.build(t, "--offline")
+	syscall.Umask(mask)
+	if got != digest {
+		t.Errorf("in another folder, without a network: got %s, want %s", got, digest)
+	}
+
+	for name, text := range map[string]string{
+		"dist/main.js":     "import { serve } from \"@crossplane-org/function-sdk-typescript\";\nimport { compose } from \"./function.js\";\nserve(compose);\n",
+		"dist/function.js": "import { fromObject } from \"@crossplane-org/function-sdk-typescript\";\nexport const compose = (req, rsp) => { rsp.desired.resources.plain = fromObject({ apiVersion: \"v1\", kind: \"ConfigMap\", metadata: { name: \"plain\" } }); return rsp; };\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(again.dir, "dist"), 0o755), os.WriteFile(filepath.Join(again.dir, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again.build(t, "--offline", "--no-bundle")
+	if out := again.render(t, "fn.xpkg"); !strings.Contains(out, "name: plain") {
+		t.Errorf("without a bundle: got\n%s", out)
+	}
+}
+
+// render renders the example with the function in a package or folder.
+func (f typeScriptFunction) render(t testing.TB, pkg string, args ...string) string {
+	t.Helper()
+	return f.run(t, append([]string{
+		"render", "example/xr.yaml", "example/composition.yaml", "example/functions.yaml", "--package", "function-shop=" + pkg, "--timeout", "5m",
+	}, args...)...)
+}
+
+// pullBase pulls the default base image of TypeScript into the cache, from a registry that
+// has f.base as every image.
+func (f typeScriptFunction) pullBase(t testing.TB) {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	ref, err := name.ParseReference(typescript.Language().Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := redirected(strings.TrimPrefix(server.URL, "http://"))
+	index, err := layout.ImageIndexFromPath(f.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ggcr.WriteIndex(ref, index, ggcr.WithTransport(here)); err != nil {
+		t.Fatal(err)
+	}
+	images, err := runtimeimage.FromCache(t.Context(), f.cache, ref, image.IfNotPresent, image.Options{Remote: remote.From(here, nil)}, runtimeimage.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := images.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// redirected is a transport that sends all requests to one host.
+type redirected string
+
+// RoundTrip implements http.RoundTripper.
+func (r redirected) RoundTrip(req *http.Request) (*http.Response, error) {
+	here := req.Clone(req.Context())
+	here.URL.Scheme, here.URL.Host = "http", string(r)
+	return http.DefaultTransport.RoundTrip(here)
+}
+
+func (f typeScriptFunction) rendersShop(t testing.TB) {
+	t.Helper()
+	out := f.render(t, "fn.xpkg")
+	for _, want := range []string{"kind: Deployment", "kind: Service", "replicas: 3", "containerPort: 8000", "url: http://shop"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the render lacks %q:\n%s", want, out)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+// buildsFolder has the images that were built from source: an OCI image layout in a folder
+// for each image, by the digest of its manifest.
+const buildsFolder = "builds"
+
+// Save stores img as an OCI image layout and returns the folder. Blobs that the Store has are
+// linked, and not copied. A folder that is there already is used.
+func (s *Store) Save(ctx context.Context, img v1.Image) (string, error) {
+	digest, err := img.Digest()
+	if err != nil {
+		return "", err
+	}
+	at := filepath.Join(s.dir, buildsFolder, digest.Hex)
+	now := time.Now()
+	if os.Chtimes(at, now, now) == nil {
+		return at, nil
+	}
+	if err := s.save(ctx, img, at); err != nil {
+		return "", fmt.Errorf("storing the image %s in the cache: %w", digest, fsx.Cause(err))
+	}
+	return at, nil
+}
+
+func (s *Store) save(ctx context.Context, img v1.Image, at string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(at), ".xfn-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	desc, err := oci.Describe(img)
+	if err != nil {
+		return err
+	}
+	p, err := oci.PartsOf(img)
+	if err != nil {
+		return err
+	}
+	manifest, err := img.RawManifest()
+	if err != nil {
+		return err
+	}
+	config, err := img.ConfigName()
+	if err != nil {
+		return err
+	}
+	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{desc}})
+	if err != nil {
+		return err
+	}
+	blobs := filepath.Join(temp, "blobs", "sha256")
+	if err := os.MkdirAll(blobs, 0o700); err != nil {
+		return err
+	}
+	for path, data := range map[string][]byte{
+		filepath.Join(temp, "oci-layout"):     []byte(`{"imageLayoutVersion":"1.0.0"}`),
+		filepath.Join(temp, "index.json"):     index,
+		filepath.Join(blobs, desc.Digest.Hex): manifest,
+		filepath.Join(blobs, config.Hex):      p.Config,
+	} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return err
+		}
+	}
+	for i, l := range p.Layers {
+		if err := s.link(ctx, l, p.Descriptors[i], filepath.Join(blobs, p.Descriptors[i].Digest.Hex)); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(temp, at); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil // Another process stored the image.
+}
+
+// link links the blob of a layer to a path, or copies it if the Store does not have it.
+func (s *Store) link(ctx context.Context, l v1.Layer, d v1.Descriptor, path string) (err error) {
+	if s.blobs.Link(d.Digest, path) == nil {
+		return nil
+	}
+	rc, err := l.Compressed()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, oci.Reader(ctx, rc))
+	return errors.Join(err, f.Close())
+}
+
+// Builds counts the images that Save stored, or that PruneBuilds removed. Bytes is their
+// size, including blobs that the Store has, too.
+type Builds struct {
+	Images int
+	Bytes  int64
+}
+
+// Builds returns the images that Save stored.
+func (s *Store) Builds() (Builds, error) {
+	return s.builds(func(string, time.Time) (bool, error) { return true, nil })
+}
+
+// PruneBuilds removes the images that Save stored or found last before a time. With dry set,
+// it removes nothing, and returns what it would remove.
+func (s *Store) PruneBuilds(before time.Time, dry bool) (Builds, error) {
+	return s.builds(func(path string, used time.Time) (bool, error) {
+		if !used.Before(before) || dry {
+			return used.Before(before), nil
+		}
+		return true, os.RemoveAll(path)
+	})
+}
+
+// builds counts the images for which count returns true.
+func (s *Store) builds(count func(path string, used time.Time) (bool, error)) (all Builds, err error) {
+	folder := filepath.Join(s.dir, buildsFolder)
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return all, fmt.Errorf("listing the built images: %w", fsx.Cause(err))
+	}
+	for _, e := range entries {
+		path, size := filepath.Join(folder, e.Name()), int64(0)
+		_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+			if info, infoErr := d.Info(); err == nil && infoErr == nil && d.Type().IsRegular() {
+				size += info.Size()
+			}
+			return nil
+		})
+		info, err := e.Info()
+		if err != nil {
+			continue // Another process removed it.
+		}
+		ok, err := count(path, info.ModTime())
+		if err != nil {
+			return all, fmt.Errorf("pruning the built images: %w", fsx.Cause(err))
+		}
+		if ok {
+			all.Images, all.Bytes = all.Images+1, all.Bytes+size
+		}
+	}
+	return all, nil
+}

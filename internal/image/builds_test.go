@@ -1,0 +1,89 @@
+package image_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/image"
+)
+
+// Save stores an image once, in a folder that OpenLocal reads. PruneBuilds removes it when it
+// was used last before a time.
+func TestSave(t *testing.T) {
+	layer, err := random.Layer(1000, "application/vnd.oci.image.layer.v1.tar+gzip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := imagetest.Image(t, v1.Config{Entrypoint: []string{"/fn"}}, layer)
+	s := openStore(t, t.TempDir())
+	var folders []string
+	for range 2 {
+		folder, err := s.Save(t.Context(), img)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, folder)
+	}
+	if folders[0] != folders[1] {
+		t.Errorf("got the folders %v for one image", folders)
+	}
+	local, err := image.OpenLocal(t.Context(), folders[0], v1.Platform{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(local.Image); err != nil {
+		t.Error(err)
+	}
+	if err := local.Close(); err != nil {
+		t.Error(err)
+	}
+	for before, want := range map[time.Time]int{time.Now().Add(-time.Hour): 0, time.Now().Add(time.Hour): 1} {
+		got, err := s.PruneBuilds(before, true)
+		if err != nil || got.Images != want {
+			t.Errorf("before %s: got %+v, %v, want %d images", before, got, err, want)
+		}
+	}
+	if removed, err := s.PruneBuilds(time.Now().Add(time.Hour), false); err != nil || removed.Images != 1 || removed.Bytes < 1000 {
+		t.Errorf("got %+v, %v", removed, err)
+	}
+	if left, err := s.Builds(); err != nil || left != (image.Builds{}) {
+		t.Errorf("got %+v, %v after the removal", left, err)
+	}
+}
+
+// Save links the blobs that the cache has, so that a base image is stored once.
+func TestSaveLinks(t *testing.T) {
+	layer, err := random.Layer(1000, "application/vnd.oci.image.layer.v1.tar+gzip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := layer.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	blob := filepath.Join(dir, "blobs", "sha256", digest.Hex)
+	if err := os.WriteFile(blob, []byte("what the cache has"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := s.Save(t.Context(), imagetest.Image(t, v1.Config{}, layer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := os.Stat(blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Stat(filepath.Join(folder, "blobs", "sha256", digest.Hex))
+	if err != nil || !os.SameFile(one, other) {
+		t.Errorf("the blob was copied: %v", err)
+	}
+}

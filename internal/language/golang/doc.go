@@ -1,0 +1,2 @@
+// Package golang builds runtime images of functions in Go.
+package golang

@@ -1,0 +1,2 @@
+// Package gotemplating builds runtime images of functions in go-templating.
+package gotemplating

@@ -1,0 +1,2 @@
+// Package kcl builds runtime images of functions in KCL.
+package kcl

@@ -1,0 +1,102 @@
+package language
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+// A Language builds functions whose source is in one language.
+type Language struct {
+	// Name is the name for users: "go", "go-templating".
+	Name string
+	// Marks are the files by which Detect recognizes the language, for errors and help.
+	Marks string
+	// Base is the reference of the default base image. Empty means the minimal image of
+	// runtimeimage.
+	Base string
+	// ProjectBase replaces Base for a Source in a project. Empty means Base.
+	ProjectBase string
+	// Detect reports whether dir has the source of a function in this language.
+	Detect func(dir string) (bool, error)
+	// Build creates one runtime image for each platform. It takes ownership of src.Base.
+	Build func(ctx context.Context, src Source, opts runtimeimage.Options) (*Result, error)
+	// Watch returns the files and folders whose change requires another Build.
+	Watch func(dir string) ([]string, error)
+}
+
+// A Source is the source of a function.
+type Source struct {
+	Dir string
+	// Root is the folder that all files of the function must be in, also those outside of
+	// Dir: the folder of a project. Empty means Dir.
+	Root string
+	// Project selects the image layout of the crossplane CLI's project build. Languages
+	// without an older layout ignore it.
+	Project bool
+	// Platforms are the Linux platforms of the images. At least one is required.
+	Platforms []v1.Platform
+	// Base are the base images. Nil means the minimal image of runtimeimage.
+	Base *runtimeimage.Images
+	// Labels are added to the config of each image.
+	Labels map[string]string
+	// Artifacts says how to get what lock files list.
+	Artifacts Artifacts
+	// NoBundle keeps the packages of a function in TypeScript as files in node_modules.
+	NoBundle bool
+	// LDFlags and GoFlags are flags for go build: gobuild.Options.LDFlags and
+	// gobuild.Options.Flags.
+	LDFlags string
+	GoFlags []string
+}
+
+// Artifacts are a place for files from package indexes, such as wheels of Python.
+type Artifacts struct {
+	// Client downloads files.
+	Client *http.Client
+	// Dir is the folder of the cache. Its content is found by digest.
+	Dir string
+	// Offline forbids downloads.
+	Offline bool
+	// Index is the URL of the package index (PEP 503) that replaces the URLs in lock files of
+	// Python. Empty uses the lock file.
+	Index string
+}
+
+// A Result has the images of a function. The caller closes Images.
+type Result struct {
+	Images *runtimeimage.Images
+	// Materials list what the images contain besides the base image and the source, sorted
+	// by name and version.
+	Materials []Material
+}
+
+// A Material is a dependency in an image.
+type Material struct {
+	Name, Version string
+	// PURL is the package URL: "pkg:golang/example.org/x@v1.0.0".
+	PURL string
+	// Digest is the digest of what was fetched, as the lock file of the language has it, or
+	// "" if it is not known.
+	Digest string
+}
+
+// Has reports whether dir has a regular file, or a link to one, with this name.
+func Has(dir, name string) (bool, error) {
+	info, err := os.Stat(filepath.Join(dir, name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fsx.Cause(err)
+	}
+	return info.Mode().IsRegular(), nil
+}

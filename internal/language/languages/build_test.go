@@ -1,0 +1,390 @@
+package languages_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/languages"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/registry"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+var platforms = []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
+
+// layer returns a layer with one file, compressed or not.
+func layer(t *testing.T, file string, compressed bool) v1.Layer {
+	t.Helper()
+	data, err := imagetest.Tar(map[string][]byte{file: []byte("base")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !compressed {
+		return static.NewLayer(data, types.OCIUncompressedLayer)
+	}
+	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// base returns a base image for each platform as an index. With fn, it is the package of a
+// function, and otherwise only a file system.
+func base(t *testing.T, fn bool) v1.ImageIndex {
+	t.Helper()
+	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, p := range platforms {
+		img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
+		add := []mutate.Addendum{{
+			Layer:   layer(t, "etc/base-"+p.Architecture, fn),
+			History: v1.History{CreatedBy: "base step"},
+		}}
+		config := v1.Config{
+			Env: []string{"PATH=/usr/local/bin:/bin", "BASE=1"}, User: "65532", WorkingDir: "/home/base",
+			Labels: map[string]string{"base.label": "kept?"}, Cmd: []string{"ignored"},
+		}
+		if fn {
+			config.Entrypoint, config.Cmd, config.ExposedPorts = []string{"/function"}, nil, map[string]struct{}{"9443/tcp": {}}
+			for _, mark := range []string{"base", "upbound"} {
+				add = append(add, mutate.Addendum{
+					Layer:       layer(t, mark+".yaml", fn),
+					Annotations: map[string]string{"io.crossplane.xpkg": mark},
+				})
+			}
+		}
+		img, err := mutate.Append(img, add...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := img.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file = file.DeepCopy()
+		file.OS, file.Architecture, file.Config, file.Author = p.OS, p.Architecture, config, "base author"
+		if img, err = mutate.ConfigFile(img, file); err != nil {
+			t.Fatal(err)
+		}
+		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &p}})
+	}
+	return idx
+}
+
+// serve pushes the base image to a registry and returns its reference.
+func serve(t *testing.T, idx v1.ImageIndex) name.Reference {
+	t.Helper()
+	handler, err := registry.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := handler.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	ref, err := name.ParseReference(remotetest.Serve(t, handler)+"/base:latest", name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.WriteIndex(ref, idx, remote.WithContext(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// A cached is a base image in a registry, and the directory of a cache.
+type cached struct {
+	ref name.Reference
+	dir string
+}
+
+// build builds the source in dir by its detected language.
+func (c cached) build(t *testing.T, src language.Source, pull image.Options) (*language.Result, error) {
+	t.Helper()
+	opts := runtimeimage.Options{Env: os.Environ(), TempDir: t.TempDir(), Platforms: platforms}
+	images, err := runtimeimage.FromCache(t.Context(), c.dir, c.ref, image.IfNotPresent, pull, opts)
+	if err != nil {
+		return nil, err
+	}
+	l, err := languages.Detect(src.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src.Base, src.Platforms = images, platforms
+	opts.Progress = pull.Progress
+	built, err := l.Build(t.Context(), src, opts)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := built.Images.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return built, err
+}
+
+// write creates a directory with files. A text that begins with "-> " is the target of a
+// link.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		err := os.MkdirAll(filepath.Dir(path), 0o777)
+		if target, ok := strings.CutPrefix(text, "-> "); ok {
+			err = errors.Join(err, os.Symlink(target, path))
+		} else {
+			err = errors.Join(err, os.WriteFile(path, []byte(text), 0o666))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// listing returns the entries of a layer, a line each: type, mode, owner and name.
+func listing(t *testing.T, l v1.Layer) []string {
+	t.Helper()
+	rc, err := l.Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	var all []string
+	for tr := tar.NewReader(rc); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.ModTime.Unix() != 0 || h.Uname+h.Gname != "" {
+			t.Errorf("%s has the time %v and the owner %s:%s", h.Name, h.ModTime, h.Uname, h.Gname)
+		}
+		all = append(all, fmt.Sprintf("%c %o %d:%d %s", h.Typeflag, h.Mode, h.Uid, h.Gid, h.Name))
+	}
+}
+
+var (
+	templates = map[string]string{"b/10.yaml.tmpl": "b", ".hidden.tmpl": "h", "a.yaml.gotmpl": "a"}
+	kclSource = map[string]string{
+		"functions/fn/kcl.mod": "[package]", "functions/fn/main.k": "a = 1", "functions/fn/gone": "-> nowhere",
+		"functions/fn/model": "-> ../../schemas/kcl", "schemas/kcl/kcl.mod": "[package]", "schemas/kcl/models/a.k": "b = 1",
+	}
+	goSource = map[string]string{
+		"go.mod": "module example.com/acme/compose\n\ngo 1.25\n", "main.go": "package main\n\nfunc main() { println() }\n", "kodata/b/c.txt": "c",
+	}
+)
+
+// The images have the layers and configs of the crossplane CLI's project build, apart from
+// file times, the owner's name, and the order of files.
+func TestBuild(t *testing.T) {
+	fn := v1.Config{
+		Entrypoint: []string{"/function"}, ExposedPorts: map[string]struct{}{"9443/tcp": {}}, User: "65532",
+		WorkingDir: "/home/base", Labels: map[string]string{"base.label": "kept?", "a": "b"},
+	}
+	path := []string{"PATH=/usr/local/bin:/bin", "BASE=1"}
+	templating, kcl, ko := fn, fn, fn
+	templating.Env = slices.Concat(path, []string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE=/src"})
+	kcl.Env = slices.Concat(path, []string{"FUNCTION_KCL_DEFAULT_SOURCE=/src", "KCL_PKG_PATH=/src"})
+	ko.Env = []string{"PATH=/usr/local/bin:/bin:/ko-app", "BASE=1", "KO_DATA_PATH=/var/run/ko"}
+	ko.Entrypoint, ko.ExposedPorts = []string{"/ko-app/compose"}, nil
+	cases := map[string]struct {
+		reason  string
+		files   map[string]string
+		fn      string
+		config  v1.Config
+		author  string
+		history []string
+		layers  [][]string
+	}{
+		"GoTemplating": {
+			reason: "templates are a folder on the image of the function, without the layers of its package",
+			files:  templates, config: templating, author: "base author", history: []string{"", ""},
+			layers: [][]string{{"5 777 0:0 /src", "0 644 0:0 /src/.hidden.tmpl", "0 644 0:0 /src/a.yaml.gotmpl", "5 755 0:0 /src/b", "0 644 0:0 /src/b/10.yaml.tmpl"}},
+		},
+		"KCL": {
+			reason: "KCL source contains the files behind links, without entries for their directories",
+			files:  kclSource, fn: "functions/fn", config: kcl, author: "base author", history: []string{"", ""},
+			layers: [][]string{{
+				"5 777 2000:2000 /src", "0 644 2000:2000 /src/kcl.mod", "0 644 2000:2000 /src/main.k",
+				"0 644 2000:2000 /src/model/kcl.mod", "0 644 2000:2000 /src/model/models/a.k",
+			}},
+		},
+		"Go": {
+			reason: "a Go program in a project has the layout of ko",
+			files:  goSource, config: ko, author: "github.com/ko-build/ko", history: []string{"base step", "ko build ko://example.com/acme/compose", "ko build ko://example.com/acme/compose"},
+			layers: [][]string{
+				{"5 555 0:0 /var", "5 555 0:0 /var/run", "5 555 0:0 /var/run/ko", "0 555 0:0 /var/run/ko/b/c.txt"},
+				{"5 555 0:0 ko-app", "0 555 0:0 /ko-app/compose"},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, tc.files)
+			from := cached{serve(t, base(t, name != "Go")), t.TempDir()}
+			src := language.Source{Dir: filepath.Join(dir, tc.fn), Root: dir, Project: true, Labels: map[string]string{"a": "b"}}
+			built, err := from.build(t, src, image.Options{})
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if len(built.Images.All) != len(platforms) {
+				t.Fatalf("%s: got %d images", tc.reason, len(built.Images.All))
+			}
+			img := built.Images.All[0]
+			if err := validate.Image(img); err != nil {
+				t.Error(err)
+			}
+			config, err := img.ConfigFile()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var history []string
+			for _, h := range config.History {
+				history = append(history, h.CreatedBy)
+			}
+			layers, err := img.Layers()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got [][]string
+			for _, l := range layers[1:] {
+				got = append(got, listing(t, l))
+			}
+			if diff := cmp.Diff(tc.config, config.Config) + cmp.Diff(tc.history, history) + cmp.Diff(tc.layers, got); diff != "" || config.Author != tc.author {
+				t.Errorf("%s (-want +got):\n%s author %q", tc.reason, diff, config.Author)
+			}
+		})
+	}
+}
+
+// Two copies of a source, in other folders and made with other times and modes, give the
+// same images. The second build needs no registry.
+func TestBuildIsRepeatable(t *testing.T) {
+	for name, files := range map[string]map[string]string{"templates": templates, "kcl": kclSource, "go": goSource} {
+		from := cached{serve(t, base(t, true)), t.TempDir()}
+		var first []v1.Hash
+		for i, mode := range []os.FileMode{0o600, 0o664} {
+			dir := filepath.Join(t.TempDir(), strings.Repeat("deep/", i))
+			write(t, dir, files)
+			for file := range files {
+				path := filepath.Join(dir, filepath.FromSlash(file))
+				if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+					continue
+				}
+				if err := os.Chmod(path, mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			src := language.Source{Dir: dir, Project: true}
+			if name == "kcl" {
+				src.Dir, src.Root = filepath.Join(dir, "functions", "fn"), dir
+			}
+			built, err := from.build(t, src, image.Options{Offline: i > 0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var digests []v1.Hash
+			for _, img := range built.Images.All {
+				digest, err := img.Digest()
+				if err != nil {
+					t.Fatal(err)
+				}
+				digests = append(digests, digest)
+			}
+			if first == nil {
+				first = digests
+			}
+			if diff := cmp.Diff(first, digests); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		}
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	outside := t.TempDir()
+	write(t, outside, map[string]string{"secret.k": "x"})
+	cases := map[string]struct {
+		reason string
+		files  map[string]string
+		want   string
+	}{
+		"Outside":    {"a link to a folder outside of the project is an error", map[string]string{"kcl.mod": "", "x": "-> " + outside}, "outside of"},
+		"Up":         {"a relative link out of the project is an error", map[string]string{"kcl.mod": "", "x": "-> ../"}, "outside of"},
+		"Loop":       {"a link to a folder that contains it is an error", map[string]string{"kcl.mod": "", "a/b/x": "-> ../../a"}, `"a/b/x" leads to a directory that contains it`},
+		"Circle":     {"links to each other are an error", map[string]string{"kcl.mod": "", "x": "-> y", "y": "-> x"}, "following the symbolic link"},
+		"Whiteout":   {"a name that deletes a file of the base image is an error", map[string]string{"kcl.mod": "", ".wh.function": ""}, "would mark another file as deleted"},
+		"Package":    {"a package in the source is an error", map[string]string{"kcl.mod": "", "a.xpkg": ""}, "is a package"},
+		"GoPackage":  {"a library in Go is an error", map[string]string{"go.mod": "module x\n", "lib.go": "package lib\n"}, "library"},
+		"ModuleName": {"a go.mod without a module is an error", map[string]string{"go.mod": "", "main.go": "package main\n\nfunc main() {}\n"}, "go.mod"},
+	}
+	from := cached{serve(t, base(t, true)), t.TempDir()}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, tc.files)
+			if _, err := from.build(t, language.Source{Dir: dir, Project: true}, image.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// A link that leads nowhere is left out of the image, with a warning that names it.
+func TestBuildWarns(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"kcl.mod": "", "model": "-> ../missing"})
+	var warnings []string
+	report := func(e progress.Event) {
+		if e.Kind == progress.Warning {
+			warnings = append(warnings, e.Text)
+		}
+	}
+	from := cached{serve(t, base(t, true)), t.TempDir()}
+	if _, err := from.build(t, language.Source{Dir: dir}, image.Options{Progress: report}); err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], filepath.Join(dir, "model")) {
+		t.Errorf("got the warnings %q", warnings)
+	}
+}
+
+// The materials of a Go function are the modules in the program and the standard library.
+func TestMaterials(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, goSource)
+	built, err := cached{serve(t, base(t, false)), t.TempDir()}.build(t, language.Source{Dir: dir, Project: true}, image.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(built.Materials) != 1 || !strings.HasPrefix(built.Materials[0].PURL, "pkg:golang/stdlib@1.") {
+		t.Errorf("got %+v", built.Materials)
+	}
+}

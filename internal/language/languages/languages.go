@@ -1,0 +1,59 @@
+package languages
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/golang"
+	"github.com/xfn-dev/xfn/internal/language/gotemplating"
+	"github.com/xfn-dev/xfn/internal/language/kcl"
+	"github.com/xfn-dev/xfn/internal/language/python"
+	"github.com/xfn-dev/xfn/internal/language/typescript"
+)
+
+// All returns all languages. Detect tries them in this order, which the crossplane CLI also
+// has.
+func All() []language.Language {
+	return []language.Language{
+		kcl.Language(),
+		python.Language(),
+		golang.Language(),
+		typescript.Language(),
+		gotemplating.Language(),
+	}
+}
+
+// Detect returns the language of the source in dir. If dir has source of no known language,
+// the error lists the files by which a language is recognized.
+func Detect(dir string) (language.Language, error) {
+	var marks []string
+	for _, l := range All() {
+		found, err := l.Detect(dir)
+		if err != nil {
+			return language.Language{}, fmt.Errorf("detecting the language of %q: %w", dir, err)
+		}
+		if found {
+			return l, nil
+		}
+		marks = append(marks, fmt.Sprintf("%s (%s)", l.Marks, l.Name))
+	}
+	return language.Language{}, fmt.Errorf("detecting the language of %q: expected %s", dir, strings.Join(marks, ", or "))
+}
+
+// ByName returns the language with this name.
+func ByName(name string) (language.Language, error) {
+	var names []string
+	for _, l := range All() {
+		if l.Name == name {
+			return l, nil
+		}
+		names = append(names, l.Name)
+	}
+	err := fmt.Errorf("unknown language %q: expected one of %s", name, strings.Join(names, ", "))
+	if near := hint.Nearest(name, names); near != "" {
+		return language.Language{}, hint.Wrap(err, hint.Hint("did you mean "+near+"?"))
+	}
+	return language.Language{}, err
+}

@@ -1,0 +1,71 @@
+package languages_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language/languages"
+)
+
+// folder creates a directory with files of no content. A name that ends in "/" is a folder.
+func folder(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestDetect(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		files  []string
+		want   string
+	}{
+		"Go":        {"go.mod marks Go", []string{"go.mod", "main.go", "README.md"}, "go"},
+		"GoFiles":   {"a package of a module above is Go", []string{"main.go"}, "go"},
+		"KCL":       {"kcl.mod marks KCL, before Go", []string{"go.mod", "kcl.mod", "main.k"}, "kcl"},
+		"Templates": {"a folder that has only templates, hidden ones included, is go-templating", []string{"a.gotmpl", "b/.c.tmpl"}, "go-templating"},
+		"README":    {"another file beside templates is an error, as in the crossplane CLI", []string{"a.gotmpl", "README.md"}, ""},
+		"Folders":   {"folders without files are an error", []string{"a/b/"}, ""},
+		"Unknown":   {"source of another language is an error that lists the marks", []string{"main.rb"}, ""},
+		"Empty":     {"an empty folder is an error", nil, ""},
+		"NotFile":   {"a folder named go.mod does not mark Go", []string{"go.mod/"}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := folder(t, tc.files...)
+			l, err := languages.Detect(dir)
+			if l.Name != tc.want || (err == nil) != (tc.want != "") {
+				t.Errorf("%s: got %q, %v, want %q", tc.reason, l.Name, err, tc.want)
+			}
+			if err != nil && (!strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "go.mod or .go files (go)")) {
+				t.Errorf("%s: got %v, want the folder and the marks in it", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestByName(t *testing.T) {
+	for _, l := range languages.All() {
+		if got, err := languages.ByName(l.Name); err != nil || got.Name != l.Name {
+			t.Errorf("got %q, %v, want %q", got.Name, err, l.Name)
+		}
+	}
+	if _, err := languages.ByName("go1"); err == nil || hint.Of(err) != "did you mean go?" {
+		t.Errorf("got %v with the hint %q", err, hint.Of(err))
+	}
+}

@@ -1,0 +1,264 @@
+package npm_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
+)
+
+// object is an object in JSON.
+type object = map[string]any
+
+// lockOf returns a lock file of version 3 with these packages. It adds the project if
+// packages does not have it.
+func lockOf(t testing.TB, packages object) *npm.Lock {
+	t.Helper()
+	if packages[""] == nil {
+		packages[""] = object{"name": "fn"}
+	}
+	l, err := npm.ParseLock(encoded(t, object{"lockfileVersion": 3, "packages": packages}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func manifestOf(t testing.TB, content object) *npm.Manifest {
+	t.Helper()
+	m, err := npm.ParseManifest(encoded(t, content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func encoded(t testing.TB, value any) []byte {
+	t.Helper()
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestParseLockRefuses(t *testing.T) {
+	file := func(version int, packages object) string {
+		return string(encoded(t, object{"lockfileVersion": version, "packages": packages}))
+	}
+	with := func(at string, e any) string { return file(3, object{"": object{}, at: e}) }
+	cases := map[string]struct{ reason, text, want string }{
+		"Version1":   {"version 1 has no locations", file(1, object{"": object{}}), "expected lockfileVersion 2 or 3, got 1"},
+		"NoProject":  {"the project itself is required", file(3, object{}), `the project has no entry`},
+		"Syntax":     {"a syntax error has its line", "{\n\n]", "line 3"},
+		"Type":       {"a wrong type has its line", "{\n\"lockfileVersion\": \"x\"}", "line 2"},
+		"Null":       {"null is not a package", with("node_modules/a", nil), `package "node_modules/a": expected an object`},
+		"Parent":     {"a package must be in node_modules", with("node_modules/../a", object{}), `"../a" is not the name`},
+		"Nested":     {"a nested package needs a name, too", with("node_modules/a/node_modules/", object{}), `"" is not the name`},
+		"Scope":      {"a scope alone is not a name", with("node_modules/@a", object{}), `"@a" is not the name`},
+		"Hidden":     {"names with a leading dot are not names", with("node_modules/.bin", object{}), `".bin" is not the name`},
+		"Absolute":   {"absolute folders are outside of the project", with("/etc", object{}), "expected a clean relative path"},
+		"Drive":      {"drives of Windows are outside of the project", with("C:/a", object{}), "expected a clean relative path"},
+		"Backslash":  {"a backslash separates folders on Windows", with(`a\..\b`, object{}), "expected a clean relative path"},
+		"Unclean":    {"paths must be clean", with("a/../../b", object{}), "expected a clean relative path"},
+		"LinkInside": {"a link must not lead to a package", with("node_modules/a", object{"link": true, "resolved": "node_modules/b"}), "expected a folder of the project"},
+		"Alias":      {"the name of an alias becomes a part of a URL", with("node_modules/a", object{"name": "../a"}), `"../a" is not the name`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := npm.ParseLock([]byte(tc.text))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+	_, err := npm.ParseLock([]byte("{\n<<<<<<< HEAD\n"))
+	if !strings.Contains(string(hint.Of(err)), "merge conflict") {
+		t.Errorf("a merge conflict: got the hint %q", hint.Of(err))
+	}
+}
+
+func TestCheck(t *testing.T) {
+	lock := lockOf(t, object{
+		"":                   object{"dependencies": object{"a": "^1.0.0", "tagged": "latest", "git": "github:x/y"}, "optionalDependencies": object{"gone": "1"}},
+		"node_modules/a":     object{"version": "1.2.3"},
+		"node_modules/alias": object{"version": "2.0.0", "name": "real"},
+		"node_modules/pre":   object{"version": "3.0.0-rc.1"},
+		"node_modules/tagged": object{
+			"version": "5.0.0",
+		},
+		"node_modules/git":   object{"version": "1.0.0"},
+		"node_modules/local": object{"link": true, "resolved": "packages/local"},
+		"packages/local":     object{},
+	})
+	cases := map[string]struct {
+		reason    string
+		field     string
+		name, now string
+		want      string
+	}{
+		"Same":        {"the lock file has a version in the range", "dependencies", "a", "^1.0.0", ""},
+		"OtherRange":  {"another range that the version satisfies is correct", "dependencies", "a", "1.x || 2.x", ""},
+		"Contradicts": {"a version outside of the range is an error", "dependencies", "a", "^2.0.0", `package.json:3 asks for a "^2.0.0", but package-lock.json has version 1.2.3`},
+		"Missing":     {"a missing package is an error", "dependencies", "b", "^1", `asks for b "^1", but package-lock.json has no such package`},
+		"Optional":    {"npm leaves an optional package out that it cannot install", "optionalDependencies", "gone", "1", ""},
+		"OptionalNew": {"an optional package that the lock file does not know is an error", "optionalDependencies", "new", "1", "no such package"},
+		"Alias":       {"the range of an alias follows the name", "dependencies", "alias", "npm:real@^2", ""},
+		"AliasRange":  {"the range of an alias is checked", "dependencies", "alias", "npm:@s/real@^3", "version 2.0.0"},
+		"Tag":         {"a tag that did not change is correct", "dependencies", "tagged", "latest", ""},
+		"TagChanged":  {"a tag that changed is an error", "dependencies", "tagged", "next", `has "latest"`},
+		"URL":         {"a URL that did not change is correct", "dependencies", "git", "github:x/y", ""},
+		"Link":        {"a link has no version", "dependencies", "local", "*", ""},
+		"Name":        {"names must be safe paths", "dependencies", "../a", "1", `"../a" is not the name of a package`},
+		"Development": {"development dependencies are not used", "devDependencies", "b", "^1", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := lock.Check("", manifestOf(t, object{tc.field: object{tc.name: tc.now}}))
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestTree(t *testing.T) {
+	deps := func(names ...string) object {
+		all := object{}
+		for _, n := range names {
+			all[n] = "*"
+		}
+		return all
+	}
+	const bundled = "packages/lib/node_modules/d/node_modules/inside"
+	lock := lockOf(t, object{
+		"node_modules/a":                object{"version": "1.0.0", "dependencies": deps("b"), "peerDependencies": deps("peer", "rare", "gone"), "peerDependenciesMeta": object{"rare": object{"optional": true}}},
+		"node_modules/b":                object{"version": "1.0.0"},
+		"node_modules/a/node_modules/b": object{"version": "2.0.0", "dependencies": deps("c")},
+		"node_modules/c":                object{"version": "1.0.0", "dependencies": deps("a")},
+		"node_modules/peer":             object{"version": "1.0.0"},
+		"node_modules/rare":             object{"version": "1.0.0"},
+		"node_modules/dev":              object{"version": "1.0.0", "dev": true},
+		"node_modules/sharp":            object{"version": "1.0.0", "optionalDependencies": deps("x64", "arm64", "musl", "notdarwin", "chain")},
+		"node_modules/x64":              object{"version": "1.0.0", "os": []string{"linux"}, "cpu": []string{"x64"}, "optional": true},
+		"node_modules/arm64":            object{"version": "1.0.0", "os": "linux", "cpu": "arm64", "optional": true},
+		"node_modules/musl":             object{"version": "1.0.0", "libc": []string{"musl"}, "optional": true},
+		"node_modules/notdarwin":        object{"version": "1.0.0", "os": []string{"!darwin", "!win32"}, "optional": true},
+		"node_modules/chain":            object{"version": "1.0.0", "optional": true, "dependencies": deps("chain2")},
+		"node_modules/chain2":           object{"version": "1.0.0", "optional": true, "dependencies": deps("darwin")},
+		"node_modules/darwin":           object{"version": "1.0.0", "os": []string{"darwin"}},
+		"node_modules/lib":              object{"link": true, "resolved": "packages/lib"},
+		"packages/lib":                  object{"dependencies": deps("d")},
+		"packages/lib/node_modules/d":   object{"version": "1.0.0", "dependencies": deps("inside")},
+		"node_modules/d":                object{"version": "2.0.0"},
+		bundled:                         object{"version": "1.0.0", "inBundle": true},
+		"node_modules/devlib":           object{"link": true, "resolved": "packages/devlib", "dev": true},
+		"packages/devlib":               object{},
+		"node_modules/bad":              object{"version": "1.0.0", "dependencies": deps("absent")},
+	})
+	x64, arm := npm.TargetOf("amd64"), npm.TargetOf("arm64")
+	musl := x64
+	musl.Libc = "musl"
+	lib := []string{"node_modules/lib", "packages/lib/node_modules/d", bundled}
+	cases := map[string]struct {
+		reason   string
+		manifest object
+		target   npm.Target
+		want     []string
+	}{
+		"Closest":         {"a package gets the version in the closest node_modules, and npm's order of cycles", object{"dependencies": deps("a")}, x64, []string{"node_modules/a", "node_modules/a/node_modules/b", "node_modules/c", "node_modules/peer"}},
+		"Dev":             {"development dependencies are not part of it", object{"dependencies": deps("b"), "devDependencies": deps("dev")}, x64, []string{"node_modules/b"}},
+		"X64":             {"optional packages for the platform are part of it, for each libc", object{"dependencies": deps("sharp")}, x64, []string{"node_modules/musl", "node_modules/notdarwin", "node_modules/sharp", "node_modules/x64"}},
+		"Glibc":           {"optional packages for another libc are not part of it", object{"dependencies": deps("sharp")}, npm.Target{OS: "linux", CPU: "arm64", Libc: "glibc"}, []string{"node_modules/arm64", "node_modules/notdarwin", "node_modules/sharp"}},
+		"Musl":            {"optional packages for the libc are part of it", object{"dependencies": deps("sharp")}, musl, []string{"node_modules/musl", "node_modules/notdarwin", "node_modules/sharp", "node_modules/x64"}},
+		"Arm":             {"another platform has other packages", object{"optionalDependencies": deps("x64", "arm64")}, arm, []string{"node_modules/arm64"}},
+		"Workspace":       {"workspaces are always part of it", object{}, x64, nil},
+		"OptionalMissing": {"an optional package that needs a missing one is left out", object{"optionalDependencies": deps("bad")}, x64, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			all, err := lock.Tree("", manifestOf(t, tc.manifest), tc.target)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			var got []string
+			for _, p := range all {
+				got = append(got, p.At)
+			}
+			want := slices.Concat(tc.want, lib)
+			slices.Sort(want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+	for name, want := range map[string]string{
+		"darwin": "the dependency darwin@1.0.0 is not for linux/x64",
+		"chain":  "the dependency chain@1.0.0 needs chain2@1.0.0, which needs darwin@1.0.0, which is not for linux/x64",
+		"bad":    "the dependency bad@1.0.0 needs absent, which package-lock.json does not have",
+		"absent": "package-lock.json does not have the dependency absent",
+	} {
+		_, err := lock.Tree("", manifestOf(t, object{"dependencies": deps(name)}), x64)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
+	}
+}
+
+// A workspace finds packages in the folders above it.
+func TestTreeOfWorkspace(t *testing.T) {
+	lock := lockOf(t, object{
+		"functions/f":                object{"dependencies": object{"a": "1", "b": "1"}},
+		"functions/f/node_modules/a": object{"version": "1.0.0"},
+		"node_modules/a":             object{"version": "2.0.0"},
+		"node_modules/b":             object{"version": "1.0.0"},
+		"node_modules/f":             object{"link": true, "resolved": "functions/f"},
+	})
+	m := manifestOf(t, object{"dependencies": object{"a": "1", "b": "1"}})
+	if err := lock.Check("functions/f", m); err != nil {
+		t.Fatal(err)
+	}
+	all, err := lock.Tree("functions/f", m, npm.TargetOf("amd64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 || all[0].At != "functions/f/node_modules/a" || all[1].At != "node_modules/b" {
+		t.Errorf("got %v", all)
+	}
+	if err := lock.Check("functions/g", m); err == nil || !strings.Contains(err.Error(), `no project "functions/g"`) {
+		t.Errorf("a folder that is not a workspace: got %v", err)
+	}
+}
+
+// FuzzLock checks that locations in an accepted lock file cannot leave its folder, except
+// for folders of links.
+func FuzzLock(f *testing.F) {
+	f.Add([]byte(`{"lockfileVersion":3,"packages":{"":{"dependencies":{"a":"1"}},"node_modules/a":{"version":"1.0.0","os":["!linux"]}}}`))
+	f.Add([]byte(`{"lockfileVersion":2,"packages":{"":{},"../x":{},"node_modules/@s/x":{"link":true,"resolved":"../x"},"p/node_modules/b":{}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lock, err := npm.ParseLock(data)
+		if err != nil {
+			return
+		}
+		m, err := npm.ParseManifest(data)
+		if err != nil {
+			m = &npm.Manifest{}
+		}
+		_ = lock.Check("", m)
+		all, err := lock.Tree("", m, npm.TargetOf("arm64"))
+		if err != nil {
+			return
+		}
+		for _, p := range all {
+			at := strings.TrimLeft(p.At, "./")
+			if strings.HasPrefix(p.At, "/") || strings.Contains("/"+at+"/", "/../") || strings.Contains(at, "\\") {
+				t.Errorf("package %q", p.At)
+			}
+		}
+	})
+}

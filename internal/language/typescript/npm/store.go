@@ -1,0 +1,252 @@
+package npm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+// The limits of a package.
+const (
+	maxTarball  = 512 << 20
+	maxUnpacked = 2 << 30
+	maxFiles    = 1 << 17
+)
+
+// maxMissing limits the names of missing packages in an error.
+const maxMissing = 10
+
+// fileScheme is the scheme of tarballs in the project.
+const fileScheme = "file:"
+
+// parallel limits the packages that are fetched at once.
+const parallel = 16
+
+const (
+	contentFolder = "package"
+	factsFile     = "facts.json"
+)
+
+// A Store fetches packages, and keeps them unpacked in a folder, by digest. Several
+// processes can use one folder.
+type Store struct {
+	// Dir is the folder. It may be empty or missing.
+	Dir string
+	// Client downloads tarballs.
+	Client *http.Client
+	Config *Config
+	// Offline forbids downloads.
+	Offline bool
+	// Tries is the number of attempts to download a tarball. 0 means 3. Wait is the pause
+	// after the first one, and grows.
+	Tries int
+	Wait  time.Duration
+	// Progress receives the names of the packages that are fetched, and warnings.
+	Progress progress.Func
+}
+
+// An Unpacked is an unpacked package.
+type Unpacked struct {
+	// Dir is the folder that has the files of the package.
+	Dir    string
+	Digest Digest
+	Facts
+}
+
+// Facts are what Unpack notes about a package.
+type Facts struct {
+	// Gyp is true if the package has source code to compile, with node-gyp.
+	Gyp bool `json:"gyp,omitempty"`
+	// Native is true if the package has compiled code for Node.js (*.node).
+	Native bool `json:"native,omitempty"`
+	// Skipped are the names of links, which npm does not unpack.
+	Skipped []string `json:"skipped,omitempty"`
+}
+
+// Get returns the packages that the tarballs of all have, by location. It fetches those
+// that are not in the store. The paths of file: URLs are relative to dir and must be in
+// root. Links and bundled packages have no tarball.
+func (s *Store) Get(ctx context.Context, all []*Package, dir, root string) (map[string]Unpacked, error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening cache %q: %w", s.Dir, fsx.Cause(err))
+	}
+	digests := map[string]Digest{}
+	for _, p := range all {
+		if p.Link || p.Bundled {
+			continue
+		}
+		digest, err := parseIntegrity(p.Integrity)
+		if err != nil {
+			return nil, explainIntegrity(p, err)
+		}
+		digests[p.At] = digest
+	}
+	if s.Offline {
+		if err := s.checkOffline(all, digests); err != nil {
+			return nil, err
+		}
+	}
+	var mu sync.Mutex
+	got, fetched := map[string]Unpacked{}, map[Digest]func() (Unpacked, error){}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, p := range all {
+		digest, ok := digests[p.At]
+		if !ok {
+			continue
+		}
+		if fetched[digest] == nil {
+			fetched[digest] = sync.OnceValues(func() (Unpacked, error) { return s.get(ctx, p, digest, locals{dir, root}) })
+		}
+		get := fetched[digest]
+		g.Go(func() error {
+			u, err := get()
+			if err != nil {
+				return fmt.Errorf("fetching %s: %w", p, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			got[p.At] = u
+			return nil
+		})
+	}
+	return got, g.Wait()
+}
+
+// checkOffline returns an error with the packages that must be downloaded.
+func (s *Store) checkOffline(all []*Package, digests map[string]Digest) error {
+	var missing []string
+	for _, p := range all {
+		digest, ok := digests[p.At]
+		if !ok || strings.HasPrefix(p.Resolved, fileScheme) || exists(s.path(digest)) {
+			continue
+		}
+		missing = append(missing, p.String())
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	missing = slices.Compact(missing)
+	text := strings.Join(missing[:min(len(missing), maxMissing)], ", ")
+	if more := len(missing) - maxMissing; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return hint.Wrap(fmt.Errorf("the cache lacks packages, and downloads are forbidden: %s", text), "run once without "+hint.Offline)
+}
+
+// get returns the package with this digest.
+func (s *Store) get(ctx context.Context, p *Package, digest Digest, local locals) (_ Unpacked, err error) {
+	if u, ok := s.find(digest); ok {
+		return u, nil
+	}
+	if digest.Algorithm == weak {
+		s.Progress.Warn(fmt.Sprintf("%s has only a SHA-1 digest, which an attacker can forge", p))
+	}
+	parent, err := os.OpenRoot(s.Dir)
+	if err != nil {
+		return Unpacked{}, fsx.Cause(err)
+	}
+	work, err := fsx.MakeTempDir(parent)
+	if err != nil {
+		return Unpacked{}, err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	staged := filepath.Join(s.Dir, work.Name)
+	tarball, err := os.Create(filepath.Join(staged, "tarball"))
+	if err != nil {
+		return Unpacked{}, fsx.Cause(err)
+	}
+	defer func() { err = errors.Join(err, tarball.Close()) }()
+	if err := s.fetch(ctx, tarball, p, digest, local); err != nil {
+		return Unpacked{}, err
+	}
+	return s.add(ctx, tarball, digest, filepath.Join(staged, digest.Hex))
+}
+
+func (s *Store) path(d Digest) string {
+	return filepath.Join(s.Dir, d.Algorithm, d.Hex)
+}
+
+// find returns a package that the store has, and marks it as used now.
+func (s *Store) find(d Digest) (Unpacked, bool) {
+	dir := s.path(d)
+	data, err := os.ReadFile(filepath.Join(dir, factsFile))
+	if err != nil {
+		return Unpacked{}, false
+	}
+	u := Unpacked{Dir: filepath.Join(dir, contentFolder), Digest: d}
+	if json.Unmarshal(data, &u.Facts) != nil {
+		return Unpacked{}, false
+	}
+	now := time.Now()
+	_ = os.Chtimes(dir, now, now) // only Prune reads the time
+	return u, true
+}
+
+// add unpacks a tarball with the digest d into the folder staged, and moves the folder into
+// the store.
+func (s *Store) add(ctx context.Context, tarball *os.File, d Digest, staged string) (Unpacked, error) {
+	if err := os.MkdirAll(filepath.Join(staged, contentFolder), 0o700); err != nil {
+		return Unpacked{}, fsx.Cause(err)
+	}
+	root, err := os.OpenRoot(filepath.Join(staged, contentFolder))
+	if err != nil {
+		return Unpacked{}, fsx.Cause(err)
+	}
+	facts, err := unpack(ctx, tarball, root)
+	if err := errors.Join(err, root.Close()); err != nil {
+		return Unpacked{}, fmt.Errorf("unpacking the tarball: %w", err)
+	}
+	data, err := json.Marshal(facts)
+	if err != nil {
+		return Unpacked{}, err
+	}
+	if err := os.WriteFile(filepath.Join(staged, factsFile), data, 0o400); err != nil {
+		return Unpacked{}, fsx.Cause(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path(d)), 0o700); err != nil {
+		return Unpacked{}, fsx.Cause(err)
+	}
+	// Another process may have added the package.
+	if err := os.Rename(staged, s.path(d)); err != nil && !exists(s.path(d)) {
+		return Unpacked{}, fsx.Cause(err)
+	}
+	return Unpacked{Dir: filepath.Join(s.path(d), contentFolder), Digest: d, Facts: facts}, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// locals are the folders of file: URLs.
+type locals struct{ dir, root string }
+
+// path returns the path of a file: URL, which npm writes without a host.
+func (l locals) path(resolved string) (string, bool, error) {
+	name, ok := strings.CutPrefix(resolved, fileScheme)
+	if !ok {
+		return "", false, nil
+	}
+	path := filepath.Join(l.dir, filepath.FromSlash(name))
+	rel, err := filepath.Rel(l.root, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", true, fmt.Errorf("%q is outside of the project %q", name, l.root)
+	}
+	return path, true, nil
+}

@@ -1,0 +1,229 @@
+package npm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Target is a platform that packages are selected for, in the terms of Node.js: the
+// values of process.platform and process.arch, and glibc or musl.
+type Target struct {
+	OS, CPU string
+	// Libc is empty if it is unknown: packages for each libc are selected then.
+	Libc string
+}
+
+// cpus maps Go's names of processors to those of Node.js, where they differ.
+var cpus = map[string]string{"amd64": "x64", "386": "ia32", "ppc64le": "ppc64", "mipsle": "mipsel"}
+
+// TargetOf returns the target of Linux on a processor, in Go's terms (GOARCH).
+func TargetOf(arch string) Target {
+	if cpu := cpus[arch]; cpu != "" {
+		arch = cpu
+	}
+	return Target{OS: "linux", CPU: arch}
+}
+
+func (t Target) String() string { return strings.TrimSuffix(t.OS+"/"+t.CPU+"/"+t.Libc, "/") }
+
+// runs reports whether a package may be used on the target.
+func (t Target) runs(e *entry) bool {
+	return allows(e.OS, t.OS) && allows(e.CPU, t.CPU) && (t.Libc == "" || allows(e.Libc, t.Libc))
+}
+
+// allows reports whether a list of package.json has a value. "!x" is any value except x.
+func allows(l list, value string) bool {
+	if len(l) == 0 || len(l) == 1 && l[0] == "any" {
+		return true
+	}
+	negated := 0
+	for _, one := range l {
+		if name, not := strings.CutPrefix(one, "!"); not {
+			if negated++; name == value {
+				return false
+			}
+		} else if name == value {
+			return true
+		}
+	}
+	return negated == len(l)
+}
+
+// A Package is a package in a tree.
+type Package struct {
+	// At is the location, a path relative to the lock file.
+	At string
+	// Name is the name in the registry, and Import the name by which programs import it.
+	Name, Import, Version string
+	// Resolved is the URL of the tarball, or a file: URL. Empty means that of the registry.
+	Resolved  string
+	Integrity string
+	// Folder is the location of the folder that a link leads to. Only links have it.
+	Folder string
+	Link   bool
+	// Bundled is true for a package that the tarball of another package contains.
+	Bundled bool
+	// InstallScript is true if npm would run a script after unpacking.
+	InstallScript bool
+	// Specific is true for a package that is only for some platforms.
+	Specific bool
+	// Needs are the locations of the packages that it needs.
+	Needs []string
+}
+
+func (p *Package) String() string { return p.Name + "@" + p.Version }
+
+// Tree returns the packages that the project at the location from needs at run time, sorted
+// by location: no development dependencies, and no optional packages for other platforms.
+func (l *Lock) Tree(from string, m *Manifest, t Target) ([]*Package, error) {
+	r := &resolver{lock: l, target: t, unusable: map[string]string{}, found: map[string]*Package{}}
+	r.exclude()
+	root := &entry{Requirements: m.Requirements}
+	if _, err := r.visit(from, root); err != nil {
+		return nil, fmt.Errorf("%s: %w", ManifestFile, err)
+	}
+	if from == "" { // npm links all workspaces, whether they are dependencies or not.
+		for _, at := range slices.Sorted(maps.Keys(l.entries)) {
+			if e := l.entries[at]; !e.Link || e.Dev || !strings.HasPrefix(at, modules+"/") || r.unusable[at] != "" {
+				continue
+			}
+			if err := r.add(at); err != nil {
+				return nil, err
+			}
+		}
+	}
+	all := slices.Collect(maps.Values(r.found))
+	slices.SortFunc(all, func(a, b *Package) int { return strings.Compare(a.At, b.At) })
+	return all, nil
+}
+
+// A resolver selects packages of a lock file.
+type resolver struct {
+	lock   *Lock
+	target Target
+	// unusable has the locations of packages that cannot be used on the target, and the
+	// reasons.
+	unusable map[string]string
+	found    map[string]*Package
+}
+
+// A need is a package that another package needs.
+type need struct {
+	name, at string
+	optional bool
+}
+
+// needs returns what an entry at a location needs, sorted by name. at is empty if the lock
+// file does not have the package.
+func (r *resolver) needs(from string, e *entry) []need {
+	if e.Link {
+		target := r.lock.entries[e.Resolved]
+		if target == nil {
+			return nil
+		}
+		return r.needs(e.Resolved, target)
+	}
+	optional := map[string]bool{} // by name
+	for name := range e.Dependencies {
+		optional[name] = false
+	}
+	for name := range e.Peers {
+		if _, ok := optional[name]; !ok && !e.PeersMetadata[name].Optional {
+			// npm can leave out peers, with --legacy-peer-deps.
+			_, there := r.lock.resolve(from, name)
+			optional[name] = !there
+		}
+	}
+	for name := range e.Optional {
+		optional[name] = true
+	}
+	all := make([]need, 0, len(optional))
+	for _, name := range slices.Sorted(maps.Keys(optional)) {
+		at, _ := r.lock.resolve(from, name)
+		all = append(all, need{name, at, optional[name]})
+	}
+	return all
+}
+
+// exclude finds the unusable packages: those for other platforms, and those that need an
+// unusable or missing package.
+func (r *resolver) exclude() {
+	users := map[string][]string{} // the packages that need a package
+	var next []string
+	for _, at := range slices.Sorted(maps.Keys(r.lock.entries)) {
+		e := r.lock.entries[at]
+		if isInstalled(at) && !r.target.runs(e) {
+			r.unusable[at] = "is not for " + r.target.String()
+			next = append(next, at)
+			continue
+		}
+		for _, n := range r.needs(at, e) {
+			switch {
+			case n.optional:
+			case n.at == "":
+				r.unusable[at] = fmt.Sprintf("needs %s, which %s does not have", n.name, LockFile)
+				next = append(next, at)
+			default:
+				users[n.at] = append(users[n.at], at)
+			}
+		}
+	}
+	for len(next) > 0 {
+		at := next[0]
+		next = next[1:]
+		for _, user := range users[at] {
+			if r.unusable[user] == "" {
+				r.unusable[user] = fmt.Sprintf("needs %s, which %s", r.lock.label(at), r.unusable[at])
+				next = append(next, user)
+			}
+		}
+	}
+}
+
+// label returns the name and version of the package at a location.
+func (l *Lock) label(at string) string { return nameOf(at) + "@" + l.entries[at].Version }
+
+// visit adds the packages that an entry at a location needs, and returns their locations.
+func (r *resolver) visit(from string, e *entry) ([]string, error) {
+	var needs []string
+	for _, n := range r.needs(from, e) {
+		if n.optional && (n.at == "" || r.unusable[n.at] != "") {
+			continue
+		}
+		if n.at == "" {
+			return nil, fmt.Errorf("%s does not have the dependency %s", LockFile, n.name)
+		}
+		if err := r.add(n.at); err != nil {
+			return nil, err
+		}
+		needs = append(needs, n.at)
+	}
+	return needs, nil
+}
+
+// add adds the package at a location and all packages that it needs.
+func (r *resolver) add(at string) (err error) {
+	if r.found[at] != nil {
+		return nil
+	}
+	e := r.lock.entries[at]
+	if why := r.unusable[at]; why != "" {
+		return fmt.Errorf("the dependency %s %s", r.lock.label(at), why)
+	}
+	p := &Package{
+		At: at, Import: nameOf(at), Name: e.Name, Version: e.Version, Resolved: e.Resolved, Integrity: e.Integrity,
+		Link: e.Link, Bundled: e.InBundle, InstallScript: e.HasInstallScript,
+		Specific: len(e.OS)+len(e.CPU)+len(e.Libc) > 0,
+	}
+	if p.Name == "" {
+		p.Name = p.Import
+	}
+	if e.Link {
+		p.Folder, p.Resolved = e.Resolved, ""
+	}
+	r.found[at] = p
+	p.Needs, err = r.visit(at, e)
+	return err
+}

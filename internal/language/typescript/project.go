@@ -1,0 +1,212 @@
+package typescript
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
+)
+
+const tsconfig = "tsconfig.json"
+
+// A project is the source of a function.
+type project struct {
+	// dir has the source, lockDir the lock file, and root all files of the project. They are
+	// absolute, and each is in the next one or the same.
+	dir, lockDir, root string
+	// from is the path of dir in lockDir, or "" if they are the same.
+	from     string
+	manifest *npm.Manifest
+	lock     *npm.Lock
+}
+
+// readProject reads the manifest and the lock file of the function in dir.
+func readProject(dir, root string) (*project, error) {
+	p, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	if p.root = p.dir; root != "" {
+		if p.root, err = filepath.Abs(root); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.findLock(); err != nil {
+		return nil, err
+	}
+	data, err := readFile(filepath.Join(p.lockDir, npm.LockFile), npm.MaxLock)
+	if err != nil {
+		return nil, err
+	}
+	if p.lock, err = npm.ParseLock(data); err != nil {
+		return nil, fmt.Errorf("reading %q: %w", npm.LockFile, err)
+	}
+	return p, p.lock.Check(p.from, p.manifest)
+}
+
+// readManifest reads the manifest of the project in dir.
+func readManifest(dir string) (*project, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readFile(filepath.Join(abs, npm.ManifestFile), npm.MaxManifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := npm.ParseManifest(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", npm.ManifestFile, err)
+	}
+	return &project{dir: abs, manifest: m}, nil
+}
+
+// findLock finds the lock file: in the folder of the function, or, for a workspace, in a
+// folder above it in the project.
+func (p *project) findLock() error {
+	rel, err := filepath.Rel(p.root, p.dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("the function is outside of the project %q", p.root)
+	}
+	for at := p.dir; ; at = filepath.Dir(at) {
+		found, err := language.Has(at, npm.LockFile)
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", npm.LockFile, err)
+		}
+		if found {
+			from, err := filepath.Rel(at, p.dir)
+			if p.lockDir = at; from != "." {
+				p.from = filepath.ToSlash(from)
+			}
+			return err
+		}
+		if at == p.root {
+			return p.noLock()
+		}
+	}
+}
+
+// noLock returns an error for a project without a lock file of npm.
+func (p *project) noLock() error {
+	for _, other := range []struct{ file, tool string }{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"bun.lock", "bun"}} {
+		if found, err := language.Has(p.dir, other.file); found && err == nil {
+			return hint.Wrap(fmt.Errorf("expected %q, got only %q of %s", npm.LockFile, other.file, other.tool),
+				"run npm install, and commit "+npm.LockFile)
+		}
+	}
+	return hint.Wrap(fmt.Errorf("reading %q: %w", npm.LockFile, fs.ErrNotExist), "run npm install, and commit "+npm.LockFile)
+}
+
+// readFile reads a file of at most limit bytes.
+func readFile(name string, limit int64) ([]byte, error) {
+	base := filepath.Base(name)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", base, fsx.Cause(err))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("reading %q: %w", base, fsx.Cause(err))
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("reading %q: the file is larger than %d MiB", base, limit>>20)
+	}
+	return data, nil
+}
+
+// The endings of source files.
+var (
+	typeScript = []string{".ts", ".mts", ".cts", ".tsx"}
+	javaScript = []string{".js", ".mjs", ".cjs", ".jsx"}
+)
+
+// entry returns the path of the file in which the function starts, relative to the folder
+// of the project: the source of "main" in the manifest, or a file with a usual name.
+func (p *project) entry() (string, error) {
+	main := path.Clean("/" + strings.TrimPrefix(p.manifest.Main, "./"))[1:]
+	stem := strings.TrimSuffix(main, path.Ext(main))
+	var stems []string
+	if _, below, ok := strings.Cut(stem, "/"); ok { // such as dist/main.js
+		stems = append(stems, "src/"+below)
+	}
+	if stem != "" {
+		stems = append(stems, "src/"+stem, stem)
+	}
+	stems = append(stems, "src/main", "main", "src/index", "index")
+	if found := p.find(stems, typeScript); found != "" {
+		return found, nil
+	}
+	if !p.has(tsconfig) {
+		if main != "" && p.has(main) {
+			return main, nil
+		}
+		if found := p.find(stems, javaScript); found != "" {
+			return found, nil
+		}
+	}
+	err := fmt.Errorf("found no file in which the function starts, such as %q", "src/main.ts")
+	return "", hint.Wrap(err, hint.Hint("name the compiled file as \"main\" in "+npm.ManifestFile+", such as dist/main.js for src/main.ts"))
+}
+
+// find returns the first file with one of these names and endings, or "".
+func (p *project) find(stems, endings []string) string {
+	for _, s := range stems {
+		for _, ending := range endings {
+			if p.has(s + ending) {
+				return s + ending
+			}
+		}
+	}
+	return ""
+}
+
+func (p *project) has(name string) bool {
+	found, err := language.Has(p.dir, filepath.FromSlash(name))
+	return found && err == nil
+}
+
+// watch returns the manifest, the lock file, the compiler's options, and the folder of the
+// source.
+func watch(dir string) ([]string, error) {
+	p, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := p.entry()
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, name := range []string{npm.ManifestFile, npm.LockFile, tsconfig, ".npmrc"} {
+		if p.has(name) {
+			all = append(all, filepath.Join(dir, name))
+		}
+	}
+	if top, _, nested := strings.Cut(entry, "/"); nested {
+		return append(all, filepath.Join(dir, top)), nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fsx.Cause(err)
+	}
+	for _, e := range entries {
+		if !leftOut(e.Name()) && (e.IsDir() || path.Ext(e.Name()) == path.Ext(entry)) {
+			all = append(all, filepath.Join(dir, e.Name()))
+		}
+	}
+	return all, nil
+}
+
+// leftOut reports whether the name of a file or folder in a project is not one of source.
+func leftOut(name string) bool {
+	return name == "node_modules" || name == "dist" || strings.HasPrefix(name, ".") || path.Ext(name) == ".xpkg" || fsx.IsTemporary(name)
+}

@@ -1,0 +1,207 @@
+package typescript
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+// Language describes TypeScript and JavaScript.
+func Language() language.Language {
+	return language.Language{
+		Name:   "typescript",
+		Marks:  npm.ManifestFile,
+		Base:   "gcr.io/distroless/nodejs24-debian12:nonroot",
+		Detect: detect,
+		Build:  Build,
+		Watch:  watch,
+	}
+}
+
+// sourceMaps is the option of Node.js that shows places in the source in stack traces.
+const sourceMaps = "enable-source-maps"
+
+func detect(dir string) (bool, error) {
+	has, err := language.Has(dir, npm.ManifestFile)
+	if err != nil || !has {
+		return false, err
+	}
+	p, err := readManifest(dir)
+	if err != nil {
+		return false, err
+	}
+	_, err = p.entry()
+	return err == nil, nil
+}
+
+// Build bundles the source and the packages of its package-lock.json into one file, for each
+// platform, and adds it to a base image that has Node.js. Packages with compiled code, and
+// with src.NoBundle all packages, remain files in node_modules. The images depend only on
+// the base images, the source, the lock file and opts.Created. Build runs no scripts and
+// checks no types.
+func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) (*language.Result, error) {
+	b, err := prepare(ctx, src, opts)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("building the function in %q: %w", src.Dir, err), src.Base.Close())
+	}
+	images, err := runtimeimage.FromLayers(ctx, runtimeimage.Layered{Base: src.Base, Platforms: src.Platforms, Layers: b.layers}, opts)
+	if err != nil {
+		return nil, fmt.Errorf("building the function in %q: %w", src.Dir, err)
+	}
+	b.note()
+	return &language.Result{Images: images, Materials: b.materials()}, nil
+}
+
+// A builder builds one function for several platforms.
+type builder struct {
+	*project
+	src   language.Source
+	opts  runtimeimage.Options
+	trees map[string]*tree // by architecture; trees with the same packages are the same
+
+	mu   sync.Mutex
+	used map[string]npm.Digest // the packages in the images, as NAME@VERSION, and their digests if they are known
+	runs map[string]bool       // those of them that have an install script
+}
+
+// A tree has the packages for some platforms.
+type tree struct {
+	key      string
+	packages []*npm.Package
+	unpacked map[string]npm.Unpacked
+	// bundle returns the bundle of the function with these packages.
+	bundle func() (*bundle, error)
+}
+
+// prepare reads the project, and fetches its packages.
+func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options) (*builder, error) {
+	if src.Base == nil {
+		return nil, errors.New("no base image with Node.js is given")
+	}
+	if src.Artifacts.Dir == "" {
+		return nil, errors.New("no folder for packages of npm is given")
+	}
+	p, err := readProject(src.Dir, src.Root)
+	if err != nil {
+		return nil, err
+	}
+	config, err := npm.ReadConfig(p.lockDir, opts.Env)
+	if err != nil {
+		return nil, err
+	}
+	store := &npm.Store{Dir: filepath.Join(src.Artifacts.Dir, npm.Folder), Client: src.Artifacts.Client, Config: config, Offline: src.Artifacts.Offline, Progress: opts.Progress}
+	b := &builder{project: p, src: src, opts: opts, trees: map[string]*tree{}, used: map[string]npm.Digest{}, runs: map[string]bool{}}
+	same := map[string]*tree{}
+	for _, platform := range src.Platforms {
+		packages, err := p.lock.Tree(p.from, p.manifest, npm.TargetOf(platform.Architecture))
+		if err != nil {
+			return nil, err
+		}
+		t := &tree{key: keyOf(packages), packages: packages}
+		if same[t.key] == nil {
+			if t.unpacked, err = store.Get(ctx, packages, p.lockDir, p.root); err != nil {
+				return nil, err
+			}
+			t.bundle = sync.OnceValues(func() (*bundle, error) { return b.makeBundle(ctx, t) })
+			same[t.key] = t
+		}
+		b.trees[platform.Architecture] = same[t.key]
+	}
+	return b, nil
+}
+
+// keyOf returns a text that identifies the packages.
+func keyOf(all []*npm.Package) string {
+	var key strings.Builder
+	for _, p := range all {
+		fmt.Fprintln(&key, p.At, p.Integrity, p.Folder)
+	}
+	return key.String()
+}
+
+// layers returns the layers of the image for a platform: the packages, then the source.
+func (b *builder) layers(ctx context.Context, t runtimeimage.Target) ([]runtimeimage.Layer, runtimeimage.Config, error) {
+	node, err := nodeOf(t.Base)
+	if err != nil {
+		return nil, runtimeimage.Config{}, err
+	}
+	tree := b.trees[t.Platform.Architecture]
+	var layers []runtimeimage.Layer
+	var main string
+	if b.src.NoBundle {
+		layers, main, err = b.plainLayers(ctx, tree)
+	} else {
+		layers, main, err = b.bundleLayers(ctx, tree)
+	}
+	return layers, runtimeimage.Config{
+		Entrypoint: []string{node, "--" + sourceMaps, main},
+		Workdir:    "/" + path.Join(folder, b.from), Labels: b.src.Labels,
+	}, err
+}
+
+// nodeOf returns the program of Node.js in a base image: that of its entry point, as in
+// distroless images, or node in PATH.
+func nodeOf(base v1.Image) (string, error) {
+	config, err := base.ConfigFile()
+	if err != nil {
+		return "", fmt.Errorf("reading the base image: %w", err)
+	}
+	if e := config.Config.Entrypoint; len(e) > 0 && path.Base(e[0]) == "node" {
+		return e[0], nil
+	}
+	return "node", nil
+}
+
+// use notes the packages that an image has.
+func (b *builder) use(t *tree, packages []*npm.Package) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range packages {
+		if p.Link {
+			continue
+		}
+		if err := t.checkScript(p); err != nil {
+			return err
+		}
+		b.used[p.String()] = t.unpacked[p.At].Digest
+		if p.InstallScript {
+			b.runs[p.String()] = true
+		}
+	}
+	return nil
+}
+
+// note tells the user which packages have scripts that were not run.
+func (b *builder) note() {
+	if len(b.runs) > 0 {
+		b.opts.Progress.Note("install scripts of packages are not run: " + strings.Join(sortedKeys(b.runs), ", "))
+	}
+}
+
+func (b *builder) materials() []language.Material {
+	var all []language.Material
+	for label, digest := range b.used {
+		at := strings.LastIndex(label, "@")
+		name, version := label[:at], label[at+1:]
+		all = append(all, language.Material{
+			Name: name, Version: version, Digest: digest.String(),
+			PURL: "pkg:npm/" + strings.Replace(name, "@", "%40", 1) + "@" + version,
+		})
+	}
+	slices.SortFunc(all, func(a, b language.Material) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+	return all
+}

@@ -1,0 +1,376 @@
+package typescript_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/typescript"
+)
+
+// bundled is a function with packages that are nested, linked, scoped and in CommonJS.
+func bundled(t testing.TB) *function {
+	f := newFunction(t, map[string]string{
+		"tsconfig.json":               "{\n// comments are allowed\n\"compilerOptions\": {\"verbatimModuleSyntax\": true}}",
+		"src/main.ts":                 "import { a } from \"a\";\nimport type { T } from \"./types.js\";\nimport { b } from \"@s/b/sub\";\nimport { lib } from \"lib\";\nexport const all: T = [a, b, lib];\n",
+		"src/types.ts":                "export type T = string[];\n",
+		"packages/lib/package.json":   `{"name": "lib", "exports": "./lib.ts"}`,
+		"packages/lib/lib.ts":         "export const lib: string = \"the workspace\";\n",
+		"node_modules/a/index.js":     "throw new Error(\"node_modules of the project\");\n",
+		"node_modules/a/package.json": `{"main": "index.js"}`,
+	})
+	f.add(t, "node_modules/a", "1.0.0", map[string]string{"index.js": "exports.a = require(\"c\") + __dirname;\n"}, object{"dependencies": object{"c": "1"}, "hasInstallScript": true})
+	f.add(t, "node_modules/a/node_modules/c", "1.0.0", map[string]string{"index.js": "module.exports = \"c of a\";\n"}, nil)
+	f.add(t, "node_modules/c", "2.0.0", map[string]string{"index.js": "module.exports = \"c\";\n"}, nil)
+	f.add(t, "node_modules/@s/b", "3.0.0", map[string]string{
+		"package.json": `{"name": "@s/b", "type": "module", "exports": {"./sub": {"import": "./b.js"}}}`, "b.js": "export const b = \"b\";\n",
+	}, nil)
+	f.lock["node_modules/lib"] = object{"link": true, "resolved": "packages/lib"}
+	f.lock["packages/lib"] = object{}
+	return f
+}
+
+func TestBuild(t *testing.T) {
+	f := bundled(t)
+	r := f.mustBuild(t, f.source(t))
+	if len(r.Images.All) != 2 {
+		t.Fatalf("got %d images", len(r.Images.All))
+	}
+	for i, want := range []v1.Platform{amd64, arm64} {
+		c, err := r.Images.All[i].ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := v1.Config{
+			Entrypoint: []string{"/nodejs/bin/node", "--enable-source-maps", "dist/main.mjs"}, WorkingDir: "/function", User: "65532",
+			ExposedPorts: map[string]struct{}{"9443/tcp": {}}, Labels: map[string]string{"a": "b"},
+		}
+		if diff := cmp.Diff(config, c.Config); diff != "" || !c.Platform().Equals(want) {
+			t.Errorf("config of %s (-want +got):\n%s", c.Platform(), diff)
+		}
+	}
+	layers := contents(t, r.Images.All[0])
+	if diff := cmp.Diff([]string{"function/dist/main.mjs", "function/dist/main.mjs.map"}, names(layers[0])); diff != "" || len(layers) != 1 {
+		t.Fatalf("files (-want +got):\n%s", diff)
+	}
+	code := layers[0]["function/dist/main.mjs"]
+	for _, want := range []string{"c of a", "the workspace", "createRequire", `"b"`, "sourceMappingURL=main.mjs.map"} {
+		if !strings.Contains(code, want) {
+			t.Errorf("the bundle lacks %q:\n%s", want, code)
+		}
+	}
+	for _, text := range []string{code, layers[0]["function/dist/main.mjs.map"]} {
+		if strings.Contains(text, f.dir) || strings.Contains(text, os.TempDir()) || strings.Contains(text, "node_modules of the project") {
+			t.Errorf("the bundle depends on this machine:\n%s", text)
+		}
+	}
+	var sources struct{ Sources []string }
+	if err := json.Unmarshal([]byte(layers[0]["function/dist/main.mjs.map"]), &sources); err != nil || !slices.Contains(sources.Sources, "../src/main.ts") {
+		t.Errorf("got the sources %q, %v", sources.Sources, err)
+	}
+	var materials []string
+	for _, m := range r.Materials {
+		if !strings.HasPrefix(m.Digest, "sha512:") || m.Name == "" || m.Version == "" {
+			t.Errorf("got %+v", m)
+		}
+		materials = append(materials, m.PURL)
+	}
+	if diff := cmp.Diff([]string{"pkg:npm/%40s/b@3.0.0", "pkg:npm/a@1.0.0", "pkg:npm/c@1.0.0"}, materials); diff != "" {
+		t.Errorf("materials (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"install scripts of packages are not run: a@1.0.0"}, f.messages); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+// The images depend neither on the folder, nor on modes and times, nor on the cache.
+func TestBuildIsRepeatable(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		var digests [2]v1.Hash
+		for i := range digests {
+			f := bundled(t)
+			f.write(t, "dist/main.js", "")
+			if i == 1 {
+				if err := os.Chmod(filepath.Join(f.dir, "package.json"), 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
+					t.Fatal(err)
+				}
+				if err := os.Chtimes(filepath.Join(f.dir, "src/main.ts"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			src := f.source(t)
+			src.NoBundle = plain
+			digests[i] = digestOf(t, f.mustBuild(t, src).Images.All[0])
+		}
+		if digests[0] != digests[1] {
+			t.Errorf("got %v", digests)
+		}
+	}
+}
+
+// Packages with compiled code stay in node_modules, with all that they need. The layer
+// differs only where platforms have different packages.
+func TestBuildNative(t *testing.T) {
+	f := newFunction(t, map[string]string{"src/main.ts": "import sharp from \"sharp\";\nimport pure from \"pure\";\nimport \"punycode\";\nconsole.log(sharp, pure);\n"})
+	f.add(t, "node_modules/sharp", "1.0.0", map[string]string{"index.js": "module.exports = require(\"@sharp/\" + process.arch);\n"},
+		object{"dependencies": object{"tool": "1"}, "optionalDependencies": object{"@sharp/x64": "1", "@sharp/arm64": "1"}})
+	f.add(t, "node_modules/@sharp/x64", "1.0.0", map[string]string{"x.node": "x64"}, object{"optional": true, "cpu": []string{"x64"}})
+	f.add(t, "node_modules/@sharp/arm64", "1.0.0", map[string]string{"x.node": "arm64"}, object{"optional": true, "cpu": []string{"arm64"}})
+	f.add(t, "node_modules/tool", "1.0.0", map[string]string{"index.js": ""}, nil)
+	f.add(t, "node_modules/pure", "1.0.0", map[string]string{"index.js": "module.exports = 1;\n"}, nil)
+	f.add(t, "node_modules/punycode", "1.0.0", map[string]string{"index.js": ""}, nil)
+	r := f.mustBuild(t, f.source(t))
+	for i, cpu := range []string{"x64", "arm64"} {
+		layers := contents(t, r.Images.All[i])
+		want := []string{
+			"function/node_modules/@sharp/" + cpu + "/package.json", "function/node_modules/@sharp/" + cpu + "/x.node",
+			"function/node_modules/sharp/index.js", "function/node_modules/sharp/package.json",
+			"function/node_modules/tool/index.js", "function/node_modules/tool/package.json",
+		}
+		if diff := cmp.Diff(want, names(layers[0])); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", cpu, diff)
+		}
+		if code := layers[1]["function/dist/main.mjs"]; !strings.Contains(code, `from "sharp"`) || strings.Contains(code, `from "pure"`) {
+			t.Errorf("%s: got\n%s", cpu, code)
+		}
+	}
+}
+
+// Without a bundle, the packages of all platforms are one layer if they are the same.
+func TestBuildWithoutBundle(t *testing.T) {
+	f := bundled(t)
+	f.write(t, "dist/main.js", "console.log(1);\n")
+	src := f.source(t)
+	src.NoBundle = true
+	r := f.mustBuild(t, src)
+	layers := contents(t, r.Images.All[0])
+	want := []string{
+		"function/node_modules/@s/b/b.js", "function/node_modules/@s/b/package.json", "function/node_modules/a/index.js",
+		"function/node_modules/a/node_modules/c/index.js", "function/node_modules/a/node_modules/c/package.json", "function/node_modules/a/package.json",
+		"function/node_modules/c/index.js", "function/node_modules/c/package.json", "function/node_modules/lib",
+		"function/packages/lib/lib.ts", "function/packages/lib/package.json",
+	}
+	if diff := cmp.Diff(want, names(layers[0])); diff != "" {
+		t.Errorf("packages (-want +got):\n%s", diff)
+	}
+	if link := layers[0]["function/node_modules/lib"]; link != "../packages/lib" {
+		t.Errorf("got the link %q", link)
+	}
+	if diff := cmp.Diff([]string{"function/dist/main.js", "function/package.json"}, names(layers[1])); diff != "" {
+		t.Errorf("source (-want +got):\n%s", diff)
+	}
+	var both [2]*v1.Manifest
+	for i := range both {
+		m, err := r.Images.All[i].Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		both[i] = m
+	}
+	if diff := cmp.Diff(both[0].Layers, both[1].Layers); diff != "" {
+		t.Errorf("layers (-amd64 +arm64):\n%s", diff)
+	}
+	if len(r.Materials) != 4 {
+		t.Errorf("got %d materials: %v", len(r.Materials), r.Materials)
+	}
+}
+
+// A function can be a workspace: the lock file is in a folder above it, and the files of the
+// project around it can be imported.
+func TestBuildWorkspace(t *testing.T) {
+	f := newFunction(t, map[string]string{
+		"functions/f/package.json": `{"name": "f", "dependencies": {"a": "1", "b": "1"}}`,
+		"functions/f/src/main.ts":  "import a from \"a\";\nimport b from \"b\";\nimport { shared } from \"../../../shared/index.ts\";\nconsole.log(a, b, shared);\n",
+		"shared/index.ts":          "export const shared = \"the folder beside\";\n",
+	})
+	f.add(t, "node_modules/a", "2.0.0", map[string]string{"index.js": "module.exports = \"wrong\";\n"}, nil)
+	f.add(t, "functions/f/node_modules/a", "1.0.0", map[string]string{"index.js": "module.exports = \"own\";\n"}, object{"optional": true})
+	f.add(t, "node_modules/b", "1.0.0", map[string]string{"index.js": "module.exports = \"hoisted\";\n", "b.node": ""}, nil)
+	f.lock["functions/f"] = object{"name": "f"}
+	f.lock["node_modules/f"] = object{"link": true, "resolved": "functions/f"}
+	src := f.source(t)
+	src.Dir, src.Root = filepath.Join(f.dir, "functions/f"), f.dir
+	img := f.mustBuild(t, src).Images.All[0]
+	layers := contents(t, img)
+	code := layers[1]["function/functions/f/dist/main.mjs"]
+	if !strings.Contains(code, "own") || !strings.Contains(code, "the folder beside") || strings.Contains(code, "wrong") || !strings.Contains(code, `from "b"`) {
+		t.Errorf("got %q\n%s", names(layers[1]), code)
+	}
+	if diff := cmp.Diff([]string{"function/node_modules/b/b.node", "function/node_modules/b/index.js", "function/node_modules/b/package.json"}, names(layers[0])); diff != "" {
+		t.Errorf("packages (-want +got):\n%s", diff)
+	}
+	c, err := img.ConfigFile()
+	if err != nil || c.Config.WorkingDir != "/function/functions/f" {
+		t.Errorf("got %v, %v", c, err)
+	}
+}
+
+func TestBuildStops(t *testing.T) {
+	f := bundled(t)
+	f.save(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	opts := f.options(t)
+	if _, err := typescript.Build(ctx, f.source(t), opts); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	now := time.Now()
+	cases := map[string]struct {
+		reason string
+		change func(t *testing.T, f *function, src *language.Source)
+		want   string
+		hint   string
+	}{
+		"NoLock": {"a lock file is required", func(t *testing.T, f *function, _ *language.Source) {
+			remove(t, f, "package-lock.json")
+		}, `reading "package-lock.json"`, "npm install"},
+		"Yarn": {"lock files of other tools are an error", func(t *testing.T, f *function, _ *language.Source) {
+			remove(t, f, "package-lock.json")
+			f.write(t, "yarn.lock", "")
+		}, `got only "yarn.lock" of yarn`, "run npm install, and commit"},
+		"Contradicts": {"the manifest and the lock file must agree", func(t *testing.T, f *function, _ *language.Source) {
+			f.manifest["dependencies"].(object)["a"] = "^2"
+			f.save(t)
+		}, `asks for a "^2", but package-lock.json has version 1.0.0`, "npm install"},
+		"NoEntry": {"a file in which the function starts is required", func(t *testing.T, f *function, _ *language.Source) {
+			remove(t, f, "src/main.ts")
+		}, `no file in which the function starts, such as "src/main.ts"`, "main"},
+		"Syntax": {"errors of the compiler have a place", func(t *testing.T, f *function, _ *language.Source) {
+			f.write(t, "src/main.ts", "\nconst x: = 1;\n")
+		}, "src/main.ts:2:10: ", ""},
+		"Unknown": {"a package that is not a dependency is an error", func(t *testing.T, f *function, _ *language.Source) {
+			f.write(t, "src/main.ts", "import \"@s/gone/x\";\n")
+		}, `src/main.ts:1:8: Could not resolve "@s/gone/x"`, "npm install @s/gone"},
+		"Development": {"a development dependency is an error", func(t *testing.T, f *function, _ *language.Source) {
+			f.manifest["devDependencies"] = object{"tool": "1"}
+			f.save(t)
+			f.write(t, "src/main.ts", "import \"tool\";\n")
+		}, `Could not resolve "tool"`, "move tool from devDependencies"},
+		"Outside": {"source outside of the project is an error", func(t *testing.T, f *function, _ *language.Source) {
+			f.write(t, "src/main.ts", "import \"../../elsewhere.ts\";\n")
+		}, "Could not resolve", ""},
+		"LinkOutside": {"a link out of the project is an error", func(t *testing.T, f *function, _ *language.Source) {
+			other := filepath.Join(t.TempDir(), "other.ts")
+			if err := errors.Join(os.WriteFile(other, []byte("export {};\n"), 0o600), os.Symlink(other, filepath.Join(f.dir, "src/other.ts"))); err != nil {
+				t.Fatal(err)
+			}
+			f.write(t, "src/main.ts", "import \"./other.js\";\n")
+		}, `the source imports "src/other.ts", which is outside of the project`, ""},
+		"Absolute": {"an absolute path is outside of the project", func(t *testing.T, f *function, _ *language.Source) {
+			other := filepath.Join(t.TempDir(), "other.json")
+			if err := os.WriteFile(other, []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f.write(t, "src/main.ts", fmt.Sprintf("import x from %q;\nconsole.log(x);\n", other))
+		}, "which is outside of the project", ""},
+		"Compile": {"a package that must be compiled is an error", func(t *testing.T, f *function, _ *language.Source) {
+			f.add(t, "node_modules/a", "1.0.0", map[string]string{"index.js": "module.exports = 1;", "binding.gyp": "{}"}, object{"hasInstallScript": true})
+			f.save(t)
+		}, "package a@1.0.0 must be compiled by its install script", "{embed-runtime-dir}"},
+		"NoBase": {"a base image is required", func(_ *testing.T, _ *function, src *language.Source) {
+			src.Base = nil
+		}, "no base image with Node.js", ""},
+		"NoDist": {"without a bundle, tsc must have run", func(_ *testing.T, _ *function, src *language.Source) {
+			src.NoBundle = true
+		}, `expected the compiled file of "src/main.ts" as "dist/main.js"`, "npx tsc"},
+		"OldDist": {"without a bundle, tsc must have run after the last change", func(t *testing.T, f *function, src *language.Source) {
+			src.NoBundle = true
+			f.write(t, "dist/main.js", "")
+			if err := os.Chtimes(filepath.Join(f.dir, "dist/main.js"), now, now.Add(-time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}, `"src/main.ts" is newer than its compiled file "dist/main.js"`, "npx tsc"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := bundled(t)
+			f.save(t)
+			src := f.source(t)
+			tc.change(t, f, &src)
+			_, err := f.build(t, src)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), f.dir) || !strings.Contains(string(hint.Of(err)), tc.hint) {
+				t.Errorf("%s: got %v with the hint %q, want %q with %q", tc.reason, err, hint.Of(err), tc.want, tc.hint)
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, f *function, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(f.dir, filepath.FromSlash(name))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		files  []string
+		main   string
+		want   bool
+	}{
+		"TypeScript": {"src/main.ts is the usual file", []string{"src/main.ts"}, "", true},
+		"Main":       {"the manifest can name the compiled file", []string{"src/fn/server.ts", "tsconfig.json"}, "./dist/fn/server.js", true},
+		"JavaScript": {"JavaScript needs no compiler", []string{"lib/server.js"}, "lib/server.js", true},
+		"Library":    {"a manifest without a program is for tools", []string{"README.md"}, "", false},
+		"Compiled":   {"compiled files alone are not source", []string{"dist/main.js", "tsconfig.json"}, "dist/main.js", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := &function{dir: t.TempDir(), manifest: object{"main": tc.main}}
+			f.save(t)
+			for _, file := range tc.files {
+				f.write(t, file, "{}")
+			}
+			l := typescript.Language()
+			if got, err := l.Detect(f.dir); err != nil || got != tc.want {
+				t.Errorf("%s: got %v, %v", tc.reason, got, err)
+			}
+			if watched, err := l.Watch(f.dir); (err == nil) != tc.want || tc.want && len(watched) < 3 {
+				t.Errorf("%s: got %q, %v", tc.reason, watched, err)
+			}
+		})
+	}
+	if got, err := typescript.Language().Detect(t.TempDir()); got || err != nil {
+		t.Errorf("an empty folder: got %v, %v", got, err)
+	}
+}
+
+// A function can have 50,000 files in its packages, in a bundle and without one.
+func TestBuildManyFiles(t *testing.T) {
+	const packages, each = 10, 5000
+	f := newFunction(t, map[string]string{"src/main.ts": "import \"many0/f42.js\";\n"})
+	f.write(t, "dist/main.js", "")
+	for i := range packages {
+		files := map[string]string{}
+		for n := range each {
+			files[fmt.Sprintf("f%d.js", n)] = fmt.Sprintf("console.log(%d, %d);\n", i, n)
+		}
+		f.add(t, fmt.Sprintf("node_modules/many%d", i), "1.0.0", files, nil)
+	}
+	src := f.source(t)
+	r := f.mustBuild(t, src)
+	if code := contents(t, r.Images.All[0])[0]["function/dist/main.mjs"]; !strings.Contains(code, "console.log(0, 42)") {
+		t.Errorf("got\n%s", code)
+	}
+	src.Base, src.NoBundle = f.source(t).Base, true
+	r = f.mustBuild(t, src)
+	if files := contents(t, r.Images.All[1])[0]; len(files) != packages*(each+1) {
+		t.Errorf("got %d files", len(files))
+	}
+}

@@ -1,0 +1,141 @@
+package project
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/afero"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// Options are the options of Build.
+type Options struct {
+	// Jobs is how many functions are built at a time. Zero means the number of processors.
+	Jobs int
+	// Platforms replace the architectures of the project.
+	Platforms []v1.Platform
+	// Lint says which problems are errors, and Rules are additional rules.
+	Lint  xpkg.Level
+	Rules []xpkg.Rule
+	// Base opens the images at a reference, for these platforms. The project's rewrites were
+	// applied to it. It is required for functions with source.
+	Base func(ctx context.Context, reference string, platforms []v1.Platform) (*runtimeimage.Images, error)
+	// Artifacts are files that languages need.
+	Artifacts language.Artifacts
+	// Images are the options of runtime images, except Platforms.
+	Images runtimeimage.Options
+}
+
+// Build builds the packages of a project: each embedded function for each architecture, and
+// the Configuration, which depends on them by their digests. The result depends only on the
+// content of the project's files and the base images. The caller closes it.
+func Build(ctx context.Context, p *Project, o Options) (_ *Set, err error) {
+	set := &Set{Repository: p.Repository}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, set.Close())
+		}
+	}()
+	functions, err := p.Functions()
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := p.read(ctx, functions, o)
+	if err != nil {
+		return nil, err
+	}
+	set.Warnings = pkg.Warnings
+	if err := set.build(ctx, p, functions, o); err != nil {
+		return nil, err
+	}
+	for i, f := range set.Functions {
+		digest, err := f.Index.Digest()
+		if err != nil {
+			return nil, fmt.Errorf("finding the digest of %q: %w", f.Repository, err)
+		}
+		pkg.YAML = bytes.Replace(pkg.YAML, []byte(placeholder(i)), []byte(digest.String()), 1)
+	}
+	set.Objects = len(pkg.Objects)
+	o.Images.Progress.Step("building the Configuration")
+	a, err := xpkg.Build(pkg, nil, xpkg.BuildOptions{Docker: true})
+	if err != nil {
+		return nil, fmt.Errorf("building the Configuration %q: %w", p.Name, err)
+	}
+	set.Configuration, _ = a.(v1.Image)
+	return set, nil
+}
+
+// read reads the content of the Configuration, with placeholders for the digests of
+// functions, and lints the project.
+func (p *Project) read(ctx context.Context, functions []Function, o Options) (*xpkg.Package, error) {
+	meta, err := p.configurationMetadata(functions)
+	if err != nil {
+		return nil, err
+	}
+	sources, found, err := p.collect()
+	if err != nil {
+		return nil, err
+	}
+	opts := xpkg.ReadOptions{ExamplesRoot: p.Dir(p.Paths.Examples), ExamplesOptional: true, Lint: o.Lint}
+	opts.Rules = append(slices.Clone(o.Rules), p.rules(functions, found)...)
+	pkg, err := xpkg.ReadSources(ctx, fmt.Sprintf("project %q", p.Name), append([]xpkg.Source{meta}, sources...), afero.NewOsFs(), opts)
+	if err != nil {
+		return nil, p.explain(err)
+	}
+	pkg.Warnings = p.inFile(pkg.Warnings)
+	return pkg, nil
+}
+
+// explain removes the lines of problems in generated metadata from an error.
+func (p *Project) explain(err error) error {
+	var found xpkg.Problems
+	if errors.As(err, &found) {
+		return p.inFile(found)
+	}
+	return err
+}
+
+// inFile removes the lines of problems in generated metadata, which the project file does
+// not have.
+func (p *Project) inFile(found xpkg.Problems) xpkg.Problems {
+	for i := range found {
+		if found[i].Path == p.Path && found[i].Rule != ruleUnusedFunction {
+			found[i].Line = 0
+		}
+	}
+	return found
+}
+
+// placeholder stands for the digest of a function's package until the package is built. The
+// metadata is at the start of package.yaml, so its placeholders come before any other text
+// of the user that is the same.
+func placeholder(i int) string { return fmt.Sprintf("sha256:%064x", i) }
+
+// build builds the packages of the functions, several at once.
+func (s *Set) build(ctx context.Context, p *Project, functions []Function, o Options) error {
+	s.Functions = make([]FunctionPackage, len(functions))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, o.Jobs))
+	if o.Jobs == 0 {
+		g.SetLimit(runtime.GOMAXPROCS(0))
+	}
+	b := &builder{Options: o, project: p, set: s}
+	for i, f := range functions {
+		g.Go(func() (err error) {
+			if s.Functions[i], err = b.function(ctx, f); err != nil {
+				return fmt.Errorf("building function %q: %w", f.Name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}

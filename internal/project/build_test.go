@@ -1,0 +1,307 @@
+package project_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+const (
+	xrd = `apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: apps.example.org}
+spec:
+  group: example.org
+  names: {kind: App, plural: apps}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: string}}}}}}
+`
+	composition = `apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: apps}
+spec:
+  compositeTypeRef: {apiVersion: example.org/v1, kind: App}
+  mode: Pipeline
+  pipeline:
+  - step: compose
+    functionRef: {name: acme-democompose}
+`
+)
+
+// files are the files of a project that has one function in go-templating.
+func files(more map[string]string) map[string]string {
+	all := map[string]string{
+		project.File:                        crossplane,
+		"apis/definition.yaml":              xrd,
+		"apis/composition.yaml":             composition,
+		"functions/compose/a.yaml.gotmpl":   "# {{ .observed }}\n",
+		"functions/compose/b/c.yaml.gotmpl": "# more\n",
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+// lay writes the files of a project, in the order of their names or the reverse. A text that
+// begins with "->" is the target of a link. It returns the path of the project file.
+func lay(t testing.TB, files map[string]string, reverse bool) string {
+	t.Helper()
+	dir := t.TempDir()
+	names := slices.Sorted(maps.Keys(files))
+	if reverse {
+		slices.Reverse(names)
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if target, ok := strings.CutPrefix(files[name], "->"); ok {
+			err = os.Symlink(target, path)
+		} else {
+			err = os.WriteFile(path, []byte(files[name]), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if when := time.Unix(int64(len(name))*1000, 0); reverse && !strings.HasPrefix(files[name], "->") {
+			if err := os.Chtimes(path, when, when); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return filepath.Join(dir, project.File)
+}
+
+// bases returns base images for these architectures.
+func bases(t testing.TB, architectures ...string) func(context.Context, string, []v1.Platform) (*runtimeimage.Images, error) {
+	return func(context.Context, string, []v1.Platform) (*runtimeimage.Images, error) {
+		var all []v1.Image
+		for _, arch := range architectures {
+			all = append(all, imagetest.Configured(t, empty.Image, v1.Platform{OS: "linux", Architecture: arch}, v1.Config{Entrypoint: []string{"/function"}}))
+		}
+		return &runtimeimage.Images{All: all}, nil
+	}
+}
+
+func build(t testing.TB, path string, o project.Options) (*project.Set, error) {
+	t.Helper()
+	p, err := project.Read(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Base == nil {
+		o.Base = bases(t, "amd64", "arm64")
+	}
+	o.Images.TempDir = t.TempDir()
+	set, err := project.Build(t.Context(), p, o)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := set.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return set, err
+}
+
+// built builds a project and returns the path of its file.
+func built(t testing.TB, path string) string {
+	t.Helper()
+	set, err := build(t, path, project.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "demo.xpkg")
+	if err := set.WriteFile(t.Context(), file, nil); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// The file depends only on the content of the project: not on times, on the order in which
+// files were made, or on the directory.
+func TestBuildIsReproducible(t *testing.T) {
+	a, err := os.ReadFile(built(t, lay(t, files(nil), false)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(built(t, lay(t, files(nil), true)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(a) != string(b) {
+		t.Errorf("two builds of the same files differ: %d and %d bytes", len(a), len(b))
+	}
+}
+
+// Each problem of a project is an error that names what to correct.
+func TestBuildRefuses(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside.yaml")
+	if err := os.WriteFile(outside, []byte(xrd), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tarball := crossplane + "  architectures: [amd64]\n  functions: [{source: Tarball, tarball: {name: compose, pathPrefix: images/c}}]\n"
+	cases := map[string]struct {
+		reason string
+		files  map[string]string
+		want   []string
+	}{
+		"LinkOut":      {"a file outside of the project is not packed", map[string]string{"apis/x.yaml": "->" + outside}, []string{"apis/x.yaml: the link leads out of the project"}},
+		"LinkLoop":     {"a loop of links has no target", map[string]string{"apis/x.yaml": "->y.yaml", "apis/y.yaml": "->x.yaml"}, []string{"apis/x.yaml: the target of the link cannot be read", "apis/y.yaml"}},
+		"APIsOut":      {"a directory outside of the project is not packed", map[string]string{"apis/definition.yaml": "", "apis/composition.yaml": "", project.File: crossplane + "  paths: {apis: linked}\n", "linked": "->" + filepath.Dir(outside)}, []string{"leads out of the project"}},
+		"ExampleOut":   {"an example outside of the project is not packed", map[string]string{"examples/x.yaml": "->" + outside}, []string{"examples/x.yaml: the link leads out of the root"}},
+		"Language":     {"the files of all languages are named", map[string]string{"functions/compose/main.rb": "puts 1\n"}, []string{`building function "compose"`, "go.mod", "kcl.mod (kcl)"}},
+		"TemplateLink": {"templates are files", map[string]string{"functions/compose/x.gotmpl": "->a.yaml.gotmpl"}, []string{`building function "compose"`}},
+		"Labels":       {"two functions would have one name", map[string]string{"functions/a.b/x.gotmpl": "a\n", "functions/a-b/x.gotmpl": "a\n"}, []string{`the functions "a-b" and "a.b" would both have the name "acme-demoa-b"`}},
+		"Name":         {"the name of a directory is part of a repository", map[string]string{"functions/Com_pose/x.gotmpl": "a\n"}, []string{`the function's name is "Com_pose"`}},
+		"Listed":       {"a listed function has a directory", map[string]string{project.File: crossplane + "  functions: [{source: Directory, directory: {name: other}}]\n"}, []string{`:6: the function "other" has no directory`}},
+		"NoTarball":    {"each architecture has a tarball", map[string]string{project.File: tarball}, []string{`:7: the function has no runtime image for architecture "amd64"`, "images/c-amd64.tar.gz"}},
+		"BadTarball":   {"a tarball is an image", map[string]string{project.File: tarball, "images/c-amd64.tar": "x"}, []string{"c-amd64.tar"}},
+		"TarballOut":   {"a tarball is in the project", map[string]string{project.File: tarball, "images/c-amd64.tar": "->" + outside}, []string{"leads out of the project"}},
+		"Kinds":        {"a file is packed as a whole", map[string]string{"apis/x.yaml": composition + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"}, []string{"apis/x.yaml:11: kind ConfigMap of v1 cannot be in a package", "apis/x.yaml:3"}},
+		"Syntax":       {"an invalid file is not left out", map[string]string{"apis/x.yaml": "a: [\n"}, []string{"apis/x.yaml"}},
+		"Example":      {"an example must be valid", map[string]string{"examples/x.yaml": "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {size: 1}\n"}, []string{"examples/x.yaml:4"}},
+		"Version":      {"problems of the generated metadata name the project file", map[string]string{project.File: strings.Replace(crossplane, "spec:\n", "spec:\n  crossplane: {version: latest}\n", 1)}, []string{project.File + `: spec.crossplane.version is "latest"`}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := build(t, lay(t, files(tc.files), false), project.Options{})
+			for _, want := range tc.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: got %v, want %q in it", tc.reason, err, want)
+				}
+			}
+		})
+	}
+}
+
+// A base image must have each platform of the function.
+func TestBuildNeedsTheBaseOfEachPlatform(t *testing.T) {
+	_, err := build(t, lay(t, files(nil), false), project.Options{Base: bases(t, "amd64")})
+	if err == nil || !strings.Contains(err.Error(), "arm64") {
+		t.Errorf("got %v, want an error about arm64", err)
+	}
+	set, err := build(t, lay(t, files(nil), false), project.Options{Base: bases(t, "amd64"), Platforms: []v1.Platform{{OS: "linux", Architecture: "amd64"}}})
+	if err != nil || len(set.Functions) != 1 || len(set.Functions[0].Images) != 1 {
+		t.Errorf("got %v, %v, want one image for the given platform", set, err)
+	}
+}
+
+// A tarball must be for the architecture in its name.
+func TestBuildChecksArchitecturesOfTarballs(t *testing.T) {
+	path := lay(t, files(map[string]string{
+		project.File: crossplane + "  architectures: [arm64]\n  functions: [{source: Tarball, tarball: {name: compose, pathPrefix: c}}]\n",
+	}), false)
+	img := imagetest.Configured(t, empty.Image, v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Config{})
+	tarball := filepath.Join(filepath.Dir(path), "c-arm64.tar")
+	if err := archive.WriteTagged(t.Context(), tarball, []archive.Tagged{{Tag: "a:b", Image: img}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err := build(t, path, project.Options{})
+	if err == nil || !strings.Contains(err.Error(), `is for architecture "amd64", expected "arm64"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever the crossplane CLI leaves out without a message is a warning with the file.
+func TestLint(t *testing.T) {
+	dependency := func(kind, name, more string) string {
+		return "  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: " + kind + ", package: registry.example.org/" + name + ", version: v1.0.0" + more + "}}\n"
+	}
+	calls := func(function string) string { return strings.Replace(composition, "acme-democompose", function, 1) }
+	unused := "functions/compose: no pipeline calls"
+	cases := map[string]struct {
+		reason string
+		files  map[string]string
+		want   []string // RULE PATH:LINE: TEXT
+	}{
+		"Clean":         {"a project without problems has no warnings", nil, nil},
+		"OtherKind":     {"a file of another kind is left out", map[string]string{"apis/x.yaml": "apiVersion: v1\nkind: Secret\n"}, []string{"left-out apis/x.yaml:1: the file is left out"}},
+		"HiddenAPI":     {"an API behind another kind is lost", map[string]string{"apis/x.yaml": "kind: Secret\n---\n" + strings.Replace(composition, "name: apps}", "name: b}", 1)}, []string{"left-out apis/x.yaml:3: the file is left out, because its first object is Secret of no apiVersion, so the Composition of"}},
+		"Suite":         {"a test suite is not part of a package", map[string]string{"apis/x.yaml": "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n"}, nil},
+		"Operations":    {"an API in the directory of operations is left out", map[string]string{"operations/x.yaml": xrd}, []string{"left-out operations/x.yaml:1"}},
+		"Replaced":      {"an operation replaces the API of the same path", map[string]string{"operations/definition.yaml": "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: o}\nspec: {mode: Pipeline, pipeline: [{step: a, functionRef: {name: acme-democompose}}]}\n"}, []string{"missing-xrd apis/composition.yaml:5", "replaced apis/definition.yaml: "}},
+		"LinkedFolder":  {"links to directories are not followed", map[string]string{"apis/more": "->../functions"}, []string{"link apis/more: the link leads to a directory"}},
+		"Call":          {"a call of an unknown function has the name that was meant", map[string]string{"apis/composition.yaml": calls("acme-demo-compose")}, []string{`function-ref apis/composition.yaml:9: no dependency or embedded function of the project has the name "acme-demo-compose": is it acme-democompose?`, unused}},
+		"CallOperation": {"operations call functions, too", map[string]string{"operations/x.yaml": "apiVersion: ops.crossplane.io/v1alpha1\nkind: CronOperation\nmetadata: {name: o}\nspec:\n  schedule: '0 3 * * *'\n  operationTemplate:\n    spec: {mode: Pipeline, pipeline: [{step: a, functionRef: {name: other}}]}\n"}, []string{"function-ref operations/x.yaml:7: "}},
+		"Provider":      {"a Provider is not a function", map[string]string{project.File: crossplane + "  dependencies:\n" + dependency("Provider", "x", ""), "apis/composition.yaml": calls("x")}, []string{`function-ref apis/composition.yaml:9: the dependency "registry.example.org/x" is a Provider and not a Function`, unused}},
+		"APIOnly":       {"a function that is needed for its schemas is not installed", map[string]string{project.File: crossplane + "  dependencies:\n" + dependency("Function", "x", ", apiOnly: true"), "apis/composition.yaml": calls("x")}, []string{"function-ref apis/composition.yaml:9: the dependency", unused}},
+		"Unused":        {"a dependency that no pipeline calls is on its line", map[string]string{project.File: crossplane + "  dependencies:\n" + dependency("Function", "x", "")}, []string{"unused-function crossplane-project.yaml:7: "}},
+		"Transitive":    {"a Configuration may install functions and XRDs", map[string]string{project.File: crossplane + "  dependencies:\n" + dependency("Configuration", "x", ""), "apis/definition.yaml": "", "apis/composition.yaml": calls("other")}, []string{unused}},
+		"MissingXRD":    {"a Composition needs its XRD", map[string]string{"apis/definition.yaml": ""}, []string{"missing-xrd apis/composition.yaml:5: no XRD of the project defines kind App of group example.org"}},
+		"Example":       {"an example must validate", map[string]string{"examples/x.yaml": "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {sise: a}\n"}, []string{"example examples/x.yaml:4: "}},
+		"FunctionFile":  {"examples of functions are checked", map[string]string{"functions/compose/go.mod": "module a\n", "functions/compose/examples/x.yaml": "a: 1\n"}, []string{"object-type functions/compose/examples/x.yaml:1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := lay(t, files(tc.files), false)
+			p, err := project.Read(t.Context(), path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := project.Lint(t.Context(), p, project.Options{Lint: xpkg.Warn})
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			var got []string
+			for _, f := range report.Problems {
+				got = append(got, f.Rule+" "+strings.ReplaceAll(f.Err().Error(), filepath.Dir(path)+"/", ""))
+			}
+			ok := len(got) == len(tc.want)
+			for i := range min(len(got), len(tc.want)) {
+				ok = ok && strings.Contains(got[i], tc.want[i])
+			}
+			if !ok {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, cmp.Diff(tc.want, got))
+			}
+		})
+	}
+}
+
+// A project may have thousands of files.
+func TestBuildManyFiles(t *testing.T) {
+	all := files(nil)
+	for i := range 5000 {
+		all[fmt.Sprintf("apis/%d/%d.yaml", i%50, i)] = strings.Replace(composition, "name: apps}", fmt.Sprintf("name: apps-%d}", i), 1)
+	}
+	set, err := build(t, lay(t, all, false), project.Options{})
+	if err != nil || set.Objects != 5002 {
+		t.Errorf("got %v, %v, want 5002 objects", set, err)
+	}
+}
+
+// Lint returns errors that are not problems of the content.
+func TestLintFails(t *testing.T) {
+	p, err := project.Read(t.Context(), lay(t, files(nil), false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stopped")
+	cancel(stop)
+	if _, err := project.Lint(ctx, p, project.Options{}); !errors.Is(err, stop) {
+		t.Errorf("got %v, want %v", err, stop)
+	}
+}

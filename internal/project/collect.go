@@ -1,0 +1,300 @@
+package project
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// maxFile limits the bytes of a YAML file, and maxFiles the number of files in a tree.
+const (
+	maxFile  = 80 << 20
+	maxFiles = 100_000
+)
+
+// apiKinds and operationKinds are the kinds that a Configuration gets from the directories
+// of APIs and operations, as apiVersion and kind.
+var (
+	apiKinds = []string{
+		"apiextensions.crossplane.io/v1 CompositeResourceDefinition", "apiextensions.crossplane.io/v2 CompositeResourceDefinition",
+		"apiextensions.crossplane.io/v1 Composition", "apiextensions.crossplane.io/v1alpha1 ManagedResourceActivationPolicy",
+	}
+	operationKinds = []string{
+		"ops.crossplane.io/v1alpha1 Operation", "ops.crossplane.io/v1alpha1 WatchOperation", "ops.crossplane.io/v1alpha1 CronOperation",
+	}
+)
+
+// A collected file is a file of the Configuration. name is its path relative to the
+// directory of APIs or operations, with slashes.
+type collected struct {
+	name string
+	xpkg.Source
+}
+
+// A collector collects the files of the Configuration.
+type collector struct {
+	project *Project
+	// root is the path of the project without links.
+	root  string
+	files []collected
+	found xpkg.Problems
+}
+
+// collect returns the YAML files of the Configuration, in the order of their paths relative
+// to the directories of APIs and operations, which are merged. The first document decides
+// whether a file is collected. found has the problems of files that are left out.
+func (p *Project) collect() (sources []xpkg.Source, found xpkg.Problems, err error) {
+	c := &collector{project: p}
+	if c.root, err = filepath.EvalSymlinks(cmp.Or(p.Root, ".")); err != nil {
+		return nil, nil, fmt.Errorf("finding the project %q: %w", p.Root, fsx.Cause(err))
+	}
+	if err := c.tree(p.Dir(p.Paths.APIs), apiKinds); err != nil {
+		return nil, nil, err
+	}
+	if len(c.files) == 0 && len(c.found) == 0 {
+		c.leaveOut(ruleLeftOut, p.Dir(p.Paths.APIs), 0, "the directory of APIs has no XRD and no Composition")
+	}
+	if p.Paths.Operations != "" {
+		if err := c.tree(p.Dir(p.Paths.Operations), operationKinds); err != nil {
+			return nil, nil, err
+		}
+	}
+	slices.SortStableFunc(c.files, func(a, b collected) int {
+		return slices.Compare(strings.Split(a.name, "/"), strings.Split(b.name, "/"))
+	})
+	for i, f := range c.files {
+		if i+1 < len(c.files) && c.files[i+1].name == f.name {
+			c.leaveOut(ruleReplaced, f.Path, 0, "the file is left out, because %s has the same relative path and replaces it", c.files[i+1].Path)
+			continue
+		}
+		sources = append(sources, f.Source)
+	}
+	return sources, c.found, nil
+}
+
+// leaveOut adds a warning about a file.
+func (c *collector) leaveOut(rule, path string, line int, text string, args ...any) {
+	c.found = append(c.found, xpkg.Problem{Rule: rule, Warning: true, Path: path, Line: line, Text: fmt.Sprintf(text, args...)})
+}
+
+// refuse adds a problem that prevents the build.
+func (c *collector) refuse(rule, path, text, hint string) {
+	c.found = append(c.found, xpkg.Problem{Rule: rule, Refused: true, Path: path, Text: text, Hint: hint})
+}
+
+// tree collects the files in a directory, which need not exist.
+func (c *collector) tree(dir string, kinds []string) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil && !isBelow(c.root, real) {
+		err = errors.New("the directory is a link that leads out of the project")
+	}
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", dir, fsx.Cause(err))
+	}
+	n := 0
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if n++; err == nil && n > maxFiles {
+			err = fmt.Errorf("the directory has more than %d files", maxFiles)
+		}
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
+		}
+		if ext := filepath.Ext(path); e.IsDir() && path != dir || ext != ".yaml" && ext != ".yml" && e.Type()&fs.ModeSymlink == 0 {
+			return nil
+		}
+		data, ok := c.read(path, e)
+		if !ok {
+			return nil
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err == nil && c.takes(path, data, kinds) {
+			c.files = append(c.files, collected{filepath.ToSlash(rel), xpkg.Source{Path: path, Data: data}})
+		}
+		return err
+	})
+}
+
+const hintLink = "replace the link with its target"
+
+// read reads a YAML file or the target of a link, which must be in the project.
+func (c *collector) read(path string, e fs.DirEntry) (data []byte, ok bool) {
+	if e.IsDir() {
+		return nil, false
+	}
+	target, ext := path, filepath.Ext(path)
+	if e.Type()&fs.ModeSymlink != 0 {
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && info.IsDir():
+			c.leaveOut(ruleLink, path, 0, "the link leads to a directory, and links to directories are not followed")
+			return nil, false
+		case ext != ".yaml" && ext != ".yml":
+			return nil, false
+		}
+		if target, err = filepath.EvalSymlinks(path); err != nil {
+			c.refuse(ruleLink, path, "the target of the link cannot be read: "+fsx.Cause(err).Error(), hintLink)
+			return nil, false
+		}
+		if !isBelow(c.root, target) {
+			c.refuse(ruleLink, path, "the link leads out of the project", hintLink)
+			return nil, false
+		}
+	}
+	data, err := readFile(target)
+	if err != nil {
+		c.refuse(ruleFile, path, "cannot be read: "+fsx.Cause(err).Error(), "make it readable, or move it out of the directory")
+		return nil, false
+	}
+	return data, len(data) > 0
+}
+
+func readFile(path string) (data []byte, err error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, errors.New("not a regular file"))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("the file is larger than %d MiB", maxFile>>20)
+	}
+	return data, err
+}
+
+// isBelow reports whether a path without links is a directory or below it.
+func isBelow(dir, path string) bool {
+	absDir, dirErr := filepath.Abs(dir)
+	abs, err := filepath.Abs(path)
+	if errors.Join(dirErr, err) != nil {
+		return false
+	}
+	rel, err := filepath.Rel(absDir, abs)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// takes reports whether a file is part of the Configuration. It warns of a file that is left
+// out, and of the objects in it that would be taken from another file. A file that is not
+// valid is taken, so that the package reports its problems.
+func (c *collector) takes(path string, data []byte, kinds []string) bool {
+	docs, err := manifest.Split(path, data)
+	if err != nil {
+		return true
+	}
+	if len(docs) == 0 {
+		return false
+	}
+	kind, ok := kindOf(docs[0])
+	if !ok || slices.Contains(kinds, kind) {
+		return true
+	}
+	if strings.HasPrefix(kind, "xfn.dev/") {
+		return false
+	}
+	text := fmt.Sprintf("the file is left out, because its first object is %s", describe(kind))
+	for _, d := range docs[1:] {
+		if lost, ok := kindOf(d); ok && slices.Contains(kinds, lost) {
+			c.leaveOut(ruleLeftOut, path, d.FirstLine(), "%s, so the %s on this line is lost", text, describe(lost))
+			return false
+		}
+	}
+	c.leaveOut(ruleLeftOut, path, docs[0].FirstLine(), "%s", text)
+	return false
+}
+
+// kindOf returns the apiVersion and kind of a document, and whether it is an object.
+func kindOf(d manifest.Document) (string, bool) {
+	var o struct{ APIVersion, Kind string }
+	if err := d.Decode(&o); err != nil {
+		return "", false
+	}
+	return o.APIVersion + " " + o.Kind, true
+}
+
+// describe describes an apiVersion and kind in a sentence.
+func describe(kind string) string {
+	apiVersion, name, _ := strings.Cut(kind, " ")
+	switch {
+	case name == "" && apiVersion == "":
+		return "not a Kubernetes object"
+	case name == "":
+		return "an object of " + apiVersion + " without a kind"
+	default:
+		return fmt.Sprintf("%s of %s", name, cmp.Or(apiVersion, "no apiVersion"))
+	}
+}
+
+// Functions returns the embedded functions: those that the project file lists, or each
+// directory in the directory of functions, in the order of their names. Links are not
+// functions. An error joins all problems.
+func (p *Project) Functions() ([]Function, error) {
+	all, errs := p.Listed, []error(nil)
+	if all == nil {
+		entries, err := os.ReadDir(p.Dir(p.Paths.Functions))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("reading the functions of the project: %w", err)
+		}
+		for _, e := range entries {
+			if e.IsDir() {
+				all = append(all, Function{Name: e.Name()})
+			}
+		}
+	}
+	refs := map[string]Function{}
+	for _, f := range all {
+		if err := p.checkFunction(f); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		ref := p.FunctionRef(f.Name)
+		if first, again := refs[ref]; again {
+			err := fmt.Errorf("the functions %q and %q would both have the name %q in a cluster", first.Name, f.Name, ref)
+			errs = append(errs, hint.Wrap(err, "rename one of the two"))
+		}
+		refs[ref] = f
+	}
+	return all, errors.Join(errs...)
+}
+
+// checkFunction validates the name of a function whose directory was found, and the
+// directory of a function that the project file lists.
+func (p *Project) checkFunction(f Function) error {
+	if f.Tarball != "" {
+		return nil
+	}
+	dir := p.FunctionDir(f)
+	if f.Field == "" {
+		r := &reader{p: p, doc: manifest.Document{Path: dir}}
+		r.functionName("the function's name", f.Name)
+		if len(r.errs) > 0 {
+			return fmt.Errorf("%s: %w", dir, errors.Unwrap(r.errs[0]))
+		}
+		return nil
+	}
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return p.At(f.Field, fmt.Errorf("the function %q has no directory %q", f.Name, dir))
+	}
+	return nil
+}
+
+// FunctionDir returns the source directory of an embedded function.
+func (p *Project) FunctionDir(f Function) string {
+	return filepath.Join(p.Dir(p.Paths.Functions), f.Name)
+}

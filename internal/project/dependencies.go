@@ -1,0 +1,142 @@
+package project
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+const pkgVersion = "pkg.crossplane.io/v1"
+
+// dependency validates a dependency and adds it to the project.
+func (r *reader) dependency(at string, d Dependency) {
+	if d.Type == "" && r.p.Dialect == Crossplane {
+		r.fail(at, "%s.type must not be empty", at)
+	}
+	if r.source(at, d) != 1 {
+		return
+	}
+	empty := func(key, value string) {
+		if value == "" {
+			r.fail(at+"."+key, "%s.%s must not be empty", at, key)
+		}
+	}
+	expected := "crd"
+	switch {
+	case d.XPkg != nil:
+		expected = "xpkg"
+		r.xpkg(at+".xpkg", *d.XPkg)
+		d.XPkg.Key = "package"
+	case d.Git != nil:
+		empty("git.repository", d.Git.Repository)
+	case d.HTTP != nil:
+		empty("http.url", d.HTTP.URL)
+	case d.K8s != nil:
+		expected = "k8s"
+		empty("k8s.version", d.K8s.Version)
+	}
+	if d.Type != "" && d.Type != expected {
+		r.warn(at+".type", "%s.type is %q, expected %s", at, d.Type, expected)
+	}
+	d.Field = at
+	r.p.Dependencies = append(r.p.Dependencies, d)
+}
+
+// source returns the number of sources of a dependency, and adds a problem unless it is 1.
+func (r *reader) source(at string, d Dependency) int {
+	n := 0
+	for _, given := range []bool{d.XPkg != nil, d.Git != nil, d.HTTP != nil, d.K8s != nil} {
+		if given {
+			n++
+		}
+	}
+	if n != 1 {
+		r.fail(at, "%s has %d sources, expected one: xpkg, git, http or k8s", at, n)
+	}
+	return n
+}
+
+// xpkg validates a dependency on a package.
+func (r *reader) xpkg(at string, p Package) {
+	for _, f := range []struct{ key, value string }{
+		{"apiVersion", p.APIVersion}, {"kind", p.Kind}, {"package", p.Package}, {"version", p.Version},
+	} {
+		if f.value == "" {
+			r.fail(at+"."+f.key, "%s.%s must not be empty", at, f.key)
+		}
+	}
+	if strings.HasPrefix(p.APIVersion, "meta.") {
+		r.warn(at+".apiVersion", "%s.apiVersion is %q, expected that of the installed kind: %s", at, p.APIVersion, strings.TrimPrefix(p.APIVersion, "meta."))
+	}
+	r.packageKind(at, p)
+}
+
+// packageKind warns of a kind that a package probably does not have. The crossplane CLI
+// renders with dependencies of any kind as if they were functions.
+func (r *reader) packageKind(at string, p Package) {
+	if p.Package == "" {
+		return
+	}
+	if _, err := name.NewRepository(p.Package); err != nil {
+		r.fail(at, "%s: %q is not a repository without a tag", at, p.Package)
+	}
+	last := path.Base(p.Package)
+	for kind, prefix := range map[string]string{"Provider": "provider-", "Function": "function-", "Configuration": "configuration-"} {
+		if strings.HasPrefix(last, prefix) && p.Kind != "" && p.Kind != kind {
+			r.warn(at, "%s: the package %q is of kind %s, but its name is that of a %s", at, p.Package, p.Kind, kind)
+		}
+	}
+	switch p.Kind {
+	case "", "Provider", "Function", "Configuration":
+	default:
+		r.fail(at+".kind", "%s.kind is %q, expected Provider, Function or Configuration", at, p.Kind)
+	}
+}
+
+// upbound reads the fields that only the dialect Upbound has.
+func (r *reader) upbound(s spec) {
+	r.p.AdditionalMetadata = s.AdditionalMetadata
+	for _, key := range slices.Sorted(maps.Keys(s.AdditionalMetadata)) {
+		if !strings.HasPrefix(key, "meta.upbound.io/") {
+			r.fail("spec.additionalMetadata."+key, "spec.additionalMetadata has the key %q, expected a key that begins with meta.upbound.io/", key)
+		}
+	}
+	for i, d := range s.DependsOn {
+		r.dependsOn(fmt.Sprintf("spec.dependsOn[%d]", i), d)
+	}
+	for i, d := range s.APIDependencies {
+		r.dependency(fmt.Sprintf("spec.apiDependencies[%d]", i), d)
+	}
+	for i, c := range s.ImageConfig {
+		r.rewrite(fmt.Sprintf("spec.imageConfig[%d]", i), c)
+	}
+}
+
+// dependsOn adds a dependency of Upbound on a package.
+func (r *reader) dependsOn(at string, d dependsOn) {
+	given := 0
+	pkg := Package{APIVersion: d.APIVersion, Kind: d.Kind, Version: d.Version}
+	for _, n := range []struct{ key, kind, repository string }{
+		{"package", d.Kind, d.Package},
+		{"provider", "Provider", d.Provider},
+		{"function", "Function", d.Function},
+		{"configuration", "Configuration", d.Configuration},
+	} {
+		if n.repository != "" {
+			pkg.Key, pkg.Kind, pkg.Package, given = n.key, n.kind, n.repository, given+1
+		}
+	}
+	if given != 1 {
+		r.fail(at, "%s names %d packages, expected one: in package, provider, function or configuration", at, given)
+		return
+	}
+	if pkg.Key != "package" {
+		pkg.APIVersion = pkgVersion
+	}
+	r.xpkg(at, pkg)
+	r.p.Dependencies = append(r.p.Dependencies, Dependency{Type: "xpkg", XPkg: &pkg, Field: at})
+}

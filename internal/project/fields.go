@@ -1,0 +1,211 @@
+package project
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+func (r *reader) repository(repository string) {
+	const field = "spec.repository"
+	if repository == "" {
+		r.fail(field, "%s must not be empty", field)
+		return
+	}
+	host, _, _ := strings.Cut(repository, "/")
+	if err := r.p.SetRepository(repository); err != nil {
+		r.fail(field, "%s %w", field, err)
+	} else if r.p.Dialect == Upbound && !strings.ContainsAny(host, ".:") && host != "localhost" {
+		r.fail(field, "%s is %q, which has no host, expected a repository such as registry.example.org/acme/demo", field, repository)
+	}
+}
+
+// SetRepository replaces the repository of the project, and so those of its functions.
+func (p *Project) SetRepository(repository string) error {
+	p.Repository = repository
+	if _, err := name.NewRepository(repository); err != nil {
+		return fmt.Errorf("is %q, expected a repository without a tag, such as registry.example.org/acme/demo", repository)
+	}
+	return nil
+}
+
+// paths validates the paths and sets their defaults.
+func (r *reader) paths(given paths) {
+	for _, dir := range []struct {
+		name  string
+		given string
+		set   *string
+	}{
+		{"apis", given.APIs, &r.p.Paths.APIs},
+		{"functions", given.Functions, &r.p.Paths.Functions},
+		{"examples", given.Examples, &r.p.Paths.Examples},
+		{"tests", given.Tests, &r.p.Paths.Tests},
+		{"operations", given.Operations, &r.p.Paths.Operations},
+		{"schemas", given.Schemas, &r.p.Paths.Schemas},
+	} {
+		*dir.set = path.Clean(cmp.Or(dir.given, dir.name))
+		r.local("spec.paths."+dir.name, dir.given)
+	}
+	if r.p.Paths.APIs == "." {
+		r.fail("spec.paths.apis", "spec.paths.apis is the project's own directory, expected a directory in it")
+	}
+	switch r.p.APIVersion {
+	case upboundV1:
+		r.p.Paths.Operations, r.p.Paths.Schemas = "", ".up"
+	case upboundV2:
+		r.p.Paths.Schemas = ".up"
+	}
+}
+
+// local adds a problem for a path that leaves the project.
+func (r *reader) local(field, dir string) bool {
+	switch clean := path.Clean(dir); {
+	case path.IsAbs(dir):
+		r.fail(field, "%s is %q, but the path must be relative", field, dir)
+	case clean == ".." || strings.HasPrefix(clean, "../"):
+		r.fail(field, "%s is %q, but the path must be in the project's directory", field, dir)
+	default:
+		return true
+	}
+	return false
+}
+
+// knownArchitectures are those for which container images are usually built.
+var knownArchitectures = []string{"386", "amd64", "arm", "arm64", "loong64", "mips64le", "ppc64le", "riscv64", "s390x"}
+
+func (r *reader) architectures(given []string) {
+	const field = "spec.architectures"
+	switch {
+	case given == nil:
+		r.p.Architectures = []string{"amd64", "arm64"}
+		return
+	case len(given) == 0:
+		r.fail(field, "%s must not be empty", field)
+	}
+	for i, arch := range given {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		switch near := hint.Nearest(arch, knownArchitectures); {
+		case arch == "":
+			r.fail(at, "%s must not be empty", at)
+		case slices.Contains(r.p.Architectures, arch):
+			r.warn(at, "%s lists %q twice", field, arch)
+		default:
+			r.p.Architectures = append(r.p.Architectures, arch)
+			if !slices.Contains(knownArchitectures, arch) && near != "" {
+				r.warn(at, "%s is %q: is it %s?", at, arch, near)
+			}
+		}
+	}
+}
+
+func (r *reader) languages(given []string) {
+	const field = "spec.schemas.languages"
+	if given == nil {
+		return
+	}
+	if len(given) == 0 {
+		r.fail(field, "%s must not be empty: leave the field out for all languages", field)
+	}
+	r.p.Languages = given
+	for i, l := range given {
+		if !slices.Contains(Languages, l) {
+			r.fail(fmt.Sprintf("%s[%d]", field, i), "%s[%d] is %q, expected one of %s", field, i, l, strings.Join(Languages, ", "))
+		}
+	}
+}
+
+// rewrite adds the rewrites of an ImageConfig. Other effects of an ImageConfig are for a
+// cluster.
+func (r *reader) rewrite(field string, c rewriting) {
+	if c.RewriteImage.Prefix == "" {
+		return
+	}
+	for i, m := range c.MatchImages {
+		at := fmt.Sprintf("%s.matchImages[%d]", field, i)
+		if m.Type != "" && m.Type != "Prefix" {
+			r.warn(at+".type", "%s.type is %q, expected Prefix", at, m.Type)
+		}
+		if m.Prefix == "" {
+			r.warn(at, "%s has no prefix, so it matches no image", at)
+			continue
+		}
+		r.p.Rewrites = append(r.p.Rewrites, Rewrite{From: m.Prefix, To: c.RewriteImage.Prefix})
+	}
+}
+
+// functions validates the listed functions.
+func (r *reader) functions(listed []listedFunction) {
+	if listed == nil {
+		return
+	}
+	r.p.Listed = []Function{}
+	names := map[string]int{}
+	for i, l := range listed {
+		at := r.p.functionField(i)
+		f, ok := r.function(at, l)
+		if !ok {
+			continue
+		}
+		if first, again := names[f.Name]; again {
+			r.fail(at, "%s: the name %q is already used by spec.functions[%d]", at, f.Name, first)
+			continue
+		}
+		names[f.Name] = i
+		r.p.Listed = append(r.p.Listed, f)
+	}
+}
+
+// The kinds of function sources.
+const (
+	fromDirectory = "Directory"
+	fromTarball   = "Tarball"
+)
+
+func (r *reader) function(at string, l listedFunction) (f Function, ok bool) {
+	problems := len(r.errs)
+	given := 0
+	if l.Directory != nil {
+		f.Name, given = l.Directory.Name, given+1
+	}
+	if l.Tarball != nil {
+		f.Name, f.Tarball, given = l.Tarball.Name, l.Tarball.PathPrefix, given+1
+	}
+	if given != 1 {
+		r.fail(at, "%s has %d sources, expected one: directory or tarball", at, given)
+	}
+	switch {
+	case l.Source == "":
+		r.fail(at, "%s.source must not be empty, expected %s or %s", at, fromDirectory, fromTarball)
+	case l.Source != fromDirectory && l.Source != fromTarball:
+		r.fail(at+".source", "%s.source is %q, expected %s or %s", at, l.Source, fromDirectory, fromTarball)
+	case l.Source == fromDirectory && l.Directory == nil, l.Source == fromTarball && l.Tarball == nil:
+		r.fail(at, "%s: the source %s requires the field %s", at, l.Source, strings.ToLower(l.Source))
+	}
+	if given == 1 && problems == len(r.errs) {
+		r.functionName(at+"."+strings.ToLower(l.Source)+".name", f.Name)
+		if prefix := at + ".tarball.pathPrefix"; l.Source == fromTarball && f.Tarball == "" {
+			r.fail(prefix, "%s must not be empty", prefix)
+		} else {
+			r.local(prefix, f.Tarball)
+		}
+	}
+	f.Field = at
+	return f, problems == len(r.errs)
+}
+
+// functionName validates the name of a function, which becomes part of its repository and
+// of its package's name.
+func (r *reader) functionName(field, name string) {
+	if name == "" {
+		r.fail(field, "%s must not be empty", field)
+	} else if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		r.fail(field, "%s is %q, expected lower-case letters and digits, with '-' and '.' only between them", field, name)
+	}
+}

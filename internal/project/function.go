@@ -1,0 +1,224 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/languages"
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// A builder builds the packages of functions.
+type builder struct {
+	Options
+	project *Project
+
+	mu  sync.Mutex
+	set *Set
+}
+
+// keep closes c when the set is closed.
+func (b *builder) keep(c io.Closer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.set.open = append(b.set.open, c)
+}
+
+// platforms returns the platforms to build for.
+func (b *builder) platforms() []v1.Platform {
+	if len(b.Platforms) > 0 {
+		return b.Platforms
+	}
+	all := make([]v1.Platform, len(b.project.Architectures))
+	for i, arch := range b.project.Architectures {
+		all[i] = v1.Platform{OS: "linux", Architecture: arch}
+	}
+	return all
+}
+
+// function builds the package of a function.
+func (b *builder) function(ctx context.Context, f Function) (pkg FunctionPackage, err error) {
+	b.Images.Progress.Step("building function " + f.Name)
+	content, err := b.content(ctx, f)
+	if err != nil {
+		return pkg, err
+	}
+	runtimes := b.source
+	if f.Tarball != "" {
+		runtimes = b.tarballs
+	}
+	images, err := runtimes(ctx, f)
+	if err != nil {
+		return pkg, err
+	}
+	packages := make([]v1.Image, len(images))
+	for i, img := range images {
+		a, err := xpkg.Build(content, []v1.Image{img}, xpkg.BuildOptions{Docker: true})
+		if err != nil {
+			return pkg, err
+		}
+		packages[i], _ = a.(v1.Image)
+	}
+	return functionPackage(b.project.FunctionRepository(f.Name), packages)
+}
+
+// content returns the package.yaml and the examples of a function. A function without a
+// directory of examples has an empty layer of examples.
+func (b *builder) content(ctx context.Context, f Function) (*xpkg.Package, error) {
+	meta, err := b.project.functionMetadata(f)
+	if err != nil {
+		return nil, err
+	}
+	opts := xpkg.ReadOptions{Lint: b.Lint}
+	if f.Tarball == "" {
+		opts.ExamplesRoot, opts.ExamplesOptional = filepath.Join(b.project.FunctionDir(f), "examples"), true
+	}
+	pkg, err := xpkg.ReadSources(ctx, fmt.Sprintf("function %q", f.Name), []xpkg.Source{meta}, afero.NewOsFs(), opts)
+	if err != nil {
+		return nil, b.project.explain(err)
+	}
+	if pkg.Examples == nil {
+		pkg.Examples = []byte{}
+	}
+	return pkg, nil
+}
+
+// source returns the runtime images of a function from its source.
+func (b *builder) source(ctx context.Context, f Function) ([]v1.Image, error) {
+	p := b.project
+	dir := p.FunctionDir(f)
+	lang, err := languages.Detect(dir)
+	if err != nil {
+		return nil, err
+	}
+	src := language.Source{Dir: dir, Root: p.Root, Project: true, Platforms: b.platforms(), Artifacts: b.Artifacts}
+	reference := lang.ProjectBase
+	if reference == "" {
+		reference = lang.Base
+	}
+	if reference != "" {
+		if src.Base, err = b.Base(ctx, p.Rewritten(reference), src.Platforms); err != nil {
+			return nil, fmt.Errorf("reading the base image of %s functions: %w", lang.Name, err)
+		}
+	}
+	isPackage := false
+	if src.Base != nil {
+		if isPackage, err = overPackage(src.Base); err != nil {
+			return nil, errors.Join(err, src.Base.Close())
+		}
+	}
+	built, err := lang.Build(ctx, src, b.Images)
+	if err != nil {
+		return nil, err
+	}
+	b.keep(built.Images)
+	if !isPackage {
+		return built.Images.All, nil
+	}
+	images := make([]v1.Image, len(built.Images.All))
+	for i, img := range built.Images.All {
+		if images[i], err = rebuilt(img); err != nil {
+			return nil, err
+		}
+	}
+	return images, nil
+}
+
+// overPackage reports whether a base image is a package, whose own layers are left out.
+func overPackage(base *runtimeimage.Images) (bool, error) {
+	for _, img := range base.All {
+		m, err := img.Manifest()
+		if err != nil {
+			return false, fmt.Errorf("reading the base image: %w", err)
+		}
+		if slices.ContainsFunc(m.Layers, func(d v1.Descriptor) bool { return d.Annotations[xpkg.Annotation] != "" }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// rebuilt returns an image as the crossplane CLI rebuilds it over the layers of a package:
+// without a type in the config's rootfs.
+func rebuilt(img v1.Image) (v1.Image, error) {
+	p, err := oci.PartsOf(img)
+	if err != nil {
+		return nil, err
+	}
+	config, err := p.ConfigObject()
+	if err != nil {
+		return nil, err
+	}
+	if rootfs, ok := config["rootfs"].(map[string]any); ok {
+		rootfs["type"] = ""
+	}
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a config: %w", err)
+	}
+	return oci.Assemble(raw, p.Descriptors, p.Layers...)
+}
+
+// tarballs returns the runtime images of a function from one file for each architecture.
+func (b *builder) tarballs(ctx context.Context, f Function) ([]v1.Image, error) {
+	var all []v1.Image
+	for _, platform := range b.platforms() {
+		file, err := b.project.tarball(f, platform.Architecture)
+		if err != nil {
+			return nil, err
+		}
+		images, err := runtimeimage.FromTarball(ctx, file, b.Images)
+		if err != nil {
+			return nil, err
+		}
+		b.keep(images)
+		if len(images.All) != 1 {
+			return nil, fmt.Errorf("the runtime image %q has %d images, expected one", file, len(images.All))
+		}
+		c, err := images.All[0].ConfigFile()
+		if err != nil {
+			return nil, fmt.Errorf("reading the runtime image %q: %w", file, err)
+		}
+		if c.Architecture != platform.Architecture {
+			return nil, fmt.Errorf("the runtime image %q is for architecture %q, expected %q", file, c.Architecture, platform.Architecture)
+		}
+		all = append(all, images.All[0])
+	}
+	return all, nil
+}
+
+// tarball returns the path of a function's runtime image for an architecture.
+func (p *Project) tarball(f Function, arch string) (string, error) {
+	var looked []string
+	for _, suffix := range []string{".tar", ".tar.gz"} {
+		file := p.Dir(f.Tarball + "-" + arch + suffix)
+		looked = append(looked, file)
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		root, rootErr := filepath.EvalSymlinks(p.Root)
+		real, err := filepath.EvalSymlinks(file)
+		if err := errors.Join(rootErr, err); err != nil {
+			return "", fmt.Errorf("finding the runtime image %q: %w", file, err)
+		}
+		if !isBelow(root, real) {
+			return "", fmt.Errorf("the runtime image %q is a link that leads out of the project", file)
+		}
+		return file, nil
+	}
+	return "", p.At(f.Field, fmt.Errorf("the function has no runtime image for architecture %q, expected %s or %s", arch, looked[0], looked[1]))
+}

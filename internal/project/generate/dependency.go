@@ -1,0 +1,263 @@
+package generate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/models"
+)
+
+// anyVersion is the constraint of a package without a version.
+const anyVersion = ">=v0.0.0"
+
+// DependencyOptions are the options of ParseDependency.
+type DependencyOptions struct {
+	// APIOnly marks a package that is needed for its schemas only.
+	APIOnly bool
+	// GitRef is the branch, tag or commit of a git repository, and GitPath the directory in
+	// it. If GitRef is not empty, the dependency is a git repository.
+	GitRef, GitPath string
+}
+
+// ParseDependency returns the dependency that a user names: a package with an optional tag,
+// version constraint or digest, k8s:VERSION, a git repository, or the URL of a file of CRDs.
+// The API version and the kind of a package are not set.
+func ParseDependency(text string, o DependencyOptions) (project.Dependency, error) {
+	d := project.Dependency{Type: "crd"}
+	version, k8s := strings.CutPrefix(text, "k8s:")
+	switch {
+	case o.GitRef != "":
+		d.Git = &project.GitSource{Repository: text, Ref: o.GitRef, Path: o.GitPath}
+	case o.GitPath != "":
+		return d, hint.Wrap(fmt.Errorf("the path %q is in a git repository, but no branch, tag or commit is named", o.GitPath), "name one of these, too")
+	case k8s:
+		if version == "" {
+			return d, fmt.Errorf("%q has no version, expected a release of Kubernetes, such as k8s:v1.33.0", text)
+		}
+		d.Type, d.K8s = "k8s", &project.KubernetesAPI{Version: version}
+	case strings.HasPrefix(text, "http://"), strings.HasPrefix(text, "https://"):
+		d.HTTP = &project.HTTPSource{URL: text}
+	case strings.Contains(text, "://"):
+		return d, hint.Wrap(fmt.Errorf("%q is neither a package nor an http URL", text), "name the branch, tag or commit, too, if it is a git repository")
+	default:
+		d.Type, d.XPkg = "xpkg", parsePackage(text)
+		d.XPkg.APIOnly = o.APIOnly
+		return d, nil
+	}
+	if o.APIOnly {
+		return d, fmt.Errorf("%q is not a package, so it has only APIs", text)
+	}
+	return d, nil
+}
+
+// parsePackage separates the version from the repository. A colon before the last slash is
+// that of a registry's port.
+func parsePackage(text string) *project.Package {
+	p := &project.Package{Package: text, Version: anyVersion, Key: "package"}
+	if repository, digest, ok := strings.Cut(text, "@"); ok {
+		p.Package, p.Version = repository, digest
+		return p
+	}
+	last := strings.LastIndex(text, "/")
+	if i := strings.Index(text[last+1:], ":"); i >= 0 {
+		p.Package, p.Version = text[:last+1+i], text[last+i+2:]
+	}
+	return p
+}
+
+// nameOf returns the text that names a dependency in messages.
+func nameOf(d project.Dependency) string {
+	switch {
+	case d.XPkg != nil && lock.IsDigest(d.XPkg.Version):
+		return d.XPkg.Package + "@" + d.XPkg.Version
+	case d.XPkg != nil:
+		return d.XPkg.Package + ":" + d.XPkg.Version
+	case d.Git != nil:
+		return d.Git.Repository
+	case d.HTTP != nil:
+		return d.HTTP.URL
+	}
+	return "k8s:" + d.K8s.Version
+}
+
+// AddDependency adds a dependency to the project file, after its schemas were generated. It
+// replaces a dependency on the same package, repository or URL. The file keeps its comments.
+func AddDependency(ctx context.Context, p *project.Project, d project.Dependency, f *Fetcher) error {
+	sources, err := f.sources(ctx, p, &d)
+	if err != nil {
+		return fmt.Errorf("reading the dependency %q: %w", nameOf(d), err)
+	}
+	edit, err := edited(ctx, p, d)
+	if err != nil {
+		return err
+	}
+	if err := models.Generate(ctx, Target(p), sources...); err != nil {
+		return err
+	}
+	return edit.Write()
+}
+
+// edited returns the project file with a dependency.
+func edited(ctx context.Context, p *project.Project, d project.Dependency) (*Edit, error) {
+	data, err := manifest.Reader{FS: afero.NewOsFs()}.Bytes(ctx, p.Path)
+	if err != nil {
+		return nil, err
+	}
+	text, line := p.Text()
+	doc := manifest.Document{Path: p.Path, Line: line, Text: text}
+	list, value := fields(p, d)
+	var change manifest.Change
+	if index := replaced(p, d, list); index >= 0 {
+		change, err = doc.ReplaceItem(list, index, value)
+	} else {
+		change, err = doc.InsertItem(list, -1, value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Edit{Path: p.Path, Data: change.Apply(data)}, nil
+}
+
+// fields returns the list of the project file that has a dependency, and its item.
+func fields(p *project.Project, d project.Dependency) (list string, item map[string]any) {
+	item, list = map[string]any{"type": d.Type}, "spec.dependencies"
+	if p.Dialect == project.Upbound {
+		list = "spec.apiDependencies"
+	}
+	switch {
+	case d.XPkg != nil:
+		pkg := map[string]any{"apiVersion": d.XPkg.APIVersion, "kind": d.XPkg.Kind, "package": d.XPkg.Package, "version": d.XPkg.Version}
+		if p.Dialect == project.Upbound {
+			return "spec.dependsOn", pkg
+		}
+		if d.XPkg.APIOnly {
+			pkg["apiOnly"] = true
+		}
+		item["xpkg"] = pkg
+	case d.Git != nil:
+		git := map[string]any{"repository": d.Git.Repository}
+		for key, value := range map[string]string{"ref": d.Git.Ref, "path": d.Git.Path} {
+			if value != "" {
+				git[key] = value
+			}
+		}
+		item["git"] = git
+	case d.HTTP != nil:
+		item["http"] = map[string]any{"url": d.HTTP.URL}
+	case d.K8s != nil:
+		item["k8s"] = map[string]any{"version": d.K8s.Version}
+	}
+	return list, item
+}
+
+// replaced returns the index in a list of the dependency that d replaces, or -1.
+func replaced(p *project.Project, d project.Dependency, list string) int {
+	for _, old := range p.Dependencies {
+		same := old.XPkg != nil && d.XPkg != nil && old.XPkg.Package == d.XPkg.Package ||
+			old.Git != nil && d.Git != nil && old.Git.Repository == d.Git.Repository ||
+			old.HTTP != nil && d.HTTP != nil && old.HTTP.URL == d.HTTP.URL ||
+			old.K8s != nil && d.K8s != nil
+		var index int
+		if _, err := fmt.Sscanf(strings.TrimPrefix(old.Field, list), "[%d]", &index); same && err == nil {
+			return index
+		}
+	}
+	return -1
+}
+
+// UpdateSchemas resolves all dependencies of a project again, and generates the schemas of
+// those that changed.
+func UpdateSchemas(ctx context.Context, p *project.Project, f *Fetcher) error {
+	var all []models.Source
+	for _, d := range p.Dependencies {
+		sources, err := f.sources(ctx, p, &d)
+		if err != nil {
+			return p.At(d.Field, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err))
+		}
+		all = append(all, sources...)
+	}
+	return models.Generate(ctx, Target(p), all...)
+}
+
+// Schemas generates the schemas of a project before a build: those of dependencies that are
+// not in the lock file of the schemas, and those of the project's APIs. It calls open only
+// if a dependency is missing. Offline, it passes missing dependencies to skipped.
+func Schemas(ctx context.Context, p *project.Project, open func() (*Fetcher, error), skipped func(error)) error {
+	target := Target(p)
+	locked, err := models.Locked(target)
+	if err != nil {
+		return err
+	}
+	var all []models.Source
+	var f *Fetcher
+	for _, d := range p.Dependencies {
+		if known(d, locked) && target.Complete() {
+			continue
+		}
+		if f == nil {
+			if f, err = open(); err != nil {
+				return err
+			}
+		}
+		if f.Images.Offline {
+			skipped(p.At(d.Field, fmt.Errorf("there are no models for the APIs of %q: nothing is fetched offline", nameOf(d))))
+			continue
+		}
+		sources, err := f.sources(ctx, p, &d)
+		if err != nil {
+			return p.At(d.Field, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err))
+		}
+		all = append(all, sources...)
+	}
+	return models.Generate(ctx, target, append(all, APIs(p))...)
+}
+
+// known reports whether the lock file has a dependency: a version that a package's
+// constraint allows, or any version of another dependency.
+func known(d project.Dependency, locked map[string]string) bool {
+	if d.XPkg == nil {
+		_, ok := locked[sourceID(d)]
+		return ok
+	}
+	if lock.IsDigest(d.XPkg.Version) {
+		_, ok := locked["xpkg://"+d.XPkg.Package+"@"+d.XPkg.Version]
+		return ok
+	}
+	for id := range locked {
+		tag, ok := strings.CutPrefix(id, "xpkg://"+d.XPkg.Package+":")
+		if ok && (tag == d.XPkg.Version || !lock.IsExact(d.XPkg.Version) && lock.Allows(d.XPkg.Version, tag)) {
+			return true
+		}
+	}
+	return false
+}
+
+// sourceID returns the name of a dependency that is not a package in the lock file.
+func sourceID(d project.Dependency) string {
+	switch {
+	case d.Git != nil && d.Git.Path != "":
+		return "git://" + d.Git.Repository + "/" + d.Git.Path
+	case d.Git != nil:
+		return "git://" + d.Git.Repository
+	case d.HTTP != nil:
+		return "http://" + d.HTTP.URL
+	}
+	return "k8s://" + d.K8s.Version
+}
+
+// CleanSchemas removes the generated schemas of a project.
+func CleanSchemas(p *project.Project) error {
+	dir := Target(p).Dir
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("removing the directory %q: %w", dir, err)
+	}
+	return nil
+}

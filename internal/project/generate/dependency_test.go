@@ -1,0 +1,112 @@
+package generate_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/generate"
+)
+
+func TestParseDependency(t *testing.T) {
+	const digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	for text, tc := range map[string]struct {
+		options generate.DependencyOptions
+		want    project.Dependency
+	}{
+		"registry.example.org/p":                {want: project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org/p", Version: ">=v0.0.0"}}},
+		"registry.example.org:5000/a/p:v1":      {want: project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org:5000/a/p", Version: "v1"}}},
+		"registry.example.org/p:>=v1.0.0, <v2":  {generate.DependencyOptions{APIOnly: true}, project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org/p", Version: ">=v1.0.0, <v2", APIOnly: true}}},
+		"registry.example.org:5000/p@" + digest: {want: project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org:5000/p", Version: digest}}},
+		"k8s:v1.33.0":                           {want: project.Dependency{Type: "k8s", K8s: &project.KubernetesAPI{Version: "v1.33.0"}}},
+		"https://example.org/crd.yaml":          {want: project.Dependency{Type: "crd", HTTP: &project.HTTPSource{URL: "https://example.org/crd.yaml"}}},
+		"https://example.org/crds":              {generate.DependencyOptions{GitRef: "main", GitPath: "a"}, project.Dependency{Type: "crd", Git: &project.GitSource{Repository: "https://example.org/crds", Ref: "main", Path: "a"}}},
+	} {
+		got, err := generate.ParseDependency(text, tc.options)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(project.Package{}, "Key")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+	for text, tc := range map[string]struct {
+		options generate.DependencyOptions
+		want    string
+	}{
+		"k8s:":            {want: "has no version"},
+		"k8s:v1.33.0":     {generate.DependencyOptions{APIOnly: true}, "not a package"},
+		"git://x/y":       {want: "neither a package nor an http URL"},
+		"https://x/y.git": {generate.DependencyOptions{GitPath: "a"}, "no branch, tag or commit"},
+	} {
+		if _, err := generate.ParseDependency(text, tc.options); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %q", text, err, tc.want)
+		}
+	}
+}
+
+const pod = `{"components":{"schemas":{
+"io.k8s.api.core.v1.Pod":{"type":"object","description":"Pod is a collection of containers.","properties":{
+ "apiVersion":{"type":"string"},"kind":{"type":"string"},
+ "metadata":{"default":{},"allOf":[{"$ref":"#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]},
+ "port":{"$ref":"#/components/schemas/io.k8s.apimachinery.pkg.util.intstr.IntOrString"}},
+ "x-kubernetes-group-version-kind":[{"group":"","kind":"Pod","version":"v1"}]},
+"io.k8s.apimachinery.pkg.util.intstr.IntOrString":{"format":"int-or-string","oneOf":[{"type":"integer"},{"type":"string"}]},
+"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"type":"object","properties":{"name":{"type":"string"}}}}}}`
+
+// The dependencies that are no packages, in a project of Upbound: they are in another list
+// than packages, and the file keeps its comments.
+func TestAddDependencyOnAPIs(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/crd.yaml":
+			_, _ = w.Write([]byte(xrd))
+		case strings.HasPrefix(r.URL.Path, "/v1.33.0/api/openapi-spec/v3/api"):
+			_, _ = w.Write([]byte(pod))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	dir := files(t, map[string]string{project.UpboundFile: "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - {type: k8s, k8s: {version: v1.32.0}} # old\n"})
+	path := filepath.Join(dir, project.UpboundFile)
+	f := &generate.Fetcher{HTTP: server.Client(), Kubernetes: server.URL}
+	for _, text := range []string{"k8s:v1.33.0", server.URL + "/crd.yaml"} {
+		d, err := generate.ParseDependency(text, generate.DependencyOptions{})
+		if err == nil {
+			err = generate.AddDependency(t.Context(), open(t, path), d, f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - k8s:\n      version: v1.33.0\n    type: k8s\n  - http:\n      url: " + server.URL + "/crd.yaml\n    type: crd\n"
+	if diff := cmp.Diff(want, read(t, path)); diff != "" {
+		t.Errorf("project file (-want +got):\n%s", diff)
+	}
+	for file, want := range map[string]string{
+		"go/models/io/k8s/core/v1/pod.go": "Metadata *metav1.ObjectMeta", "python/models/io/k8s/api/core/v1.py": "class Pod(BaseModel):",
+		"kcl/models/k8s/api/core/v1/pod.k": "schema Pod:", "json/models/index.schema.json": `"io-k8s-api-core-v1-Pod.schema.json"`,
+		"json/models/org-example-platform-v1alpha1-App.schema.json": `"platform.example.org/v1alpha1"`,
+		".lock.json": `"k8s://v1.33.0": "v1.33.0"`,
+	} {
+		if text := read(t, dir, ".up", file); !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("%q is not in %s:\n%s", want, file, text)
+		}
+	}
+	// All dependencies are in the lock file, so a build fetches nothing.
+	server.Close()
+	if err := generate.Schemas(t.Context(), open(t, path), func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") }, nil); err != nil {
+		t.Error(err)
+	}
+	if err := generate.UpdateSchemas(t.Context(), open(t, path), f); err == nil || !strings.Contains(err.Error(), "crd.yaml") {
+		t.Errorf("an update must fetch the file again, got %v", err)
+	}
+}

@@ -1,0 +1,279 @@
+package generate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/clone"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/models"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+const (
+	// maxPackages limits the packages of one dependency, because dependencies are untrusted.
+	maxPackages = 200
+	// maxBytes limits a file or a git repository.
+	maxBytes = 100 << 20
+)
+
+// A Fetcher reads dependencies.
+type Fetcher struct {
+	// Store is the cache of packages.
+	Store *image.Store
+	// Images are the options of the Store. Images.Remote is required.
+	Images image.Options
+	// Registry is the registry of references that do not name one.
+	Registry string
+	// HTTP fetches files. It is required.
+	HTTP *http.Client
+	// GitUser and GitToken are the credentials of git repositories at https URLs.
+	GitUser, GitToken string
+	// Kubernetes is the URL of the folder that has a folder for each tag of Kubernetes.
+	Kubernetes string
+}
+
+// KubernetesURL is the default of Fetcher.Kubernetes.
+const KubernetesURL = "https://raw.githubusercontent.com/kubernetes/kubernetes"
+
+// sources returns the sources of a dependency. It sets the API version and the kind of a
+// package.
+func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.Dependency) ([]models.Source, error) {
+	if f.Images.Progress != nil {
+		f.Images.Progress.Step("reading dependency " + nameOf(*d))
+	}
+	switch {
+	case d.XPkg != nil:
+		return f.packages(ctx, p, d.XPkg)
+	case d.Git != nil:
+		return f.git(ctx, *d)
+	case d.HTTP != nil:
+		return f.file(ctx, *d)
+	default:
+		return []models.Source{f.kubernetes(*d)}, nil
+	}
+}
+
+// packages returns the sources of a package and of the packages that it depends on.
+func (f *Fetcher) packages(ctx context.Context, p *project.Project, root *project.Package) ([]models.Source, error) {
+	var all []models.Source
+	seen := map[string]bool{}
+	queue := []lock.Dependency{{Package: root.Package, Version: root.Version}}
+	for len(queue) > 0 {
+		next := queue[0]
+		queue = queue[1:]
+		if len(all) >= maxPackages {
+			return nil, fmt.Errorf("%q has more than %d dependencies", root.Package, maxPackages)
+		}
+		source, meta, err := f.pkg(ctx, p, next)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			apiVersion, _ := meta["apiVersion"].(string)
+			kind, _ := meta["kind"].(string)
+			root.APIVersion, root.Kind = strings.TrimPrefix(apiVersion, "meta."), kind
+		}
+		all = append(all, source)
+		for _, d := range inspect.Dependencies(meta) {
+			if d.Package != "" && !seen[d.Package+" "+d.Version] {
+				seen[d.Package+" "+d.Version] = true
+				queue = append(queue, lock.Dependency{Package: d.Package, Version: d.Version})
+			}
+		}
+	}
+	return all, nil
+}
+
+// pkg reads a package, and returns its source and its metadata.
+func (f *Fetcher) pkg(ctx context.Context, p *project.Project, d lock.Dependency) (models.Source, map[string]any, error) {
+	rewritten := d
+	rewritten.Package = p.Rewritten(d.Package)
+	ref, err := rewritten.Resolve(ctx, image.Tags{Remote: f.Images.Remote}, func(s string) (name.Reference, error) {
+		return remote.ParseReference(s, f.Registry)
+	})
+	if err != nil {
+		return models.Source{}, nil, err
+	}
+	resolved, err := f.Store.Resolve(ctx, ref, f.Images)
+	if err != nil {
+		return models.Source{}, nil, err
+	}
+	img, err := f.image(ctx, ref.Context().Digest(resolved.Digest.String()))
+	if err != nil {
+		return models.Source{}, nil, err
+	}
+	text, err := xpkg.PackageYAML(ctx, img)
+	if err != nil {
+		return models.Source{}, nil, fmt.Errorf("reading package %q: %w", ref, err)
+	}
+	objects, err := manifest.Objects("package.yaml", text)
+	if err != nil {
+		return models.Source{}, nil, fmt.Errorf("reading package %q: %w", ref, err)
+	}
+	separator := ":"
+	if lock.IsDigest(ref.Identifier()) {
+		separator = "@"
+	}
+	source := models.Source{ID: "xpkg://" + d.Package + separator + ref.Identifier(), Version: resolved.Digest.String()}
+	var crds []map[string]any
+	var meta map[string]any
+	for _, obj := range objects {
+		apiVersion, _ := obj["apiVersion"].(string)
+		switch {
+		case obj["kind"] == "CustomResourceDefinition":
+			crds = append(crds, obj)
+		case strings.HasPrefix(apiVersion, "meta.pkg."):
+			meta = obj
+		}
+	}
+	if meta == nil {
+		return models.Source{}, nil, fmt.Errorf("reading package %q: it has no metadata", ref)
+	}
+	source.Definitions = func(context.Context) (models.Definitions, error) { return models.Define(crds) }
+	return source, meta, nil
+}
+
+// image returns an image of a package. All images of a package have the same content, so any
+// platform will do.
+func (f *Fetcher) image(ctx context.Context, ref name.Reference) (v1.Image, error) {
+	img, err := f.Store.Image(ctx, image.Request{Reference: ref}, f.Images)
+	var other *image.PlatformError
+	if errors.As(err, &other) && len(other.Available) > 0 {
+		return f.Store.Image(ctx, image.Request{Reference: ref, Platform: other.Available[0]}, f.Images)
+	}
+	return img, err
+}
+
+// get returns the content of a URL.
+func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", from, err)
+	}
+	rsp, err := f.HTTP.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer rsp.Body.Close()
+	if rsp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("reading %q: the server answered %s", from, rsp.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(rsp.Body, maxBytes+1))
+	if err == nil && len(data) > maxBytes {
+		err = fmt.Errorf("the file has more than %d MiB", maxBytes>>20)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", from, err)
+	}
+	return data, nil
+}
+
+// file returns the source of a file of CRDs.
+func (f *Fetcher) file(ctx context.Context, d project.Dependency) ([]models.Source, error) {
+	data, err := f.get(ctx, d.HTTP.URL)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	return []models.Source{{ID: sourceID(d), Version: hex.EncodeToString(sum[:]), Definitions: func(context.Context) (models.Definitions, error) {
+		return define([]yamlFile{{d.HTTP.URL, data}})
+	}}}, nil
+}
+
+// git returns the source of a folder in a git repository.
+func (f *Fetcher) git(ctx context.Context, d project.Dependency) ([]models.Source, error) {
+	snap, err := clone.Commit(ctx, clone.Options{URL: f.authenticated(d.Git.Repository), Ref: gitRef(d.Git.Ref), MaxBytes: maxBytes, Progress: f.Images.Progress})
+	if err != nil {
+		return nil, err
+	}
+	tree, err := object.GetTree(snap.Objects, snap.Tree)
+	if dir := strings.Trim(path.Clean("/"+d.Git.Path), "/"); err == nil && dir != "" {
+		if tree, err = tree.Tree(dir); err != nil {
+			err = fmt.Errorf("the commit %s has no directory %q", snap.Commit, dir)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var files []yamlFile
+	err = tree.Files().ForEach(func(file *object.File) error {
+		if ext := path.Ext(file.Name); ext != ".yaml" && ext != ".yml" {
+			return ctx.Err()
+		}
+		text, err := file.Contents()
+		files = append(files, yamlFile{file.Name, []byte(text)})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading commit %s: %w", snap.Commit, err)
+	}
+	return []models.Source{{ID: sourceID(d), Version: snap.Commit, Definitions: func(context.Context) (models.Definitions, error) {
+		return define(files)
+	}}}, nil
+}
+
+// gitRef returns the full name of a reference: main without a name, a commit, a tag for a
+// version, or a branch.
+func gitRef(ref string) string {
+	_, err := semver.NewVersion(ref)
+	switch {
+	case ref == "":
+		return "refs/heads/main"
+	case strings.HasPrefix(ref, "refs/"):
+		return ref
+	case len(ref) == 40 && strings.Trim(ref, "0123456789abcdef") == "":
+		return ref
+	case err == nil:
+		return "refs/tags/" + ref
+	}
+	return "refs/heads/" + ref
+}
+
+// authenticated returns the URL of a repository with the token of the Fetcher.
+func (f *Fetcher) authenticated(repository string) string {
+	u, err := url.Parse(repository)
+	if err != nil || f.GitToken == "" || u.Scheme != "https" || u.User != nil {
+		return repository // Package clone explains what it cannot read.
+	}
+	u.User = url.UserPassword(f.GitUser, f.GitToken)
+	return u.String()
+}
+
+// kubernetesFiles are the OpenAPI documents that have models.
+var kubernetesFiles = strings.Fields("api__v1 apis__apps__v1 apis__autoscaling__v1 apis__batch__v1 apis__networking.k8s.io__v1 apis__policy__v1 apis__rbac.authorization.k8s.io__v1 apis__storage.k8s.io__v1")
+
+// kubernetes returns the source of the API of Kubernetes.
+func (f *Fetcher) kubernetes(d project.Dependency) models.Source {
+	return models.Source{ID: sourceID(d), Version: d.K8s.Version, Definitions: func(ctx context.Context) (models.Definitions, error) {
+		all := models.Definitions{}
+		for _, file := range kubernetesFiles {
+			data, err := f.get(ctx, fmt.Sprintf("%s/v%s/api/openapi-spec/v3/%s_openapi.json", f.Kubernetes, strings.TrimPrefix(d.K8s.Version, "v"), file))
+			if err != nil {
+				return nil, err
+			}
+			if err := all.OpenAPI(data); err != nil {
+				return nil, fmt.Errorf("reading %s: %w", file, err)
+			}
+		}
+		return all, nil
+	}}
+}

@@ -1,0 +1,164 @@
+package generate_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/generate"
+)
+
+const xrd = `apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: apps.platform.example.org}
+spec:
+  group: platform.example.org
+  names: {kind: App, plural: apps}
+  versions:
+  - name: v1alpha1
+    served: true
+    referenceable: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: string}}}}}}
+`
+
+// files writes files to a new directory and returns it.
+func files(t *testing.T, all map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range all {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func open(t *testing.T, path string) *project.Project {
+	t.Helper()
+	p, err := project.Read(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const (
+	crossplane = "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: registry.example.org/acme/demo\n"
+	upbound    = "apiVersion: meta.dev.upbound.io/v2alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: registry.example.org/acme/demo\n"
+)
+
+// A generated function refers to the models that were generated with it, in both dialects.
+func TestFunctionRefersToModels(t *testing.T) {
+	for name, tc := range map[string]struct{ file, text, schemas, module, python string }{
+		"Crossplane": {project.File, crossplane, "../../schemas/%s", "dev.crossplane.io/models", "crossplane-models @ file:./../../schemas/python"},
+		"Upbound":    {project.UpboundFile, upbound, "../../.up/%s/models", "dev.upbound.io/models", "upbound-models @ file:./../../.up/python"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := files(t, map[string]string{tc.file: tc.text, "apis/app/definition.yaml": xrd})
+			p := open(t, filepath.Join(dir, tc.file))
+			for _, language := range generate.Languages {
+				if _, _, err := generate.Function(t.Context(), p, generate.FunctionOptions{Name: language, Language: language}); err != nil {
+					t.Fatalf("generating a function in %s: %v", language, err)
+				}
+			}
+			at := func(language string) string { return strings.Replace(tc.schemas, "%s", language, 1) }
+			for file, want := range map[string]string{
+				"go/go.mod": "replace " + tc.module + " => " + at("go"), "kcl/kcl.mod": `models = { path = "./model" }`,
+				"kcl/main.k":            "import models.org.example.platform.v1alpha1 as platformv1alpha1\n",
+				"python/pyproject.toml": tc.python, "go-templating/01-compose.yaml.gotmpl": "$schema=" + at("json") + "/index.schema.json",
+			} {
+				if text := read(t, dir, "functions", file); !strings.Contains(text, want) {
+					t.Errorf("%q is not in %s:\n%s", want, file, text)
+				}
+			}
+			if target, err := os.Readlink(filepath.Join(dir, "functions/kcl/model")); err != nil || filepath.ToSlash(target) != at("kcl") {
+				t.Errorf("the link model has the target %q: %v", target, err)
+			}
+			if name != "Crossplane" {
+				return // The other dialect differs in names only.
+			}
+			test := exec.CommandContext(t.Context(), "go", "test", "./...")
+			test.Dir = filepath.Join(dir, "functions", "go")
+			test.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+			if out, err := test.CombinedOutput(); err != nil {
+				if strings.Contains(string(out), "dial tcp") || strings.Contains(string(out), "disabled by GOPROXY") {
+					t.Skip("the modules of a function are not available")
+				}
+				t.Errorf("the test of the generated function in Go fails: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+func TestFunctionRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason       string
+		options      generate.FunctionOptions
+		pipeline     string
+		want, advice string
+	}{
+		"Name":     {"the name becomes part of a repository", generate.FunctionOptions{Name: "Bad_Name", Language: "go"}, "", `"Bad_Name" cannot name a function`, "lower-case"},
+		"Language": {"the project has no schemas for the language", generate.FunctionOptions{Name: "a", Language: "kcl"}, "", "a function in kcl needs schemas for kcl", "add kcl to spec.schemas.languages"},
+		"Kind":     {"only some kinds have a pipeline", generate.FunctionOptions{Name: "a", Language: "go"}, "kind: ConfigMap\napiVersion: v1\n", "expected a Composition, Operation", ""},
+		"Mode":     {"a Composition of mode Resources has no pipeline", generate.FunctionOptions{Name: "a", Language: "go"}, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec:\n  mode: Resources\n", "c.yaml:4: the Composition has no pipeline", "xfn convert"},
+		"Step":     {"the names of steps are unique", generate.FunctionOptions{Name: "a", Language: "go"}, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec:\n  pipeline:\n  - step: a\n    functionRef: {name: other}\n", `c.yaml:5: the pipeline already has a step "a", which calls "other"`, "another name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := files(t, map[string]string{project.File: crossplane + "  schemas: {languages: [go]}\n", "c.yaml": tc.pipeline})
+			if tc.pipeline != "" {
+				tc.options.Pipeline = filepath.Join(dir, "c.yaml")
+			}
+			_, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), tc.options)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), tc.advice) {
+				t.Errorf("%s: got %v with the hint %q", tc.reason, err, hint.Of(err))
+			}
+			if _, err := os.Stat(filepath.Join(dir, "functions")); err == nil {
+				t.Errorf("%s: files were written", tc.reason)
+			}
+		})
+	}
+}
+
+func TestAddStepToOperations(t *testing.T) {
+	const text = "# first\nkind: ConfigMap\napiVersion: v1\n---\napiVersion: ops.crossplane.io/v1alpha1\nkind: CronOperation\nspec:\n  schedule: '* * * * *' # each minute\n  operationTemplate:\n    spec:\n      pipeline:\n      - step: one\n        functionRef: {name: other}\n"
+	dir := files(t, map[string]string{"op.yaml": text})
+	edit, err := generate.AddStep(t.Context(), filepath.Join(dir, "op.yaml"), "new", "acme-new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(text, "      - step: one\n", "      - functionRef:\n          name: acme-new\n        step: new\n      - step: one\n", 1)
+	if string(edit.Data) != want {
+		t.Errorf("got\n%s\nwant\n%s", edit.Data, want)
+	}
+}
+
+func TestInit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "demo")
+	if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path, err := generate.Init(t.Context(), generate.InitOptions{Dir: dir, Name: "demo", Repository: "registry.example.org/acme/demo", Dialect: project.Upbound})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := open(t, path); p.Dialect != project.Upbound || filepath.Base(path) != project.UpboundFile {
+		t.Errorf("got a project of the dialect %s in %s", p.Dialect, path)
+	}
+}

@@ -1,0 +1,82 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/project"
+)
+
+// InitOptions are the options of Init.
+type InitOptions struct {
+	// Dir is the directory of the project. It may exist if it is empty, except for ".git".
+	Dir, Name, Repository string
+	Dialect               project.Dialect
+}
+
+// Init creates the directory of a project, with its project file and empty directories. It
+// returns the path of the project file.
+func Init(ctx context.Context, o InitOptions) (string, error) {
+	if problems := validation.IsDNS1035Label(o.Name); len(problems) > 0 {
+		return "", hint.Wrap(fmt.Errorf("%q cannot name a project", o.Name),
+			"use at most 63 lower-case letters, digits and dashes, beginning with a letter, such as platform")
+	}
+	if _, err := name.NewRepository(o.Repository); err != nil {
+		return "", hint.Wrap(fmt.Errorf("%q is not a repository without a tag", o.Repository), "name one such as registry.example.org/acme/platform")
+	}
+	if err := empty(o.Dir, ".git"); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
+		return "", fmt.Errorf("creating the directory %q: %w", o.Dir, fsx.Cause(err))
+	}
+	for _, dir := range []string{"apis", "examples", "functions", "operations", "tests"} {
+		dir = filepath.Join(o.Dir, dir)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return "", fmt.Errorf("creating the directory %q: %w", dir, fsx.Cause(err))
+		}
+		if err := fsx.WriteFile(filepath.Join(dir, ".gitkeep"), 0o600, nil); err != nil {
+			return "", err
+		}
+	}
+	name, apiVersion := project.File, "dev.crossplane.io/v1alpha1"
+	if o.Dialect == project.Upbound {
+		name, apiVersion = project.UpboundFile, "meta.dev.upbound.io/v2alpha1"
+	}
+	path := filepath.Join(o.Dir, name)
+	text := fmt.Sprintf("apiVersion: %s\nkind: Project\nmetadata:\n  name: %s\nspec:\n  repository: %s\n", apiVersion, o.Name, o.Repository)
+	if err := fsx.WriteFile(path, 0o600, []byte(text)); err != nil {
+		return "", err
+	}
+	if _, err := project.Read(ctx, path); err != nil {
+		return "", errors.Join(err, os.Remove(path))
+	}
+	return path, nil
+}
+
+// empty returns an error if a directory has other files than those allowed.
+func empty(dir string, allowed ...string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the directory %q: %w", dir, fsx.Cause(err))
+	}
+	for _, e := range entries {
+		if !strings.Contains(" "+strings.Join(allowed, " ")+" ", " "+e.Name()+" ") {
+			return hint.Wrap(fmt.Errorf("the directory %q is not empty: it has %s", dir, e.Name()), "name another directory, or remove its content")
+		}
+	}
+	return nil
+}

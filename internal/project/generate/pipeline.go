@@ -1,0 +1,110 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/afero"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// An Edit is a changed file that is not written yet.
+type Edit struct {
+	Path string
+	Data []byte
+}
+
+// Write writes the file, with the mode that it has.
+func (e *Edit) Write() error {
+	mode := os.FileMode(0o644)
+	if info, err := os.Stat(e.Path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	return fsx.WriteFile(e.Path, mode, e.Data)
+}
+
+// AddStep returns the file with a Composition or an operation, with a new first step that
+// calls a function. It returns nil if the pipeline has a step of this name for the function.
+// If the file has several documents, the step is added to the first that has a pipeline.
+func AddStep(ctx context.Context, path, step, function string) (*Edit, error) {
+	reader := manifest.Reader{FS: afero.NewOsFs()}
+	data, err := reader.Bytes(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := manifest.Split(path, data)
+	if err != nil {
+		return nil, err
+	}
+	for _, doc := range docs {
+		obj, err := doc.Object()
+		if err != nil {
+			return nil, err
+		}
+		list, err := pipelineOf(obj)
+		if errors.Is(err, ErrNoPipeline) {
+			continue
+		}
+		at := func(field string, err error) error {
+			return &manifest.Error{Path: path, Line: doc.Lines().Of(field), Err: err}
+		}
+		if err != nil {
+			return nil, at("spec.mode", err)
+		}
+		for i, s := range stepsOf(obj, list) {
+			name, _, _ := unstructured.NestedString(s, "step")
+			called, _, _ := unstructured.NestedString(s, "functionRef", "name")
+			switch {
+			case name == step && called == function:
+				return nil, nil
+			case name == step:
+				return nil, hint.Wrap(at(fmt.Sprintf("%s[%d]", list, i), fmt.Errorf("the pipeline already has a step %q, which calls %q", step, called)),
+					"choose another name for the function, or rename the step")
+			}
+		}
+		change, err := doc.InsertItem(list, 0, map[string]any{"step": step, "functionRef": map[string]any{"name": function}})
+		if err != nil {
+			return nil, err
+		}
+		return &Edit{Path: path, Data: change.Apply(data)}, nil
+	}
+	return nil, fmt.Errorf("adding a step to %q: %w", path, ErrNoPipeline)
+}
+
+// pipelineOf returns the path of the pipeline of an object.
+func pipelineOf(obj map[string]any) (string, error) {
+	u := unstructured.Unstructured{Object: obj}
+	switch group := u.GroupVersionKind().Group; {
+	case group == "apiextensions.crossplane.io" && u.GetKind() == "Composition":
+		mode, _, _ := unstructured.NestedString(obj, "spec", "mode")
+		if resources, _, _ := unstructured.NestedSlice(obj, "spec", "resources"); mode == "Resources" || len(resources) > 0 {
+			return "", hint.Wrap(errors.New("the Composition has no pipeline: its mode is Resources"), "convert it first, with xfn convert")
+		}
+		return "spec.pipeline", nil
+	case group == "ops.crossplane.io" && u.GetKind() == "Operation":
+		return "spec.pipeline", nil
+	case group == "ops.crossplane.io" && (u.GetKind() == "CronOperation" || u.GetKind() == "WatchOperation"):
+		return "spec.operationTemplate.spec.pipeline", nil
+	}
+	return "", ErrNoPipeline
+}
+
+// stepsOf returns the steps of a pipeline.
+func stepsOf(obj map[string]any, list string) []map[string]any {
+	path := []string{"spec", "pipeline"}
+	if list != "spec.pipeline" {
+		path = []string{"spec", "operationTemplate", "spec", "pipeline"}
+	}
+	all, _, _ := unstructured.NestedSlice(obj, path...)
+	steps := make([]map[string]any, len(all))
+	for i, s := range all {
+		steps[i], _ = s.(map[string]any)
+	}
+	return steps
+}

@@ -1,0 +1,86 @@
+package generate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/models"
+)
+
+// Target returns the folder of the project's models.
+func Target(p *project.Project) models.Target {
+	return models.Target{Dir: p.Dir(p.Paths.Schemas), Languages: p.Languages, Upbound: p.Dialect == project.Upbound}
+}
+
+// A yamlFile is a file with definitions of kinds.
+type yamlFile struct {
+	path string
+	data []byte
+}
+
+// APIs returns the source of the models for the project's own APIs.
+func APIs(p *project.Project) models.Source {
+	files, version, err := yamlFiles(p.Dir(p.Paths.APIs))
+	return models.Source{
+		ID: "fs://" + p.Paths.APIs, Version: version,
+		Definitions: func(context.Context) (models.Definitions, error) {
+			if err != nil {
+				return nil, err
+			}
+			return define(files)
+		},
+	}
+}
+
+// yamlFiles returns the YAML files in a directory and those below it, in the order of their
+// paths, and the SHA-256 hash of their content. A directory that does not exist has none.
+func yamlFiles(dir string) (files []yamlFile, hash string, err error) {
+	sum := sha256.New()
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if ext := strings.ToLower(filepath.Ext(path)); err != nil || d.IsDir() || ext != ".yaml" && ext != ".yml" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		sum.Write(data)
+		files = append(files, yamlFile{path, data})
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("reading the directory %q: %w", dir, fsx.Cause(err))
+	}
+	return files, hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// define returns the kinds that the XRDs and CRDs in files define.
+func define(files []yamlFile) (models.Definitions, error) {
+	var objects []map[string]any
+	for _, f := range files {
+		docs, err := manifest.Split(f.path, f.data)
+		if err != nil {
+			return nil, err
+		}
+		for _, doc := range docs {
+			value, err := doc.Value()
+			if err != nil {
+				return nil, err
+			}
+			if obj, ok := value.(map[string]any); ok {
+				objects = append(objects, obj)
+			}
+		}
+	}
+	return models.Define(objects)
+}

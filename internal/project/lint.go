@@ -1,0 +1,238 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// The rules for projects. LintRules describes them.
+const (
+	ruleFile           = "file"
+	ruleLink           = "link"
+	ruleLeftOut        = "left-out"
+	ruleReplaced       = "replaced"
+	ruleFunctionRef    = "function-ref"
+	ruleMissingXRD     = "missing-xrd"
+	ruleUnusedFunction = "unused-function"
+)
+
+// LintRules returns the rules for projects, in addition to those of package xpkg.
+func LintRules() []xpkg.LintRule {
+	const severity = "warning"
+	return []xpkg.LintRule{
+		{Name: ruleLeftOut, Severity: severity, Finds: "a file that does not become part of the package", Why: "The first object of a file decides whether the file is part of the Configuration. Other kinds are left out, with all further objects of the file."},
+		{Name: ruleReplaced, Severity: severity, Finds: "an API that an operation with the same path replaces", Why: "The files of APIs and operations become one tree. Of two files with the same relative path, only the operation is in the package."},
+		{Name: ruleFunctionRef, Severity: severity, Finds: "a step that calls a function which nothing installs", Why: "Crossplane installs the embedded functions and the dependencies, under names that it derives from their repositories. Another function must be installed separately."},
+		{Name: ruleMissingXRD, Severity: severity, Finds: "a Composition whose XRD is not in the project", Why: "Without the XRD, no composite resource can use the Composition."},
+		{Name: ruleUnusedFunction, Severity: severity, Finds: "a function that no pipeline calls", Why: "Crossplane installs and runs the function, although nothing calls it."},
+	}
+}
+
+// rules returns the rules for the objects of the Configuration. The first reports found, the
+// problems of files that were not read.
+func (p *Project) rules(functions []Function, found xpkg.Problems) []xpkg.Rule {
+	return []xpkg.Rule{
+		func(context.Context, []xpkg.Document) xpkg.Problems { return found },
+		func(_ context.Context, objects []xpkg.Document) xpkg.Problems {
+			return p.checkCalls(functions, objects)
+		},
+		p.checkTypes,
+	}
+}
+
+// A call is a step of a pipeline that calls a function.
+type call struct {
+	doc         manifest.Document
+	field, name string
+}
+
+// callsOf returns the calls in the pipelines of an object.
+func callsOf(o xpkg.Document) []call {
+	doc := manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text}
+	var spec struct {
+		Spec struct {
+			pipeline          `json:",inline"`
+			OperationTemplate struct {
+				Spec pipeline `json:"spec"`
+			} `json:"operationTemplate"`
+		} `json:"spec"`
+	}
+	if err := doc.Decode(&spec); err != nil {
+		return nil
+	}
+	var all []call
+	add := func(prefix string, p pipeline) {
+		for i, s := range p.Pipeline {
+			if s.FunctionRef.Name != "" {
+				all = append(all, call{doc, fmt.Sprintf("%s.pipeline[%d].functionRef.name", prefix, i), s.FunctionRef.Name})
+			}
+		}
+	}
+	add("spec", spec.Spec.pipeline)
+	add("spec.operationTemplate.spec", spec.Spec.OperationTemplate.Spec)
+	return all
+}
+
+type pipeline struct {
+	Pipeline []struct {
+		FunctionRef struct {
+			Name string `json:"name"`
+		} `json:"functionRef"`
+	} `json:"pipeline"`
+}
+
+// checkCalls compares the functions that pipelines call with those that are installed.
+func (p *Project) checkCalls(functions []Function, objects []xpkg.Document) xpkg.Problems {
+	installed := map[string]bool{}
+	for _, f := range functions {
+		installed[p.FunctionRef(f.Name)] = true
+	}
+	others := map[string]Package{} // dependencies that are not functions to call
+	transitive := false            // whether a dependency may install further functions
+	for _, d := range p.Packages(true) {
+		name := InstalledName(d.Package)
+		transitive = transitive || d.Kind == "Configuration"
+		if d.Kind == "Function" && !d.APIOnly {
+			installed[name] = true
+		} else {
+			others[name] = d
+		}
+	}
+	var found xpkg.Problems
+	called := map[string]bool{}
+	for _, o := range objects {
+		for _, c := range callsOf(o) {
+			called[c.name] = true
+			other, isOther := others[c.name]
+			if installed[c.name] || transitive && !isOther {
+				continue
+			}
+			text := fmt.Sprintf("no dependency or embedded function of the project has the name %q", c.name)
+			switch {
+			case isOther && other.APIOnly:
+				text = fmt.Sprintf("the dependency %q is not installed, because it has apiOnly", other.Package)
+			case isOther:
+				text = fmt.Sprintf("the dependency %q is a %s and not a Function", other.Package, other.Kind)
+			default:
+				if near := hint.Nearest(c.name, slices.Sorted(maps.Keys(installed))); near != "" {
+					text += ": is it " + near + "?"
+				}
+			}
+			found = append(found, xpkg.Problem{Rule: ruleFunctionRef, Warning: true, Path: c.doc.Path, Line: c.doc.Lines().Of(c.field), Text: text})
+		}
+	}
+	return append(found, p.unused(functions, called)...)
+}
+
+// unused returns a warning for each function that is not called.
+func (p *Project) unused(functions []Function, called map[string]bool) xpkg.Problems {
+	var found xpkg.Problems
+	lines := p.doc.Lines()
+	for _, f := range functions {
+		if ref := p.FunctionRef(f.Name); !called[ref] {
+			problem := xpkg.Problem{Rule: ruleUnusedFunction, Warning: true, Path: p.FunctionDir(f), Text: fmt.Sprintf("no pipeline calls the function %q, whose name in pipelines is %s", f.Name, ref)}
+			if f.Field != "" {
+				problem.Path, problem.Line = p.Path, lines.Of(f.Field)
+			}
+			found = append(found, problem)
+		}
+	}
+	for _, d := range p.Dependencies {
+		if d.XPkg == nil || d.XPkg.Kind != "Function" || d.XPkg.APIOnly || called[InstalledName(d.XPkg.Package)] {
+			continue
+		}
+		text := fmt.Sprintf("no pipeline calls the function %q, whose name in pipelines is %s", d.XPkg.Package, InstalledName(d.XPkg.Package))
+		found = append(found, xpkg.Problem{Rule: ruleUnusedFunction, Warning: true, Path: p.Path, Line: lines.Of(d.Field), Text: text})
+	}
+	return found
+}
+
+// checkTypes reports Compositions whose XRD is not in the project. A dependency on a
+// Configuration may have it.
+func (p *Project) checkTypes(_ context.Context, objects []xpkg.Document) xpkg.Problems {
+	if slices.ContainsFunc(p.Packages(false), func(d Package) bool { return d.Kind == "Configuration" }) {
+		return nil
+	}
+	defined := map[string]bool{}
+	for _, o := range objects {
+		var xrd struct {
+			Spec struct {
+				Group string
+				Names struct{ Kind string }
+			}
+		}
+		doc := manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text}
+		if o.Kind == apiextv1.CompositeResourceDefinitionKind && doc.Decode(&xrd) == nil {
+			defined[xrd.Spec.Group+" "+xrd.Spec.Names.Kind] = true
+		}
+	}
+	var found xpkg.Problems
+	for _, o := range objects {
+		var comp struct {
+			Spec struct {
+				CompositeTypeRef struct{ APIVersion, Kind string }
+			}
+		}
+		doc := manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text}
+		if o.Kind != apiextv1.CompositionKind || doc.Decode(&comp) != nil {
+			continue
+		}
+		ref := comp.Spec.CompositeTypeRef
+		group, _, _ := strings.Cut(ref.APIVersion, "/")
+		if !defined[group+" "+ref.Kind] {
+			found = append(found, xpkg.Problem{
+				Rule: ruleMissingXRD, Warning: true, Path: o.Path, Line: doc.Lines().Of("spec.compositeTypeRef"),
+				Text: fmt.Sprintf("no XRD of the project defines kind %s of group %s", ref.Kind, group),
+			})
+		}
+	}
+	return found
+}
+
+// Lint checks what Build would put into the packages, without building the functions.
+func Lint(ctx context.Context, p *Project, o Options) (xpkg.Report, error) {
+	functions, err := p.Functions()
+	if err != nil {
+		return xpkg.Report{}, err
+	}
+	b := &builder{Options: o, project: p}
+	var report xpkg.Report
+	add := func(pkg *xpkg.Package, err error) error {
+		if err == nil {
+			report.Problems = append(report.Problems, pkg.Warnings...)
+			return nil
+		}
+		found, ok := err.(xpkg.Problems)
+		if !ok {
+			return err
+		}
+		report.Problems = append(report.Problems, found...)
+		return nil
+	}
+	pkg, err := p.read(ctx, functions, o)
+	if pkg != nil {
+		report.Meta, report.Objects = pkg.Meta, len(pkg.Objects)
+	}
+	if err := add(pkg, err); err != nil {
+		return report, err
+	}
+	for _, f := range functions {
+		pkg, err := b.content(ctx, f)
+		if err == nil {
+			pkg.Warnings = p.inFile(pkg.Warnings)
+		}
+		if err := add(pkg, err); err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}

@@ -1,0 +1,86 @@
+package project
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+const (
+	metaVersion = "meta.pkg.crossplane.io/v1"
+	metaPrefix  = "meta.crossplane.io/"
+)
+
+// metadata returns the package metadata of a package of the project. The annotations in
+// about, whose keys have no prefix, replace those of the project.
+func (p *Project) metadata(kind, name string, about map[string]string, spec map[string]any) (xpkg.Source, error) {
+	annotations := maps.Clone(p.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, p.AdditionalMetadata)
+	for _, a := range []struct{ key, value string }{{"maintainer", p.Maintainer}, {"source", p.Source}, {"license", p.License}} {
+		annotations[metaPrefix+a.key] = a.value
+	}
+	for key, value := range about {
+		annotations[metaPrefix+key] = value
+	}
+	meta := map[string]any{"name": name, "annotations": objectOf(annotations)}
+	if p.Namespace != "" {
+		meta["namespace"] = p.Namespace
+	}
+	if len(p.Labels) > 0 {
+		meta["labels"] = objectOf(p.Labels)
+	}
+	var text bytes.Buffer
+	err := manifest.Write(&text, map[string]any{"apiVersion": metaVersion, "kind": kind, "metadata": meta, "spec": spec})
+	if err != nil {
+		return xpkg.Source{}, fmt.Errorf("writing the metadata of package %q: %w", name, err)
+	}
+	return xpkg.Source{Path: p.Path, Data: text.Bytes()}, nil
+}
+
+func objectOf(m map[string]string) map[string]any {
+	o := make(map[string]any, len(m))
+	for key, value := range m {
+		o[key] = value
+	}
+	return o
+}
+
+// configurationMetadata returns the metadata of the Configuration, with placeholders for the
+// digests of functions.
+func (p *Project) configurationMetadata(functions []Function) (xpkg.Source, error) {
+	var dependsOn []any
+	for _, d := range p.Packages(false) {
+		entry := map[string]any{"version": d.Version}
+		if d.Key == "package" {
+			entry["apiVersion"], entry["kind"] = d.APIVersion, d.Kind
+		}
+		entry[d.Key] = d.Package
+		dependsOn = append(dependsOn, entry)
+	}
+	for i, f := range functions {
+		dependsOn = append(dependsOn, map[string]any{
+			"apiVersion": pkgVersion, "kind": "Function",
+			"package": p.FunctionRepository(f.Name), "version": placeholder(i),
+		})
+	}
+	spec := map[string]any{}
+	if p.CrossplaneVersion != "" {
+		spec["crossplane"] = map[string]any{"version": p.CrossplaneVersion}
+	}
+	if len(dependsOn) > 0 {
+		spec["dependsOn"] = dependsOn
+	}
+	return p.metadata("Configuration", p.Name, map[string]string{"description": p.Description, "readme": p.Readme}, spec)
+}
+
+// functionMetadata returns the metadata of an embedded function's package.
+func (p *Project) functionMetadata(f Function) (xpkg.Source, error) {
+	about := map[string]string{"description": fmt.Sprintf("Function %s from project %s", f.Name, p.Name)}
+	return p.metadata("Function", p.Name+"-"+f.Name, about, map[string]any{"capabilities": []any{"composition", "operation"}})
+}

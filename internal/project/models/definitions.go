@@ -1,0 +1,211 @@
+package models
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+)
+
+// Definitions maps the OpenAPI names of types to their schemas. The name of a custom resource
+// is its group in reverse order, its version and its kind: org.example.v1.App.
+type Definitions map[string]*Schema
+
+const (
+	meta       = "io.k8s.apimachinery.pkg.apis.meta.v1."
+	objectMeta = meta + "ObjectMeta"
+	listMeta   = meta + "ListMeta"
+	docsURL    = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+)
+
+// metaJSON has the definitions of Kubernetes v1.35 that an API server publishes with each CRD.
+//
+//go:embed meta.json
+var metaJSON []byte
+
+var metaDefinitions = sync.OnceValue(func() Definitions {
+	var d Definitions
+	if err := json.Unmarshal(metaJSON, &d); err != nil {
+		// meta.json is embedded, and tests decode it.
+		panic(err)
+	}
+	return d
+})
+
+// Define returns the definitions of the kinds that objects define. It ignores objects that
+// are neither CRDs nor XRDs. It returns no definitions if there are no kinds.
+func Define(objects []map[string]any) (Definitions, error) {
+	all := Definitions{}
+	for _, obj := range objects {
+		if !crd.Defines(obj) || obj["kind"] == "ManagedResourceDefinition" {
+			continue
+		}
+		if err := all.add(obj); err != nil {
+			name, _, _ := unstructured.NestedString(obj, "metadata", "name")
+			return nil, fmt.Errorf("reading the schemas of %v %q: %w", obj["kind"], name, err)
+		}
+	}
+	if len(all) > 0 {
+		maps.Copy(all, metaDefinitions())
+	}
+	return all, nil
+}
+
+// OpenAPI adds the definitions in an OpenAPI v3 document of Kubernetes.
+func (d Definitions) OpenAPI(document []byte) error {
+	var doc struct {
+		Components struct{ Schemas Definitions }
+	}
+	if err := json.Unmarshal(document, &doc); err != nil {
+		return fmt.Errorf("expected an OpenAPI v3 document: %w", err)
+	}
+	for name, s := range doc.Components.Schemas {
+		if len(s.Kinds) == 1 && s.Type == "object" {
+			s.setKind(s.Kinds[0])
+		}
+		d[name] = s
+	}
+	return nil
+}
+
+// add adds the kinds of a CRD or XRD.
+func (d Definitions) add(obj map[string]any) error {
+	crds, err := crd.All(obj)
+	if err != nil {
+		return err
+	}
+	for _, c := range crds {
+		var spec struct {
+			Spec struct {
+				Group    string
+				Names    struct{ Kind, ListKind, Plural string }
+				Versions []struct {
+					Name   string
+					Schema struct{ OpenAPIV3Schema *Schema }
+				}
+			}
+		}
+		data, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(data, &spec); err != nil {
+			return fmt.Errorf("expected an OpenAPI v3 schema: %w", err)
+		}
+		if spec.Spec.Group == "" || spec.Spec.Names.Kind == "" {
+			return fmt.Errorf("spec.group and spec.names.kind must not be empty")
+		}
+		if spec.Spec.Names.ListKind == "" {
+			spec.Spec.Names.ListKind = spec.Spec.Names.Kind + "List"
+		}
+		for _, v := range spec.Spec.Versions {
+			gvk := groupVersionKind{spec.Spec.Group, v.Name, spec.Spec.Names.Kind}
+			root := v.Schema.OpenAPIV3Schema
+			if root == nil {
+				root = &Schema{Type: "object", Open: true}
+			}
+			if crd.IsXRD(obj) {
+				describe(root)
+			}
+			root.embed()
+			root.native(gvk)
+			d[gvk.name()] = root
+			d[gvk.with(spec.Spec.Names.ListKind).name()] = list(gvk, spec.Spec.Names.ListKind, spec.Spec.Names.Plural)
+		}
+	}
+	return nil
+}
+
+func (k groupVersionKind) with(kind string) groupVersionKind {
+	return groupVersionKind{k.Group, k.Version, kind}
+}
+
+// name returns the OpenAPI name of a custom resource's kind.
+func (k groupVersionKind) name() string {
+	group := strings.Split(k.Group, ".")
+	slices.Reverse(group)
+	return strings.Join(append(group, k.Version, k.Kind), ".")
+}
+
+func (k groupVersionKind) apiVersion() string {
+	return strings.TrimPrefix(k.Group+"/"+k.Version, "/")
+}
+
+// describe sets the descriptions of the fields that Crossplane adds to an XRD's schema.
+func describe(root *Schema) {
+	for path, text := range map[[2]string]string{
+		{"spec", "crossplane"}:   "Configures how Crossplane will reconcile this composite resource",
+		{"status", "conditions"}: "Conditions of the resource.",
+	} {
+		if in := root.Properties[path[0]]; in != nil && in.Properties[path[1]] != nil && in.Properties[path[1]].Description == "" {
+			in.Properties[path[1]].Description = text
+		}
+	}
+}
+
+// native adds the fields that all objects of Kubernetes have, as an API server does.
+func (s *Schema) native(gvk groupVersionKind) {
+	s.typeMeta(
+		"APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: "+docsURL+"#resources",
+		"Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "+docsURL+"#types-kinds")
+	s.Properties["metadata"] = reference(objectMeta, "Standard object's metadata. More info: "+docsURL+"#metadata")
+	s.Kinds = []groupVersionKind{gvk}
+	s.setKind(gvk)
+}
+
+func (s *Schema) typeMeta(apiVersion, kind string) {
+	if s.Properties == nil {
+		s.Properties = map[string]*Schema{}
+	}
+	s.Properties["apiVersion"] = &Schema{Type: "string", Description: apiVersion}
+	s.Properties["kind"] = &Schema{Type: "string", Description: kind}
+}
+
+// setKind limits apiVersion and kind to those of a kind.
+func (s *Schema) setKind(gvk groupVersionKind) {
+	for name, value := range map[string]string{"apiVersion": gvk.apiVersion(), "kind": gvk.Kind} {
+		if p := s.Properties[name]; p != nil {
+			p.Enum, p.Default = []any{value}, value
+		}
+	}
+}
+
+// embed adds the native fields to each embedded resource in s, as an API server does.
+func (s *Schema) embed() {
+	for _, child := range s.children() {
+		child.embed()
+	}
+	if !s.Embedded {
+		return
+	}
+	s.typeMeta("apiVersion defines the versioned schema of this representation of an object. More info: "+docsURL+"#resources",
+		"kind is a string value representing the type of this object. In CamelCase. More info: "+docsURL+"#types-kinds")
+	s.Properties["metadata"] = reference(objectMeta, "Standard object's metadata. More info: "+docsURL+"#metadata")
+	for _, name := range []string{"kind", "apiVersion"} {
+		if !slices.Contains(s.Required, name) {
+			s.Required = append(s.Required, name)
+		}
+	}
+}
+
+// list returns the schema of the list of a kind.
+func list(of groupVersionKind, kind, plural string) *Schema {
+	s := &Schema{Type: "object", Description: kind + " is a list of " + of.Kind, Required: []string{"items"}}
+	s.native(of.with(kind))
+	for _, name := range []string{"apiVersion", "kind"} {
+		s.Properties[name].Enum, s.Properties[name].Default = nil, nil
+	}
+	s.Properties["metadata"] = reference(listMeta, "Standard list metadata. More info: "+docsURL+"#types-kinds")
+	s.Properties["items"] = &Schema{
+		Type: "array", Items: &Schema{Ref: refPrefix + of.name()},
+		Description: "List of " + plural + ". More info: " + docsURL,
+	}
+	return s
+}

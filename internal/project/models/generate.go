@@ -1,0 +1,214 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+// The languages of models.
+const (
+	JSON   = "json"
+	Go     = "go"
+	KCL    = "kcl"
+	Python = "python"
+)
+
+// A Target is the folder of a project into which Generate writes.
+type Target struct {
+	// Dir is the path of the folder.
+	Dir string
+	// Languages are those for which models are written.
+	Languages []string
+	// Upbound selects the layout and the names of Upbound's up.
+	Upbound bool
+}
+
+// A Source has definitions of kinds.
+type Source struct {
+	// ID and Version are the entry of the lock file.
+	ID, Version string
+	// Definitions returns the definitions. Generate calls it only if it needs them.
+	Definitions func(context.Context) (Definitions, error)
+}
+
+// LockFile is the name of the file that has the versions of all sources.
+const LockFile = ".lock.json"
+
+type lock struct {
+	Packages map[string]string `json:"packages"`
+}
+
+// Generate writes the models of the sources that are not in the lock file with their version,
+// and updates the lock file. If a language was added, it writes the models of all sources.
+// Files with the same content are not written again.
+func Generate(ctx context.Context, to Target, sources ...Source) error {
+	locked, err := readLock(to)
+	if err != nil {
+		return err
+	}
+	before := maps.Clone(locked.Packages)
+	complete := to.Complete()
+	all := Definitions{}
+	for _, s := range sources {
+		if version, ok := locked.Packages[s.ID]; ok && version == s.Version && complete {
+			continue
+		}
+		d, err := s.Definitions(ctx)
+		if err != nil {
+			return fmt.Errorf("reading the schemas of %q: %w", s.ID, err)
+		}
+		maps.Copy(all, d)
+		locked.Packages[s.ID] = s.Version
+	}
+	if len(all) > 0 {
+		if err := to.write(ctx, all); err != nil {
+			return err
+		}
+	}
+	if maps.Equal(before, locked.Packages) {
+		return nil
+	}
+	return to.writeLock(locked)
+}
+
+// Locked returns the versions of all sources in the lock file.
+func Locked(to Target) (map[string]string, error) {
+	l, err := readLock(to)
+	return l.Packages, err
+}
+
+func readLock(to Target) (lock, error) {
+	path := filepath.Join(to.Dir, LockFile)
+	l := lock{}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &l)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return l, fmt.Errorf("reading the lock file %q: %w", path, fsx.Cause(err))
+	}
+	if l.Packages == nil {
+		l.Packages = map[string]string{}
+	}
+	return l, nil
+}
+
+func (t Target) writeLock(l lock) error {
+	if err := os.MkdirAll(t.Dir, 0o755); err != nil {
+		return fmt.Errorf("creating the directory %q: %w", t.Dir, fsx.Cause(err))
+	}
+	data, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	return fsx.WriteFile(filepath.Join(t.Dir, LockFile), 0o600, append(data, '\n'))
+}
+
+// Folder returns the folder of a language in t.Dir.
+func (t Target) Folder(language string) string {
+	if t.Upbound && language != Python {
+		return filepath.Join(t.Dir, language, "models")
+	}
+	return filepath.Join(t.Dir, language)
+}
+
+// GoModule returns the path of the Go module with the models.
+func (t Target) GoModule() string {
+	if t.Upbound {
+		return "dev.upbound.io/models"
+	}
+	return "dev.crossplane.io/models"
+}
+
+// Complete reports whether the models that exist are there for all languages.
+func (t Target) Complete() bool {
+	n := 0
+	for _, language := range t.Languages {
+		if _, err := os.Stat(t.Folder(language)); err == nil {
+			n++
+		}
+	}
+	return n == 0 || n == len(t.Languages)
+}
+
+// write writes the models of definitions in all languages.
+func (t Target) write(ctx context.Context, d Definitions) error {
+	for _, language := range t.Languages {
+		files, err := t.files(language, d)
+		if err != nil {
+			return fmt.Errorf("generating models for %s: %w", language, err)
+		}
+		dir := t.Folder(language)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := update(filepath.Join(dir, filepath.FromSlash(name)), files[name]); err != nil {
+				return err
+			}
+		}
+		if language == JSON {
+			if err := writeIndex(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t Target) files(language string, d Definitions) (map[string][]byte, error) {
+	switch language {
+	case JSON:
+		return jsonFiles(d)
+	case Go:
+		return goFiles(d, t.GoModule())
+	case KCL:
+		return kclFiles(d), nil
+	case Python:
+		name := "crossplane"
+		if t.Upbound {
+			name = "upbound"
+		}
+		return pythonFiles(d, name), nil
+	}
+	return nil, fmt.Errorf("unknown language %q, expected %s, %s, %s or %s", language, Go, JSON, KCL, Python)
+}
+
+// writeIndex writes the index of all JSON Schemas in a folder, also of those that other
+// sources have written.
+func writeIndex(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("reading the directory %q: %w", dir, fsx.Cause(err))
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	data, err := jsonIndex(names)
+	if err != nil {
+		return err
+	}
+	return update(filepath.Join(dir, IndexFile), data)
+}
+
+// update writes a file unless it has the content.
+func update(path string, data []byte) error {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("creating the directory %q: %w", filepath.Dir(path), fsx.Cause(err))
+	}
+	return fsx.WriteFile(path, 0o644, data)
+}

@@ -1,0 +1,89 @@
+package models
+
+import (
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	schemaSuffix = ".schema.json"
+	// IndexFile is the name of the JSON Schema that matches an object of any kind.
+	IndexFile = "index" + schemaSuffix
+)
+
+// jsonFiles returns a JSON Schema for each definition.
+func jsonFiles(d Definitions) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for name, s := range d {
+		data, err := json.Marshal(s.jsonSchema())
+		if err != nil {
+			return nil, err
+		}
+		files[jsonFile(name)] = data
+	}
+	return files, nil
+}
+
+func jsonFile(definition string) string {
+	return strings.ReplaceAll(definition, ".", "-") + schemaSuffix
+}
+
+// jsonIndex returns the content of IndexFile for the names of all JSON Schemas in a folder.
+func jsonIndex(files []string) ([]byte, error) {
+	index := &Schema{}
+	for _, file := range slices.Sorted(slices.Values(files)) {
+		if name := path.Base(file); name != IndexFile && strings.HasSuffix(name, schemaSuffix) {
+			index.AnyOf = append(index.AnyOf, &Schema{Ref: name})
+		}
+	}
+	return json.Marshal(index)
+}
+
+// jsonSchema returns the JSON Schema of s, without the keywords of OpenAPI and Kubernetes.
+// As in the crossplane CLI, objects have no fields besides those that the schema names.
+func (s *Schema) jsonSchema() *Schema {
+	if s == nil || s.boolean != "" {
+		return s
+	}
+	out := *s
+	out.IntOrString, out.Open, out.Embedded, out.Kinds = false, false, false, nil
+	if name, ok := strings.CutPrefix(s.Ref, refPrefix); ok {
+		out.Ref = jsonFile(name)
+	}
+	if s.IntOrString && len(s.AnyOf) == 0 && len(s.AllOf) == 0 {
+		out.AnyOf = s.alternatives()
+	}
+	out.AllOf, out.AnyOf, out.OneOf = jsonSchemas(out.AllOf), jsonSchemas(out.AnyOf), jsonSchemas(out.OneOf)
+	out.Not, out.Items, out.AdditionalProperties = s.Not.jsonSchema(), s.Items.jsonSchema(), s.AdditionalProperties.jsonSchema()
+	if out.Type == "object" && out.AdditionalProperties == nil {
+		out.AdditionalProperties = &Schema{boolean: "false"}
+	}
+	exclusive(&out.Maximum, &out.ExclusiveMaximum)
+	exclusive(&out.Minimum, &out.ExclusiveMinimum)
+	out.Properties = maps.Clone(s.Properties)
+	for name, p := range s.Properties {
+		out.Properties[name] = p.jsonSchema()
+	}
+	return &out
+}
+
+func jsonSchemas(list []*Schema) []*Schema {
+	var all []*Schema
+	for _, s := range list {
+		all = append(all, s.jsonSchema())
+	}
+	return all
+}
+
+// exclusive converts an exclusive limit from OpenAPI, where it is a boolean.
+func exclusive(limit *json.Number, exclusive *any) {
+	switch *exclusive {
+	case true:
+		*exclusive, *limit = *limit, ""
+	case false:
+		*exclusive = nil
+	}
+}

@@ -1,0 +1,334 @@
+package models_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project/models"
+)
+
+const golden = "../../../testdata/golden/project/"
+
+func source(t *testing.T, path string) models.Source {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models.Source{ID: "fs://apis", Version: string(rune(len(data))), Definitions: func(context.Context) (models.Definitions, error) {
+		objects, err := manifest.Objects(path, data)
+		if err != nil {
+			return nil, err
+		}
+		return models.Define(objects)
+	}}
+}
+
+func generate(t *testing.T, to models.Target, sources ...models.Source) {
+	t.Helper()
+	if err := models.Generate(t.Context(), to, sources...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestJSON(t *testing.T) {
+	to := models.Target{Dir: t.TempDir(), Languages: []string{models.JSON}}
+	generate(t, to, source(t, golden+"build-apis/in/apis/app/definition.yaml"))
+	want, err := filepath.Glob(golden + "build-apis/out/schemas/json/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := filepath.Glob(to.Dir + "/json/*")
+	if err != nil || len(got) != len(want) || len(got) == 0 {
+		t.Fatalf("got the files %q, want %q: %v", got, want, err)
+	}
+	for i, path := range want {
+		if diff := cmp.Diff(read(t, path), read(t, got[i])); diff != "" {
+			t.Errorf("%s differs from the crossplane CLI's (-want +got):\n%s", filepath.Base(path), diff)
+		}
+	}
+}
+
+func TestGo(t *testing.T) {
+	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Go}}
+	generate(t, to, source(t, golden+"build-models-go/in/apis/d.yaml"))
+	var want map[string]struct{ Decls []string }
+	if err := json.Unmarshal([]byte(read(t, golden+"build-models-go/outline.json")), &want); err != nil {
+		t.Fatal(err)
+	}
+	for name, w := range want {
+		if diff := cmp.Diff(w.Decls, outline(t, filepath.Join(to.Dir, "go", name))); diff != "" {
+			t.Errorf("%s has other declarations than the crossplane CLI's (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// outline returns the declarations of a Go file as golden cases have them.
+func outline(t *testing.T, path string) []string {
+	t.Helper()
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	add := func(prefix string, node any) {
+		var b bytes.Buffer
+		if err := format.Node(&b, fset, node); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, prefix+strings.Join(strings.Fields(b.String()), " "))
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			d.Body = nil
+			add("", d)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if d.Tok != token.VAR {
+					add(d.Tok.String()+" ", s)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// The CRD has whatever makes a name or a type difficult in a language.
+const difficult = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gateways.import.gateway}
+spec:
+  group: gateway.import-it.example.org
+  names: {kind: Gateway, plural: gateways}
+  scope: Cluster
+  versions:
+  - name: v1beta1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        description: |
+          A gateway with """quotes""" and \ backslashes.
+          It has two lines.
+        required: [spec]
+        properties:
+          spec:
+            type: object
+            required: [from, class]
+            properties:
+              from: {type: string, description: "Ends with a quote \""}
+              class: {type: string, enum: [a-b, a_b, "", "1"]}
+              "dash-ed": {type: string}
+              dashEd: {type: string}
+              $ref: {type: string}
+              if: {type: boolean, default: true}
+              json: {type: integer, format: int64, enum: [1, -2]}
+              model_config: {type: string}
+              Policy: {type: object, properties: {a: {type: string}}}
+              policy: {type: object, properties: {b: {type: string}}}
+              same: {type: object, properties: {policy: {type: object, properties: {b: {type: string}}}}}
+              datetime: {type: string, format: date-time}
+              float: {type: number}
+              text: {type: string, default: "a ${b}"}
+              lists: {type: array, items: {type: array, items: {type: object, properties: {x: {type: integer, format: int32}}}}}
+              map: {type: object, additionalProperties: {type: object, properties: {y: {type: string, enum: [p]}}}}
+              maps: {type: object, additionalProperties: {type: array, items: {type: string}}}
+              any: {x-kubernetes-preserve-unknown-fields: true}
+              open: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {z: {type: string}}}
+              template: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
+              port: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}
+              ports: {type: array, items: {x-kubernetes-int-or-string: true}}
+              limit: {type: integer, maximum: 5, exclusiveMaximum: true, minimum: 0}
+          status:
+            type: object
+            properties: {}
+`
+
+func difficultSource(t *testing.T) models.Source {
+	path := filepath.Join(t.TempDir(), "crd.yaml")
+	if err := os.WriteFile(path, []byte(difficult), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return source(t, path)
+}
+
+func TestGoCompiles(t *testing.T) {
+	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Go}}
+	generate(t, to, difficultSource(t), source(t, golden+"build-models-go/in/apis/d.yaml"))
+	dir := to.Folder(models.Go)
+	if err := os.WriteFile(filepath.Join(dir, "model_test.go"), []byte(`package models
+
+import (
+	"encoding/json"
+	"testing"
+
+	v1beta1 "dev.crossplane.io/models/org/example/import_it/gateway/v1beta1"
+	v1 "dev.crossplane.io/models/org/example/platform/v1"
+)
+
+func TestModels(t *testing.T) {
+	const text = `+"`"+`{"apiVersion":"platform.example.org/v1","metadata":{"name":"a"},"spec":{"ports":[{"port":1,"target":"http"}]}}`+"`"+`
+	var s v1.Site
+	if err := json.Unmarshal([]byte(text), &s); err != nil || !s.APIVersion.Valid() {
+		t.Fatal(err)
+	}
+	if out, err := json.Marshal(s); err != nil || string(out) != text {
+		t.Fatal(string(out), err)
+	}
+	_ = v1beta1.Gateway{Spec: &v1beta1.GatewaySpec{Policy: &v1beta1.GatewaySpecPolicy{}}}
+}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=all", "./...")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if bytes.Contains(out, []byte("dial tcp")) || bytes.Contains(out, []byte("disabled by GOPROXY")) {
+			t.Skip("the module github.com/oapi-codegen/runtime is not available")
+		}
+		t.Errorf("the models do not compile: %v\n%s", err, out)
+	}
+}
+
+func TestPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not on PATH")
+	}
+	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Python}}
+	generate(t, to, difficultSource(t), source(t, golden+"build-apis/in/apis/app/definition.yaml"))
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), python, args...)
+		cmd.Dir = to.Folder(models.Python)
+		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("python3 %q: %v\n%s", args, err, out)
+		}
+	}
+	files, err := filepath.Glob(to.Dir + "/python/models/org/example/*/*/*.py")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got no modules: %v", err)
+	}
+	for _, file := range files {
+		run("-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())", file)
+	}
+	if exec.CommandContext(t.Context(), python, "-c", "import pydantic").Run() != nil {
+		t.Skip("pydantic is not installed")
+	}
+	run("-c", `
+from models.org.example.platform.app import v1alpha1
+from models.org.example.import_it.gateway import v1beta1
+app = v1alpha1.App(metadata={"name": "a"}, spec=v1alpha1.Spec(size="small", ports=[v1alpha1.Port(target="http")], free={"a": 1}))
+assert app.apiVersion == "platform.example.org/v1alpha1", app
+assert app.spec.replicas == 2 and app.spec.ports[0].target == "http", app
+assert app.metadata.name == "a"
+gateway = v1beta1.Gateway.model_validate({"spec": {"from": "x", "class": "a-b", "json": 1, "datetime": "2026-01-01T00:00:00Z", "open": {"z": "1", "more": 2}, "same": {"policy": {"b": "2"}}}})
+out = gateway.model_dump(by_alias=True, exclude_none=True, mode="json")
+assert out["spec"]["from"] == "x" and out["spec"]["open"]["more"] == 2 and out["spec"]["if"] is True, out
+assert v1beta1.Gateway(spec=v1beta1.Spec(from_="x", class_="1")).spec.from_ == "x"
+try:
+    v1alpha1.Spec(size="medium")
+    raise SystemExit("the enum is not checked")
+except ValueError:
+    pass
+`)
+}
+
+func TestKCL(t *testing.T) {
+	to := models.Target{Dir: t.TempDir(), Languages: []string{models.KCL}}
+	generate(t, to, difficultSource(t), source(t, golden+"build-apis/in/apis/app/definition.yaml"))
+	app := read(t, to.Dir+"/kcl/org/example/platform/v1alpha1/app.k")
+	for _, want := range []string{
+		"import k8s.apimachinery.pkg.apis.meta.v1 as metav1\n",
+		"schema App:\n", `    apiVersion: "platform.example.org/v1alpha1" = "platform.example.org/v1alpha1"` + "\n", "    metadata?: metav1.ObjectMeta\n", "    spec: AppSpec\n",
+		"    ports?: [AppSpecPortsItem]\n", `    size: "small" | "large"` + "\n", "    target?: int | str\n", "    replicas?: int = 2\n", "    labels?: {str:str}\n",
+		"schema AppList:\n", "    items: [App]\n",
+	} {
+		if !strings.Contains(app, want) {
+			t.Errorf("%q is not in\n%s", want, app)
+		}
+	}
+	gateway := read(t, to.Dir+"/kcl/org/example/import_it/gateway/v1beta1/gateway.k")
+	for _, want := range []string{`    "dash-ed"?: str`, "    $if?: bool = True", `    "$ref"?: str`, `    text?: str = r"a ${b}"`, "    [...str]: any"} {
+		if !strings.Contains(gateway, want) {
+			t.Errorf("%q is not in\n%s", want, gateway)
+		}
+	}
+	if meta := read(t, to.Dir+"/kcl/k8s/apimachinery/pkg/apis/meta/v1/object_meta.k"); !strings.Contains(meta, "schema ObjectMeta:\n") {
+		t.Errorf("ObjectMeta is not in\n%s", meta)
+	}
+}
+
+func TestGenerateUsesTheLockFile(t *testing.T) {
+	to := models.Target{Dir: filepath.Join(t.TempDir(), "schemas"), Languages: []string{models.JSON}}
+	calls := 0
+	s := models.Source{ID: "xpkg://registry.example.org/p:v1", Version: "sha256:1", Definitions: func(context.Context) (models.Definitions, error) {
+		calls++
+		return models.Definitions{}, nil
+	}}
+	generate(t, to, s)
+	generate(t, to, s)
+	if calls != 1 {
+		t.Errorf("a source with the version in the lock file was read %d times", calls)
+	}
+	s.Version = "sha256:2"
+	generate(t, to, s)
+	if calls != 2 {
+		t.Error("a source with another version was not read")
+	}
+	if err := os.Mkdir(to.Folder(models.JSON), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	to.Languages = append(to.Languages, models.Python)
+	generate(t, to, s)
+	if calls != 3 {
+		t.Error("a source was not read for another language")
+	}
+	want := "{\n  \"packages\": {\n    \"xpkg://registry.example.org/p:v1\": \"sha256:2\"\n  }\n}\n"
+	if got := read(t, filepath.Join(to.Dir, models.LockFile)); got != want {
+		t.Errorf("got the lock file %s, want %s", got, want)
+	}
+}
+
+func TestUpboundLayout(t *testing.T) {
+	to := models.Target{Dir: t.TempDir(), Languages: []string{"go", "json", "kcl", "python"}, Upbound: true}
+	generate(t, to, source(t, golden+"build-apis/in/apis/app/definition.yaml"))
+	for _, file := range []string{
+		"go/models/org/example/platform/v1alpha1/app.go", "json/models/" + models.IndexFile,
+		"kcl/models/org/example/platform/v1alpha1/app.k", "python/models/org/example/platform/app/v1alpha1.py",
+	} {
+		if _, err := os.Stat(filepath.Join(to.Dir, filepath.FromSlash(file))); err != nil {
+			t.Error(err)
+		}
+	}
+	if mod := read(t, to.Dir+"/go/models/go.mod"); !strings.HasPrefix(mod, "module dev.upbound.io/models\n") {
+		t.Errorf("got go.mod %s", mod)
+	}
+}

@@ -1,0 +1,184 @@
+package project_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/push"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// at returns the files of a project whose repository is in a registry.
+func at(registry string) map[string]string {
+	return files(map[string]string{project.File: strings.Replace(crossplane, "registry.example.org", registry, 1)})
+}
+
+func fetch(ctx context.Context, ref name.Reference) (xpkg.Artifact, error) {
+	return image.Artifact(ctx, ref, image.Options{})
+}
+
+func open(t *testing.T, file, repository string) *project.Set {
+	t.Helper()
+	set, err := project.Open(t.Context(), file, repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return set
+}
+
+func tag(t *testing.T, ref string) name.Tag {
+	t.Helper()
+	parsed, err := name.NewTag(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func digest(t *testing.T, ref name.Reference) string {
+	t.Helper()
+	a, err := fetch(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := a.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.String()
+}
+
+// A registry has the same manifests after a push of xfn as after one of the crossplane CLI,
+// and a pull returns the file that was pushed. A copy keeps all digests.
+func TestPushPullAndCopy(t *testing.T) {
+	address := remotetest.Serve(t, remotetest.Embedded(t))
+	repository := address + "/acme/demo"
+	file := built(t, lay(t, at(address), false))
+	want, _ := pushCLI(t, file, repository)
+	results, err := project.Push(t.Context(), open(t, file, repository), "v1", 2, push.Options{Prove: true})
+	if err != nil || len(results) != 2 {
+		t.Fatalf("got %v, %v, want the results of two packages", results, err)
+	}
+	for of, m := range want {
+		if got := digest(t, tag(t, of+":v1")); got != digestOf(m.raw) {
+			t.Errorf("%s:v1 is at %s, want %s", of, got, digestOf(m.raw))
+		}
+	}
+	again, err := project.Push(t.Context(), open(t, file, ""), "v1", 2, push.Options{})
+	if err != nil || again[0].Sent+again[1].Sent != 0 {
+		t.Errorf("a second push sent %v, %v, want nothing", again, err)
+	}
+
+	copied := address + "/mirror/demo"
+	set, err := project.Fetched(t.Context(), tag(t, repository+":v1"), fetch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := project.Copy(t.Context(), set, tag(t, repository+":v1"), tag(t, copied+":v2"), 2, push.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for of, m := range want {
+		if got := digest(t, tag(t, copied+strings.TrimPrefix(of, repository)+":v2")); got != digestOf(m.raw) {
+			t.Errorf("the copy of %s is at %s, want %s", of, got, digestOf(m.raw))
+		}
+	}
+	bytes, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{repository + ":v1", copied + ":v2"} {
+		set, err := project.Fetched(t.Context(), tag(t, from), fetch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "pulled.xpkg")
+		if err := set.WriteFile(t.Context(), path, nil); err != nil {
+			t.Fatal(err)
+		}
+		if pulled, err := os.ReadFile(path); err != nil || string(pulled) != string(bytes) {
+			t.Errorf("the file pulled from %s differs from the pushed one, %v", from, err)
+		}
+	}
+}
+
+// If the registry fails in the middle, the Configuration is not moved, and the next push
+// sends only the rest.
+func TestPushFails(t *testing.T) {
+	handler := remotetest.Embedded(t)
+	failing := true
+	address := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if failing && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/acme/demo_compose/manifests/") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	repository := address + "/acme/demo"
+	file := built(t, lay(t, at(address), false))
+	_, err := project.Push(t.Context(), open(t, file, repository), "v1", 2, push.Options{})
+	if err == nil || !strings.Contains(err.Error(), "the Configuration was not changed") || !strings.Contains(err.Error(), "demo_compose:v1") {
+		t.Errorf("got %v", err)
+	}
+	if tags, err := (image.Tags{Remote: remote.New(remote.Options{})}).List(t.Context(), tag(t, repository+":v1").Context()); err == nil {
+		t.Errorf("the Configuration has the tags %q, want none", tags)
+	}
+	failing = false
+	results, err := project.Push(t.Context(), open(t, file, repository), "v1", 2, push.Options{})
+	if err != nil || results[0].Sent != 0 || results[0].Skipped == 0 || results[1].Sent == 0 {
+		t.Errorf("got %+v, %v, want only the Configuration to be sent", results, err)
+	}
+}
+
+// Open explains which file it needs.
+func TestOpenRefuses(t *testing.T) {
+	file := built(t, lay(t, files(nil), false))
+	other := filepath.Join(t.TempDir(), "function.xpkg")
+	set := open(t, file, "")
+	if err := xpkg.WriteFile(t.Context(), other, set.Functions[0].Index, nil); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason, file, repository, want string
+	}{
+		"Other":   {"the repository is part of the packages", file, "registry.example.org/acme/other", "the project was built for the repository registry.example.org/acme/demo, not for registry.example.org/acme/other"},
+		"Single":  {"the file of one package is not that of a project", other, "", "tags, expected one"},
+		"Missing": {"the file must exist", file + "x", "", "no such file"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := project.Open(t.Context(), tc.file, tc.repository)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.file) {
+				t.Errorf("%s: got %v (hint %q), want %q", tc.reason, err, hint.Of(err), tc.want)
+			}
+		})
+	}
+}
+
+// A package that is not of a project has no functions to pull.
+func TestFetchedRefuses(t *testing.T) {
+	address := remotetest.Serve(t, remotetest.Embedded(t))
+	set := open(t, built(t, lay(t, at(address), false)), "")
+	ref := tag(t, address+"/a/function:v1")
+	if _, err := push.Artifact(t.Context(), ref, set.Functions[0].Images[0], push.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := project.Fetched(t.Context(), ref, fetch); err == nil || !strings.Contains(err.Error(), "it is a Function") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,226 @@
+package project
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// The names of project files.
+const (
+	File        = "crossplane-project.yaml"
+	UpboundFile = "upbound.yaml"
+)
+
+const (
+	kind              = "Project"
+	crossplaneVersion = "dev.crossplane.io/v1alpha1"
+	upboundV1         = "meta.dev.upbound.io/v1alpha1"
+	upboundV2         = "meta.dev.upbound.io/v2alpha1"
+
+	defaultCrossplane = ">=v2.0.0-rc.0"
+)
+
+// Languages are the languages for which schemas can be generated.
+var Languages = []string{"go", "json", "kcl", "python"}
+
+// Find returns the path of the project file in a directory. If the directory has the files of
+// both dialects, Find returns that of Crossplane, and other is the path of the other. If it
+// has none, the error is fs.ErrNotExist.
+func Find(dir string) (path, other string, err error) {
+	var found []string
+	for _, name := range []string{File, UpboundFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			found = append(found, filepath.Join(dir, name))
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", "", fmt.Errorf("finding the project file: %w", err)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", "", fmt.Errorf("finding the project file: the directory %q has neither %s nor %s: %w", cmp.Or(dir, "."), File, UpboundFile, fs.ErrNotExist)
+	case 1:
+		return found[0], "", nil
+	default:
+		return found[0], found[1], nil
+	}
+}
+
+// Read reads and validates a project file. The error joins all problems in the file, each a
+// *manifest.Error. A file named File or UpboundFile has the dialect of its name, because the
+// other CLI never reads it; any other file may have either dialect.
+func Read(ctx context.Context, path string) (*Project, error) {
+	docs, err := manifest.Reader{FS: afero.NewOsFs()}.All(ctx, path)
+	if err == nil && len(docs) == 0 {
+		err = &manifest.Error{Path: path, Err: manifest.ErrEmpty}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading project file: %w", err)
+	}
+	r := &reader{doc: docs[0], lines: docs[0].Lines()}
+	r.p = &Project{Path: path, Root: filepath.Dir(path), doc: docs[0]}
+	if len(docs) > 1 {
+		r.p.Warnings = append(r.p.Warnings, &manifest.Error{Path: path, Line: docs[1].FirstLine(), Err: errors.New("the project file has further documents, which are not read")})
+	}
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(r.errs...); err != nil {
+		return nil, err
+	}
+	return r.p, nil
+}
+
+// A reader turns a document into a Project and collects its problems.
+type reader struct {
+	p     *Project
+	doc   manifest.Document
+	lines manifest.Lines
+	errs  []error
+}
+
+// fail adds a problem of a field.
+func (r *reader) fail(field, text string, args ...any) {
+	r.errs = append(r.errs, r.at(field, text, args...))
+}
+
+// warn adds a warning about a field.
+func (r *reader) warn(field, text string, args ...any) {
+	r.p.Warnings = append(r.p.Warnings, r.at(field, text, args...))
+}
+
+func (r *reader) at(field, text string, args ...any) error {
+	return &manifest.Error{Path: r.doc.Path, Line: r.lines.Of(field), Err: fmt.Errorf(text, args...)}
+}
+
+func (r *reader) read() error {
+	if _, err := r.doc.StrictJSON(); err != nil {
+		if _, invalid := r.doc.Value(); invalid != nil {
+			return fmt.Errorf("reading project file: %w", invalid)
+		}
+		r.p.Warnings = append(r.p.Warnings, err)
+	}
+	object, err := r.doc.Object()
+	if err != nil {
+		return fmt.Errorf("reading project file: %w", err)
+	}
+	if err := r.dialect(object); err != nil {
+		return err
+	}
+	var f file
+	for _, fault := range manifest.DecodeStrict(object, &f) {
+		if fault.Unknown {
+			r.warn(fault.Field(), "%v", fault)
+			continue
+		}
+		r.fail(fault.Field(), "%v", fault)
+	}
+	r.otherDialect(object)
+	r.metadata(f.Metadata)
+	r.spec(f.Spec)
+	return nil
+}
+
+// dialect sets the dialect by the apiVersion. It returns an error for any other object than
+// a project, because its fields have other meanings.
+func (r *reader) dialect(object map[string]any) error {
+	version, _ := object["apiVersion"].(string)
+	known := map[string]Dialect{crossplaneVersion: Crossplane, upboundV1: Upbound, upboundV2: Upbound}
+	r.p.APIVersion, r.p.Dialect = version, known[version]
+	name := filepath.Base(r.doc.Path)
+	expected := []string{crossplaneVersion, upboundV2, upboundV1}
+	switch name {
+	case File:
+		expected = expected[:1]
+	case UpboundFile:
+		expected = expected[1:]
+	}
+	if !slices.Contains(expected, version) {
+		err := r.at("apiVersion", "unsupported apiVersion %q, expected %s", version, strings.Join(expected, " or "))
+		switch {
+		case name == File && r.p.Dialect == Upbound:
+			err = hint.Wrap(err, "rename the file to "+UpboundFile)
+		case name == UpboundFile && r.p.Dialect == Crossplane:
+			err = hint.Wrap(err, "rename the file to "+File)
+		}
+		return err
+	}
+	if k, _ := object["kind"].(string); k != kind {
+		return r.at("kind", "unsupported kind %q, expected %s", k, kind)
+	}
+	return nil
+}
+
+// otherDialect warns of fields that only the other dialect has.
+func (r *reader) otherDialect(object map[string]any) {
+	other := Upbound
+	if r.p.Dialect == Upbound {
+		other = Crossplane
+	}
+	spec, _ := object["spec"].(map[string]any)
+	for _, key := range fieldsOf[other] {
+		if _, ok := spec[key]; !ok {
+			continue
+		}
+		text := fmt.Sprintf("spec.%s is a field of another kind of project file, and is not read", key)
+		if instead := insteadOf[key]; instead != "" {
+			text += ": is it spec." + instead + "?"
+		}
+		r.warn("spec."+key, "%s", text)
+	}
+	paths, _ := spec["paths"].(map[string]any)
+	without := map[string][]string{upboundV1: {"operations", "schemas"}, upboundV2: {"schemas"}}
+	for _, key := range without[r.p.APIVersion] {
+		if _, ok := paths[key]; ok {
+			r.warn("spec.paths."+key, "spec.paths.%s is not a field of %s, and is not read", key, r.p.APIVersion)
+		}
+	}
+}
+
+func (r *reader) metadata(m metadata) {
+	if m.Name == "" {
+		r.fail("metadata.name", "metadata.name must not be empty")
+	}
+	if strings.ContainsAny(m.Name, `/\`) || m.Name == "." || m.Name == ".." {
+		r.fail("metadata.name", "metadata.name is %q, which cannot be the name of a file", m.Name)
+	}
+	r.p.Name, r.p.Namespace, r.p.Labels, r.p.Annotations = m.Name, m.Namespace, m.Labels, m.Annotations
+}
+
+func (r *reader) spec(s spec) {
+	p := r.p
+	p.Maintainer, p.Source, p.License, p.Description, p.Readme = s.Maintainer, s.Source, s.License, s.Description, s.Readme
+	r.repository(s.Repository)
+	p.CrossplaneVersion = s.Crossplane.Version
+	if p.APIVersion != upboundV1 {
+		p.CrossplaneVersion = cmp.Or(p.CrossplaneVersion, defaultCrossplane)
+	}
+	r.paths(s.Paths)
+	r.architectures(s.Architectures)
+	p.Languages = slices.Clone(Languages)
+	if p.Dialect == Upbound {
+		r.upbound(s)
+		return
+	}
+	for i, d := range s.Dependencies {
+		r.dependency(fmt.Sprintf("spec.dependencies[%d]", i), d)
+	}
+	r.functions(s.Functions)
+	if s.Schemas != nil {
+		r.languages(s.Schemas.Languages)
+	}
+	for i, c := range s.ImageConfigs {
+		r.rewrite(fmt.Sprintf("spec.imageConfigs[%d].spec", i), c.Spec)
+	}
+}

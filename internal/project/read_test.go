@@ -1,0 +1,294 @@
+package project_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
+)
+
+// write writes a file in a new directory and returns its path.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const crossplane = "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: registry.example.org/acme/demo\n"
+
+func upbound(version, spec string) string {
+	return "apiVersion: meta.dev.upbound.io/" + version + "\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: registry.example.org/acme/demo\n" + spec
+}
+
+func TestRead(t *testing.T) {
+	defaults := project.Paths{APIs: "apis", Functions: "functions", Examples: "examples", Tests: "tests", Operations: "operations", Schemas: "schemas"}
+	both := []string{"amd64", "arm64"}
+	cases := map[string]struct {
+		reason     string
+		name, text string
+		want       project.Project
+	}{
+		"Defaults": {
+			"fields that are missing have the defaults of the crossplane CLI", project.File, crossplane,
+			project.Project{Dialect: project.Crossplane, CrossplaneVersion: ">=v2.0.0-rc.0", Paths: defaults, Architectures: both, Languages: project.Languages},
+		},
+		"All": {
+			"all fields of the dialect Crossplane are read", "p.yaml", crossplane + `  maintainer: Ada
+  source: github.com/acme/demo
+  license: Apache-2.0
+  description: A platform.
+  readme: Read me.
+  crossplane: {version: ">=v2.1.0"}
+  dependencies:
+  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: registry.example.org/p, version: v1, apiOnly: true}}
+  - {type: crd, git: {repository: https://example.org/r, ref: main, path: crds}}
+  - {type: crd, http: {url: "https://example.org/crd.yaml"}}
+  - {type: k8s, k8s: {version: v1.33.0}}
+  functions:
+  - {source: Directory, directory: {name: a}}
+  - {source: Tarball, tarball: {name: b, pathPrefix: images/b}}
+  paths: {apis: x/apis, functions: ./f, examples: e, tests: t, operations: o, schemas: s}
+  architectures: [riscv64]
+  schemas: {languages: [json, go]}
+  imageConfigs:
+  - apiVersion: pkg.crossplane.io/v1beta1
+    kind: ImageConfig
+    metadata: {name: a}
+    spec: {matchImages: [{type: Prefix, prefix: a.example.org/}], rewriteImage: {prefix: b.example.org/}}
+`,
+			project.Project{
+				Dialect: project.Crossplane, CrossplaneVersion: ">=v2.1.0", Maintainer: "Ada", Source: "github.com/acme/demo", License: "Apache-2.0",
+				Description: "A platform.", Readme: "Read me.", Architectures: []string{"riscv64"}, Languages: []string{"json", "go"},
+				Paths: project.Paths{APIs: "x/apis", Functions: "f", Examples: "e", Tests: "t", Operations: "o", Schemas: "s"},
+				Dependencies: []project.Dependency{
+					{Type: "xpkg", Field: "spec.dependencies[0]", XPkg: &project.Package{APIVersion: "pkg.crossplane.io/v1", Kind: "Provider", Package: "registry.example.org/p", Version: "v1", APIOnly: true, Key: "package"}},
+					{Type: "crd", Field: "spec.dependencies[1]", Git: &project.GitSource{Repository: "https://example.org/r", Ref: "main", Path: "crds"}},
+					{Type: "crd", Field: "spec.dependencies[2]", HTTP: &project.HTTPSource{URL: "https://example.org/crd.yaml"}},
+					{Type: "k8s", Field: "spec.dependencies[3]", K8s: &project.KubernetesAPI{Version: "v1.33.0"}},
+				},
+				Listed:   []project.Function{{Name: "a", Field: "spec.functions[0]"}, {Name: "b", Tarball: "images/b", Field: "spec.functions[1]"}},
+				Rewrites: []project.Rewrite{{From: "a.example.org/", To: "b.example.org/"}},
+			},
+		},
+		"UpboundV1": {
+			"v1alpha1 of Upbound has no operations and no default version", project.UpboundFile, upbound("v1alpha1", "  dependsOn: [{provider: registry.example.org/p, version: v1}]\n"),
+			project.Project{
+				Dialect: project.Upbound, Paths: project.Paths{APIs: "apis", Functions: "functions", Examples: "examples", Tests: "tests", Schemas: ".up"}, Architectures: both, Languages: project.Languages,
+				Dependencies: []project.Dependency{{Type: "xpkg", Field: "spec.dependsOn[0]", XPkg: &project.Package{APIVersion: "pkg.crossplane.io/v1", Kind: "Provider", Package: "registry.example.org/p", Version: "v1", Key: "provider"}}},
+			},
+		},
+		"UpboundV2": {
+			"v2alpha1 of Upbound has API dependencies and its own form of ImageConfigs", project.UpboundFile, upbound("v2alpha1", `  additionalMetadata: {meta.upbound.io/x: z}
+  dependsOn: [{apiVersion: pkg.crossplane.io/v1, kind: Function, package: registry.example.org/f, version: v1}]
+  apiDependencies: [{type: k8s, k8s: {version: v1.33.0}}]
+  imageConfig: [{matchImages: [{type: Prefix, prefix: a/}], rewriteImage: {prefix: b/}}]
+`),
+			project.Project{
+				Dialect: project.Upbound, CrossplaneVersion: ">=v2.0.0-rc.0", Architectures: both, Languages: project.Languages,
+				Paths:              project.Paths{APIs: "apis", Functions: "functions", Examples: "examples", Tests: "tests", Operations: "operations", Schemas: ".up"},
+				AdditionalMetadata: map[string]string{"meta.upbound.io/x": "z"},
+				Dependencies: []project.Dependency{
+					{Type: "xpkg", Field: "spec.dependsOn[0]", XPkg: &project.Package{APIVersion: "pkg.crossplane.io/v1", Kind: "Function", Package: "registry.example.org/f", Version: "v1", Key: "package"}},
+					{Type: "k8s", Field: "spec.apiDependencies[0]", K8s: &project.KubernetesAPI{Version: "v1.33.0"}},
+				},
+				Rewrites: []project.Rewrite{{From: "a/", To: "b/"}},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := write(t, tc.name, tc.text)
+			got, err := project.Read(t.Context(), path)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if len(got.Warnings) > 0 {
+				t.Errorf("%s: got warnings %v", tc.reason, got.Warnings)
+			}
+			tc.want.Path, tc.want.Root, tc.want.APIVersion = path, filepath.Dir(path), got.APIVersion
+			tc.want.Name, tc.want.Repository = "demo", "registry.example.org/acme/demo"
+			if diff := cmp.Diff(&tc.want, got, cmpopts.IgnoreUnexported(project.Project{})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestReadFindsAllProblems(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		name, text string
+		want       []string // each is a part of one line of the error
+	}{
+		"Functions": {
+			"each listed function has its own problems", project.File, crossplane + `  functions:
+  - {source: Directory, directory: {name: a}}
+  - {source: Tarball, tarball: {name: a, pathPrefix: x}}
+  - {source: Directory, tarball: {name: Bad_Name, pathPrefix: /x}}
+  - {source: Git}
+  - {}
+  - {source: Tarball, tarball: {name: Bad_Name, pathPrefix: /x}}
+`,
+			[]string{
+				`:8: spec.functions[1]: the name "a" is already used by spec.functions[0]`,
+				`:9: spec.functions[2]: the source Directory requires the field directory`,
+				`:10: spec.functions[3] has 0 sources`, `:10: spec.functions[3].source is "Git"`,
+				`:11: spec.functions[4] has 0 sources`, `:11: spec.functions[4].source must not be empty`,
+				`:12: spec.functions[5].tarball.name is "Bad_Name"`, `:12: spec.functions[5].tarball.pathPrefix is "/x", but the path must be relative`,
+			},
+		},
+		"Empty": {
+			"a name and a repository are required", "p.yaml", "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nspec:\n  architectures: []\n  schemas: {languages: []}\n",
+			[]string{"metadata.name must not be empty", "spec.repository must not be empty", ":4: spec.architectures must not be empty", ":5: spec.schemas.languages must not be empty"},
+		},
+		"Paths": {
+			"all paths must be in the project", "p.yaml", crossplane + "  paths: {apis: ., functions: ../f, examples: /e, tests: a/../../t}\n",
+			[]string{`spec.paths.functions is "../f"`, `spec.paths.examples is "/e"`, `spec.paths.tests is "a/../../t"`, "spec.paths.apis is the project's own directory"},
+		},
+		"Dependencies": {
+			"each dependency has one complete source", "p.yaml", crossplane + `  dependencies:
+  - {type: xpkg}
+  - {xpkg: {kind: Job, package: "a b"}}
+  - {type: crd, git: {}, http: {}}
+  - {type: crd, http: {}}
+`,
+			[]string{
+				":7: spec.dependencies[0] has 0 sources", ":8: spec.dependencies[1].type must not be empty", ":8: spec.dependencies[1].xpkg.apiVersion must", ":8: spec.dependencies[1].xpkg.version must",
+				`"a b" is not a repository`, `kind is "Job"`, ":9: spec.dependencies[2] has 2 sources", ":10: spec.dependencies[3].http.url must not be empty",
+			},
+		},
+		"Types": {
+			"values of another type are problems", "p.yaml", crossplane + "  crossplane: {version: 2}\n  architectures: amd64\n  schemas: {languages: [rust]}\n",
+			[]string{":6: spec.crossplane.version: expected a string", ":7: spec.architectures: expected a list", `:8: spec.schemas.languages[0] is "rust", expected one of go, json, kcl, python`},
+		},
+		"Tag":         {"a repository has no tag", "p.yaml", strings.Replace(crossplane, "acme/demo", "acme/demo:v1", 1), []string{"expected a repository without a tag"}},
+		"Name":        {"the name is a file's name", "p.yaml", strings.Replace(crossplane, "name: demo", "name: ../x", 1), []string{"cannot be the name of a file"}},
+		"Upbound":     {"a repository of Upbound has a host", "p.yaml", strings.Replace(upbound("v2alpha1", "  additionalMetadata: {a: b}\n  dependsOn: [{version: v1}]\n"), "registry.example.org/", "", 1), []string{"which has no host", `key "a"`, "names 0 packages"}},
+		"Version":     {"an unknown version is refused", "p.yaml", strings.Replace(crossplane, "v1alpha1", "v1beta1", 1), []string{`:1: unsupported apiVersion "dev.crossplane.io/v1beta1"`}},
+		"Kind":        {"another kind is refused", "p.yaml", strings.Replace(crossplane, "Project", "Configuration", 1), []string{`:2: unsupported kind "Configuration"`}},
+		"Syntax":      {"invalid YAML is refused", "p.yaml", crossplane + " x\n", []string{"p.yaml:"}},
+		"NoDocument":  {"an empty file is refused", "p.yaml", "# a comment\n", []string{"no YAML document"}},
+		"NotAnObject": {"a list is refused", "p.yaml", "- a\n", []string{"expected an object, got a list"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := project.Read(t.Context(), write(t, tc.name, tc.text))
+			if err == nil {
+				t.Fatalf("%s: got no error", tc.reason)
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if len(lines) != len(tc.want) {
+				t.Errorf("%s: got %d problems, want %d:\n%v", tc.reason, len(lines), len(tc.want), err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %q is not in\n%v", tc.reason, want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestReadWarns(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		name, text string
+		want       []string
+	}{
+		"Unknown":      {"an unknown field has the name that was meant", project.File, crossplane + "  dependancies: []\n", []string{":6: spec.dependancies: there is no such field: is it dependencies?"}},
+		"Documents":    {"only the first document is read", project.File, crossplane + "---\nkind: Other\n", []string{":7: the project file has further documents"}},
+		"Twice":        {"the last of two equal keys is read", project.File, crossplane + "  license: a\n  license: b\n", []string{":7: key \"license\" already set"}},
+		"OtherDialect": {"fields of the other dialect are not read", project.File, crossplane + "  dependsOn: []\n", []string{":6: spec.dependsOn is a field of another kind of project file, and is not read: is it spec.dependencies?"}},
+		"Operations":   {"v1alpha1 of Upbound has no operations", project.UpboundFile, upbound("v1alpha1", "  paths: {operations: o}\n"), []string{"spec.paths.operations is not a field of meta.dev.upbound.io/v1alpha1"}},
+		"Provider":     {"a function that is named as a Provider is not called", project.File, crossplane + "  dependencies: [{type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: registry.example.org/function-x, version: v1}}]\n", []string{"of kind Provider, but its name is that of a Function"}},
+		"Type":         {"the type of a dependency says its source", project.File, crossplane + "  dependencies: [{type: k8s, http: {url: x}}]\n", []string{`type is "k8s", expected crd`}},
+		"Architecture": {"a misspelled architecture has the name that was meant", project.File, crossplane + "  architectures: [arm46, amd64, amd64]\n", []string{`is "arm46": is it arm64?`, `lists "amd64" twice`}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p, err := project.Read(t.Context(), write(t, tc.name, tc.text))
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			text := errors.Join(p.Warnings...)
+			if text == nil || len(p.Warnings) != len(tc.want) {
+				t.Fatalf("%s: got warnings %v, want %q", tc.reason, text, tc.want)
+			}
+			for i, want := range tc.want {
+				if !strings.Contains(p.Warnings[i].Error(), want) {
+					t.Errorf("%s: %q is not in %q", tc.reason, want, p.Warnings[i])
+				}
+				if at := new(*manifest.Error); !errors.As(p.Warnings[i], at) || (*at).Line == 0 {
+					t.Errorf("%s: the warning %q has no line", tc.reason, p.Warnings[i])
+				}
+			}
+		})
+	}
+}
+
+// The crossplane CLI never reads a file of Upbound, and up never reads a file of Crossplane.
+func TestReadRefusesTheOtherDialect(t *testing.T) {
+	for name, text := range map[string]string{project.File: upbound("v1alpha1", ""), project.UpboundFile: crossplane} {
+		_, err := project.Read(t.Context(), write(t, name, text))
+		if err == nil || !strings.Contains(err.Error(), "unsupported apiVersion") || !strings.HasPrefix(string(hint.Of(err)), "rename the file to ") {
+			t.Errorf("%s: got %v with hint %q", name, err, hint.Of(err))
+		}
+		if _, err := project.Read(t.Context(), write(t, "other.yaml", text)); err != nil {
+			t.Errorf("a file of any other name has any dialect: %v", err)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	if _, _, err := project.Find(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a file: got %v", err)
+	}
+	second := filepath.Join(dir, project.UpboundFile)
+	for _, want := range [][2]string{{second, ""}, {filepath.Join(dir, project.File), second}} {
+		if err := os.WriteFile(want[0], nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		path, other, err := project.Find(dir)
+		if err != nil || [2]string{path, other} != want {
+			t.Errorf("got %q, %q, %v, want %q", path, other, err, want)
+		}
+	}
+}
+
+func TestRewritten(t *testing.T) {
+	p := project.Project{Rewrites: []project.Rewrite{{From: "a.example.org/", To: "b.example.org/"}, {From: "a.example.org/x:v1", To: "c.example.org/y:v2"}, {From: "a.example.org/x", To: "d"}}}
+	for from, want := range map[string]string{
+		"a.example.org/x:v1": "c.example.org/y:v2", // the longest prefix applies, whatever the order
+		"a.example.org/z":    "b.example.org/z",
+		"e.example.org/z":    "e.example.org/z",
+	} {
+		if got := p.Rewritten(from); got != want {
+			t.Errorf("%s: got %s, want %s", from, got, want)
+		}
+	}
+}
+
+// The names follow Crossplane's rule for packages that are installed as dependencies.
+func TestFunctionRef(t *testing.T) {
+	for repository, want := range map[string]string{
+		"registry.example.org/acme/demo": "acme-democompose",
+		"127.0.0.1:5061/gold/basic":      "gold-basiccompose",
+		"acme/demo":                      "acme-democompose",
+	} {
+		if got := (&project.Project{Repository: repository}).FunctionRef("compose"); got != want {
+			t.Errorf("%s: got %q, want %q", repository, got, want)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package project_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/project"
+)
+
+// Renders find dependencies on their lines of the project file, and functions by the name
+// that Compositions call.
+func TestFunctionDocuments(t *testing.T) {
+	text := crossplane + `  dependencies:
+  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: registry.example.org/p, version: v1}}
+  - type: xpkg
+    xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Function, package: registry.example.org/f, version: v2}
+  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Function, package: registry.example.org/g, version: v3, apiOnly: true}}
+  functions:
+  - {source: Directory, directory: {name: compose}}
+  - {source: Tarball, tarball: {name: other, pathPrefix: images/o}}
+`
+	path := lay(t, files(map[string]string{project.File: text, "images/o-amd64.tar.gz": "x"}), false)
+	p, err := project.Read(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := p.FunctionDocuments("amd64")
+	if err != nil || len(docs) != 3 {
+		t.Fatalf("got %d documents, %v, want 3", len(docs), err)
+	}
+	metadata, err := docs[0].Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dependencies, err := lock.Functions(docs[0], metadata)
+	if want := (lock.Dependency{Package: "registry.example.org/f", Version: "v2", Path: path, Line: 8}); err != nil || len(dependencies) != 1 || dependencies[0] != want {
+		t.Errorf("got %v, %v, want %v", dependencies, err, want)
+	}
+	for i, want := range []string{"./functions/compose", "./images/o-amd64.tar.gz"} {
+		if got := string(docs[i+1].Text); !strings.Contains(got, want) || docs[i+1].Line != 12+i {
+			t.Errorf("got %s on line %d, want %s on line %d", got, docs[i+1].Line, want, 12+i)
+		}
+	}
+	if _, err := p.FunctionDocuments("arm64"); err == nil || !strings.Contains(err.Error(), `architecture "arm64"`) {
+		t.Errorf("got %v, want an error about the missing tarball", err)
+	}
+}
+
+// The Composition and the XRD of a type may be in one file.
+func TestCompositionFor(t *testing.T) {
+	path := lay(t, files(map[string]string{"apis/definition.yaml": "", "apis/composition.yaml": "", "apis/all.yaml": xrd + "---\n" + composition}), false)
+	p, err := project.Read(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, x, err := p.CompositionFor("example.org/v1", "App")
+	all := filepath.Join(filepath.Dir(path), "apis", "all.yaml")
+	if err != nil || c.Position() != all+":14" || x.Position() != all+":1" {
+		t.Errorf("got %s, %s, %v", c.Position(), x.Position(), err)
+	}
+	if _, _, err := p.CompositionFor("example.org/v2", "App"); err == nil {
+		t.Error("got no error for another version")
+	}
+}

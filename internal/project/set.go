@@ -1,0 +1,210 @@
+package project
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// A Set is the packages of a built project.
+type Set struct {
+	// Repository is the repository of the Configuration.
+	Repository    string
+	Configuration v1.Image
+	// Functions are the packages of embedded functions, sorted by repository if the Set was
+	// read from a file, else in the order of the project.
+	Functions []FunctionPackage
+	// Warnings are problems that did not prevent the build.
+	Warnings xpkg.Problems
+	// Objects is the number of objects in the Configuration.
+	Objects int
+
+	open []io.Closer
+}
+
+// A FunctionPackage is the package of an embedded function. Its artifact in a registry is
+// Index, which lists Images.
+type FunctionPackage struct {
+	Repository string
+	Images     []v1.Image
+	Index      v1.ImageIndex
+}
+
+// Close closes the files that the packages are read from.
+func (s *Set) Close() error {
+	var errs []error
+	for _, c := range slices.Backward(s.open) {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// configurationTag is the tag of the Configuration in a file. The tags of functions are
+// architectures.
+const configurationTag = "configuration"
+
+// WriteFile writes the packages to one file, in the format of the crossplane CLI: a Docker
+// archive of all images.
+func (s *Set) WriteFile(ctx context.Context, path string, report progress.Func) error {
+	images := []archive.Tagged{{Tag: s.Repository + ":" + configurationTag, Image: s.Configuration}}
+	for _, f := range s.Functions {
+		for _, img := range f.Images {
+			c, err := img.ConfigFile()
+			if err != nil {
+				return fmt.Errorf("reading a config: %w", err)
+			}
+			images = append(images, archive.Tagged{Tag: f.Repository + ":" + c.Architecture, Image: img})
+		}
+	}
+	return archive.WriteTagged(ctx, path, images, report)
+}
+
+// Targets returns one file for each package in a directory. A file's name is the last
+// element of the package's repository.
+func (s *Set) Targets(dir string) []xpkg.Target {
+	at := func(repository string) string {
+		return filepath.Join(dir, repository[strings.LastIndexByte(repository, '/')+1:]+".xpkg")
+	}
+	var all []xpkg.Target
+	for _, p := range s.Packages() {
+		all = append(all, xpkg.Target{Path: at(p.Repository), Artifact: p.Artifact})
+	}
+	return all
+}
+
+// functionPackage returns the package of the images of an embedded function.
+func functionPackage(repository string, images []v1.Image) (FunctionPackage, error) {
+	idx, err := indexOf(images)
+	if err != nil {
+		return FunctionPackage{}, fmt.Errorf("making the index of %q: %w", repository, err)
+	}
+	return FunctionPackage{repository, images, idx}, nil
+}
+
+// indexOf returns the index of the images of a function as the crossplane CLI pushes it:
+// sorted by digest, and an index even for one image. dependsOn of the Configuration has its
+// digest.
+func indexOf(images []v1.Image) (v1.ImageIndex, error) {
+	m := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
+	children := make([]oci.Artifact, len(images))
+	for i, img := range images {
+		desc, err := oci.Describe(img)
+		if err != nil {
+			return nil, err
+		}
+		c, err := img.ConfigFile()
+		if err != nil {
+			return nil, fmt.Errorf("reading a config: %w", err)
+		}
+		desc.Platform = &v1.Platform{Architecture: c.Architecture, OS: c.OS, OSVersion: c.OSVersion}
+		desc.ArtifactType = string(types.DockerConfigJSON)
+		m.Manifests, children[i] = append(m.Manifests, desc), img
+	}
+	slices.SortFunc(m.Manifests, func(a, b v1.Descriptor) int { return cmp.Compare(a.Digest.String(), b.Digest.String()) })
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encoding an index: %w", err)
+	}
+	return oci.Index(raw, children...)
+}
+
+// Open opens the file of a built project, which Set.WriteFile or the crossplane CLI wrote.
+// repository is that of the project, for which the file must have been built; empty accepts
+// any. Errors name the file.
+func Open(ctx context.Context, path, repository string) (_ *Set, err error) {
+	f, err := archive.OpenTagged(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{open: []io.Closer{f}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("opening %q: %w", path, err), s.Close())
+		}
+	}()
+	images, order := map[string][]v1.Image{}, []string{}
+	var built []string // repositories of Configurations
+	for _, t := range f.Images {
+		tag, err := name.NewTag(t.Tag, name.WeakValidation)
+		if err != nil {
+			return nil, fmt.Errorf("the tag %q of an image is not valid", t.Tag)
+		}
+		img, err := xpkg.AnnotateLayers(t.Image)
+		if err == nil {
+			img, err = oci.Docker(img)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("image %q: %w", t.Tag, err)
+		}
+		of := strings.TrimSuffix(t.Tag, ":"+tag.TagStr())
+		if tag.TagStr() == configurationTag {
+			built = append(built, of)
+			if repository == "" || of == repository {
+				s.Repository, s.Configuration = of, img
+			}
+			continue
+		}
+		if images[of] == nil {
+			order = append(order, of)
+		}
+		images[of] = append(images[of], img)
+	}
+	if err := s.found(built, repository); err != nil {
+		return nil, err
+	}
+	for _, of := range order {
+		pkg, err := functionPackage(of, images[of])
+		if err != nil {
+			return nil, err
+		}
+		s.Functions = append(s.Functions, pkg)
+	}
+	return s, nil
+}
+
+// found returns an error unless the file has the Configuration of the repository.
+func (s *Set) found(built []string, repository string) error {
+	switch {
+	case len(built) == 0:
+		err := errors.New("the file has no Configuration: it is not the file of a project")
+		return hint.Wrap(err, "build the project first with xfn project build, or push the file of one package with xfn xpkg push")
+	case s.Configuration == nil:
+		err := fmt.Errorf("the project was built for the repository %s, not for %s", strings.Join(built, " and "), repository)
+		return hint.Wrap(err, "build the project again for "+hint.Hint(repository)+", because the packages contain the repository")
+	case len(built) > 1 && repository == "":
+		return fmt.Errorf("the file has several Configurations, for %s", strings.Join(built, " and "))
+	}
+	return nil
+}
+
+// A BuiltPackage is a package of a Set as a registry stores it.
+type BuiltPackage struct {
+	Repository string
+	Artifact   xpkg.Artifact
+}
+
+// Packages returns all packages: the functions, then the Configuration, which depends on
+// them.
+func (s *Set) Packages() []BuiltPackage {
+	var all []BuiltPackage
+	for _, f := range s.Functions {
+		all = append(all, BuiltPackage{f.Repository, f.Index})
+	}
+	return append(all, BuiltPackage{s.Repository, s.Configuration})
+}

@@ -1,0 +1,93 @@
+package runtimeimage
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// ProgramPath is the path of a static program in a runtime image.
+const ProgramPath = "/function"
+
+// ProgramLayer returns a layer with the program file at ProgramPath.
+func ProgramLayer(file string) Layer {
+	return Layer{Key: file, Write: func(w io.Writer) error {
+		return WriteProgram(w, file, &tar.Header{Typeflag: tar.TypeReg, Name: ProgramPath[1:], Mode: 0o755})
+	}}
+}
+
+// WriteProgram writes a tar that has directories and, as the last header says, a file. It
+// sets the size of the file.
+func WriteProgram(w io.Writer, file string, headers ...*tar.Header) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	tw := tar.NewWriter(w)
+	headers[len(headers)-1].Size = info.Size()
+	for _, h := range headers {
+		if err := tw.WriteHeader(h); err != nil {
+			return err
+		}
+	}
+	if _, err := io.Copy(tw, f); err != nil {
+		return err
+	}
+	return tw.Close()
+}
+
+// A Program is an executable file for one platform.
+type Program struct {
+	Platform v1.Platform
+	File     string
+}
+
+// FromPrograms adds a program to the base image of each platform as ProgramPath. base may
+// be nil: FromLayers describes the minimal image and the ownership. The program is the entry
+// point, listens on port 9443 and does not run as root. A program that is not an ELF
+// executable for its platform is an error.
+func FromPrograms(ctx context.Context, base *Images, programs []Program, labels map[string]string, opts Options) (*Images, error) {
+	files := map[string]string{}
+	var platforms []v1.Platform
+	for _, p := range programs {
+		if err := p.check(); err != nil {
+			return nil, errors.Join(fmt.Errorf("reading program %q: %w", p.File, err), base.Close())
+		}
+		platforms, files[p.Platform.String()] = append(platforms, p.Platform), p.File
+	}
+	return FromLayers(ctx, Layered{Base: base, Platforms: platforms, Layers: func(_ context.Context, t Target) ([]Layer, Config, error) {
+		layer := ProgramLayer(files[t.Platform.String()])
+		return []Layer{layer}, Config{Entrypoint: []string{ProgramPath}, Labels: labels}, nil
+	}}, opts)
+}
+
+func (p Program) check() error {
+	f, err := os.Open(p.File)
+	if err != nil {
+		return fsx.Cause(err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return errors.Join(err, errors.New("expected a file"))
+	}
+	switch arch := processor(f); {
+	case arch == "":
+		return hint.Wrap(fmt.Errorf("expected an ELF executable for %s", p.Platform), "compile the function to a static program for Linux")
+	case arch != p.Platform.Architecture && arch != older[p.Platform.Architecture]:
+		return hint.Wrap(fmt.Errorf("the program is for linux/%s, not for %s", arch, p.Platform), hint.Hint("compile it for "+p.Platform.String()))
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package runtimeimage_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+// elf returns the header of an ELF executable for a machine (the field e_machine).
+func elf(machine byte) []byte {
+	header := make([]byte, 64)
+	copy(header, "\x7fELF\x02\x01\x01")
+	header[16], header[18] = 2, machine
+	return header
+}
+
+const (
+	x86     = 62
+	aarch   = 183
+	unknown = 255
+)
+
+func TestFromPrograms(t *testing.T) {
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"amd64": elf(x86), "arm64": elf(aarch), "strange": elf(unknown), "script": []byte("#!/bin/sh\n"), "empty": nil} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := map[string]struct {
+		reason    string
+		files     []string
+		platforms []v1.Platform
+		want      string
+	}{
+		"Both":     {"each platform has its program", []string{"amd64", "arm64"}, []v1.Platform{amd64, arm64}, ""},
+		"Swapped":  {"a program for another processor is an error", []string{"arm64"}, []v1.Platform{amd64}, "the program is for linux/arm64, not for linux/amd64"},
+		"Strange":  {"a program for an unknown processor is an error", []string{"strange"}, []v1.Platform{amd64}, "expected an ELF executable"},
+		"Script":   {"a script is an error, because the minimal image has no interpreter", []string{"script"}, []v1.Platform{amd64}, "expected an ELF executable"},
+		"Empty":    {"an empty file is an error", []string{"empty"}, []v1.Platform{amd64}, "expected an ELF executable"},
+		"Absent":   {"a missing file is an error", []string{"absent"}, []v1.Platform{amd64}, "no such file"},
+		"Folder":   {"a folder is an error", []string{"."}, []v1.Platform{amd64}, "expected a file"},
+		"None":     {"no program is an error", nil, nil, "no platform is given"},
+		"NotLinux": {"a platform that is not Linux is an error", []string{"amd64"}, []v1.Platform{{OS: "windows", Architecture: "amd64"}}, "expected a linux platform"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var programs []runtimeimage.Program
+			for i, file := range tc.files {
+				programs = append(programs, runtimeimage.Program{Platform: tc.platforms[i], File: filepath.Join(dir, file)})
+			}
+			opts := options(t)
+			images, err := runtimeimage.FromPrograms(t.Context(), nil, programs, nil, opts)
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+				}
+				assertEmpty(t, opts.TempDir)
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			defer images.Close()
+			for i, img := range images.All {
+				if err := validate.Image(img); err != nil {
+					t.Error(err)
+				}
+				files, data := contents(t, img)
+				if want, _ := os.ReadFile(programs[i].File); string(data["function"]) != string(want) || files["function"].Mode != 0o755 {
+					t.Errorf("%s: image %d has the program %+v", tc.reason, i, files["function"])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,3 @@
+[package]
+name = "function-example"
+version = "0.0.1"
