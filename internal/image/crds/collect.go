@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -202,7 +203,9 @@ func (c *collector) file(ctx context.Context, name string) error {
 		return err
 	}
 	for _, doc := range docs {
-		if err := c.document(doc); err != nil {
+		// After ctx is done, the definitions of c do not matter.
+		_, err := proc.Await(ctx, func() (struct{}, error) { return struct{}{}, c.document(doc) })
+		if err != nil {
 			return err
 		}
 	}

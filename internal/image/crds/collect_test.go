@@ -1,6 +1,8 @@
 package crds_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,4 +181,22 @@ func names(all []crds.Definition) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// TestCollectCanceled checks that Collect returns while it decodes a large document.
+func TestCollectCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	large := []byte("apiVersion: v1\nkind: ConfigMap\ndata:\n  a:\n" + strings.Repeat("  - {a: b}\n", 1_000_000))
+	files := manifest.Reader{FS: afero.NewOsFs(), Documents: func(string) ([]manifest.Document, bool) {
+		cancel(enough)
+		return []manifest.Document{{Path: "a.yaml", Line: 1, Text: large}}, true
+	}}
+	name := filepath.Join(t.TempDir(), "a.yaml")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := crds.Collect(ctx, []string{name}, crds.Options{Files: files}); !errors.Is(err, enough) {
+		t.Errorf("got %v", err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -167,6 +168,9 @@ func (d *Docker) pull(ctx context.Context, engine *dockerengine.Engine, from str
 	if known == (authn.AuthConfig{}) && isDenied(err) {
 		return hint.Wrap(err, "if the image is private, log in with: docker login "+ref.Context().RegistryStr())
 	}
+	if isUnreachable(err) {
+		return hint.Wrap(err, "check the network and the proxy of the engine, which pulls the image; or load the image into the engine, and use "+hint.Offline)
+	}
 	return err
 }
 
@@ -191,6 +195,14 @@ func isDenied(err error) bool {
 		}
 	}
 	return errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err)
+}
+
+// isUnreachable reports whether err says that the engine cannot connect to a registry. The
+// engine only passes on the text of the failure.
+func isUnreachable(err error) bool {
+	return slices.ContainsFunc([]string{"dial tcp", "no such host", "connection refused", "i/o timeout", "network is unreachable", "Client.Timeout"}, func(text string) bool {
+		return strings.Contains(err.Error(), text)
+	})
 }
 
 // load loads the image of a package file or an OCI layout into the engine, unless the

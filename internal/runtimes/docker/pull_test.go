@@ -194,6 +194,15 @@ func (k keys) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return authn.FromConfig(k[r.RegistryStr()]), nil
 }
 
+// TestPullUnreachable checks that the hint for a registry that the engine cannot reach names the
+// network of the engine.
+func TestPullUnreachable(t *testing.T) {
+	_, err := open(t).render().Start(t.Context(), fn("127.0.0.1:1/acme/f:v1"))
+	if err == nil || !strings.HasPrefix(string(hint.Of(err)), "check the network and the proxy of the engine") {
+		t.Errorf("got %v, hint %q", err, hint.Of(err))
+	}
+}
+
 // TestPullKeychainFails checks that the runtime warns about unreadable credentials, and
 // pulls public images without credentials.
 func TestPullKeychainFails(t *testing.T) {

@@ -101,6 +101,9 @@ func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Docum
 		return results
 	}, func(results []Result) error {
 		for _, r := range results {
+			if ctx.Err() != nil { // A list may have many results.
+				return context.Cause(ctx)
+			}
 			for _, r := range told.with(r) {
 				if err := each(r); err != nil {
 					return err

@@ -405,3 +405,19 @@ func TestOrder(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestCancelInList checks that validation of a list with many items ends when ctx is done.
+func TestCancelInList(t *testing.T) {
+	list := "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n", 50)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	n := 0
+	err := validate.New(nil, validate.Options{}).Documents(ctx, docs(list), func(validate.Result) error {
+		n++
+		cancel(enough)
+		return nil
+	})
+	if !errors.Is(err, enough) || n != 1 {
+		t.Errorf("got %v after %d results", err, n)
+	}
+}
