@@ -66,6 +66,9 @@ type Artifacts struct {
 	Dir string
 	// Offline forbids downloads.
 	Offline bool
+	// Index is the URL of the package index (PEP 503) that replaces the URLs in lock files of
+	// Python. Empty uses the lock file.
+	Index string
 }
 
 // A Result has the images of a function. The caller closes Images.

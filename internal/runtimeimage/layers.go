@@ -25,6 +25,9 @@ type Layer struct {
 	// Write writes the uncompressed tar. Its bytes must depend only on the content: sorted
 	// entries, fixed times and owners.
 	Write func(io.Writer) error
+	// Cache is a folder that keeps the compressed layer for the next FromLayers, by its Key,
+	// which must then identify the content on this machine. Empty keeps nothing.
+	Cache string
 	// History describes the layer in the image's config. FromLayers sets its time.
 	History v1.History
 }
@@ -154,7 +157,7 @@ func (b *layering) image(ctx context.Context, t Target) (v1.Image, error) {
 	}
 	added := make([]addition, len(layers))
 	for i, l := range layers {
-		blob, err := b.blob(l)()
+		blob, err := b.blob(ctx, l)()
 		if err != nil {
 			return nil, err
 		}
@@ -164,11 +167,11 @@ func (b *layering) image(ctx context.Context, t Target) (v1.Image, error) {
 }
 
 // blob returns a function that writes the layer if no other layer with its key was written.
-func (b *layering) blob(l Layer) func() (archive.Layer, error) {
+func (b *layering) blob(ctx context.Context, l Layer) func() (archive.Layer, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, ok := b.blobs[l.Key]; !ok {
-		b.blobs[l.Key] = sync.OnceValues(func() (archive.Layer, error) { return b.spool.draft.Compress(l.Write) })
+		b.blobs[l.Key] = sync.OnceValues(func() (archive.Layer, error) { return b.write(ctx, l) })
 	}
 	return b.blobs[l.Key]
 }

@@ -33,6 +33,9 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	if lang.Name != "typescript" && f.NoBundle {
 		return nil, &terminal.UsageError{Err: fmt.Errorf("--no-bundle is for TypeScript, but the language of %q is %s", f.EmbedRuntimeSource, lang.Name)}
 	}
+	if lang.Name != "python" && f.IndexURL != "" {
+		return nil, &terminal.UsageError{Err: fmt.Errorf("--index-url is for Python, but the language of %q is %s", f.EmbedRuntimeSource, lang.Name)}
+	}
 	root, err := language.Root(f.EmbedRuntimeSource)
 	if err != nil {
 		return nil, err
@@ -41,9 +44,11 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	if err != nil {
 		return nil, err
 	}
+	artifacts := f.Artifacts(f.Client(program), f.Offline)
+	artifacts.Index = f.IndexURL
 	built, err := lang.Build(ctx, language.Source{
 		Dir: f.EmbedRuntimeSource, Root: root, Platforms: opts.Platforms, Base: base, Labels: f.Label,
-		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle, Artifacts: f.Artifacts(f.Client(program), f.Offline),
+		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle, Artifacts: artifacts,
 	}, opts)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 
 // runtimeFlags say where the runtime image of a package comes from.
 type runtimeFlags struct {
-	EmbedRuntimeSource       string            `xor:"runtime" placeholder:"DIR" help:"Build and embed the function whose source is in DIR: Go, TypeScript, go-templating, KCL."`
+	EmbedRuntimeSource       string            `xor:"runtime" placeholder:"DIR" help:"Build and embed the function whose source is in DIR: Go, Python, TypeScript, go-templating, KCL."`
 	EmbedRuntimeDir          string            `xor:"runtime" placeholder:"DIR" help:"Add the files in DIR to --base-image, and run --entrypoint: for Python, TypeScript and so on."`
 	EmbedRuntimeImage        string            `xor:"runtime" placeholder:"NAME" help:"Embed an image of the Docker engine. By name or id."`
 	EmbedRuntimeImageTarball string            `xor:"runtime" placeholder:"FILE" help:"Embed the runtime image in a tarball. The tarball is of docker save, or has an OCI layout."`
@@ -31,12 +31,13 @@ type runtimeFlags struct {
 	EmbedRuntimeLayout       string            `more:"" xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`
 	EmbedRuntimeRemote       string            `xor:"runtime" placeholder:"REF" help:"Embed the images at a registry's REGISTRY/REPOSITORY:TAG or @DIGEST."`
 
-	Language   string            `more:"" placeholder:"NAME" help:"Language of --embed-runtime-source: go, typescript, go-templating or kcl. Default: by the files in DIR."`
+	Language   string            `more:"" placeholder:"NAME" help:"Language of --embed-runtime-source: go, python, typescript, go-templating or kcl. Default: by the files in DIR."`
 	Platform   []string          `placeholder:"OS/ARCH" help:"Platforms to build for, such as linux/amd64,linux/arm64. Default: for source code, linux and this machine's architecture; otherwise all platforms of the image."`
-	BaseImage  string            `placeholder:"IMAGE" help:"Base image for the embedded program or files. An existing tarball or OCI layout, docker-daemon:NAME, or a reference. Default: the image of the language; --embed-runtime-dir has none."`
+	BaseImage  string            `placeholder:"IMAGE" help:"Base image for the embedded program or files. An existing tarball or OCI layout, a root file system (a folder or a tar of one), docker-daemon:NAME, or a reference. Default: the image of the language; --embed-runtime-dir has none."`
 	Ldflags    string            `more:"" name:"ldflags" placeholder:"FLAGS" help:"More flags for Go's linker, as in --ldflags='-X main.version=v0.1.0'."`
 	GoFlags    []string          `more:"" sep:"none" placeholder:"FLAG" help:"More flags for go build, as in --go-flags=-tags=extra. Repeatable."`
 	NoBundle   bool              `more:"" help:"Keep the packages of TypeScript in node_modules, and run the files in dist that tsc wrote."`
+	IndexURL   string            `more:"" name:"index-url" placeholder:"URL" help:"Package index for wheels of Python, with the API of PyPI. Default: the URLs in the lock file."`
 	Entrypoint []string          `sep:"none" placeholder:"WORD" help:"Command of the function of --embed-runtime-dir: the program, then each argument. Repeatable."`
 	Workdir    string            `more:"" placeholder:"PATH" help:"Directory in the image for the files of --embed-runtime-dir, and working directory of the program. Default: /function."`
 	Env        []string          `more:"" sep:"none" placeholder:"KEY=VALUE" help:"Variable for the program of --embed-runtime-dir. Repeatable."`
@@ -114,6 +115,7 @@ func (f *runtimeFlags) check() error {
 		{withBase, f.BaseImage != "", []string{fromSource, fromDir, fromBinary}},
 		{"--language", f.Language != "", []string{fromSource}},
 		{"--no-bundle", f.NoBundle, []string{fromSource}},
+		{"--index-url", f.IndexURL != "", []string{fromSource}},
 		{"--offline", f.Offline, []string{fromSource, withBase}},
 		{"--ldflags", f.Ldflags != "", []string{fromSource}},
 		{"--go-flags", len(f.GoFlags) > 0, []string{fromSource}},
@@ -183,8 +185,8 @@ func ParsePlatform(name string) (*v1.Platform, error) {
 
 // A place is a source of images. Exactly one of its fields is set.
 type place struct {
-	engine, tarball, layout string
-	remote                  name.Reference
+	engine, tarball, layout, root string
+	remote                        name.Reference
 }
 
 // parsePlace parses an image's name as skopeo does, "TRANSPORT:DETAILS"
@@ -210,6 +212,8 @@ func (f *runtimeFlags) parsePlace(image string) (place, error) {
 	}
 	info, err := os.Stat(image)
 	switch {
+	case runtimeimage.IsRoot(image):
+		return place{root: image}, nil
 	case err == nil && info.IsDir():
 		return place{layout: image}, nil
 	case isFile(image):
@@ -233,6 +237,8 @@ func (p place) images(ctx context.Context, client *remote.Client, program termin
 		return runtimeimage.FromTarball(ctx, p.tarball, opts)
 	case p.layout != "":
 		return runtimeimage.FromLayout(ctx, p.layout, opts)
+	case p.root != "":
+		return runtimeimage.FromRoot(ctx, p.root, opts)
 	default:
 		return runtimeimage.FromRemote(ctx, client, p.remote, opts)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/language/golang"
 	"github.com/xfn-dev/xfn/internal/language/gotemplating"
 	"github.com/xfn-dev/xfn/internal/language/kcl"
+	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/language/typescript"
 )
 
@@ -17,6 +18,7 @@ import (
 func All() []language.Language {
 	return []language.Language{
 		kcl.Language(),
+		python.Language(),
 		golang.Language(),
 		typescript.Language(),
 		gotemplating.Language(),

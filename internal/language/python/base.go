@@ -1,0 +1,148 @@
+package python
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language/python/resolve"
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+// maxProgram limits the bytes of an interpreter or a libc that are searched for a version.
+const maxProgram = 64 << 20
+
+// A base is what an image has: the target of wheels, and the path of the interpreter.
+type base struct {
+	resolve.Target
+	Interpreter string
+}
+
+var (
+	interpreter  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^usr/(?:local/)?bin/python3\.([0-9]{1,3})$`) })
+	glibcVersion = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`GNU C Library [^\n]{0,200} version (2)\.([0-9]{1,3})`)
+	})
+)
+
+// readBase returns what a base image has. It keeps the result in the cache, because it must
+// read all layers.
+func (s *store) readBase(ctx context.Context, img v1.Image, arch string) (b base, err error) {
+	config, err := img.ConfigFile()
+	if err != nil {
+		return b, fmt.Errorf("reading the base image: %w", err)
+	}
+	sum := sha256.Sum256(fmt.Append(nil, arch, config.RootFS.DiffIDs))
+	file := filepath.Join(s.dir, "bases", fmt.Sprintf("%x.json", sum))
+	if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &b) == nil && b.Interpreter != "" && b.Arch == arch {
+		return b, nil
+	}
+	if b, err = scanBase(ctx, img, arch); err != nil {
+		return b, fmt.Errorf("reading the base image: %w", err)
+	}
+	data, err := json.Marshal(b)
+	if err != nil {
+		return b, err
+	}
+	return b, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), fsx.WriteFile(file, 0o600, data))
+}
+
+// scanBase finds the interpreter and the libc in the layers of an image. The last layer that
+// has one of them counts.
+func scanBase(ctx context.Context, img v1.Image, arch string) (base, error) {
+	b := base{Target: resolve.Target{Arch: arch, LibcMajor: 2, LibcMinor: 17}}
+	layers, err := img.Layers()
+	if err != nil {
+		return b, err
+	}
+	left := int64(oci.MaxUnpacked)
+	for _, l := range layers {
+		if err := b.scan(ctx, l, &left); err != nil {
+			return b, err
+		}
+	}
+	if b.Interpreter == "" {
+		return b, hint.Wrap(errors.New("it has no program /usr/bin/python3.X"), "use a base image with Python 3")
+	}
+	return b, nil
+}
+
+func (b *base) scan(ctx context.Context, l v1.Layer, left *int64) (err error) {
+	in, err := oci.Plain(ctx, l, left)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	for tr := tar.NewReader(in); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := b.file(strings.TrimPrefix(path.Clean("/"+h.Name), "/"), h, tr); err != nil {
+			return err
+		}
+	}
+}
+
+// file reads the versions from one file of a layer.
+func (b *base) file(name string, h *tar.Header, content io.Reader) error {
+	m := interpreter().FindStringSubmatch(name)
+	short := path.Base(name)
+	switch {
+	case m != nil && h.Typeflag != tar.TypeDir:
+		b.Minor, _ = strconv.Atoi(m[1]) // the pattern allows three digits
+		b.Patch, b.Interpreter = 0, "/"+name
+		data, err := io.ReadAll(io.LimitReader(content, maxProgram))
+		if at := patchVersion(data, b.Minor); at >= 0 {
+			b.Patch = at
+		}
+		return err
+	case short == "libc.so.6" && h.Typeflag == tar.TypeReg:
+		data, err := io.ReadAll(io.LimitReader(content, maxProgram))
+		if m := glibcVersion().FindSubmatch(data); m != nil {
+			b.Musl, b.LibcMajor = false, 2
+			b.LibcMinor, _ = strconv.Atoi(string(m[2]))
+		}
+		return err
+	case strings.HasPrefix(short, "ld-musl-"):
+		b.Musl, b.LibcMajor, b.LibcMinor = true, 1, 2
+	}
+	return nil
+}
+
+// patchVersion returns the third number of the version that an interpreter contains, or -1.
+func patchVersion(program []byte, minor int) int {
+	mark := fmt.Appendf(nil, "\x003.%d.", minor)
+	for rest := program; ; {
+		i := bytes.Index(rest, mark)
+		if i < 0 {
+			return -1
+		}
+		rest = rest[i+len(mark):]
+		digits := rest[:min(3, len(rest))]
+		if end := bytes.IndexByte(digits, 0); end > 0 {
+			if n, err := strconv.Atoi(string(digits[:end])); err == nil {
+				return n
+			}
+		}
+	}
+}

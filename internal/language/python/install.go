@@ -1,0 +1,135 @@
+package python
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/language/python/wheel"
+)
+
+// Limits of the source of one project.
+const (
+	maxSourceFiles = 1 << 17
+	maxSourceBytes = 256 << 20
+)
+
+// install returns the files of a project as if its wheel were built and installed.
+func (p *project) install(l wheel.Layout) (all []wheel.File, err error) {
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		return nil, fsx.Cause(err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	c := &collector{root: root.FS(), site: l.Site}
+	for _, r := range p.roots {
+		if err := c.add(r); err != nil {
+			return nil, fmt.Errorf("reading package %q: %w", r.to, err)
+		}
+	}
+	info := strings.ReplaceAll(p.name, "-", "_") + "-" + p.version + ".dist-info"
+	for name, text := range map[string]string{"METADATA": p.metadata(), "WHEEL": "Wheel-Version: 1.0\nGenerator: xfn\nRoot-Is-Purelib: true\nTag: py3-none-any\n", "entry_points.txt": p.entryPoints()} {
+		c.files = append(c.files, wheel.Content(path.Join(l.Site, info, name), 0o644, []byte(text)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.scripts)) {
+		f, err := wheel.Script(l, name, p.scripts[name])
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", p.file, err)
+		}
+		c.files = append(c.files, f)
+	}
+	return wheel.Recorded(c.files, l.Site, info), nil
+}
+
+func (p *project) metadata() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Metadata-Version: 2.1\nName: %s\nVersion: %s\n", p.name, p.version)
+	if len(p.requiresPython) > 0 {
+		fmt.Fprintf(&b, "Requires-Python: %s\n", p.requiresPython)
+	}
+	for _, r := range p.required {
+		fmt.Fprintf(&b, "Requires-Dist: %s", r.Text)
+		if m := r.Marker.String(); m != "" {
+			fmt.Fprintf(&b, " ; %s", m)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func (p *project) entryPoints() string {
+	var b strings.Builder
+	b.WriteString("[console_scripts]\n")
+	for _, name := range slices.Sorted(maps.Keys(p.scripts)) {
+		fmt.Fprintf(&b, "%s = %s\n", name, p.scripts[name])
+	}
+	return b.String()
+}
+
+// A collector reads the source files of a project.
+type collector struct {
+	root  fs.FS
+	site  string
+	files []wheel.File
+	size  int64
+}
+
+// add reads the files of a root, without compiled code and hidden folders.
+func (c *collector) add(r sourceRoot) error {
+	var patterns []gitignore.Pattern
+	for _, line := range r.exclude {
+		patterns = append(patterns, gitignore.ParsePattern(line, nil))
+	}
+	ignore := gitignore.NewMatcher(patterns)
+	return fs.WalkDir(c.root, r.from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
+		}
+		skip := d.Name() == "__pycache__" || path.Ext(name) == ".pyc" || strings.HasPrefix(d.Name(), ".venv") || d.Name() == ".git"
+		if skip || ignore.Match(strings.Split(name, "/"), d.IsDir()) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		if !d.Type().IsRegular() {
+			return fmt.Errorf("%q is a link or a special file, which a package cannot have", name)
+		}
+		return c.file(name, path.Join(r.to, strings.TrimPrefix(strings.TrimPrefix(name, r.from), "/")))
+	})
+}
+
+func (c *collector) file(name, to string) (err error) {
+	if err := wheel.CheckPath(to); err != nil {
+		return err
+	}
+	f, err := c.root.Open(name)
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var data bytes.Buffer
+	n, err := io.Copy(&data, io.LimitReader(f, maxSourceBytes-c.size+1))
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
+	}
+	if c.size += n; c.size > maxSourceBytes || len(c.files) >= maxSourceFiles {
+		return fmt.Errorf("the source has more than %d files or %d MiB", maxSourceFiles, maxSourceBytes>>20)
+	}
+	c.files = append(c.files, wheel.Content(filepath.ToSlash(path.Join(c.site, to)), 0o644, data.Bytes()))
+	return nil
+}

@@ -1,0 +1,270 @@
+package python
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/python/resolve"
+	"github.com/xfn-dev/xfn/internal/language/python/wheel"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+// storeFolder is the folder of wheels in the cache.
+const storeFolder = "python"
+
+// parallel limits the wheels that are fetched or opened at once for one image.
+const parallel = 8
+
+// Language describes Python.
+func Language() language.Language {
+	return language.Language{
+		Name:   "python",
+		Marks:  projectFile + " and a folder function",
+		Base:   "gcr.io/distroless/python3-debian13:nonroot",
+		Detect: detect,
+		Build:  Build,
+		Watch:  watch,
+	}
+}
+
+func detect(dir string) (bool, error) {
+	has, err := language.Has(dir, projectFile)
+	if err != nil || !has {
+		return false, err
+	}
+	info, err := os.Stat(filepath.Join(dir, "function"))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.IsDir(), fsx.Cause(err)
+}
+
+// watch returns the folder of the function, and those of its path dependencies.
+func watch(dir string) ([]string, error) {
+	p, err := readProject(dir)
+	if err != nil {
+		return []string{dir}, nil // the next build reports the error
+	}
+	all := []string{dir}
+	for _, r := range p.required {
+		if local, ok := strings.CutPrefix(r.URL, "file:"); ok {
+			all = append(all, filepath.Join(dir, filepath.FromSlash(local)))
+		}
+	}
+	return all, nil
+}
+
+// Build installs the wheels of the lock file and the project over a base image that has
+// Python, in a virtual environment for each platform. The images depend only on the base
+// images, the source, the lock file and opts.Created. Build runs no code.
+func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) (*language.Result, error) {
+	b, err := prepare(src, opts)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("building the function in %q: %w", src.Dir, err), src.Base.Close())
+	}
+	images, err := runtimeimage.FromLayers(ctx, runtimeimage.Layered{Base: src.Base, Platforms: src.Platforms, Layers: b.layers}, opts)
+	if err := errors.Join(err, b.close()); err != nil {
+		return nil, fmt.Errorf("building the function in %q: %w", src.Dir, errors.Join(err, images.Close()))
+	}
+	return &language.Result{Images: images, Materials: b.materials()}, nil
+}
+
+// A builder builds one function for several platforms.
+type builder struct {
+	src     language.Source
+	opts    runtimeimage.Options
+	project *project
+	// local are the source folders that the project depends on.
+	local []*project
+	lock  *resolve.Lock
+	store *store
+
+	mu   sync.Mutex
+	used map[string]language.Material // by PURL and digest
+	open []io.Closer
+}
+
+func prepare(src language.Source, opts runtimeimage.Options) (_ *builder, err error) {
+	if src.Base == nil {
+		return nil, errors.New("no base image with Python is given")
+	}
+	if src.Artifacts.Dir == "" {
+		return nil, errors.New("no folder for wheels is given")
+	}
+	b := &builder{src: src, opts: opts, used: map[string]language.Material{}}
+	if b.project, err = readProject(src.Dir); err != nil {
+		return nil, err
+	}
+	if b.project.entry() == "" {
+		return nil, fmt.Errorf("%s: [project.scripts] must have the program %q", projectFile, program)
+	}
+	if b.lock, err = readLock(src.Dir); err != nil {
+		return nil, err
+	}
+	if b.local, err = b.project.pathDependencies(cmp.Or(src.Root, src.Dir), b.lock); err != nil {
+		return nil, err
+	}
+	b.store, err = newStore(src, b.lock.Index, opts)
+	return b, err
+}
+
+// requirements returns what the project and its source folders require, without the source
+// folders.
+func (b *builder) requirements() []resolve.Requirement {
+	var all []resolve.Requirement
+	for _, p := range append([]*project{b.project}, b.local...) {
+		all = append(all, p.required...)
+	}
+	return all
+}
+
+// layers returns the layers for a platform: the environment with its packages, then the
+// source.
+func (b *builder) layers(ctx context.Context, t runtimeimage.Target) (_ []runtimeimage.Layer, c runtimeimage.Config, err error) {
+	base, err := b.store.readBase(ctx, t.Base, t.Platform.Architecture)
+	if err != nil {
+		return nil, c, err
+	}
+	machine, err := base.Machine()
+	if err != nil {
+		return nil, c, err
+	}
+	for _, p := range append([]*project{b.project}, b.local...) {
+		if !p.requiresPython.Match(base.Full()) {
+			return nil, c, fmt.Errorf("%s requires Python %s, but the base image has %s", p.file, p.requiresPython, base.Full())
+		}
+	}
+	choices, err := b.lock.Choose(projectFile, b.requirements(), base.Target)
+	if err != nil {
+		return nil, c, err
+	}
+	prefix := "fn_" + machine
+	l := wheel.Layout{Site: path.Join(prefix, "lib", "python"+base.Python(), "site-packages"), Interpreter: "/" + path.Join(prefix, "bin", "python"+base.Python())}
+	var all wheel.Set
+	if err := all.Add("the environment", environment(prefix, base)); err != nil {
+		return nil, c, err
+	}
+	if err := b.installWheels(ctx, choices, base.Target, l, &all); err != nil {
+		return nil, c, err
+	}
+	packages, err := all.Files()
+	if err != nil {
+		return nil, c, err
+	}
+	source, err := b.installSource(l, &all)
+	if err != nil {
+		return nil, c, err
+	}
+	below := layerOf(ctx, packages)
+	below.Cache = filepath.Join(b.store.dir, "layers")
+	return []runtimeimage.Layer{below, layerOf(ctx, source)}, runtimeimage.Config{
+		Entrypoint: []string{"/" + path.Join(l.Site, "bin", b.project.entry())}, Workdir: "/", Labels: b.src.Labels,
+	}, nil
+}
+
+func layerOf(ctx context.Context, files []wheel.File) runtimeimage.Layer {
+	return runtimeimage.Layer{Key: wheel.Key(files), Write: func(w io.Writer) error { return wheel.WriteTar(ctx, w, files) }}
+}
+
+// environment returns the files that make a folder a virtual environment (PEP 405).
+func environment(prefix string, base base) []wheel.File {
+	cfg := fmt.Sprintf("home = %s\ninclude-system-site-packages = false\nversion = %s\n", path.Dir(base.Interpreter), base.Full())
+	all := []wheel.File{wheel.Content(path.Join(prefix, "pyvenv.cfg"), 0o644, []byte(cfg))}
+	for _, name := range []string{"python", "python3", "python" + base.Python()} {
+		all = append(all, wheel.File{Path: path.Join(prefix, "bin", name), Link: base.Interpreter})
+	}
+	return all
+}
+
+// installWheels fetches the chosen wheels and adds their files to the set.
+func (b *builder) installWheels(ctx context.Context, choices []resolve.Choice, t resolve.Target, l wheel.Layout, all *wheel.Set) error {
+	installed := make([][]wheel.File, len(choices))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i, c := range choices {
+		g.Go(func() error {
+			file, f, err := b.store.get(gctx, c, t)
+			if err != nil {
+				return fmt.Errorf("fetching %s: %w", c, err)
+			}
+			b.use(c, file, f)
+			info, err := f.Stat()
+			if err != nil {
+				return fsx.Cause(err)
+			}
+			installed[i], err = wheel.Install(f, info.Size(), file.Name, t, l)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, c := range choices {
+		if err := all.Add(c.String(), installed[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use notes a wheel of an image, whose file stays open until the layers are written.
+func (b *builder) use(c resolve.Choice, file resolve.File, f io.Closer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open = append(b.open, f)
+	m := language.Material{Name: c.Name, Version: c.Version, PURL: "pkg:pypi/" + c.Name + "@" + c.Version, Digest: "sha256:" + file.SHA256}
+	b.used[m.PURL+" "+m.Digest] = m
+}
+
+// installSource returns the files of the project and its source folders, and checks that
+// the set has no others there.
+func (b *builder) installSource(l wheel.Layout, all *wheel.Set) ([]wheel.File, error) {
+	var source wheel.Set
+	for _, p := range append([]*project{b.project}, b.local...) {
+		files, err := p.install(l)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range []*wheel.Set{&source, all} {
+			if err := s.Add(p.name, files); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if _, err := all.Files(); err != nil {
+		return nil, err
+	}
+	return source.Files()
+}
+
+func (b *builder) close() error {
+	var errs []error
+	for _, f := range b.open {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (b *builder) materials() []language.Material {
+	var all []language.Material
+	for _, m := range b.used {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b language.Material) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Digest, b.Digest))
+	})
+	return all
+}

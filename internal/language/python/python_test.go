@@ -1,0 +1,442 @@
+package python_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/python"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+var platforms = []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
+
+// A wheelFile is a wheel that the index of the tests serves.
+type wheelFile struct {
+	name string
+	data []byte
+}
+
+func (w wheelFile) sum() string { return fmt.Sprintf("%x", sha256.Sum256(w.data)) }
+
+// newWheel returns a wheel with these files. tag is its compatibility tag.
+func newWheel(t testing.TB, name, version, tag string, files map[string]string) wheelFile {
+	t.Helper()
+	info := name + "-" + version + ".dist-info/"
+	all := maps.Clone(files)
+	all[info+"WHEEL"] = "Wheel-Version: 1.0\nTag: " + tag + "\n"
+	all[info+"METADATA"] = "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"
+	var record strings.Builder
+	for _, file := range slices.Sorted(maps.Keys(all)) {
+		sum := sha256.Sum256([]byte(all[file]))
+		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", file, base64.RawURLEncoding.EncodeToString(sum[:]), len(all[file]))
+	}
+	all[info+"RECORD"] = record.String()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, file := range slices.Sorted(maps.Keys(all)) {
+		w, err := z.Create(file)
+		if err == nil {
+			_, err = io.WriteString(w, all[file])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return wheelFile{name + "-" + version + "-" + tag + ".whl", b.Bytes()}
+}
+
+// An index is a package index (PEP 503 and 691) with wheels.
+type index struct {
+	*httptest.Server
+	requests atomic.Int64
+}
+
+// serve starts an index that answers requests with this password, or all if it is empty.
+func serve(t testing.TB, html bool, password string, wheels ...wheelFile) *index {
+	t.Helper()
+	i := &index{}
+	i.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		i.requests.Add(1)
+		if _, got, _ := r.BasicAuth(); got != password {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if name, ok := strings.CutPrefix(r.URL.Path, "/files/"); ok {
+			for _, wheel := range wheels {
+				if wheel.name == name {
+					w.Write(wheel.data)
+				}
+			}
+			return
+		}
+		name := strings.ReplaceAll(strings.Trim(strings.TrimPrefix(r.URL.Path, "/simple"), "/"), "-", "_")
+		page, files := "", []map[string]any{}
+		for _, wheel := range wheels {
+			if strings.HasPrefix(wheel.name, name+"-") {
+				page += fmt.Sprintf("<a href=\"../../files/%s#sha256=%s\">%s</a>\n", wheel.name, wheel.sum(), wheel.name)
+				files = append(files, map[string]any{"filename": wheel.name, "url": "../../files/" + wheel.name, "hashes": map[string]string{"sha256": wheel.sum()}})
+			}
+		}
+		if html {
+			w.Header().Set("Content-Type", "text/html")
+			io.WriteString(w, page)
+			return
+		}
+		w.Header().Set("Content-Type", "application/vnd.pypi.simple.v1+json")
+		json.NewEncoder(w).Encode(map[string]any{"meta": map[string]string{"api-version": "1.0"}, "name": name, "files": files})
+	}))
+	t.Cleanup(i.Close)
+	return i
+}
+
+// base returns images for both platforms that have what a base image with Python has.
+func base(t testing.TB) *runtimeimage.Images {
+	t.Helper()
+	var all []any
+	for _, p := range platforms {
+		l, err := imagetest.Layer(map[string][]byte{
+			"usr/bin/python3.13":                       []byte("\x7fELF\x003.13.5\x00"),
+			"usr/lib/" + p.Architecture + "/libc.so.6": []byte("\x00GNU C Library (Debian GLIBC 2.41-12) stable release version 2.41.\n"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, imagetest.Configured(t, imagetest.Image(t, v1.Config{User: "nonroot"}, l), p, v1.Config{User: "nonroot:nonroot"}))
+	}
+	images, err := runtimeimage.FromLayout(t.Context(), imagetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return images
+}
+
+func write(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const manifest = `[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "function"
+requires-python = ">=3.11,<3.14"
+dependencies = ["grpcio>=1.73.1", "click==8.4.1"]
+dynamic = ["version"]
+
+[project.scripts]
+function = "function.main:cli"
+
+[tool.hatch.build.targets.wheel]
+packages = ["function"]
+
+[tool.hatch.version]
+path = "function/__version__.py"
+`
+
+// source writes a function with this pyproject.toml, and returns its folder.
+func source(t testing.TB, pyproject string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"pyproject.toml": pyproject, "function/__version__.py": "__version__ = \"0.1.0\"\n", "function/main.py": "def cli(): pass\n", "function/data.json": "{}",
+		"function/__pycache__/main.pyc": "x", "README.md": "",
+	})
+	return dir
+}
+
+func template(t testing.TB) []wheelFile {
+	t.Helper()
+	return []wheelFile{
+		newWheel(t, "click", "8.4.1", "py3-none-any", map[string]string{"click/__init__.py": "c = 1\n"}),
+		newWheel(t, "grpcio", "1.80.0", "cp313-cp313-manylinux2014_x86_64", map[string]string{"grpc/_cython/cygrpc.so": "amd64"}),
+		newWheel(t, "grpcio", "1.80.0", "cp313-cp313-manylinux2014_aarch64", map[string]string{"grpc/_cython/cygrpc.so": "arm64"}),
+	}
+}
+
+// pinned returns a requirements.txt of wheels.
+func pinned(wheels []wheelFile) string {
+	hashes := map[string]string{}
+	for _, w := range wheels {
+		parts := strings.Split(w.name, "-")
+		hashes[parts[0]+"=="+parts[1]] += " --hash=sha256:" + w.sum()
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(hashes)) {
+		fmt.Fprintln(&text, name+hashes[name])
+	}
+	return text.String()
+}
+
+// pylock returns a pylock.toml of wheels at a server.
+func pylock(url string, wheels []wheelFile) string {
+	text := "lock-version = \"1.0\"\ncreated-by = \"a test\"\n"
+	last := ""
+	for _, w := range wheels {
+		parts := strings.Split(w.name, "-")
+		if parts[0] != last {
+			text += fmt.Sprintf("[[packages]]\nname = %q\nversion = %q\n", parts[0], parts[1])
+		}
+		last = parts[0]
+		text += fmt.Sprintf("[[packages.wheels]]\nurl = %q\nhashes = { sha256 = %q }\n", url+"/files/"+w.name, w.sum())
+	}
+	return text
+}
+
+func build(t testing.TB, dir string, a language.Artifacts, env ...string) (*language.Result, error) {
+	t.Helper()
+	return python.Build(t.Context(), language.Source{Dir: dir, Root: filepath.Dir(dir), Platforms: platforms, Base: base(t), Artifacts: a},
+		runtimeimage.Options{TempDir: t.TempDir(), Env: env})
+}
+
+// entries returns the text of each file in a layer, and the target of each link.
+func entries(t testing.TB, l v1.Layer) map[string]string {
+	t.Helper()
+	r, err := l.Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all := map[string]string{}
+	for tr := tar.NewReader(r); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag != tar.TypeDir {
+			all[h.Name] = h.Linkname + string(data)
+		}
+	}
+}
+
+func TestBuild(t *testing.T) {
+	wheels := template(t)
+	idx := serve(t, false, "", wheels...)
+	dir := source(t, manifest)
+	write(t, dir, map[string]string{"pylock.toml": pylock(idx.URL, wheels)})
+	built, err := build(t, dir, language.Artifacts{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer built.Images.Close()
+	for i, machine := range []string{"x86_64", "aarch64"} {
+		img := built.Images.All[i]
+		config, err := img.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		site := "fn_" + machine + "/lib/python3.13/site-packages/"
+		if got := config.Config; got.Entrypoint[0] != "/"+site+"bin/function" || got.WorkingDir != "/" || got.User != "nonroot:nonroot" {
+			t.Errorf("the config is %+v", got)
+		}
+		layers, err := img.Layers()
+		if err != nil || len(layers) != 3 {
+			t.Fatalf("got %d layers, %v", len(layers), err)
+		}
+		packages, own := entries(t, layers[1]), entries(t, layers[2])
+		want := map[string]string{
+			"fn_" + machine + "/pyvenv.cfg":     "home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.13.5\n",
+			"fn_" + machine + "/bin/python3.13": "/usr/bin/python3.13",
+			site + "click/__init__.py":          "c = 1\n",
+			site + "grpc/_cython/cygrpc.so":     platforms[i].Architecture,
+		}
+		for name, text := range want {
+			if packages[name] != text {
+				t.Errorf("%s is %q, want %q", name, packages[name], text)
+			}
+		}
+		if text := own[site+"bin/function"]; !strings.HasPrefix(text, "#!/fn_"+machine+"/bin/python3.13\n") || !strings.Contains(text, "from function.main import cli\n") {
+			t.Errorf("bin/function is %q", text)
+		}
+		names := slices.Sorted(maps.Keys(own))
+		info := site + "function-0.1.0.dist-info/"
+		wantNames := []string{site + "bin/function", info + "INSTALLER", info + "METADATA", info + "RECORD", info + "WHEEL", info + "entry_points.txt", site + "function/__version__.py", site + "function/data.json", site + "function/main.py"}
+		if diff := cmp.Diff(wantNames, names); diff != "" {
+			t.Errorf("files of the source (-want +got):\n%s", diff)
+		}
+	}
+	var materials []string
+	for _, m := range built.Materials {
+		materials = append(materials, m.PURL)
+	}
+	if diff := cmp.Diff([]string{"pkg:pypi/click@8.4.1", "pkg:pypi/grpcio@1.80.0", "pkg:pypi/grpcio@1.80.0"}, materials); diff != "" {
+		t.Errorf("materials (-want +got):\n%s", diff)
+	}
+}
+
+// TestSameBytes builds one function in several folders, from indexes in JSON and HTML and
+// from the cache. All images are equal. A change of the source changes only the last layer.
+func TestSameBytes(t *testing.T) {
+	wheels := template(t)
+	inJSON, inHTML, cache := serve(t, false, "", wheels...), serve(t, true, "", wheels...), t.TempDir()
+	online := language.Artifacts{Dir: cache, Index: inJSON.URL + "/simple"}
+	offline := online
+	offline.Offline = true
+	digests := func(main string, a language.Artifacts) (image, packages v1.Hash) {
+		t.Helper()
+		dir := source(t, manifest)
+		write(t, dir, map[string]string{"requirements.txt": pinned(wheels), "function/main.py": main})
+		built, err := build(t, dir, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer built.Images.Close()
+		layers, err := built.Images.All[0].Layers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, errImage := built.Images.All[0].Digest()
+		packages, errLayer := layers[1].Digest()
+		if err := errors.Join(errImage, errLayer); err != nil {
+			t.Fatal(err)
+		}
+		return image, packages
+	}
+	image, packages := digests("x = 1", online)
+	if other, _ := digests("x = 1", language.Artifacts{Dir: t.TempDir(), Index: inHTML.URL + "/simple"}); other != image {
+		t.Errorf("the image of the index in HTML is %s, want %s", other, image)
+	}
+	asked := inJSON.requests.Load()
+	if other, _ := digests("x = 1", offline); other != image {
+		t.Errorf("the image from the cache is %s, want %s", other, image)
+	}
+	if other, same := digests("x = 2", offline); other == image || same != packages {
+		t.Errorf("a change of the source must change the image %s, and not the packages %s", other, same)
+	}
+	kept, err := filepath.Glob(filepath.Join(cache, "python/layers/*"))
+	if err != nil || len(kept) != 4 {
+		t.Fatalf("the cache has the files %q of layers, %v", kept, err)
+	}
+	for _, file := range kept {
+		if filepath.Ext(file) == "" {
+			write(t, "/", map[string]string{file: "damaged"})
+		}
+	}
+	if other, _ := digests("x = 1", offline); other != image {
+		t.Errorf("the image with damaged layers in the cache is %s, want %s", other, image)
+	}
+	if n := inJSON.requests.Load() - asked; n != 0 {
+		t.Errorf("offline builds asked the index %d times", n)
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	wheels := template(t)
+	replaced := strings.NewReplacer
+	models := map[string]string{"../models/pyproject.toml": "[build-system]\nbuild-backend='hatchling.build'\n[project]\nname='models'\nversion='0.0.0'\n[tool.hatch.build.targets.wheel]\npackages=['function']\n", "../models/function/main.py": "x = 1\n"}
+	cases := map[string]struct {
+		reason string
+		files  map[string]string
+		edit   *strings.Replacer
+		want   string
+		hint   string
+	}{
+		"NoLock":       {"a lock file is required", map[string]string{"pylock.toml": "-"}, replaced(), "expected a lock file: uv.lock", "uv lock"},
+		"Contradicts":  {"the lock file is older than the project", nil, replaced("click==8.4.1", "click==8.3.2"), "pyproject.toml requires click==8.3.2, but pylock.toml has click 8.4.1", "uv lock"},
+		"Hash":         {"the index serves another file", map[string]string{"pylock.toml": "OTHERHASH"}, replaced(), "has the digest sha256:", ""},
+		"Backend":      {"an unknown backend would have to run", nil, replaced("hatchling.build", "scikit_build_core.build"), `by running "scikit_build_core.build"`, string(hint.EmbedRuntimeDir)},
+		"Hooks":        {"hooks would have to run", nil, replaced("[tool.hatch.version]", "[tool.hatch.build.hooks.custom]\n[tool.hatch.version]"), "the build has hooks", string(hint.EmbedRuntimeDir)},
+		"Version":      {"a version from git would have to be computed", nil, replaced("path = \"function/__version__.py\"", "source = \"vcs\""), "the version is dynamic", string(hint.EmbedRuntimeDir)},
+		"NoScript":     {"the function needs a program", nil, replaced("function = \"function.main:cli\"", ""), `[project.scripts] must have the program "function"`, ""},
+		"OldPython":    {"the base image has another Python", nil, replaced("<3.14", "<3.13"), "pyproject.toml requires Python >=3.11,<3.13, but the base image has 3.13.5", ""},
+		"Outside":      {"a path dependency stays in the project", nil, replaced("\"click==", "\"models @ file:../../models\", \"click=="), `"../../models"`, ""},
+		"OtherURL":     {"a direct reference is not locked", nil, replaced("\"click==", "\"models @ git+https://example.org/x\", \"click=="), "expected a version, or a folder", ""},
+		"Overwrites":   {"a dependency has a file of the project", models, replaced("\"click==", "\"models @ file:../models\", \"click=="), "packages function and models both have the file", ""},
+		"NotTOML":      {"the line of a mistake is named", nil, replaced("name = \"function\"", "name = function"), "parsing pyproject.toml:6:", ""},
+		"PackageAbove": {"a package stays in the project", nil, replaced("packages = [\"function\"]", "packages = [\"../x\"]"), `"../x" is not a path in the project`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			idx := serve(t, false, "", wheels...)
+			dir := filepath.Join(source(t, manifest), "fn")
+			write(t, dir, map[string]string{"pyproject.toml": tc.edit.Replace(manifest), "function/__version__.py": "__version__ = \"1\"", "function/main.py": "", "pylock.toml": pylock(idx.URL, wheels)})
+			for file, text := range tc.files {
+				switch text {
+				case "-":
+					os.Remove(filepath.Join(dir, file))
+				case "OTHERHASH":
+					write(t, dir, map[string]string{file: strings.ReplaceAll(pylock(idx.URL, wheels), wheels[0].sum(), wheels[1].sum())})
+				default:
+					write(t, dir, map[string]string{file: text})
+				}
+			}
+			built, err := build(t, dir, language.Artifacts{Dir: t.TempDir()})
+			if err == nil {
+				built.Images.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), tc.hint) {
+				t.Errorf("%s: got error %v with hint %q, want %q and %q", tc.reason, err, hint.Of(err), tc.want, tc.hint)
+			}
+		})
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	wheels := template(t)
+	idx := serve(t, true, "secret", wheels...)
+	dir := source(t, manifest)
+	write(t, dir, map[string]string{"requirements.txt": pinned(wheels), "netrc": "machine example.org login a password b\nmachine 127.0.0.1\n login u password secret\n"})
+	withUser := strings.Replace(idx.URL, "http://", "http://u:secret@", 1) + "/simple"
+	for name, tc := range map[string]struct {
+		index, netrc, want string
+	}{
+		"URL":   {withUser, "", ""},
+		"Netrc": {idx.URL + "/simple", filepath.Join(dir, "netrc"), ""},
+		"None":  {idx.URL + "/simple", "", "answers 401 Unauthorized: it requires credentials"},
+		"Wrong": {strings.Replace(withUser, "secret", "wr0ng", 1), "", "it does not accept the credentials"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			built, err := build(t, dir, language.Artifacts{Dir: t.TempDir(), Index: tc.index}, "NETRC="+tc.netrc)
+			if err == nil {
+				built.Images.Close()
+			}
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got error %v, want %q", err, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error()+string(hint.Of(err)), "wr0ng") {
+				t.Errorf("the error has the password: %v", err)
+			}
+		})
+	}
+}

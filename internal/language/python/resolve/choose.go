@@ -1,0 +1,247 @@
+package resolve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// A Choice is a package to install.
+type Choice struct {
+	Package
+	// Wheel is the file to install. It has no name if the package has only Hashes.
+	Wheel File
+}
+
+// ElsewhereHint is the action for a package that has no wheel.
+const ElsewhereHint = "install the function's packages into a folder with pip, and use " + hint.EmbedRuntimeDir
+
+// Choose returns the packages to install for a target, sorted by name, without source
+// folders. required are the dependencies of the project and of its source folders; project is
+// the name of the file that lists them. Choose returns an error if the lock file contradicts
+// them.
+func (l *Lock) Choose(project string, required []Requirement, t Target) ([]Choice, error) {
+	if !l.RequiresPython.Match(t.Full()) {
+		return nil, fmt.Errorf("%s requires Python %s, but the base image has %s", l.File, l.RequiresPython, t.Full())
+	}
+	if err := l.checkRequires(project, required); err != nil {
+		return nil, err
+	}
+	packages, err := l.installed(required, t)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", l.File, err)
+	}
+	if err := l.check(project, required, packages, t); err != nil {
+		return nil, err
+	}
+	var all []Choice
+	var errs []error
+	for _, p := range packages {
+		if p.Directory != "" {
+			continue
+		}
+		c, err := p.choose(t)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("choosing a wheel of %s from %s: %w", p, l.File, err))
+		}
+		all = append(all, c)
+	}
+	if len(errs) > 0 {
+		return nil, hint.Wrap(errors.Join(errs...), ElsewhereHint)
+	}
+	slices.SortFunc(all, func(a, b Choice) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+const relock = "lock again, as with uv lock"
+
+// checkRequires compares the names that the lock file was made for with those that the
+// project requires now.
+func (l *Lock) checkRequires(project string, required []Requirement) error {
+	if l.Requires == nil {
+		return nil
+	}
+	for _, name := range l.Requires {
+		if !slices.ContainsFunc(required, func(r Requirement) bool { return r.Name == name }) {
+			return hint.Wrap(fmt.Errorf("%s was made for %s, but %s does not require it", l.File, name, project), relock)
+		}
+	}
+	return nil
+}
+
+// check returns an error if a requirement is not installed in a version that it accepts.
+func (l *Lock) check(project string, required []Requirement, packages []Package, t Target) error {
+	for _, r := range required {
+		if r.URL != "" || !r.Marker.Match(t.Environment()) {
+			continue
+		}
+		i := slices.IndexFunc(packages, func(p Package) bool { return p.Name == r.Name })
+		if i < 0 {
+			return hint.Wrap(fmt.Errorf("%s requires %s, but %s does not have it for %s", project, r.Text, l.File, t), relock)
+		}
+		v, err := ParseVersion(packages[i].Version)
+		if packages[i].Directory == "" && (err != nil || !r.Specifiers.Match(v)) {
+			return hint.Wrap(fmt.Errorf("%s requires %s, but %s has %s", project, r.Text, l.File, packages[i]), relock)
+		}
+	}
+	return nil
+}
+
+// installed returns the packages for a target without the project itself.
+func (l *Lock) installed(required []Requirement, t Target) ([]Package, error) {
+	if l.graph {
+		return l.walk(required, t)
+	}
+	var all []Package
+	for _, p := range l.Packages {
+		if p.Directory == "." || !p.Marker.Match(t.Environment()) {
+			continue
+		}
+		if !p.requiresPython.Match(t.Full()) {
+			return nil, fmt.Errorf("%s requires Python %s, but the base image has %s", p, p.requiresPython, t.Full())
+		}
+		if p.Name != "" && slices.ContainsFunc(all, func(o Package) bool { return o.Name == p.Name }) {
+			return nil, fmt.Errorf("package %s is there twice for %s", p.Name, t)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// walk follows the dependencies of the project.
+func (l *Lock) walk(required []Requirement, t Target) ([]Package, error) {
+	byName := map[string][]Package{}
+	for _, p := range l.Packages {
+		byName[p.Name] = append(byName[p.Name], p)
+	}
+	var queue []Dependency
+	root, ok := l.Root()
+	if ok {
+		queue = slices.Clone(root.Dependencies)
+	}
+	for _, r := range required {
+		locked := slices.ContainsFunc(queue, func(d Dependency) bool { return d.Name == r.Name })
+		if _, known := byName[r.Name]; known && !locked {
+			queue = append(queue, Dependency{Name: r.Name, Extras: r.Extras, Marker: r.Marker})
+		}
+	}
+	seen, found := map[string]bool{}, map[string]Package{}
+	for len(queue) > 0 {
+		d := queue[0]
+		queue = queue[1:]
+		if !d.Marker.Match(t.Environment()) {
+			continue
+		}
+		p, err := pick(byName[d.Name], d, t)
+		if err != nil {
+			return nil, err
+		}
+		if other, ok := found[p.Name]; ok && other.Version != p.Version {
+			return nil, fmt.Errorf("packages %s and %s are both for %s", other, p, t)
+		}
+		found[p.Name] = p
+		for _, extra := range append([]string{""}, d.Extras...) {
+			if key := p.Name + "[" + extra; !seen[key] {
+				seen[key] = true
+				queue = append(queue, p.dependencies(extra)...)
+			}
+		}
+	}
+	delete(found, root.Name)
+	all := make([]Package, 0, len(found))
+	for _, p := range found {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// dependencies returns the dependencies of an extra or, if it is empty, of the package.
+func (p Package) dependencies(extra string) []Dependency {
+	if extra == "" {
+		return p.Dependencies
+	}
+	return p.Extras[extra]
+}
+
+// pick returns the package that a dependency means, of those with its name.
+func pick(packages []Package, d Dependency, t Target) (Package, error) {
+	var fits []Package
+	for _, p := range packages {
+		forked := len(p.Forks) > 0 && !slices.ContainsFunc(p.Forks, func(m Marker) bool { return m.Match(t.Environment()) })
+		if !forked && (d.Version == "" || d.Version == p.Version) {
+			fits = append(fits, p)
+		}
+	}
+	switch len(fits) {
+	case 0:
+		return Package{}, fmt.Errorf("package %q is required, but is not in the file for %s", d.Name, t)
+	case 1:
+		return fits[0], nil
+	default:
+		return Package{}, fmt.Errorf("package %q is there twice for %s", d.Name, t)
+	}
+}
+
+// choose returns the preferred wheel of a package.
+func (p Package) choose(t Target) (c Choice, err error) {
+	c.Package = p
+	if len(p.Wheels) == 0 && len(p.Hashes) > 0 {
+		return c, nil
+	}
+	if len(p.Wheels) == 0 {
+		return c, fmt.Errorf("it exists only as source (%s), which needs a build", cmp.Or(p.Origin, "no file is listed"))
+	}
+	c.Wheel, err = Best(p.Wheels, p.Name, p.Version, t)
+	return c, err
+}
+
+// Best returns the wheel that the target prefers. All wheels must be of this package and
+// version.
+func Best(files []File, name, version string, t Target) (best File, err error) {
+	want, err := ParseVersion(version)
+	if err != nil {
+		return best, err
+	}
+	rank := map[string]int{}
+	for i, tag := range t.Tags() {
+		rank[tag] = i
+	}
+	found, build := len(rank), 0
+	for _, f := range files {
+		w, err := ParseWheelName(f.Name)
+		if err != nil {
+			return best, err
+		}
+		if w.Name != name || w.Version.Compare(want) != 0 {
+			return best, fmt.Errorf("wheel %q is not of %s %s", f.Name, name, version)
+		}
+		for _, tag := range w.Tags {
+			r, ok := rank[tag]
+			if ok && (r < found || r == found && w.Build > build) {
+				best, found, build = f, r, w.Build
+			}
+		}
+	}
+	if best.Name == "" {
+		return best, fmt.Errorf("no wheel is for %s: %s", t, someNames(files))
+	}
+	return best, nil
+}
+
+// someNames returns the names of the first few files.
+func someNames(files []File) string {
+	const most = 3
+	var names []string
+	for _, f := range files[:min(most, len(files))] {
+		names = append(names, f.Name)
+	}
+	if len(files) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(files)-most))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,124 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// A Lock is the content of a lock file.
+type Lock struct {
+	// File is the name of the lock file, for errors.
+	File           string
+	RequiresPython Specifiers
+	Packages       []Package
+	// Index is the package index that a requirements.txt names, or "".
+	Index string
+	// Requires are the normalized names of what the project required when it was locked. It
+	// is nil if the lock file does not say this.
+	Requires []string
+
+	// graph is true if packages have the dependencies to follow. Otherwise all packages
+	// whose marker is true are installed.
+	graph bool
+}
+
+// A Package is a package in a lock file.
+type Package struct {
+	// Name is normalized. Version is empty if the lock file has none.
+	Name, Version string
+	Marker        Marker
+	// Forks are markers of which one must be true, if there are any (uv.lock).
+	Forks  []Marker
+	Wheels []File
+	// Hashes are the SHA-256 sums of files that an index has, in hex, if the lock file names
+	// no files.
+	Hashes []string
+	// Directory is the path of a source folder, relative to the lock file, or "".
+	Directory string
+	// Origin is what the package is instead of wheels: "an sdist", "a git repository".
+	Origin       string
+	Dependencies []Dependency
+	// Extras are the further dependencies of each extra.
+	Extras map[string][]Dependency
+
+	requiresPython Specifiers
+}
+
+// A Dependency is an edge in the graph of a uv.lock.
+type Dependency struct {
+	Name, Version string
+	Extras        []string
+	Marker        Marker
+}
+
+// A File is a wheel in a lock file or a package index.
+type File struct {
+	// Name is the file name of the wheel.
+	Name string
+	// URL is where the file is. Path is its path relative to the lock file, if it has no URL.
+	URL, Path string
+	// SHA256 is in hex. Size is 0 if it is not known.
+	SHA256 string
+	Size   int64
+}
+
+// String returns "name version".
+func (p Package) String() string { return strings.TrimSpace(p.Name + " " + p.Version) }
+
+// decode parses TOML into a value. Errors name the file and the line.
+func decode(file string, data []byte, into any) error {
+	err := toml.Unmarshal(data, into)
+	var at toml.ParseError
+	if errors.As(err, &at) {
+		return fmt.Errorf("parsing %s:%d: %s", file, at.Position.Line, at.Message)
+	}
+	if err != nil {
+		return fmt.Errorf("parsing %s: %w", file, err)
+	}
+	return nil
+}
+
+// newFile returns the wheel at a URL or path. hash is "ALGORITHM:HEX".
+func newFile(name, at, local, hash string, size int64) (f File, err error) {
+	f = File{Name: name, URL: at, Path: local, Size: size}
+	if f.Name == "" && at != "" {
+		u, err := url.Parse(at)
+		if err != nil {
+			return f, errors.New("a wheel has an invalid URL") // the URL may have a password
+		}
+		f.Name = path.Base(u.Path)
+	}
+	if f.Name == "" {
+		f.Name = path.Base(strings.ReplaceAll(local, `\`, "/"))
+	}
+	f.SHA256, err = sha256Hex(hash)
+	if err != nil {
+		return f, fmt.Errorf("wheel %q: %w", f.Name, err)
+	}
+	return f, nil
+}
+
+// sha256Hex returns the hex digits of "sha256:HEX".
+func sha256Hex(hash string) (string, error) {
+	digits, ok := strings.CutPrefix(hash, "sha256:")
+	if !ok || len(digits) != 64 || strings.Trim(digits, "0123456789abcdef") != "" {
+		return "", fmt.Errorf("expected the hash sha256:HEX, got %q", hash)
+	}
+	return digits, nil
+}
+
+// Root returns the package of the lock file that is the project itself: the source folder
+// in which the lock file is.
+func (l *Lock) Root() (Package, bool) {
+	i := slices.IndexFunc(l.Packages, func(p Package) bool { return p.Directory == "." })
+	if i < 0 {
+		return Package{}, false
+	}
+	return l.Packages[i], true
+}

@@ -1,0 +1,81 @@
+package resolve
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// A pylockFile is the part of a pylock.toml that an installation needs (PEP 751).
+type pylockFile struct {
+	LockVersion    string `toml:"lock-version"`
+	RequiresPython string `toml:"requires-python"`
+	Environments   []string
+	Packages       []pylockPackage
+}
+
+type pylockPackage struct {
+	Name, Version, Marker string
+	RequiresPython        string `toml:"requires-python"`
+	Wheels                []pylockWheel
+	Sdist, VCS, Archive   map[string]any
+	Directory             *struct{ Path string }
+}
+
+type pylockWheel struct {
+	Name, URL, Path string
+	Size            int64
+	Hashes          map[string]string
+}
+
+// ParsePylock parses a pylock.toml.
+func ParsePylock(file string, data []byte) (*Lock, error) {
+	var in pylockFile
+	if err := decode(file, data, &in); err != nil {
+		return nil, err
+	}
+	if major, _, _ := strings.Cut(in.LockVersion, "."); major != "1" {
+		return nil, fmt.Errorf("parsing %s: expected lock-version 1, got %q", file, in.LockVersion)
+	}
+	l := &Lock{File: file}
+	var err error
+	if l.RequiresPython, err = ParseSpecifiers(in.RequiresPython); err != nil {
+		return nil, fmt.Errorf("parsing %s: %w", file, err)
+	}
+	for _, from := range in.Packages {
+		p, err := from.parse()
+		if err != nil {
+			return nil, fmt.Errorf("parsing %s: package %q: %w", file, from.Name, err)
+		}
+		l.Packages = append(l.Packages, p)
+	}
+	return l, nil
+}
+
+func (in pylockPackage) parse() (p Package, err error) {
+	p = Package{Name: Normalize(in.Name), Version: in.Version}
+	if p.Marker, err = ParseMarker(in.Marker); err != nil {
+		return p, err
+	}
+	if p.requiresPython, err = ParseSpecifiers(in.RequiresPython); err != nil {
+		return p, err
+	}
+	switch {
+	case in.Directory != nil:
+		p.Directory = path.Clean(in.Directory.Path)
+	case in.VCS != nil:
+		p.Origin = "a repository"
+	case in.Archive != nil:
+		p.Origin = "an archive with source"
+	case in.Sdist != nil:
+		p.Origin = "an sdist"
+	}
+	for _, w := range in.Wheels {
+		f, err := newFile(w.Name, w.URL, w.Path, "sha256:"+w.Hashes["sha256"], w.Size)
+		if err != nil {
+			return p, err
+		}
+		p.Wheels = append(p.Wheels, f)
+	}
+	return p, nil
+}

@@ -1,0 +1,142 @@
+package resolve
+
+import (
+	"fmt"
+	"path"
+)
+
+// A uvFile is the part of a uv.lock that an installation needs.
+type uvFile struct {
+	Version        int
+	RequiresPython string `toml:"requires-python"`
+	Package        []uvPackage
+}
+
+type uvPackage struct {
+	Name, Version string
+	Source        uvSource
+	Markers       []string `toml:"resolution-markers"`
+	Dependencies  []uvDependency
+	Optional      map[string][]uvDependency `toml:"optional-dependencies"`
+	Wheels        []uvWheel
+	Sdist         map[string]any
+	Metadata      struct {
+		RequiresDist []struct{ Name string } `toml:"requires-dist"`
+	}
+}
+
+// A uvSource has one field, except for the subdirectory of a URL.
+type uvSource struct {
+	Registry, Git, URL, Path, Directory, Editable, Virtual string
+}
+
+type uvDependency struct {
+	Name, Version, Marker string
+	Extra                 []string
+}
+
+type uvWheel struct {
+	URL, Path, Filename, Hash string
+	Size                      int64
+}
+
+// ParseUV parses a uv.lock.
+func ParseUV(file string, data []byte) (*Lock, error) {
+	var in uvFile
+	if err := decode(file, data, &in); err != nil {
+		return nil, err
+	}
+	if in.Version != 1 {
+		return nil, fmt.Errorf("parsing %s: expected version 1 of the format, got %d", file, in.Version)
+	}
+	lock, err := in.lock(file)
+	if err != nil {
+		return nil, fmt.Errorf("parsing %s: %w", file, err)
+	}
+	return lock, nil
+}
+
+func (in uvFile) lock(file string) (l *Lock, err error) {
+	l = &Lock{File: file, graph: true}
+	if l.RequiresPython, err = ParseSpecifiers(in.RequiresPython); err != nil {
+		return nil, err
+	}
+	for _, from := range in.Package {
+		p, err := from.parse()
+		if err != nil {
+			return nil, fmt.Errorf("package %q: %w", from.Name, err)
+		}
+		l.Packages = append(l.Packages, p)
+		if p.Directory == "." {
+			l.Requires = []string{}
+			for _, r := range from.Metadata.RequiresDist {
+				l.Requires = append(l.Requires, Normalize(r.Name))
+			}
+		}
+	}
+	return l, nil
+}
+
+func (in uvPackage) parse() (p Package, err error) {
+	p = Package{Name: Normalize(in.Name), Version: in.Version, Extras: map[string][]Dependency{}}
+	for _, text := range in.Markers {
+		m, err := ParseMarker(text)
+		if err != nil {
+			return p, err
+		}
+		p.Forks = append(p.Forks, m)
+	}
+	if p.Dependencies, err = parseDependencies(in.Dependencies); err != nil {
+		return p, err
+	}
+	for extra, list := range in.Optional {
+		if p.Extras[Normalize(extra)], err = parseDependencies(list); err != nil {
+			return p, err
+		}
+	}
+	switch s := in.Source; {
+	case s.Directory+s.Editable+s.Virtual != "":
+		p.Directory = path.Clean(s.Directory + s.Editable + s.Virtual)
+	case s.Git != "":
+		p.Origin = "a git repository"
+	case in.Sdist != nil || s.URL != "" || s.Path != "":
+		p.Origin = "an sdist"
+	}
+	return p, in.parseWheels(&p)
+}
+
+func (in uvPackage) parseWheels(p *Package) error {
+	for _, w := range in.Wheels {
+		local := w.Path
+		switch s := in.Source; {
+		case w.URL == "" && w.Path == "" && s.URL != "":
+			w.URL = s.URL
+		case w.URL == "" && w.Path == "" && s.Path != "":
+			local = s.Path
+		case w.Path != "" && s.Registry != "":
+			local = path.Join(s.Registry, w.Path) // a folder with wheels
+		}
+		f, err := newFile(w.Filename, w.URL, local, w.Hash, w.Size)
+		if err != nil {
+			return err
+		}
+		p.Wheels = append(p.Wheels, f)
+	}
+	return nil
+}
+
+func parseDependencies(list []uvDependency) ([]Dependency, error) {
+	var all []Dependency
+	for _, in := range list {
+		m, err := ParseMarker(in.Marker)
+		if err != nil {
+			return nil, err
+		}
+		d := Dependency{Name: Normalize(in.Name), Version: in.Version, Marker: m}
+		for _, extra := range in.Extra {
+			d.Extras = append(d.Extras, Normalize(extra))
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}

@@ -1,0 +1,60 @@
+package wheel
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+var (
+	reference  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)$`) })
+	scriptName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w][\w.+-]*$`) })
+)
+
+// Script returns the program bin/name in site-packages, which calls an object of Python.
+// object is a reference, "module:function".
+func Script(l Layout, name, object string) (File, error) {
+	m := reference().FindStringSubmatch(strings.TrimSpace(object))
+	if m == nil {
+		return File{}, fmt.Errorf("script %q calls %q, expected module:function", name, object)
+	}
+	if !scriptName().MatchString(name) {
+		return File{}, fmt.Errorf("script %q has a name that is not a file name", name)
+	}
+	first, _, _ := strings.Cut(m[2], ".")
+	text := fmt.Sprintf("#!%s\nimport sys\n\nfrom %s import %s\n\nif __name__ == \"__main__\":\n    sys.exit(%s())\n", l.Interpreter, m[1], first, m[2])
+	return Content(path.Join(l.Site, "bin", name), 0o755, []byte(text)), nil
+}
+
+// scripts returns the programs of the sections console_scripts and gui_scripts in
+// entry_points.txt.
+func (w *wheel) scripts() ([]File, error) {
+	if _, ok := w.digests[w.info+"/entry_points.txt"]; !ok {
+		return nil, nil
+	}
+	text, err := w.read("entry_points.txt")
+	if err != nil {
+		return nil, err
+	}
+	var all []File
+	var section string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = strings.Trim(line, "[]")
+		}
+		name, object, ok := strings.Cut(line, "=")
+		if !ok || line[0] == '#' || line[0] == ';' || section != "console_scripts" && section != "gui_scripts" {
+			continue
+		}
+		object, _, _ = strings.Cut(object, "[") // extras
+		f, err := Script(w.layout, strings.TrimSpace(name), object)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}

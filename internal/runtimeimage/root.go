@@ -1,0 +1,269 @@
+package runtimeimage
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+// IsRoot reports whether a path is a folder with a root file system or a tar of one, as
+// debootstrap makes them, instead of an archive or a layout of images.
+func IsRoot(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if info.IsDir() {
+		_, errLayout := os.Stat(filepath.Join(path, "oci-layout"))
+		usr, err := os.Stat(filepath.Join(path, "usr"))
+		return errLayout != nil && err == nil && usr.IsDir()
+	}
+	if !info.Mode().IsRegular() {
+		return false // a pipe can be read only once
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	in, err := oci.Decompress(f)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	const enough = 1000
+	tr := tar.NewReader(io.LimitReader(in, maxBytes))
+	for range enough {
+		h, err := tr.Next()
+		if err != nil {
+			return false
+		}
+		switch top, _, _ := strings.Cut(cleanName(h.Name), "/"); top {
+		case "usr", "bin", "etc":
+			return true
+		case "oci-layout", "index.json", "manifest.json", "blobs":
+			return false
+		}
+	}
+	return false
+}
+
+// FromRoot returns an image whose only layer is a root file system: a folder, or a tar that
+// may be compressed. Owners, modes and links are kept; all times are zero. Devices, pipes and
+// sockets are left out, and so is what is in /dev, /proc and /sys. No symbolic link is
+// followed. The platform is that of most programs. Errors name the path.
+func FromRoot(ctx context.Context, path string, opts Options) (*Images, error) {
+	all, err := read(path, opts, func(s *spool) (*Images, error) { return s.fromRoot(ctx, path, opts.Created) })
+	if err != nil {
+		return nil, fmt.Errorf("reading the root file system %q: %w", path, err)
+	}
+	return all, nil
+}
+
+func (s *spool) fromRoot(ctx context.Context, path string, created time.Time) (*Images, error) {
+	r := &rootWriter{ctx: ctx, programs: map[string]int{}}
+	layer, err := s.draft.Compress(func(w io.Writer) error {
+		r.tw = tar.NewWriter(w)
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			return errors.Join(r.folder(path), r.tw.Close())
+		}
+		return errors.Join(r.tar(path), r.tw.Close())
+	})
+	if err != nil {
+		return nil, err
+	}
+	arch := r.architecture()
+	if arch == "" {
+		return nil, errors.New("it has no program, so its processor is not known")
+	}
+	raw, err := json.Marshal(v1.ConfigFile{
+		OS: "linux", Architecture: arch, Config: v1.Config{Env: []string{searchPath}},
+		History: []v1.History{{Created: timestamp(created)}}, RootFS: v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{layer.Blob.DiffID}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the config of an image: %w", err)
+	}
+	img, err := oci.Assemble(raw, []v1.Descriptor{descriptor(layer.Blob)}, layer)
+	if err != nil {
+		return nil, err
+	}
+	images, err := only([]v1.Image{img}, s.platforms)
+	return &Images{spool: s, All: images}, err
+}
+
+// A rootWriter writes the layer of a root file system.
+type rootWriter struct {
+	ctx      context.Context
+	tw       *tar.Writer
+	files    int
+	size     int64
+	programs map[string]int // numbers of programs and libraries, by processor
+}
+
+// architecture returns the processor of most programs, or "".
+func (r *rootWriter) architecture() string {
+	all := sortedKeys(r.programs)
+	if len(all) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(all, func(a, b string) int { return r.programs[a] - r.programs[b] })
+}
+
+// folder adds the files of a folder, in the order of their paths.
+func (r *rootWriter) folder(dir string) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fsx.Cause(err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
+		}
+		if name == "." || isMounted(name) {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
+		}
+		var link string
+		if d.Type() == fs.ModeSymlink {
+			if link, err = root.Readlink(filepath.FromSlash(name)); err != nil {
+				return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
+			}
+		}
+		if !d.IsDir() && d.Type() != fs.ModeSymlink && !d.Type().IsRegular() {
+			return nil
+		}
+		h, err := tar.FileInfoHeader(info, link)
+		if err != nil {
+			return err
+		}
+		h.Name = name
+		return r.fileIn(root, h)
+	})
+}
+
+func (r *rootWriter) fileIn(root *os.Root, h *tar.Header) (err error) {
+	if h.Typeflag != tar.TypeReg {
+		return r.add(h, nil)
+	}
+	f, err := root.Open(filepath.FromSlash(h.Name))
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", h.Name, fsx.Cause(err))
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return r.add(h, f)
+}
+
+// tar adds the entries of a tar file, in their order.
+func (r *rootWriter) tar(path string) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return fsx.Cause(err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	in, err := oci.Decompress(f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	for tr := tar.NewReader(in); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name := cleanName(h.Name)
+		if slices.Contains(strings.Split(h.Name, "/"), "..") {
+			return fmt.Errorf("entry %q is outside of the root", h.Name)
+		}
+		switch h.Typeflag {
+		case tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeLink:
+		default:
+			continue
+		}
+		if name == "" || isMounted(name) {
+			continue
+		}
+		if h.Name = name; h.Typeflag == tar.TypeLink {
+			if slices.Contains(strings.Split(h.Linkname, "/"), "..") {
+				return fmt.Errorf("entry %q links to %q, which is outside of the root", name, h.Linkname)
+			}
+			h.Linkname = cleanName(h.Linkname)
+		}
+		if err := r.add(h, tr); err != nil {
+			return err
+		}
+	}
+}
+
+// cleanName returns the name of a tar entry as a path without a leading slash.
+func cleanName(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
+
+// isMounted reports whether a path is in a folder where a running system mounts devices or
+// the kernel's state.
+func isMounted(name string) bool {
+	top, below, _ := strings.Cut(name, "/")
+	return below != "" && slices.Contains([]string{"dev", "proc", "sys"}, top)
+}
+
+// add adds an entry with the owner, mode and link of h, and no other attributes.
+func (r *rootWriter) add(h *tar.Header, content io.Reader) error {
+	r.files++
+	if h.Typeflag == tar.TypeReg {
+		r.size += h.Size
+	}
+	switch {
+	case r.ctx.Err() != nil:
+		return context.Cause(r.ctx)
+	case r.files > maxFiles || r.size > maxBytes:
+		return fmt.Errorf("it has more than %d files or %d GiB", maxFiles, maxBytes>>30)
+	case strings.HasPrefix(path.Base(h.Name), deleted):
+		return fmt.Errorf("the name of file %q would mark another file as deleted in an image", h.Name)
+	}
+	out := &tar.Header{Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		out.Name += "/"
+	case tar.TypeReg:
+		out.Size = h.Size
+	}
+	if err := r.tw.WriteHeader(out); err != nil {
+		return fmt.Errorf("adding %q: %w", h.Name, err)
+	}
+	if h.Typeflag != tar.TypeReg {
+		return nil
+	}
+	var head bytes.Buffer
+	if _, err := io.CopyN(&head, content, min(h.Size, 64)); err != nil {
+		return fmt.Errorf("reading %q: %w", h.Name, fsx.Cause(err))
+	}
+	if arch := processor(bytes.NewReader(head.Bytes())); arch != "" {
+		r.programs[arch]++
+	}
+	rest := io.LimitReader(oci.Reader(r.ctx, content), h.Size-int64(head.Len()))
+	if _, err := io.Copy(r.tw, io.MultiReader(&head, rest)); err != nil {
+		return fmt.Errorf("adding %q: %w", h.Name, fsx.Cause(err))
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package runtimeimage_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+// arm is the start of a program for arm64.
+var arm = "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x02\x00\xb7\x00" + strings.Repeat("\x00", 12)
+
+func tarOf(t *testing.T, headers ...tar.Header) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	tw := tar.NewWriter(z)
+	for _, h := range headers {
+		text := ""
+		if h.Typeflag == tar.TypeReg {
+			text = arm
+		}
+		h.Size, h.Mode = int64(len(text)), 0o755
+		err := tw.WriteHeader(&h)
+		if err == nil {
+			_, err = io.WriteString(tw, text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(tw.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "root.tar.gz")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestFromRoot(t *testing.T) {
+	dir := t.TempDir()
+	for _, at := range []string{"usr/bin", "proc/1", "etc"} {
+		if err := os.MkdirAll(filepath.Join(dir, at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"usr/bin/python3.13": arm, "proc/1/status": "x", "etc/passwd": "root"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/../../../passwd", filepath.Join(dir, "usr/bin/link")); err != nil {
+		t.Fatal(err)
+	}
+	file := tarOf(
+		t, tar.Header{Typeflag: tar.TypeDir, Name: "./"}, tar.Header{Typeflag: tar.TypeDir, Name: "./etc/"}, tar.Header{Typeflag: tar.TypeChar, Name: "./dev/null"},
+		tar.Header{Typeflag: tar.TypeReg, Name: "./usr/bin/python3.13", Uid: 7}, tar.Header{Typeflag: tar.TypeSymlink, Name: "./usr/bin/link", Linkname: "../../../../etc/shadow"},
+		tar.Header{Typeflag: tar.TypeLink, Name: "./usr/bin/hard", Linkname: "./usr/bin/python3.13"}, tar.Header{Typeflag: tar.TypeFifo, Name: "./run/pipe"},
+	)
+	for path, want := range map[string][]string{
+		dir:  {"etc/", "etc/passwd", "proc/", "usr/", "usr/bin/", "usr/bin/link /etc/../../../passwd", "usr/bin/python3.13"},
+		file: {"etc/", "usr/bin/python3.13", "usr/bin/link ../../../../etc/shadow", "usr/bin/hard usr/bin/python3.13"},
+	} {
+		if !runtimeimage.IsRoot(path) {
+			t.Errorf("%s is a root file system", path)
+		}
+		images, err := runtimeimage.FromRoot(t.Context(), path, runtimeimage.Options{TempDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer images.Close()
+		config, err := images.All[0].ConfigFile()
+		if err != nil || config.Architecture != "arm64" {
+			t.Errorf("%s: got config %+v, %v", path, config, err)
+		}
+		layers, err := images.All[0].Layers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := layers[0].Uncompressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for tr := tar.NewReader(r); ; {
+			h, err := tr.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, strings.TrimSpace(h.Name+" "+h.Linkname))
+			if h.ModTime.Unix() != 0 || h.Uname != "" || path == file && h.Typeflag == tar.TypeReg && h.Uid != 7 {
+				t.Errorf("%s has the wrong time or owner: %+v", h.Name, h)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: entries (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestFromRootRefuses(t *testing.T) {
+	program := tar.Header{Typeflag: tar.TypeReg, Name: "usr/bin/true"}
+	cases := map[string]struct {
+		reason string
+		entry  tar.Header
+		want   string
+	}{
+		"Outside":   {"an entry must be in the root", tar.Header{Typeflag: tar.TypeReg, Name: "usr/../../etc/passwd"}, "outside of the root"},
+		"HardLink":  {"a hard link must lead to a file in the root", tar.Header{Typeflag: tar.TypeLink, Name: "usr/a", Linkname: "../../etc/passwd"}, "outside of the root"},
+		"Whiteout":  {"a file must not mark another one as deleted", tar.Header{Typeflag: tar.TypeReg, Name: "usr/.wh.a"}, "would mark another file as deleted"},
+		"NoProgram": {"the processor must be known", tar.Header{Typeflag: tar.TypeDir, Name: "usr/"}, "its processor is not known"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			headers := []tar.Header{program, tc.entry}
+			if name == "NoProgram" {
+				headers = headers[1:]
+			}
+			_, err := runtimeimage.FromRoot(t.Context(), tarOf(t, headers...), runtimeimage.Options{TempDir: t.TempDir()})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
