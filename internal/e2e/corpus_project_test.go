@@ -99,7 +99,6 @@ var projectLinks = map[string][]string{"fn-kcl": {"functions/compose/model", "fu
 // A projectCase is a case in its own directory, with its own part of the registry.
 type projectCase struct {
 	dir, work, address string
-	prefix             string // of the repositories that the case may push to
 	ports              *strings.Replacer
 }
 

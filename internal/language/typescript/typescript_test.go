@@ -256,9 +256,10 @@ func TestBuildRefuses(t *testing.T) {
 		"Unknown": {"a package that is not a dependency is an error", func(t *testing.T, f *function, _ *language.Source) {
 			f.write(t, "src/main.ts", "import \"@s/gone/x\";\n")
 		}, `src/main.ts:1:8: Could not resolve "@s/gone/x"`, "npm install @s/gone"},
-		"Development": {"a development dependency is an error", func(t *testing.T, f *function, _ *language.Source) {
+		"Development": {"a development dependency is an error, whatever npm installed", func(t *testing.T, f *function, _ *language.Source) {
 			f.manifest["devDependencies"] = object{"tool": "1"}
 			f.save(t)
+			f.write(t, "node_modules/tool/index.js", "")
 			f.write(t, "src/main.ts", "import \"tool\";\n")
 		}, `Could not resolve "tool"`, "move tool from devDependencies"},
 		"Outside": {"source outside of the project is an error", func(t *testing.T, f *function, _ *language.Source) {

@@ -133,11 +133,6 @@ func (s *Schema) values() *Schema {
 	return nil
 }
 
-// free reports whether s is an object whose fields are unknown.
-func (s *Schema) free() bool {
-	return s.Type == "object" && len(s.Properties) == 0 && s.values() == nil
-}
-
 // names returns the names of the properties in sorted order.
 func (s *Schema) names() []string { return slices.Sorted(maps.Keys(s.Properties)) }
 
