@@ -62,7 +62,7 @@ type app struct {
 	Complete docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
 	Docs     docs.Cmd         `cmd:"" hidden:"" model:"all"`
 
-	// Beta, Composition and Resource have older names of commands, as in the crossplane CLI.
+	// Beta, Composition.Render and Resource have older names of commands, as in the crossplane CLI.
 	Beta struct {
 		Convert  validate.ConvertCmd `cmd:""`
 		Render   render.Cmd          `cmd:""`
@@ -72,8 +72,15 @@ type app struct {
 		} `cmd:""`
 	} `cmd:"" hidden:""`
 	Composition struct {
-		Render render.Cmd `cmd:""`
-	} `cmd:"" hidden:""`
+		Render   render.Cmd             `cmd:"" hidden:""`
+		Generate project.CompositionCmd `cmd:"" help:"Write a Composition for an XRD."`
+	} `cmd:"" help:"Write Compositions."`
+	XRD struct {
+		Generate project.XRDCmd `cmd:"" help:"Write an XRD for an example of an XR."`
+	} `cmd:"" name:"xrd" help:"Write XRDs."`
+	XR struct {
+		Generate project.XRCmd `cmd:"" help:"Print an XR for an XRD or a claim."`
+	} `cmd:"" name:"xr" help:"Write XRs."`
 	Resource struct {
 		Validate validate.Cmd `cmd:""`
 	} `cmd:"" hidden:""`

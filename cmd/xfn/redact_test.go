@@ -95,6 +95,7 @@ lock REF
 lock --base-image REF
 lock fn.yaml --update=REF
 project init demo -r REF
+composition generate -f project.yaml REF
 dependency add -f project.yaml REF
 dependency update-cache -f REF
 project build --repository REF

@@ -56,10 +56,21 @@ func explain(parser *kong.Kong, args []string, err error) error {
 				next += hint.Hint("; " + more)
 			}
 		}
+	case surplus && next == "" && len(node.Children) > 0 && len(node.Children) <= 3:
+		next = "the commands are " + hint.Hint(strings.Join(childPaths(node), ", "))
 	default:
 		next = cmp.Or(next, hint.Hint("see "+node.FullPath()+" --help"))
 	}
 	return &terminal.UsageError{Err: hint.Wrap(err, next)}
+}
+
+// childPaths returns the commands of a group with their arguments.
+func childPaths(group *kong.Node) []string {
+	var paths []string
+	for _, c := range group.Children {
+		paths = append(paths, group.FullPath()+" "+c.Name)
+	}
+	return paths
 }
 
 // pairHint returns the form of the flag at the start of an error.

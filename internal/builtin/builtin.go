@@ -47,6 +47,10 @@ type Builtin struct {
 	ReadsFiles bool
 	// New returns the function. The function caches compiled inputs.
 	New func(Options) function.Runner
+
+	// locate is Locate for messages other than those about the form of the input. It may be
+	// nil.
+	locate func(fatal string, input []byte) (field string, line int)
 }
 
 // Options configure builtins.
@@ -87,6 +91,7 @@ func All() []Builtin {
 			New: func(o Options) function.Runner {
 				return gotemplating.New(gotemplating.Options{Templates: o.Templates, Source: o.Source, Version: version(tag(o.Package))})
 			},
+			locate: gotemplating.Locate,
 		},
 		{
 			Name: "function-patch-and-transform", Measured: "v0.10.9", From: "v0.8.0", Below: "v0.11.0",
@@ -96,6 +101,7 @@ func All() []Builtin {
 			New: func(o Options) function.Runner {
 				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
 			},
+			locate: func(fatal string, input []byte) (string, int) { return patchandtransform.Locate(fatal, input), 1 },
 		},
 	}
 }
@@ -224,12 +230,28 @@ func version(tag string) string {
 // Versions returns the range of versions that b replaces, for messages.
 func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 
+// Locate returns the path of the field in an input to which a fatal result of b, or of the
+// function that b replaces, refers. The input is in JSON. If the field has a text of several
+// lines, line is the line in it, counted from 1. Locate returns "" if it finds no field.
+func (b Builtin) Locate(fatal string, input []byte) (field string, line int) {
+	switch {
+	case strings.HasPrefix(fatal, badInput):
+		return b.unknownField(fatal, input), 1
+	case b.locate == nil:
+		return "", 0
+	default:
+		return b.locate(fatal, input)
+	}
+}
+
+// badInput is the beginning of a fatal result about an input that the function cannot decode.
+const badInput = "cannot get Function input"
+
 // Advice returns a hint for a fatal result of b with the message fatal for an input, which is
-// in JSON. If the
-// message says that the input cannot be decoded, the input may be for a version
-// that b does not replace. If templates cannot be read, they may be in a folder that
-// b does not read. For an unknown field or value, Advice suggests a similar one. For
-// other messages, Advice returns "".
+// in JSON. If the message says that the input cannot be decoded, the input may be for a
+// version that b does not replace. If templates cannot be read, they may be in a folder that
+// b does not read. For an unknown field or value, Advice suggests a similar one. For other
+// messages, Advice returns "".
 func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	if near := spec.Nearest(fatal); near != "" {
 		return hint.Hint("did you mean " + near + "?")
@@ -237,7 +259,7 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {
 		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders that the command line names for templates", b.Name))
 	}
-	if !strings.HasPrefix(fatal, "cannot get Function input") {
+	if !strings.HasPrefix(fatal, badInput) {
 		return ""
 	}
 	field, meant := "the fields of the input", ""

@@ -12,6 +12,7 @@ import (
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -77,7 +78,7 @@ func Check(e Entry, known func(function string) bool) []Problem {
 		found.checkRequirements(at, step.Requirements)
 	}
 	if e.refused.Field == "" {
-		found.checkFields(e.object)
+		found.checkFields(e.object, e.Converted)
 	}
 	for _, note := range e.Notes {
 		found.add(NotCarried, note.Field, "%s", note.Text)
@@ -87,11 +88,8 @@ func Check(e Entry, known func(function string) bool) []Problem {
 	}
 	lines := e.Document.Lines()
 	for i, p := range found {
-		at := p.Field
-		if e.origin != "" && strings.HasPrefix(at, "spec.pipeline[") {
-			at = e.origin
-		}
-		found[i].Path, found[i].Line = e.Document.Path, lines.Of(at)
+		at := e.DocumentField(p.Field)
+		found[i].Path, found[i].Line, found[i].Field = e.Document.Path, lines.Of(at), at
 	}
 	slices.SortStableFunc(found, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return found
@@ -194,8 +192,9 @@ func (ps *problems) checkRequirement(seen names, at, name, apiVersion, kind stri
 	}
 }
 
-// checkFields reports fields that a Composition does not define.
-func (ps *problems) checkFields(obj map[string]any) {
+// checkFields reports fields that a Composition does not define. isLegacy is true for a
+// Composition of mode Resources.
+func (ps *problems) checkFields(obj map[string]any, isLegacy bool) {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return
@@ -211,17 +210,20 @@ func (ps *problems) checkFields(obj map[string]any) {
 		case schema.LegacyField(apiextv1.CompositionKind, field.FieldPath()):
 			ps.add(LegacyField, field.FieldPath(), "Crossplane v2 removed this field of a Composition, and its API server drops it")
 		default:
-			ps.add(UnknownField, field.FieldPath(), "unknown field of a Composition: the API server drops it%s", DidYouMean(reflect.TypeFor[apiextv1.Composition](), field.FieldPath()))
+			ps.add(UnknownField, field.FieldPath(), "unknown field of a Composition: the API server drops it%s", didYouMean(isLegacy, field.FieldPath()))
 		}
 	}
 }
 
-// DidYouMean returns the end of a message about an unknown field of a Go type: ", did you
-// mean NAME?", or "" if no field has a similar name.
-func DidYouMean(t reflect.Type, path string) string {
-	near := schema.NearestField(t, path)
+// didYouMean returns the end of a message about an unknown field of a Composition. For a
+// legacy Composition, it also suggests the fields that only this mode has.
+func didYouMean(isLegacy bool, path string) string {
+	if text := schema.DidYouMean(reflect.TypeFor[apiextv1.Composition](), path); text != "" || !isLegacy {
+		return text
+	}
+	near := hint.Nearest(path, schema.LegacyFields(apiextv1.CompositionKind))
 	if near == "" {
 		return ""
 	}
-	return ", did you mean " + near + "?"
+	return ", did you mean " + strings.TrimPrefix(near, "spec.") + "?"
 }

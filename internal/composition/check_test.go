@@ -68,9 +68,14 @@ func TestCheck(t *testing.T) {
 			`4 spec.mode UnknownMode: expected mode Pipeline or Resources, got "Magic"`,
 		}},
 		"Legacy": {"a legacy Composition is checked as a pipeline, with its own lines", head + "spec:\n  resources:\n  - {name: one, bese: {}}\n  typo: 1\n", []string{
-			`4 spec.pipeline[0].functionRef.name UnknownFunction: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`,
-			"5 spec.resources[0].bese NotCarried: unknown field: the API server drops it",
+			`4 spec.resources UnknownFunction: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`,
+			"5 spec.resources[0].bese NotCarried: unknown field: the API server drops it, did you mean base?",
 			"6 spec.typo UnknownField: unknown field of a Composition: the API server drops it",
+		}},
+		"LegacyNear": {"a misspelled field of mode Resources has a suggestion", head + "spec:\n  mode: Resources\n  enviroment: {}\n  patchsets: []\n  resources:\n  - {name: one}\n", []string{
+			"5 spec.enviroment UnknownField: unknown field of a Composition: the API server drops it, did you mean environment?",
+			"6 spec.patchsets UnknownField: unknown field of a Composition: the API server drops it, did you mean patchSets?",
+			`7 spec.resources UnknownFunction: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`,
 		}},
 		"LegacyEmpty": {"a legacy Composition requires resources", head + "spec:\n  mode: Resources\n", []string{
 			"3 spec.resources UnknownMode: a Composition of mode Resources must have resources",

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,10 +29,9 @@ type Entry struct {
 	Alpha bool
 
 	// object is the Composition. For a legacy Composition, it is the result of
-	// the conversion. Problems in converted steps have the line of the field
-	// origin of the legacy Composition.
-	object map[string]any
-	origin string
+	// the conversion, and origins are the fields of which its first steps were made.
+	object  map[string]any
+	origins []string
 	// refused is the reason why a legacy Composition was not converted. Its Field
 	// is empty for any other Composition.
 	refused legacy.Note
@@ -47,6 +48,9 @@ func Decode(doc manifest.Document) (Entry, error) {
 	u := unstructured.Unstructured{Object: obj}
 	if gvk := u.GroupVersionKind(); gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind {
 		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Composition, got %s", Describe(&u))}
+	}
+	if want := apiextv1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {
+		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: fmt.Errorf("expected a Composition of apiVersion %s, got %s", want, u.GetAPIVersion())}
 	}
 	e := Entry{Composition: &apiextv1.Composition{}, Document: doc, object: obj}
 	if err := doc.Decode(e.Composition); err != nil {
@@ -73,9 +77,7 @@ func (e *Entry) convert() error {
 		e.refused = legacy.NoResources
 		return nil
 	}
-	if resources, _, _ := unstructured.NestedFieldNoCopy(e.object, "spec", "resources"); resources != nil {
-		e.origin = "spec.resources"
-	}
+	e.origins = legacy.Origins(e.object)
 	e.object, e.Notes, e.Converted = obj, notes, true
 	e.Spec = apiextv1.CompositionSpec{}
 	raw, err := json.Marshal(obj["spec"])
@@ -86,6 +88,25 @@ func (e *Entry) convert() error {
 		return fmt.Errorf("decoding the pipeline of the Composition at %s: %w", e.Document.Position(), err)
 	}
 	return nil
+}
+
+// DocumentField returns the path in e.Document of a field of the Composition. The paths differ
+// in the steps of a converted Composition. A field that the conversion added has the path of
+// the part of the document from which it made the step.
+func (e Entry) DocumentField(field string) string {
+	rest, isStep := strings.CutPrefix(field, "spec.pipeline[")
+	index, rest, _ := strings.Cut(rest, "]")
+	i, err := strconv.Atoi(index)
+	switch input, hasInput := strings.CutPrefix(rest, ".input"); {
+	case !isStep || err != nil:
+		return field
+	case i >= len(e.origins):
+		return fmt.Sprintf("spec.pipeline[%d]%s", i-len(e.origins), rest)
+	case hasInput && e.origins[i] == "spec.resources":
+		return "spec" + input
+	default:
+		return e.origins[i]
+	}
 }
 
 // Describe returns the kind and name of an object for messages.

@@ -16,7 +16,7 @@ import (
 )
 
 // pushBases pushes the base images that the README of the cases describes.
-func pushBases(t *testing.T, address string) {
+func pushBases(t testing.TB, address string) {
 	t.Helper()
 	for _, base := range []string{"static", "gotmpl", "kcl"} {
 		idx := v1.IndexManifest{SchemaVersion: 2, MediaType: "application/vnd.oci.image.index.v1+json"}
@@ -49,7 +49,7 @@ func pushBases(t *testing.T, address string) {
 }
 
 // baseImage returns a base image of the cases: a package of a function, or a plain image.
-func baseImage(t *testing.T, arch string, function bool) v1.Image {
+func baseImage(t testing.TB, arch string, function bool) v1.Image {
 	t.Helper()
 	settings := map[string]any{
 		"Env": []string{"PATH=/usr/local/bin:/bin", "BASE=1"}, "User": "65532", "WorkingDir": "/home/base",

@@ -189,8 +189,7 @@ func (c *projectCase) golden(t *testing.T, name string) string {
 	return c.ports.Replace(readFile(t, filepath.Join(c.dir, name)))
 }
 
-// compareFiles compares the new files and the packages in them. Generated schemas are not
-// compared.
+// compareFiles compares the new files and the packages in them.
 func (c *projectCase) compareFiles(t *testing.T, before map[string]string) {
 	t.Helper()
 	var created map[string]any
@@ -201,27 +200,27 @@ func (c *projectCase) compareFiles(t *testing.T, before map[string]string) {
 		c.compareGenerated(t, before, created)
 		return
 	}
-	own := func(path string) bool {
-		return strings.HasPrefix(path, "schemas") || strings.HasPrefix(path, "gen") || strings.HasPrefix(path, "proj/schemas")
-	}
 	var got []string
 	for path := range tree(t, c.work) {
 		rel, err := filepath.Rel(c.work, path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before[path] == "" && !own(rel) {
+		if before[path] == "" {
 			got = append(got, filepath.ToSlash(rel))
 		}
 	}
 	slices.Sort(got)
-	want := slices.DeleteFunc(slices.Sorted(maps.Keys(created)), own)
+	want := slices.Sorted(maps.Keys(created))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("new files (-want +got):\n%s", diff)
 	}
 	for _, path := range got {
-		if filepath.Ext(path) == ".xpkg" {
+		switch filepath.Ext(path) {
+		case ".xpkg":
 			c.compareArchive(t, filepath.Join(c.work, path))
+		case ".json":
+			c.compareFile(t, filepath.Join(c.work, path), path, created[path].(map[string]any))
 		}
 	}
 }

@@ -2,7 +2,10 @@ package e2e_test
 
 import (
 	"errors"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,14 +15,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/language/typescript"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
 // npmRegistry returns the URL of the registry that npm is configured to use. If the registry
@@ -95,7 +105,7 @@ func debianNode(t testing.TB) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := path.AppendImage(img); err != nil {
+		if err := path.AppendImage(img, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: arch})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,6 +180,11 @@ func TestTypeScript(t *testing.T) {
 		t.Errorf("xfn test: got\n%s", out)
 	}
 
+	f.pullBase(t)
+	if out := f.render(t, ".", "--offline"); !strings.Contains(out, "url: http://shop") {
+		t.Errorf("from the folder of the source: got\n%s", out)
+	}
+
 	again := initTypeScript(t, f)
 	if err := os.Chmod(filepath.Join(again.dir, "src/main.ts"), 0o600); err != nil {
 		t.Fatal(err)
@@ -191,19 +206,59 @@ func TestTypeScript(t *testing.T) {
 		}
 	}
 	again.build(t, "--offline", "--no-bundle")
-	if out := again.render(t); !strings.Contains(out, "name: plain") {
+	if out := again.render(t, "fn.xpkg"); !strings.Contains(out, "name: plain") {
 		t.Errorf("without a bundle: got\n%s", out)
 	}
 }
 
-func (f typeScriptFunction) render(t testing.TB) string {
+// render renders the example with the function in a package or folder.
+func (f typeScriptFunction) render(t testing.TB, pkg string, args ...string) string {
 	t.Helper()
-	return f.run(t, "render", "example/xr.yaml", "example/composition.yaml", "example/functions.yaml", "--package", "function-shop=fn.xpkg", "--timeout", "5m")
+	return f.run(t, append([]string{
+		"render", "example/xr.yaml", "example/composition.yaml", "example/functions.yaml", "--package", "function-shop=" + pkg, "--timeout", "5m",
+	}, args...)...)
+}
+
+// pullBase pulls the default base image of TypeScript into the cache, from a registry that
+// has f.base as every image.
+func (f typeScriptFunction) pullBase(t testing.TB) {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	ref, err := name.ParseReference(typescript.Language().Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := redirected(strings.TrimPrefix(server.URL, "http://"))
+	index, err := layout.ImageIndexFromPath(f.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ggcr.WriteIndex(ref, index, ggcr.WithTransport(here)); err != nil {
+		t.Fatal(err)
+	}
+	images, err := runtimeimage.FromCache(t.Context(), f.cache, ref, image.IfNotPresent, image.Options{Remote: remote.From(here, nil)}, runtimeimage.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := images.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// redirected is a transport that sends all requests to one host.
+type redirected string
+
+// RoundTrip implements http.RoundTripper.
+func (r redirected) RoundTrip(req *http.Request) (*http.Response, error) {
+	here := req.Clone(req.Context())
+	here.URL.Scheme, here.URL.Host = "http", string(r)
+	return http.DefaultTransport.RoundTrip(here)
 }
 
 func (f typeScriptFunction) rendersShop(t testing.TB) {
 	t.Helper()
-	out := f.render(t)
+	out := f.render(t, "fn.xpkg")
 	for _, want := range []string{"kind: Deployment", "kind: Service", "replicas: 3", "containerPort: 8000", "url: http://shop"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the render lacks %q:\n%s", want, out)

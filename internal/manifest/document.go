@@ -112,8 +112,11 @@ func (d Document) fault(err error) error {
 	switch {
 	case line > 0:
 		line = d.syntaxLine(line, text)
-		if misplaced().MatchString(text) {
-			text += indentation(d.Text, line)
+		switch {
+		case misplaced().MatchString(text):
+			text += cmp.Or(missingSpace(d.Text, line), indentation(d.Text, line))
+		case strings.HasPrefix(text, "found character that cannot start any token") && tabbed(d.Text, line):
+			text = "the line is indented by a tab: YAML is indented by spaces"
 		}
 	case !utf8.Valid(d.Text):
 		line = 1

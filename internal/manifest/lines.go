@@ -3,9 +3,11 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 )
@@ -31,8 +33,25 @@ func (d Document) Lines() Lines {
 // returns the line of the nearest parent that exists; for an empty name, the
 // line of the whole object. Keys may contain dots.
 func (l Lines) Of(field string) int {
+	line, _ := l.find(field)
+	return line
+}
+
+// OfText returns the line in the file of a line, counted from 1, in the text of a field. If
+// the text is not a literal block, which begins with "|", it returns the line of the field.
+func (l Lines) OfText(field string, line int) int {
+	at, node := l.find(field)
+	if node == nil || node.Style&yamlv3.LiteralStyle == 0 || line > strings.Count(node.Value, "\n")+1 {
+		return at
+	}
+	return l.doc.Line - 1 + node.Line + line
+}
+
+// find returns the line of a field, and the field's value. The value is nil if the field does
+// not exist.
+func (l Lines) find(field string) (int, *yamlv3.Node) {
 	if l.root == nil {
-		return l.doc.Line
+		return l.doc.Line, nil
 	}
 	node, line := l.root, l.root.Line
 	for node != nil && field != "" {
@@ -44,7 +63,7 @@ func (l Lines) Of(field string) int {
 			line = at
 		}
 	}
-	return l.doc.Line + line - 1
+	return l.doc.Line + line - 1, node
 }
 
 // child returns the child of node with which the path field begins, its line, and the rest
@@ -106,4 +125,36 @@ func indentation(text []byte, line int) string {
 		}
 	}
 	return ""
+}
+
+// tabbed reports whether a line of text, counted from 1, has a tab before its first other
+// character that is not a space.
+func tabbed(text []byte, line int) bool {
+	n := 0
+	for l := range bytes.Lines(text) {
+		if n++; n == line {
+			return bytes.HasPrefix(bytes.TrimLeft(l, " "), []byte("\t"))
+		}
+	}
+	return false
+}
+
+// keyWithoutSpace matches a line with a key and a value, but no space after the colon.
+var keyWithoutSpace = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[ -]*([A-Za-z][A-Za-z0-9]*:[A-Za-z0-9][^:#]*?)\s*$`)
+})
+
+// missingSpace returns the end of a message about a syntax error in a line of text, counted
+// from 1, if this line or the one before it lacks a space after a colon. Otherwise it returns "".
+func missingSpace(text []byte, line int) string {
+	n, found := 0, ""
+	for l := range bytes.Lines(text) {
+		if n++; n != line && n != line-1 {
+			continue
+		}
+		if m := keyWithoutSpace().FindSubmatch(l); m != nil {
+			found = fmt.Sprintf(": line %d has %q, expected a space after the colon", n, m[1])
+		}
+	}
+	return found
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 
 	"github.com/spf13/afero"
@@ -73,7 +75,7 @@ func (r Reader) all(ctx context.Context, path string, extensions ...string) ([]D
 	}
 	dir, err := afero.IsDir(r.FS, path)
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
+		return nil, r.unreadable(path, err)
 	}
 	if !dir {
 		return r.file(ctx, path)
@@ -125,10 +127,30 @@ func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error)
 	defer stop()
 	data, err = io.ReadAll(io.LimitReader(in, MaxSize+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
+		return nil, r.unreadable(path, err)
 	}
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("reading %q: the file is larger than %d MiB", path, MaxSize>>20)
 	}
 	return data, nil
+}
+
+// unreadable returns the error for a path that cannot be read. If it does not exist, the hint
+// is the path in the same folder with the most similar name.
+func (r Reader) unreadable(path string, err error) error {
+	missing := errors.Is(err, fs.ErrNotExist)
+	err = fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
+	entries, dirErr := afero.ReadDir(r.FS, filepath.Dir(path))
+	if !missing || dirErr != nil {
+		return err
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	near := hint.Nearest(filepath.Base(path), names)
+	if near == "" {
+		return err
+	}
+	return hint.Wrap(err, "did you mean "+filepath.Join(filepath.Dir(path), near)+"?")
 }

@@ -17,6 +17,9 @@ type Function struct {
 	// Annotations are the annotations of the Function object. Each runtime
 	// documents the keys that it reads.
 	Annotations map[string]string
+	// Position is the position, as "path:line", of the Function object's annotation that
+	// selects a runtime, or of the line where it would be. It is "" without a file.
+	Position string
 }
 
 // A Runtime starts functions. Start returns once the function answers. Its

@@ -4,22 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/apiserver/pkg/cel/environment"
 )
 
 // Check returns the errors that the API server would find in the definition: in
-// its schemas, defaults, types and CEL rules. It does not check the cost limit
-// of CEL rules. Fault.Field is a path in the defining CRD, XRD or MRD.
+// its schemas, defaults, types and CEL rules, and in the estimated costs of these rules.
+// Fault.Field is a path in the defining CRD, XRD or MRD.
 func (d *Definition) Check(ctx context.Context) []Fault {
 	var found []Fault
 	for _, v := range d.versions {
@@ -43,48 +37,9 @@ func (v version) check(ctx context.Context) []Fault {
 	if err != nil {
 		return []Fault{{Field: FieldName(v.at.String()), Text: err.Error()}}
 	}
-	return faults(append(errs, checkEach(v.at, v.structural, true)...))
-}
-
-// checkEach returns the errors in types and CEL rules of s and of all schemas in it.
-func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
-	var errs field.ErrorList
-	if _, ok := typeNames[s.Type]; !ok && s.Type != "" {
-		errs = append(errs, field.NotSupported(at.Child("type"), s.Type, slices.Sorted(maps.Keys(typeNames))))
-	}
-	if len(s.XValidations) > 0 {
-		errs = append(errs, compile(at.Child("x-kubernetes-validations"), s, root)...)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		prop := s.Properties[name]
-		errs = append(errs, checkEach(at.Child("properties").Key(name), &prop, prop.XEmbeddedResource)...)
-	}
-	if s.Items != nil {
-		errs = append(errs, checkEach(at.Child("items"), s.Items, s.Items.XEmbeddedResource)...)
-	}
-	if p := s.AdditionalProperties; p != nil && p.Structural != nil {
-		errs = append(errs, checkEach(at.Child("additionalProperties"), p.Structural, p.Structural.XEmbeddedResource)...)
-	}
-	return errs
-}
-
-// compile returns the errors in the CEL rules of s itself, not in those of nested schemas.
-func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
-	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
-	rules, err := cel.Compile(s, model.SchemaDeclType(s, root), celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
-	if err != nil {
-		return field.ErrorList{field.Invalid(at, nil, err.Error())}
-	}
-	var errs field.ErrorList
-	for i, r := range rules {
-		if r.Error != nil {
-			errs = append(errs, field.Invalid(at.Index(i).Child("rule"), s.XValidations[i].Rule, r.Error.Detail))
-		}
-		if r.MessageExpressionError != nil {
-			errs = append(errs, field.Invalid(at.Index(i).Child("messageExpression"), s.XValidations[i].MessageExpression, r.MessageExpressionError.Detail))
-		}
-	}
-	return errs
+	one, c := uint64(1), &ruleChecker{}
+	errs = append(errs, c.checkEach(part{at: v.at, root: true, count: &one}, v.structural)...)
+	return faults(append(errs, c.check(v.at)...))
 }
 
 // ErrNotServed is the error for a version of a kind with served: false.

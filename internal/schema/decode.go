@@ -179,6 +179,16 @@ func NearestField(t reflect.Type, path string) string {
 	return hint.Nearest(names[len(names)-1], slices.Sorted(maps.Keys(fieldsOf(t))))
 }
 
+// DidYouMean returns the end of a message about an unknown field of a Go type: ", did you
+// mean NAME?", or "" if no field has a similar name.
+func DidYouMean(t reflect.Type, path string) string {
+	near := NearestField(t, path)
+	if near == "" {
+		return ""
+	}
+	return ", did you mean " + near + "?"
+}
+
 // structIn returns t without pointers, lists and maps around it, or nil if it is no struct.
 func structIn(t reflect.Type) reflect.Type {
 	for t != nil {

@@ -46,9 +46,12 @@ var legacyFields = map[string][]string{
 	"Composition": {"spec.environment", "spec.functions", "spec.patchSets", "spec.publishConnectionDetailsWithStoreConfigRef", "spec.resources"},
 }
 
-// LegacyField reports whether a kind of the group apiextensions.crossplane.io had the field at
-// a path in Crossplane v1, and has it no longer in v2.
-func LegacyField(kind, path string) bool { return slices.Contains(legacyFields[kind], path) }
+// LegacyField reports whether LegacyFields has a path.
+func LegacyField(kind, path string) bool { return slices.Contains(LegacyFields(kind), path) }
+
+// LegacyFields returns the paths of the fields that a kind of the group
+// apiextensions.crossplane.io had in Crossplane v1, and has no longer in v2.
+func LegacyFields(kind string) []string { return legacyFields[kind] }
 
 // kindTypes returns the Go types of all built-in kinds with ObjectMeta, so
 // without lists and options such as ListOptions.

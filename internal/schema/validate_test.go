@@ -150,6 +150,7 @@ func TestCheck(t *testing.T) {
 		"Type":      {"a type must be one of JSON schemas", `{type: object, properties: {a: {type: text}}}`, at + `.properties.a.type: is "text": supported values: "array"`},
 		"Pattern":   {"a pattern must compile", `{type: object, properties: {a: {type: string, pattern: "("}}}`, at + ".properties.a.pattern: must be a valid regular"},
 		"CELType":   {"a rule must return a boolean", `{type: object, x-kubernetes-validations: [{rule: "1"}]}`, at + ".x-kubernetes-validations[0].rule: "},
+		"Cost":      {"a rule that costs too much is an error of an XRD, too", `{type: object, properties: {a: {type: array, items: {type: string}, x-kubernetes-validations: [{rule: "self.all(x, self.all(y, x == y))"}]}}}`, at + ".properties.a.x-kubernetes-validations[0].rule: estimated rule cost exceeds budget by factor of more than 100x"},
 		"Preserve":  {"a preserved object may have any default", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, ""},
 		"Embedded":  {"a default of an embedded object must be an object", `{type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`, ""},
 	}

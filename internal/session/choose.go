@@ -153,7 +153,11 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 	if c.runtime == Auto && !given {
 		var err error
 		if c.runtime, err = ParseRuntime(fn.Annotations[AnnotationRuntime]); err != nil {
-			return c, fmt.Errorf("annotation %s: %w", AnnotationRuntime, err)
+			err = fmt.Errorf("annotation %s: %w", AnnotationRuntime, err)
+			if s.config.Annotations[AnnotationRuntime] == "" {
+				err = fmt.Errorf("%s: %w", fn.Position, err)
+			}
+			return c, err
 		}
 	}
 	if fn.Package == "" && c.runtime != Development {

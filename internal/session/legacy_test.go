@@ -95,7 +95,7 @@ func (l *log) record(e progress.Event) {
 func TestLegacyFunctions(t *testing.T) {
 	const (
 		converted = "note: composition.yaml:1: Composition \"widgets\" is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it"
-		unknown   = `composition.yaml:6: spec.pipeline[0].functionRef.name: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`
+		unknown   = `composition.yaml:6: spec.resources: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`
 	)
 	b, _ := builtin.Named("function-patch-and-transform")
 	ran := "note: function-patch-and-transform: Builtin, measured against function-patch-and-transform " + b.Measured
@@ -124,7 +124,7 @@ func TestLegacyFunctions(t *testing.T) {
 			"a function that is not a builtin must be listed", "", old + "  environment: {defaultData: {a: 1}}\n",
 			session.Config{},
 			[]string{converted},
-			`composition.yaml:6: spec.pipeline[0].functionRef.name: the step "environment-configs" calls the function "function-environment-configs", which was not found`,
+			`composition.yaml:10: spec.environment: the step "environment-configs" calls the function "function-environment-configs", which was not found`,
 		},
 		"Empty": {"a Composition without resources is an error", "", strings.Replace(steps(), "mode: Pipeline\n  pipeline:", "mode: Resources", 1), session.Config{}, nil, "composition.yaml:5: spec.resources: a Composition of mode Resources must have resources"},
 	}

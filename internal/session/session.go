@@ -203,10 +203,12 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		req, invalid, err := p.admitted(ctx, doc)
 		if r.Invalid = invalid; err == nil {
 			r.Result, err = p.render(ctx, run, req)
+			err = s.explain(err, req.XR.GetName(), p.entry)
 		}
-		if r.Err = s.advise(err, p.entry); err == nil {
+		if err == nil {
 			r.Observed = req.Observed
 		}
+		r.Err = err
 		return []Result{r}
 	}, each)
 }
@@ -290,17 +292,17 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 }
 
 // render renders an XR: once or, if ObserveLoop is set, in several passes. It returns soon
-// after ctx is done, although builtins and large conversions do not check ctx.
-func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (r *converge.Result, err error) {
-	r, err = proc.Await(ctx, func() (*converge.Result, error) {
+// after ctx is done, although builtins and large conversions do not check ctx. The Result is nil
+// if there is an error.
+func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (*converge.Result, error) {
+	return proc.Await(ctx, func() (*converge.Result, error) {
 		if p.in.ObserveLoop > 0 {
 			return converge.Render(ctx, run, req, converge.Options{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
 		}
 		once, err := render.Render(ctx, run, req)
-		return &converge.Result{Passes: 1, Result: once}, err
+		if err != nil {
+			return nil, err
+		}
+		return &converge.Result{Passes: 1, Result: once}, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
-	}
-	return r, nil
 }

@@ -185,7 +185,7 @@ func TestRuntimeChoice(t *testing.T) {
 			"an unknown runtime is an error",
 			fn("f", contrib, "Dockre"), "f",
 			session.Config{},
-			"", `unknown runtime "Dockre"`,
+			"", `functions.yaml:6: annotation render.crossplane.io/runtime: unknown runtime "Dockre"`,
 		},
 		"Forced": {
 			"--runtime decides for all, whatever the annotation says",

@@ -15,14 +15,12 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
-	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
-	"github.com/xfn-dev/xfn/render"
 )
 
 // started is a function that was started once. When done is closed, the
@@ -285,34 +283,6 @@ func (s *Session) newBuiltin(c choice) function.Runner {
 	options := s.config.BuiltinOptions
 	options.Package, options.Source = c.replaced, c.templates
 	return c.builtin.New(options)
-}
-
-// advise adds a hint to err if err is a fatal result of a builtin, in a step of c.
-func (s *Session) advise(err error, c composition.Entry) error {
-	var fatal *render.FatalError
-	if !errors.As(err, &fatal) {
-		return err
-	}
-	s.mu.Lock()
-	e := s.running[fatal.Function]
-	s.mu.Unlock()
-	if e == nil || e.choice.runtime != Builtin {
-		return err
-	}
-	if advice := e.choice.builtin.Advice(fatal.Message, inputOf(c, fatal.Step)); advice != "" {
-		return hint.Wrap(err, advice)
-	}
-	return err
-}
-
-// inputOf returns the input of a step in JSON, or nil.
-func inputOf(c composition.Entry, step string) []byte {
-	for _, s := range c.Spec.Pipeline {
-		if s.Step == step && s.Input != nil {
-			return s.Input.Raw
-		}
-	}
-	return nil
 }
 
 // call calls a function that is running, or one of Config.Runners.

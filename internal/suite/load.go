@@ -21,8 +21,8 @@ import (
 
 // A Suite is a parsed suite with its name and path.
 type Suite struct {
-	// Name is the name in reports. It is metadata.name, or the file's path
-	// if there is no such name or another suite has it.
+	// Name is the name in reports. It is metadata.name, or the file's path if there is no
+	// such name or another suite has it. The second such suite of a file has its line, too.
 	Name string
 	// Path is the path of the file, relative to the path that the user passed.
 	Path string
@@ -70,7 +70,8 @@ func Load(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, err
 	return all, nil
 }
 
-// nameAll assigns unique names to suites.
+// nameAll assigns unique names to suites. Suites in one file that have no name of their own get
+// the line of the suite, too.
 func nameAll(all []*Suite) {
 	count := map[string]int{}
 	for _, s := range all {
@@ -82,6 +83,12 @@ func nameAll(all []*Suite) {
 	for _, s := range all {
 		if s.Name == "" || count[s.Name] > 1 {
 			s.Name = filepath.ToSlash(s.Path)
+		}
+	}
+	for i, s := range all {
+		sameName := func(o *Suite) bool { return o.Name == s.Name }
+		if s.Suite != nil && slices.ContainsFunc(all[:i], sameName) {
+			s.Name = filepath.ToSlash(s.Document.Position())
 		}
 	}
 }

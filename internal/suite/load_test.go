@@ -24,6 +24,7 @@ func TestLoad(t *testing.T) {
 		"t/a.yml":  head + "metadata: {name: same}\ncases: [{name: a}]\n", "t/sub/deep.test.yaml": head + "metadata: {name: same}\ncases: [{name: a}]\n",
 		"t/broken.yaml": head + "case: [\n", "t/wrong.yaml": head + "cas: []\n", "t/other.yaml": "apiVersion: example.org/v1\nkind: TestSuite\n",
 		"t/.hidden/s.yaml": good, "t/s.txt": good, "t/chart.yaml": "{{ if .x }}\nkind: Other\n", "t/empty.yaml": "# none\n",
+		"n/two.yaml": good + "---\n" + good,
 	})
 	cases := map[string]struct {
 		reason string
@@ -32,6 +33,7 @@ func TestLoad(t *testing.T) {
 		err    string
 	}{
 		"Folder": {"a folder is searched recursively", []string{"t"}, []string{"t/a.yml", "t/b.yaml", "second", "t/broken.yaml! t/broken.yaml:3: did not find expected node content", `t/sub/deep.test.yaml`, "t/wrong.yaml! t/wrong.yaml:3: cas: there is no such field: is it cases?\nt/wrong.yaml:1: cases is missing"}, ""},
+		"Names":  {"suites of one file without names have the line, too", []string{"n"}, []string{"n/two.yaml", "n/two.yaml:5"}, ""},
 		"Dots":   {"the pattern ./... is accepted", []string{"./t/sub/..."}, []string{"same"}, ""},
 		"File":   {"a file can be named", []string{"t/sub/deep.test.yaml"}, []string{"same"}, ""},
 		"Twice":  {"a file that is named twice is loaded once", []string{"t/sub", "t/sub/deep.test.yaml"}, []string{"same"}, ""},

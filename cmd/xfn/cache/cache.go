@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
+	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 )
 
 // Cmd is the command group xfn cache.
@@ -43,7 +45,7 @@ type store struct {
 
 // stores returns all parts of the cache.
 func stores() []store {
-	return []store{{"images", imagesInfo, imagesPrune}, {"builds", buildsInfo, buildsPrune}, {"roots", rootsInfo, rootsPrune}}
+	return []store{{"images", imagesInfo, imagesPrune}, {"builds", buildsInfo, buildsPrune}, {"roots", rootsInfo, rootsPrune}, {"npm", npmInfo, npmPrune}}
 }
 
 // old selects the entries of a store to prune.
@@ -56,7 +58,7 @@ type old struct {
 // content counts the files of a store, or the files that a prune removed from it.
 type content struct {
 	Store string `json:"store"`
-	// Files is the number of files or unpacked images, and Bytes their total size.
+	// Files is the number of files, unpacked images or packages, and Bytes their total size.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 	// Leftovers is the number of unfinished files.
@@ -142,4 +144,20 @@ func rootsPrune(ctx context.Context, dir string, o old) (content, error) {
 
 func roots(u rootfs.Usage) content {
 	return content{Files: u.Roots, Bytes: u.Bytes, Entries: []image.Ref{}, noun: "unpacked image"}
+}
+
+// npmInfo counts the packages of npm.
+func npmInfo(ctx context.Context, dir string) (content, error) {
+	u, err := npm.Used(ctx, filepath.Join(dir, npm.Folder))
+	return packages(u), err
+}
+
+// npmPrune removes old packages of npm.
+func npmPrune(ctx context.Context, dir string, o old) (content, error) {
+	u, err := npm.Prune(ctx, filepath.Join(dir, npm.Folder), o.time(), o.dry)
+	return packages(u), err
+}
+
+func packages(u npm.Usage) content {
+	return content{Files: u.Packages, Bytes: u.Bytes, Entries: []image.Ref{}, noun: "package"}
 }

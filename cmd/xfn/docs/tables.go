@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -175,6 +176,10 @@ func lintRulesPage() string {
 `)
 	for _, r := range xpkg.LintRules() {
 		fmt.Fprintf(b, "## %s\n\nFinds %s.\n\nSeverity: %s\n\n%s\n\n", r.Name, r.Finds, r.Severity, r.Why)
+	}
+	b.WriteString("## Rules for projects\n\n`xfn project lint` and `xfn project build` check these rules, too. Their problems are warnings at every level.\n\n")
+	for _, r := range project.LintRules() {
+		fmt.Fprintf(b, "### %s\n\nFinds %s.\n\n%s\n\n", r.Name, r.Finds, r.Why)
 	}
 	return b.String()
 }

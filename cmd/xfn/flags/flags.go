@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
@@ -43,6 +45,16 @@ func (c Cache) Path() (string, error) {
 		return "", hint.Wrap(fmt.Errorf("finding the user's cache directory: %w", err), "set a directory with XFN_CACHE_DIR")
 	}
 	return filepath.Join(user, "xfn"), nil
+}
+
+// Artifacts returns where languages get packages: the cache, or else their registries.
+// Without a cache, languages that need packages return an error.
+func (c Cache) Artifacts(client *remote.Client, offline bool) language.Artifacts {
+	dir, err := c.Path()
+	if err != nil {
+		dir = ""
+	}
+	return language.Artifacts{Client: &http.Client{Transport: client}, Dir: dir, Offline: offline}
 }
 
 // CheckDir returns an error if path, the value of a flag, is a file.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"runtime"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -32,7 +30,7 @@ import (
 
 // Runtimes are the flags for running functions.
 type Runtimes struct {
-	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or its source. The source is a folder in Go, go-templating or KCL. Repeatable."`
+	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or its source. The source is a folder in Go, TypeScript, go-templating or KCL. Repeatable."`
 	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
 	Builtins              builtin.Mode      `more:"" enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
 	Builtin               map[string]string `more:"" mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
@@ -143,7 +141,7 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 func (f Runtimes) builder(dir string, client *remote.Client, pull image.Options) languages.Builder {
 	return languages.Builder{
 		Cache:     dir,
-		Artifacts: language.Artifacts{Client: &http.Client{Transport: client}, Dir: dir, Offline: f.Offline},
+		Artifacts: f.Artifacts(client, f.Offline),
 		Options:   runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Progress: pull.Progress},
 		Base: func(ctx context.Context, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
 			ref, err := f.Reference(reference)

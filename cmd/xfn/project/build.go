@@ -15,9 +15,9 @@ import (
 	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/generate"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -29,12 +29,11 @@ type BuildCmd struct {
 	Split          bool     `more:"" help:"Write one .xpkg file for each package, as xfn xpkg build does."`
 	MaxConcurrency int      `more:"" default:"8" placeholder:"N" help:"How many functions are built at a time. Default: ${default}."`
 	Platform       []string `more:"" placeholder:"OS/ARCH" help:"Platforms of the functions, such as linux/amd64. Default: linux and the architectures in the project file."`
-	Offline        bool     `more:"" help:"Use only base images that are in the cache."`
+	Offline        bool     `more:"" help:"Use only base images and packages that are in the cache."`
 
 	lintFlags
-	flags.Cache
+	fetchFlags
 	flags.Lock
-	flags.Registries
 	terminal.Format
 }
 
@@ -52,7 +51,7 @@ func (f lintFlags) options() (o project.Options, err error) {
 
 // Help is shown by --help.
 func (BuildCmd) Help() string {
-	return `Builds the embedded functions, then the Configuration, which depends on them by digest. The same input gives the same file, byte for byte. Prints the name of the file, DIR/NAME.xpkg, which the crossplane CLI can push, too.
+	return `Generates the models of the project's APIs and dependencies that changed. Builds the embedded functions, then the Configuration, which depends on them by digest. The same input gives the same file, byte for byte. Prints the name of the file, DIR/NAME.xpkg, which the crossplane CLI can push, too.
 
 A file in the directory of APIs becomes part of the Configuration if its first object is an XRD, a Composition or a ManagedResourceActivationPolicy. xfn warns of other files.
 
@@ -82,6 +81,13 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 		images.Platforms = platforms
 		return c.base(ctx, program, reference, images)
 	}
+	if err := c.schemas(ctx, term, program, p); err != nil {
+		// An API without a model also has problems, which lint explains.
+		if _, lintErr := project.Lint(ctx, p, opts); lintErr != nil {
+			return packages.Faults(term, fmt.Sprintf("project %q", p.Name), lintErr)
+		}
+		return err
+	}
 	set, err := project.Build(ctx, p, opts)
 	if err != nil {
 		return packages.Faults(term, fmt.Sprintf("project %q", p.Name), err)
@@ -89,6 +95,25 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	defer func() { err = errors.Join(err, set.Close()) }()
 	packages.Warn(term, set.Warnings)
 	return c.write(ctx, term, p, set)
+}
+
+// schemas generates the models that the source of functions imports.
+func (c *BuildCmd) schemas(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (err error) {
+	var f *generate.Fetcher
+	defer func() {
+		if f != nil {
+			err = errors.Join(err, f.Store.Close())
+		}
+	}()
+	return generate.Schemas(ctx, p, func() (*generate.Fetcher, error) {
+		opened, err := c.fetcher(term, program)
+		if err != nil {
+			return nil, err
+		}
+		f = opened
+		f.Images.Offline, f.Images.Pin = c.Offline, c.Pin()
+		return f, nil
+	}, func(skipped error) { term.Warn(skipped.Error()) })
 }
 
 // base opens the base images at a reference through the cache.
@@ -125,7 +150,7 @@ func (c *BuildCmd) options(program terminal.Program, report progress.Func) (o pr
 	}
 	o.Jobs = c.MaxConcurrency
 	o.Images = runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Pin: c.Pin(), Progress: report}
-	o.Artifacts = language.Artifacts{Offline: c.Offline}
+	o.Artifacts = c.Artifacts(c.Client(program), c.Offline)
 	return o, nil
 }
 

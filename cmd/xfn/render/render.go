@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -58,15 +59,13 @@ type engineFlags struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `In the directory of a project (crossplane-project.yaml or upbound.yaml), its dependencies and embedded functions are the functions, and the type of the composite resource selects the Composition and the XRD.
-
-A builtin function runs in this process. Other functions run in a sandbox (on Linux) or in Docker, from source as a process, or where you have started them (annotate the Function with render.crossplane.io/runtime: Development). Where no sandbox is possible, as in a CI container, Docker runs packages if there is an engine, and --runtime Process runs them as confined as is possible without one. A Docker engine pulls images itself. It receives the credentials, but not --ca-file, --plain-http and --insecure-skip-tls-verify: use its own configuration for these.
+	return `A builtin function runs in this process. Other functions run in a sandbox (on Linux) or in Docker, from source as a process, or where you have started them (annotate the Function with render.crossplane.io/runtime: Development). Where no sandbox is possible, as in a CI container, Docker runs packages if there is an engine, and --runtime Process runs them as confined as is possible without one. A Docker engine pulls images itself. It receives the credentials, but not --ca-file, --plain-http and --insecure-skip-tls-verify: use its own configuration for these.
 
 Examples:
 
     xfn render xr.yaml composition.yaml functions.yaml
     xfn render xr.yaml composition.yaml --package function-hello=.
-    xfn render examples/app.yaml    # in a project
+    xfn render examples/app.yaml    # in the directory of a project
 
 More examples:
 
@@ -88,7 +87,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	}
 	in, functions, err := c.inputs()
 	if err == nil {
-		err = cmp.Or(checkAlpha(in, functions, kctx), terminal.Positive("--timeout", c.Timeout))
+		err = cmp.Or(checkAlpha(in, functions, kctx), terminal.Positive("--timeout", c.Timeout), checkObserved(in.Observed))
 	}
 	if err != nil {
 		return &terminal.UsageError{Err: err}
@@ -261,6 +260,19 @@ func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 	for _, element := range kctx.Path {
 		if f := element.Flag; f != nil && !slices.Contains(alphaFlags, f.Name) {
 			return fmt.Errorf("--%s cannot be used with --profile alpha", f.Name)
+		}
+	}
+	return nil
+}
+
+// checkObserved returns an error if a path of observed resources is the name of a format, which
+// -o selects in other programs, and does not exist.
+func checkObserved(paths []string) error {
+	for _, path := range paths {
+		_, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) && slices.Contains([]string{"json", "yaml", "yml"}, path) {
+			return hint.Wrap(fmt.Errorf("--observed-resources: there is no file or directory %q", path),
+				"-o names observed resources; render prints YAML to standard output, or writes files with --output-dir")
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"runtime"
 	"slices"
 
@@ -45,23 +44,16 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	if err != nil {
 		return nil, err
 	}
+	artifacts := f.Artifacts(f.Client(program), f.Offline)
+	artifacts.Index = f.IndexURL
 	built, err := lang.Build(ctx, language.Source{
 		Dir: f.EmbedRuntimeSource, Root: root, Platforms: opts.Platforms, Base: base, Labels: f.Label,
-		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle, Artifacts: f.artifacts(program),
+		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle, Artifacts: artifacts,
 	}, opts)
 	if err != nil {
 		return nil, err
 	}
 	return built.Images, nil
-}
-
-// artifacts returns where languages get packages: the cache, or else their registries.
-func (f *runtimeFlags) artifacts(program terminal.Program) language.Artifacts {
-	dir, err := f.Path()
-	if err != nil {
-		dir = "" // Languages with packages report it.
-	}
-	return language.Artifacts{Client: &http.Client{Transport: f.Client(program)}, Dir: dir, Offline: f.Offline, Index: f.IndexURL}
 }
 
 // language returns the language of --language, or of the source.

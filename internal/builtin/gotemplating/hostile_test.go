@@ -85,6 +85,11 @@ func TestHostile(t *testing.T) {
 			template: `{{ join (repeat 1000000 "x") (until 10000) }}`,
 			want:     tooLarge,
 		},
+		"JoinElements": {
+			reason:   "a list of long elements",
+			template: `{{ $s := repeat 16000000 "x" }}{{ $l := list $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s }}{{ join "" $l }}`,
+			want:     tooLarge,
+		},
 		"Indent": {
 			reason:   "a wide indentation",
 			template: `{{ indent 1000000000 "x" }}`,

@@ -62,10 +62,17 @@ var bounds = map[string]func(args []reflect.Value) float64{
 	"indent nindent": func(args []reflect.Value) float64 { return number(args[0]) * (1 + count(args[1], "\n")) },
 	"replace":        func(args []reflect.Value) float64 { return count(args[2], args[0].String()) * length(args[1]) },
 	"join": func(args []reflect.Value) float64 {
-		if list := reflect.ValueOf(args[1].Interface()); list.Kind() == reflect.Slice {
-			return length(args[0]) * length(list)
+		list := reflect.ValueOf(args[1].Interface())
+		if list.Kind() != reflect.Slice {
+			return 0
 		}
-		return 0
+		size := length(args[0]) * length(list)
+		for i := range list.Len() {
+			if text, ok := list.Index(i).Interface().(string); ok {
+				size += float64(len(text))
+			}
+		}
+		return size
 	},
 	"until":     func(args []reflect.Value) float64 { return integers(0, number(args[0]), 1) },
 	"untilStep": func(args []reflect.Value) float64 { return integers(number(args[0]), number(args[1]), number(args[2])) },

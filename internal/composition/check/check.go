@@ -96,7 +96,7 @@ func Composition(ctx context.Context, e composition.Entry, o Options) []composit
 		})
 		c.names(was)
 	}
-	for _, in := range c.inputs(ctx, e, was) {
+	for _, in := range c.inputs(ctx, e) {
 		c.other = in.other
 		c.integrity(in)
 		c.patches(in)

@@ -20,7 +20,7 @@ func InputKinds(e composition.Entry, inputs composition.Inputs, official func(na
 	for i, step := range e.Spec.Pipeline {
 		known, ok := inputs.Named(official(step.FunctionRef.Name))
 		if ok && step.Input != nil {
-			found = append(found, inputKind(fmt.Sprintf("spec.pipeline[%d].input", i), step.Input.Raw, known)...)
+			found = append(found, inputKind(e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", i)), step.Input.Raw, known)...)
 		}
 	}
 	if len(found) == 0 {

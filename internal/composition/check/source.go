@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // A source is an input of function-patch-and-transform, and the path of the input
@@ -51,7 +52,6 @@ func (s source) secretPatches() []spec.Patch {
 type legacyComposition struct {
 	is        bool
 	resources []struct{ Name string }
-	hasInput  bool
 }
 
 func legacyOf(e composition.Entry) (was legacyComposition) {
@@ -64,15 +64,14 @@ func legacyOf(e composition.Entry) (was legacyComposition) {
 	}
 	var old struct {
 		Spec struct {
-			Resources   []struct{ Name string }
-			Environment struct{ Patches []any }
+			Resources []struct{ Name string }
 		}
 	}
 	// The error is ignored, because the conversion to a pipeline reports it.
 	if err := e.Document.Decode(&old); err != nil {
 		return was
 	}
-	return legacyComposition{is: true, resources: old.Spec.Resources, hasInput: len(old.Spec.Resources)+len(old.Spec.Environment.Patches) > 0}
+	return legacyComposition{is: true, resources: old.Spec.Resources}
 }
 
 // names checks that a legacy Composition has resources, and that either all or
@@ -90,22 +89,19 @@ func (c *checker) names(was legacyComposition) {
 
 // inputs checks the inputs of all steps, and returns those that have the fields of
 // function-patch-and-transform.
-func (c *checker) inputs(ctx context.Context, e composition.Entry, was legacyComposition) []source {
+func (c *checker) inputs(ctx context.Context, e composition.Entry) []source {
 	var all []source
 	for i, step := range e.Spec.Pipeline {
 		if step.Input == nil {
 			continue
 		}
 		c.other = ""
-		at := fmt.Sprintf("spec.pipeline[%d].input", i)
+		at := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", i))
 		known := c.knownInput(ctx, at, step)
 		if known.Type == nil {
 			continue
 		}
-		in := source{Resources: &spec.Resources{}, at: at, other: c.other}
-		if e.Converted && was.hasInput && len(all) == 0 {
-			in.at, in.legacy = "spec", true
-		}
+		in := source{Resources: &spec.Resources{}, at: at, legacy: at == "spec", other: c.other}
 		into := reflect.New(known.Type).Interface()
 		if resources, ok := into.(*spec.Resources); ok {
 			in.Resources = resources
@@ -158,7 +154,7 @@ func (c *checker) decode(raw []byte, at, function string, into any) bool {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			c.add(InvalidInput, at+"."+field.FieldPath(), "%s has no such field and rejects its input%s", function, composition.DidYouMean(reflect.TypeOf(into), field.FieldPath()))
+			c.add(InvalidInput, at+"."+field.FieldPath(), "%s has no such field and rejects its input%s", function, schema.DidYouMean(reflect.TypeOf(into), field.FieldPath()))
 		}
 	}
 	return true

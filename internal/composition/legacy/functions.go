@@ -76,6 +76,11 @@ type environment struct {
 	} `json:"policy,omitzero"`
 }
 
+// hasSources reports whether a pipeline needs a step that loads the environment.
+func (e environment) hasSources() bool {
+	return len(e.DefaultData) > 0 || len(e.EnvironmentConfigs) > 0
+}
+
 type environmentSource struct {
 	Type     string               `json:"type,omitempty"`
 	Ref      *environmentRef      `json:"ref,omitempty"`
@@ -105,7 +110,7 @@ type labelMatcher struct {
 // environmentInput returns the input of function-environment-configs, or nil if
 // the environment has neither default data nor EnvironmentConfigs.
 func (c *converter) environmentInput(e environment) (map[string]any, error) {
-	if len(e.DefaultData) == 0 && len(e.EnvironmentConfigs) == 0 {
+	if !e.hasSources() {
 		return nil, nil
 	}
 	isSelector := func(s environmentSource) bool { return s.Type == "Selector" }

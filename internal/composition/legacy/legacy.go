@@ -125,6 +125,21 @@ func Convert(obj map[string]any, to Names) (map[string]any, []Note, error) {
 	return out, c.notes, nil
 }
 
+// Origins returns the fields of a legacy Composition from which Convert makes the first steps
+// of the pipeline, a field for each step. The following steps are those of obj.
+func Origins(obj map[string]any) []string {
+	was, _ := specOf(obj)
+	old, err := (&converter{}).decode(was)
+	var origins []string
+	if err == nil && old.Environment.hasSources() {
+		origins = append(origins, "spec.environment")
+	}
+	if err == nil && old.patches() {
+		origins = append(origins, "spec.resources")
+	}
+	return origins
+}
+
 // converter collects the notes of one conversion.
 type converter struct {
 	notes []Note

@@ -5,19 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
 	kjson "sigs.k8s.io/json"
 
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // resourcesInput returns the input of function-patch-and-transform, or nil if old has
 // neither resources nor environment patches, but other steps. It changes old.
 func (c *converter) resourcesInput(old spec) (map[string]any, error) {
+	if !old.patches() {
+		return nil, nil
+	}
 	if len(old.Resources) == 0 && len(old.Environment.Patches) == 0 {
-		if len(old.Functions) > 0 || len(old.Pipeline) > 0 {
-			return nil, nil
-		}
 		c.notes = append(c.notes, NoResources)
 	}
 	for i, set := range old.PatchSets {
@@ -35,6 +37,11 @@ func (c *converter) resourcesInput(old spec) (map[string]any, error) {
 		Environment environment `json:"environment,omitzero"`
 		Resources   []resource  `json:"resources,omitempty"`
 	}{"pt.fn.crossplane.io/v1beta1", "Resources", old.PatchSets, environment{Patches: old.Environment.Patches}, old.Resources})
+}
+
+// patches reports whether the pipeline needs a step of function-patch-and-transform.
+func (old spec) patches() bool {
+	return len(old.Resources)+len(old.Environment.Patches) > 0 || len(old.Functions)+len(old.Pipeline) == 0
 }
 
 // nameResources gives resources without a name a name with their index. A
@@ -126,7 +133,7 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			c.note(field.FieldPath(), dropped)
+			c.note(field.FieldPath(), "%s%s", dropped, schema.DidYouMean(reflect.TypeOf(old), field.FieldPath()))
 		}
 	}
 	return old.Spec, nil

@@ -27,8 +27,8 @@ func TestResources(t *testing.T) {
 		},
 		"EmptyLists": {"empty fields are left out", "[{name: a, base: null, patches: [], connectionDetails: null, readinessChecks: []}]", "[{name: a}]", nil},
 		"UnknownKeys": {"unknown fields are dropped, since the function would reject them", "[{name: a, bese: 1, patches: [{FromFieldPath: a, fromFieldPath: b, policy: {toFieldPath: MergeObjects}}]}]", "[{name: a, patches: [{type: FromCompositeFieldPath, fromFieldPath: b}]}]", []string{
-			"spec.resources[0].bese: unknown field: the API server drops it",
-			"spec.resources[0].patches[0].FromFieldPath: unknown field: the API server drops it",
+			"spec.resources[0].bese: unknown field: the API server drops it, did you mean base?",
+			"spec.resources[0].patches[0].FromFieldPath: unknown field: the API server drops it, did you mean fromFieldPath?",
 			"spec.resources[0].patches[0].policy.toFieldPath: unknown field: the API server drops it",
 		}},
 		"Secrets": {"the type of a connection detail is inferred in the order of its schema, and its name from the key", `[{name: a, connectionDetails: [

@@ -13,6 +13,8 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // assemble returns the output of a render: the XR and the composed resources after
@@ -75,7 +77,8 @@ func isSame(u, xr *unstructured.Unstructured) bool {
 // always the same.
 func adopt(u, xr *unstructured.Unstructured, l labels, name string, taken func() map[identity]bool) error {
 	if l.composite == "" {
-		return fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
+		err := fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
+		return hint.Wrap(err, "set metadata.name in the file of the composite resource")
 	}
 	if u.GetName() == "" && u.GetGenerateName() == "" {
 		u.SetGenerateName(l.composite + "-")

@@ -145,7 +145,8 @@ func decodeInput(raw []byte) (*structpb.Struct, error) {
 
 // warnings describes changes by a step that Crossplane ignores or that may be
 // mistakes: changes to spec or metadata of the composite resource, changes to the
-// status of a composed resource, and the removal of a desired resource.
+// status of a composed resource, texts of templates without a value, and the removal of a
+// desired resource.
 func warnings(step string, observed, before, after *fnv1.State) []string {
 	var ws []string
 	warn := func(format string, args ...any) {
@@ -159,6 +160,10 @@ func warnings(step string, observed, before, after *fnv1.State) []string {
 	for _, name := range slices.Sorted(maps.Keys(after.GetResources())) {
 		if isNew("status", after.GetResources()[name], before.GetResources()[name]) {
 			warn("desires status of composed resource %q, but only its provider can set it", name)
+		}
+		was, is := before.GetResources()[name].GetResource(), after.GetResources()[name].GetResource()
+		if field := findNoValue("", structpb.NewStructValue(was), structpb.NewStructValue(is)); field != "" {
+			warn("writes %q to %s of composed resource %q: a template prints this for a field that does not exist", noValue, field, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.GetResources())) {

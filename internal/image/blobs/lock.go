@@ -58,9 +58,13 @@ func (d *Dir) Held() (map[string]bool, error) {
 }
 
 func (d *Dir) lock(ctx context.Context, name string, mode fsx.LockMode) (io.Closer, error) {
-	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_RDWR|os.O_CREATE, 0o600)
+	path := filepath.Join(d.path, name)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if mode == fsx.SharedLock && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
-		return io.NopCloser(nil), nil // A read-only directory can be used, without a lock.
+		// The directory may belong to another user, whose processes lock the same file.
+		if f, err = os.Open(path); err != nil {
+			return io.NopCloser(nil), nil // A read-only directory can be used, without a lock.
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("locking %q: %w", d.path, fsx.Cause(err))

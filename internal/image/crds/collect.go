@@ -160,7 +160,7 @@ func (c *collector) source(ctx context.Context, name string) error {
 		return c.file(ctx, name)
 	case err == nil:
 		return c.packageFile(ctx, name)
-	case isYAML(name) || filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".xpkg"):
+	case !strings.ContainsAny(name, "/:@"), isYAML(name) || filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".xpkg"):
 		return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 	case c.Offline:
 		return hint.Wrap(fmt.Errorf("reading package %q: nothing is fetched offline", name), "name a package file")

@@ -196,9 +196,9 @@ func (v *view) usage(b *bundle, metafile, project string) error {
 	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
 		return fmt.Errorf("reading the description of the bundle: %w", err)
 	}
-	for name := range meta.Inputs {
-		if at := path.Join(project, name); strings.HasPrefix(at, "../") {
-			return fmt.Errorf("the source imports %q, which is outside of the project %q", name, v.root)
+	for _, name := range sortedKeys(meta.Inputs) {
+		if err := v.checkSource(name, path.Join(project, name)); err != nil {
+			return err
 		}
 	}
 	used, loaded := map[*npm.Package]bool{}, map[string]bool{}
@@ -216,6 +216,27 @@ func (v *view) usage(b *bundle, metafile, project string) error {
 	var err error
 	b.external, err = v.loaded(loaded)
 	return err
+}
+
+// checkSource returns an error if a file of the bundle is outside of the project, or is a
+// link that leads there. at is its path in the view. Packages have no links.
+func (v *view) checkSource(name, at string) error {
+	p := v.owner(at)
+	if p != nil && !p.Link {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(v.at, filepath.FromSlash(at)))
+	if err != nil {
+		return nil // not a file, such as a module that esbuild replaces
+	}
+	root, err := filepath.EvalSymlinks(v.root)
+	if err != nil {
+		return fsx.Cause(err)
+	}
+	if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("the source imports %q, which is outside of the project %q", name, v.root)
+	}
+	return nil
 }
 
 // owner returns the package that has a file of the view, or nil.

@@ -30,9 +30,6 @@ func Language() language.Language {
 	}
 }
 
-// storeFolder is the folder of npm's packages in the cache.
-const storeFolder = "npm"
-
 // sourceMaps is the option of Node.js that shows places in the source in stack traces.
 const sourceMaps = "enable-source-maps"
 
@@ -75,7 +72,7 @@ type builder struct {
 	trees map[string]*tree // by architecture; trees with the same packages are the same
 
 	mu   sync.Mutex
-	used map[string]npm.Digest // the packages in the images, as NAME@VERSION
+	used map[string]npm.Digest // the packages in the images, as NAME@VERSION, and their digests if they are known
 	runs map[string]bool       // those of them that have an install script
 }
 
@@ -104,7 +101,7 @@ func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options
 	if err != nil {
 		return nil, err
 	}
-	store := &npm.Store{Dir: filepath.Join(src.Artifacts.Dir, storeFolder), Client: src.Artifacts.Client, Config: config, Offline: src.Artifacts.Offline, Progress: opts.Progress}
+	store := &npm.Store{Dir: filepath.Join(src.Artifacts.Dir, npm.Folder), Client: src.Artifacts.Client, Config: config, Offline: src.Artifacts.Offline, Progress: opts.Progress}
 	b := &builder{project: p, src: src, opts: opts, trees: map[string]*tree{}, used: map[string]npm.Digest{}, runs: map[string]bool{}}
 	same := map[string]*tree{}
 	for _, platform := range src.Platforms {
@@ -172,7 +169,7 @@ func (b *builder) use(t *tree, packages []*npm.Package) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range packages {
-		if p.Link || p.Bundled {
+		if p.Link {
 			continue
 		}
 		if err := t.checkScript(p); err != nil {

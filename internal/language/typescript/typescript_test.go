@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -186,6 +187,36 @@ func TestBuildWithoutBundle(t *testing.T) {
 	}
 }
 
+// A function can be a workspace: the lock file is in a folder above it, and the files of the
+// project around it can be imported.
+func TestBuildWorkspace(t *testing.T) {
+	f := newFunction(t, map[string]string{
+		"functions/f/package.json": `{"name": "f", "dependencies": {"a": "1", "b": "1"}}`,
+		"functions/f/src/main.ts":  "import a from \"a\";\nimport b from \"b\";\nimport { shared } from \"../../../shared/index.ts\";\nconsole.log(a, b, shared);\n",
+		"shared/index.ts":          "export const shared = \"the folder beside\";\n",
+	})
+	f.add(t, "node_modules/a", "2.0.0", map[string]string{"index.js": "module.exports = \"wrong\";\n"}, nil)
+	f.add(t, "functions/f/node_modules/a", "1.0.0", map[string]string{"index.js": "module.exports = \"own\";\n"}, object{"optional": true})
+	f.add(t, "node_modules/b", "1.0.0", map[string]string{"index.js": "module.exports = \"hoisted\";\n", "b.node": ""}, nil)
+	f.lock["functions/f"] = object{"name": "f"}
+	f.lock["node_modules/f"] = object{"link": true, "resolved": "functions/f"}
+	src := f.source(t)
+	src.Dir, src.Root = filepath.Join(f.dir, "functions/f"), f.dir
+	img := f.mustBuild(t, src).Images.All[0]
+	layers := contents(t, img)
+	code := layers[1]["function/functions/f/dist/main.mjs"]
+	if !strings.Contains(code, "own") || !strings.Contains(code, "the folder beside") || strings.Contains(code, "wrong") || !strings.Contains(code, `from "b"`) {
+		t.Errorf("got %q\n%s", names(layers[1]), code)
+	}
+	if diff := cmp.Diff([]string{"function/node_modules/b/b.node", "function/node_modules/b/index.js", "function/node_modules/b/package.json"}, names(layers[0])); diff != "" {
+		t.Errorf("packages (-want +got):\n%s", diff)
+	}
+	c, err := img.ConfigFile()
+	if err != nil || c.Config.WorkingDir != "/function/functions/f" {
+		t.Errorf("got %v, %v", c, err)
+	}
+}
+
 func TestBuildStops(t *testing.T) {
 	f := bundled(t)
 	f.save(t)
@@ -233,6 +264,20 @@ func TestBuildRefuses(t *testing.T) {
 		"Outside": {"source outside of the project is an error", func(t *testing.T, f *function, _ *language.Source) {
 			f.write(t, "src/main.ts", "import \"../../elsewhere.ts\";\n")
 		}, "Could not resolve", ""},
+		"LinkOutside": {"a link out of the project is an error", func(t *testing.T, f *function, _ *language.Source) {
+			other := filepath.Join(t.TempDir(), "other.ts")
+			if err := errors.Join(os.WriteFile(other, []byte("export {};\n"), 0o600), os.Symlink(other, filepath.Join(f.dir, "src/other.ts"))); err != nil {
+				t.Fatal(err)
+			}
+			f.write(t, "src/main.ts", "import \"./other.js\";\n")
+		}, `the source imports "src/other.ts", which is outside of the project`, ""},
+		"Absolute": {"an absolute path is outside of the project", func(t *testing.T, f *function, _ *language.Source) {
+			other := filepath.Join(t.TempDir(), "other.json")
+			if err := os.WriteFile(other, []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f.write(t, "src/main.ts", fmt.Sprintf("import x from %q;\nconsole.log(x);\n", other))
+		}, "which is outside of the project", ""},
 		"Compile": {"a package that must be compiled is an error", func(t *testing.T, f *function, _ *language.Source) {
 			f.add(t, "node_modules/a", "1.0.0", map[string]string{"index.js": "module.exports = 1;", "binding.gyp": "{}"}, object{"hasInstallScript": true})
 			f.save(t)
@@ -303,5 +348,29 @@ func TestDetect(t *testing.T) {
 	}
 	if got, err := typescript.Language().Detect(t.TempDir()); got || err != nil {
 		t.Errorf("an empty folder: got %v, %v", got, err)
+	}
+}
+
+// A function can have 50,000 files in its packages, in a bundle and without one.
+func TestBuildManyFiles(t *testing.T) {
+	const packages, each = 10, 5000
+	f := newFunction(t, map[string]string{"src/main.ts": "import \"many0/f42.js\";\n"})
+	f.write(t, "dist/main.js", "")
+	for i := range packages {
+		files := map[string]string{}
+		for n := range each {
+			files[fmt.Sprintf("f%d.js", n)] = fmt.Sprintf("console.log(%d, %d);\n", i, n)
+		}
+		f.add(t, fmt.Sprintf("node_modules/many%d", i), "1.0.0", files, nil)
+	}
+	src := f.source(t)
+	r := f.mustBuild(t, src)
+	if code := contents(t, r.Images.All[0])[0]["function/dist/main.mjs"]; !strings.Contains(code, "console.log(0, 42)") {
+		t.Errorf("got\n%s", code)
+	}
+	src.Base, src.NoBundle = f.source(t).Base, true
+	r = f.mustBuild(t, src)
+	if files := contents(t, r.Images.All[1])[0]; len(files) != packages*(each+1) {
+		t.Errorf("got %d files", len(files))
 	}
 }

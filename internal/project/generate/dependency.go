@@ -188,15 +188,27 @@ func UpdateSchemas(ctx context.Context, p *project.Project, f *Fetcher) error {
 }
 
 // Schemas generates the schemas of a project before a build: those of dependencies that are
-// not in the lock file of the schemas, and those of the project's APIs.
-func Schemas(ctx context.Context, p *project.Project, f *Fetcher) error {
-	locked, err := models.Locked(Target(p))
+// not in the lock file of the schemas, and those of the project's APIs. It calls open only
+// if a dependency is missing. Offline, it passes missing dependencies to skipped.
+func Schemas(ctx context.Context, p *project.Project, open func() (*Fetcher, error), skipped func(error)) error {
+	target := Target(p)
+	locked, err := models.Locked(target)
 	if err != nil {
 		return err
 	}
 	var all []models.Source
+	var f *Fetcher
 	for _, d := range p.Dependencies {
-		if known(d, locked) {
+		if known(d, locked) && target.Complete() {
+			continue
+		}
+		if f == nil {
+			if f, err = open(); err != nil {
+				return err
+			}
+		}
+		if f.Images.Offline {
+			skipped(p.At(d.Field, fmt.Errorf("there are no models for the APIs of %q: nothing is fetched offline", nameOf(d))))
 			continue
 		}
 		sources, err := f.sources(ctx, p, &d)
@@ -205,7 +217,7 @@ func Schemas(ctx context.Context, p *project.Project, f *Fetcher) error {
 		}
 		all = append(all, sources...)
 	}
-	return models.Generate(ctx, Target(p), append(all, APIs(p))...)
+	return models.Generate(ctx, target, append(all, APIs(p))...)
 }
 
 // known reports whether the lock file has a dependency: a version that a package's

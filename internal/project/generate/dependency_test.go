@@ -1,6 +1,7 @@
 package generate_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -102,7 +103,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	}
 	// All dependencies are in the lock file, so a build fetches nothing.
 	server.Close()
-	if err := generate.Schemas(t.Context(), open(t, path), f); err != nil {
+	if err := generate.Schemas(t.Context(), open(t, path), func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") }, nil); err != nil {
 		t.Error(err)
 	}
 	if err := generate.UpdateSchemas(t.Context(), open(t, path), f); err == nil || !strings.Contains(err.Error(), "crd.yaml") {

@@ -32,7 +32,7 @@ type yamlFile struct {
 func APIs(p *project.Project) models.Source {
 	files, version, err := yamlFiles(p.Dir(p.Paths.APIs))
 	return models.Source{
-		ID: "fs://" + p.Paths.APIs, Version: version, Always: true,
+		ID: "fs://" + p.Paths.APIs, Version: version,
 		Definitions: func(context.Context) (models.Definitions, error) {
 			if err != nil {
 				return nil, err

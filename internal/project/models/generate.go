@@ -37,8 +37,6 @@ type Target struct {
 type Source struct {
 	// ID and Version are the entry of the lock file.
 	ID, Version string
-	// Always means that models are generated even if the lock file has the version.
-	Always bool
 	// Definitions returns the definitions. Generate calls it only if it needs them.
 	Definitions func(context.Context) (Definitions, error)
 }
@@ -51,16 +49,18 @@ type lock struct {
 }
 
 // Generate writes the models of the sources that are not in the lock file with their version,
-// and updates the lock file. Files with the same content are not written again.
+// and updates the lock file. If a language was added, it writes the models of all sources.
+// Files with the same content are not written again.
 func Generate(ctx context.Context, to Target, sources ...Source) error {
 	locked, err := readLock(to)
 	if err != nil {
 		return err
 	}
 	before := maps.Clone(locked.Packages)
+	complete := to.Complete()
 	all := Definitions{}
 	for _, s := range sources {
-		if version, ok := locked.Packages[s.ID]; ok && version == s.Version && !s.Always {
+		if version, ok := locked.Packages[s.ID]; ok && version == s.Version && complete {
 			continue
 		}
 		d, err := s.Definitions(ctx)
@@ -128,6 +128,17 @@ func (t Target) GoModule() string {
 		return "dev.upbound.io/models"
 	}
 	return "dev.crossplane.io/models"
+}
+
+// Complete reports whether the models that exist are there for all languages.
+func (t Target) Complete() bool {
+	n := 0
+	for _, language := range t.Languages {
+		if _, err := os.Stat(t.Folder(language)); err == nil {
+			n++
+		}
+	}
+	return n == 0 || n == len(t.Languages)
 }
 
 // write writes the models of definitions in all languages.

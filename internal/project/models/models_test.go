@@ -303,10 +303,13 @@ func TestGenerateUsesTheLockFile(t *testing.T) {
 	if calls != 2 {
 		t.Error("a source with another version was not read")
 	}
-	s.Always = true
+	if err := os.Mkdir(to.Folder(models.JSON), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	to.Languages = append(to.Languages, models.Python)
 	generate(t, to, s)
 	if calls != 3 {
-		t.Error("a source that is always generated was not read")
+		t.Error("a source was not read for another language")
 	}
 	want := "{\n  \"packages\": {\n    \"xpkg://registry.example.org/p:v1\": \"sha256:2\"\n  }\n}\n"
 	if got := read(t, filepath.Join(to.Dir, models.LockFile)); got != want {

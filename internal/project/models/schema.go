@@ -78,7 +78,8 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	return json.Marshal((*plain)(s))
 }
 
-func decodeSchema(from any) (*Schema, error) {
+// DecodeSchema decodes a schema of JSON types.
+func DecodeSchema(from any) (*Schema, error) {
 	data, err := json.Marshal(from)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a schema: %w", err)

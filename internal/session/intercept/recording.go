@@ -76,12 +76,16 @@ func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c 
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9_-]+`) })
 
-// fileName converts the name of a function or step to a valid file name.
-// Different names may result in the same file name.
+// fileName converts the name of a function or step to a valid file name. If it replaces
+// characters or cuts the name, it adds a digest, so that different names have different files.
 func fileName(name string) string {
 	const longest = 100
-	name = unfit().ReplaceAllString(name, "_")
-	return name[:min(len(name), longest)]
+	fit := unfit().ReplaceAllString(name, "_")
+	if fit == name && len(name) <= longest {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return fit[:min(len(fit), longest)] + "_" + hex.EncodeToString(sum[:4])
 }
 
 func (c call) write(path string, rsp *fnv1.RunFunctionResponse, err error) error {

@@ -204,6 +204,27 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
+// TestRecordSimilarNames: the calls of steps whose names differ only in characters that files
+// cannot have are in different files.
+func TestRecordSimilarNames(t *testing.T) {
+	dir := t.TempDir()
+	steps := []string{"a b", "a.b", "a_b", strings.Repeat("long", 30) + "1", strings.Repeat("long", 30) + "2"}
+	echo := function.RunnerFunc(func(ctx context.Context, _ string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: function.Step(ctx)}}}, nil
+	})
+	for _, step := range steps {
+		if _, err := intercept.Record(dir, echo).RunFunction(function.WithStep(t.Context(), step), "f", callRequest(t, first)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range steps {
+		rsp, err := intercept.Replay(dir).RunFunction(function.WithStep(t.Context(), step), "f", callRequest(t, first))
+		if err != nil || rsp.GetResults()[0].GetMessage() != step {
+			t.Errorf("step %q: got %v, %v", step, rsp, err)
+		}
+	}
+}
+
 func TestTwice(t *testing.T) {
 	same := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: "same"}}}, nil

@@ -48,7 +48,7 @@ func (s *Store) fetch(ctx context.Context, f *os.File, p *Package, digest Digest
 		return err
 	}
 	if s.Offline {
-		return hint.Wrap(errors.New("the cache does not have it, and downloads are forbidden"), "run once without "+hint.Offline)
+		return errors.New("the cache has a damaged copy, and downloads are forbidden")
 	}
 	s.Progress.Step("fetching " + p.String())
 	return s.download(ctx, f, u, digest)

@@ -20,7 +20,13 @@ type Digest struct {
 	Hex string
 }
 
-func (d Digest) String() string { return d.Algorithm + ":" + d.Hex }
+// String returns "ALGORITHM:HEX", or "" for the zero value.
+func (d Digest) String() string {
+	if d == (Digest{}) {
+		return ""
+	}
+	return d.Algorithm + ":" + d.Hex
+}
 
 // algorithms are the algorithms of a Digest, the strongest first.
 var algorithms = []struct {

@@ -135,35 +135,36 @@ func TestTree(t *testing.T) {
 		}
 		return all
 	}
+	const bundled = "packages/lib/node_modules/d/node_modules/inside"
 	lock := lockOf(t, object{
-		"node_modules/a":                                  object{"version": "1.0.0", "dependencies": deps("b"), "peerDependencies": deps("peer", "rare", "gone"), "peerDependenciesMeta": object{"rare": object{"optional": true}}},
-		"node_modules/b":                                  object{"version": "1.0.0"},
-		"node_modules/a/node_modules/b":                   object{"version": "2.0.0", "dependencies": deps("c")},
-		"node_modules/c":                                  object{"version": "1.0.0", "dependencies": deps("a")},
-		"node_modules/peer":                               object{"version": "1.0.0"},
-		"node_modules/rare":                               object{"version": "1.0.0"},
-		"node_modules/dev":                                object{"version": "1.0.0", "dev": true},
-		"node_modules/sharp":                              object{"version": "1.0.0", "optionalDependencies": deps("x64", "arm64", "musl", "notdarwin", "chain")},
-		"node_modules/x64":                                object{"version": "1.0.0", "os": []string{"linux"}, "cpu": []string{"x64"}, "optional": true},
-		"node_modules/arm64":                              object{"version": "1.0.0", "os": "linux", "cpu": "arm64", "optional": true},
-		"node_modules/musl":                               object{"version": "1.0.0", "libc": []string{"musl"}, "optional": true},
-		"node_modules/notdarwin":                          object{"version": "1.0.0", "os": []string{"!darwin", "!win32"}, "optional": true},
-		"node_modules/chain":                              object{"version": "1.0.0", "optional": true, "dependencies": deps("chain2")},
-		"node_modules/chain2":                             object{"version": "1.0.0", "optional": true, "dependencies": deps("darwin")},
-		"node_modules/darwin":                             object{"version": "1.0.0", "os": []string{"darwin"}},
-		"node_modules/lib":                                object{"link": true, "resolved": "packages/lib"},
-		"packages/lib":                                    object{"dependencies": deps("d")},
-		"packages/lib/node_modules/d":                     object{"version": "1.0.0", "dependencies": deps("inside")},
-		"node_modules/d":                                  object{"version": "2.0.0"},
-		"packages/lib/node_modules/d/node_modules/inside": object{"version": "1.0.0", "inBundle": true},
-		"node_modules/devlib":                             object{"link": true, "resolved": "packages/devlib", "dev": true},
-		"packages/devlib":                                 object{},
-		"node_modules/bad":                                object{"version": "1.0.0", "dependencies": deps("absent")},
+		"node_modules/a":                object{"version": "1.0.0", "dependencies": deps("b"), "peerDependencies": deps("peer", "rare", "gone"), "peerDependenciesMeta": object{"rare": object{"optional": true}}},
+		"node_modules/b":                object{"version": "1.0.0"},
+		"node_modules/a/node_modules/b": object{"version": "2.0.0", "dependencies": deps("c")},
+		"node_modules/c":                object{"version": "1.0.0", "dependencies": deps("a")},
+		"node_modules/peer":             object{"version": "1.0.0"},
+		"node_modules/rare":             object{"version": "1.0.0"},
+		"node_modules/dev":              object{"version": "1.0.0", "dev": true},
+		"node_modules/sharp":            object{"version": "1.0.0", "optionalDependencies": deps("x64", "arm64", "musl", "notdarwin", "chain")},
+		"node_modules/x64":              object{"version": "1.0.0", "os": []string{"linux"}, "cpu": []string{"x64"}, "optional": true},
+		"node_modules/arm64":            object{"version": "1.0.0", "os": "linux", "cpu": "arm64", "optional": true},
+		"node_modules/musl":             object{"version": "1.0.0", "libc": []string{"musl"}, "optional": true},
+		"node_modules/notdarwin":        object{"version": "1.0.0", "os": []string{"!darwin", "!win32"}, "optional": true},
+		"node_modules/chain":            object{"version": "1.0.0", "optional": true, "dependencies": deps("chain2")},
+		"node_modules/chain2":           object{"version": "1.0.0", "optional": true, "dependencies": deps("darwin")},
+		"node_modules/darwin":           object{"version": "1.0.0", "os": []string{"darwin"}},
+		"node_modules/lib":              object{"link": true, "resolved": "packages/lib"},
+		"packages/lib":                  object{"dependencies": deps("d")},
+		"packages/lib/node_modules/d":   object{"version": "1.0.0", "dependencies": deps("inside")},
+		"node_modules/d":                object{"version": "2.0.0"},
+		bundled:                         object{"version": "1.0.0", "inBundle": true},
+		"node_modules/devlib":           object{"link": true, "resolved": "packages/devlib", "dev": true},
+		"packages/devlib":               object{},
+		"node_modules/bad":              object{"version": "1.0.0", "dependencies": deps("absent")},
 	})
 	x64, arm := npm.TargetOf("amd64"), npm.TargetOf("arm64")
 	musl := x64
 	musl.Libc = "musl"
-	lib := []string{"node_modules/lib", "packages/lib/node_modules/d", "packages/lib/node_modules/d/node_modules/inside"}
+	lib := []string{"node_modules/lib", "packages/lib/node_modules/d", bundled}
 	cases := map[string]struct {
 		reason   string
 		manifest object

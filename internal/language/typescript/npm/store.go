@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -24,6 +26,12 @@ const (
 	maxUnpacked = 2 << 30
 	maxFiles    = 1 << 17
 )
+
+// maxMissing limits the names of missing packages in an error.
+const maxMissing = 10
+
+// fileScheme is the scheme of tarballs in the project.
+const fileScheme = "file:"
 
 // parallel limits the packages that are fetched at once.
 const parallel = 16
@@ -87,6 +95,11 @@ func (s *Store) Get(ctx context.Context, all []*Package, dir, root string) (map[
 		}
 		digests[p.At] = digest
 	}
+	if s.Offline {
+		if err := s.checkOffline(all, digests); err != nil {
+			return nil, err
+		}
+	}
 	var mu sync.Mutex
 	got, fetched := map[string]Unpacked{}, map[Digest]func() (Unpacked, error){}
 	g, ctx := errgroup.WithContext(ctx)
@@ -112,6 +125,28 @@ func (s *Store) Get(ctx context.Context, all []*Package, dir, root string) (map[
 		})
 	}
 	return got, g.Wait()
+}
+
+// checkOffline returns an error with the packages that must be downloaded.
+func (s *Store) checkOffline(all []*Package, digests map[string]Digest) error {
+	var missing []string
+	for _, p := range all {
+		digest, ok := digests[p.At]
+		if !ok || strings.HasPrefix(p.Resolved, fileScheme) || exists(s.path(digest)) {
+			continue
+		}
+		missing = append(missing, p.String())
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	missing = slices.Compact(missing)
+	text := strings.Join(missing[:min(len(missing), maxMissing)], ", ")
+	if more := len(missing) - maxMissing; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return hint.Wrap(fmt.Errorf("the cache lacks packages, and downloads are forbidden: %s", text), "run once without "+hint.Offline)
 }
 
 // get returns the package with this digest.
@@ -204,7 +239,7 @@ type locals struct{ dir, root string }
 
 // path returns the path of a file: URL, which npm writes without a host.
 func (l locals) path(resolved string) (string, bool, error) {
-	name, ok := strings.CutPrefix(resolved, "file:")
+	name, ok := strings.CutPrefix(resolved, fileScheme)
 	if !ok {
 		return "", false, nil
 	}

@@ -250,8 +250,15 @@ func TestGetOffline(t *testing.T) {
 	data := tarball(t, manifest)
 	s := open(t, serve(t, data), "")
 	s.Offline = true
-	_, err := get(t, s, packageOf(data))
-	if err == nil || !strings.Contains(err.Error(), "fetching a@1.0.0: the cache does not have it") || !strings.Contains(string(hint.Of(err)), string(hint.Offline)) {
+	var all []*npm.Package
+	for i := range 12 {
+		p := packageOf(data)
+		p.At, p.Name = fmt.Sprintf("node_modules/p%d", 11-i), fmt.Sprintf("p%02d", 11-i)
+		all = append(all, p)
+	}
+	_, err := s.Get(t.Context(), all, "", "")
+	want := "the cache lacks packages, and downloads are forbidden: p00@1.0.0, p01@1.0.0, "
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "p09@1.0.0 and 2 more") || !strings.Contains(string(hint.Of(err)), string(hint.Offline)) {
 		t.Errorf("got %v with the hint %q", err, hint.Of(err))
 	}
 }

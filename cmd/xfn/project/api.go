@@ -1,0 +1,139 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/google/uuid"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project/generate"
+)
+
+// CompositionCmd writes a Composition.
+type CompositionCmd struct {
+	XRD    string `arg:"" name:"xrd" help:"File with the XRD."`
+	Name   string `placeholder:"PREFIX" help:"Prefix of the Composition's name."`
+	Plural string `placeholder:"PLURAL" help:"Plural of the kind, instead of that in the XRD."`
+	Path   string `placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/composition.yaml."`
+	fileFlag
+	fetchFlags
+}
+
+// Help is shown by --help.
+func (CompositionCmd) Help() string {
+	return `The pipeline has one step, function-auto-ready, which becomes a dependency of the project. Add the steps of your functions with xfn function generate.
+
+Example:
+
+    xfn composition generate apis/apps/definition.yaml
+`
+}
+
+// Run writes the Composition.
+func (c *CompositionCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	p, err := c.read(ctx, term)
+	if err != nil {
+		return err
+	}
+	var f *generate.Fetcher
+	defer func() {
+		if f != nil {
+			err = errors.Join(err, f.Store.Close())
+		}
+	}()
+	o := generate.APIOptions{Name: c.Name, Plural: c.Plural, Path: c.Path}
+	path, err := generate.Composition(ctx, p, c.XRD, o, func() (*generate.Fetcher, error) {
+		opened, err := c.fetcher(term, program)
+		f = opened
+		return f, err
+	})
+	if err != nil {
+		return err
+	}
+	term.Note("created " + path)
+	return nil
+}
+
+// XRDCmd writes an XRD.
+type XRDCmd struct {
+	File   string `arg:"" name:"xr" help:"File with an example of an XR."`
+	Plural string `placeholder:"PLURAL" help:"Plural of the kind."`
+	Path   string `placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/definition.yaml."`
+	fileFlag
+}
+
+// Help is shown by --help.
+func (XRDCmd) Help() string {
+	return `The values of the example show the types of the fields. An example with a namespace defines a namespaced kind.
+
+Example:
+
+    xfn xrd generate examples/app.yaml
+`
+}
+
+// Run writes the XRD, and prints its file.
+func (c *XRDCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+	p, err := c.read(ctx, term)
+	if err != nil {
+		return err
+	}
+	path, err := generate.XRD(ctx, p, c.File, generate.APIOptions{Plural: c.Plural, Path: c.Path})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(term.Stdout, "Created CompositeResourceDefinition (XRD) at %s\n", path)
+	return err
+}
+
+// XRCmd prints an XR.
+type XRCmd struct {
+	InputFile  string `arg:"" optional:"" default:"-" name:"file" help:"File with an XRD or a claim, or - for stdin. Default: ${default}."`
+	OutputFile string `short:"o" placeholder:"FILE" help:"Write the XR to a file instead of stdout."`
+	Name       string `placeholder:"NAME" help:"Name of the XR."`
+	Kind       string `placeholder:"KIND" help:"Kind of the XR. Default: that in the XRD, or the kind of the claim after an X."`
+	Direct     bool   `negatable:"" help:"Leave out the reference to the claim, and use its name without a suffix."`
+	GenUID     bool   `name:"gen-uid" help:"Set a random UID."`
+}
+
+// Help is shown by --help.
+func (XRCmd) Help() string {
+	return `For an XRD, prints an example with its required fields. For a claim, prints the XR that belongs to it.
+
+Examples:
+
+    xfn xr generate apis/apps/definition.yaml -o examples/app.yaml
+    xfn xr generate claim.yaml --direct
+`
+}
+
+// Run prints the XR.
+func (c *XRCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+	doc, _, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.First(ctx, c.InputFile)
+	if err != nil {
+		return err
+	}
+	obj, err := doc.Object()
+	if err != nil {
+		return err
+	}
+	o := generate.XROptions{Name: c.Name, Kind: c.Kind, Direct: c.Direct}
+	if c.GenUID {
+		o.UID = uuid.NewString()
+	}
+	xr, err := generate.XR(obj, o)
+	if err != nil {
+		return &manifest.Error{Path: doc.Path, Line: doc.FirstLine(), Err: err}
+	}
+	if c.OutputFile == "" {
+		return manifest.Write(term.Stdout, xr)
+	}
+	return fsx.Write(c.OutputFile, os.FileMode(0o644), func(w io.Writer) error { return manifest.Write(w, xr) })
+}

@@ -1,0 +1,101 @@
+package patchandtransform
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+)
+
+// These match the parts of a fatal result that refer to a field of the input.
+var (
+	invalidField     = regexp.MustCompile(`^invalid Function input: ([^ ]+): `)
+	environmentPatch = regexp.MustCompile(`^cannot apply the ".*?" environment patch at index (\d+): `)
+	missingPatchSet  = regexp.MustCompile(`^cannot resolve PatchSets: cannot find PatchSet by name (.*)$`)
+	composedResource = regexp.MustCompile(`^cannot .*?composed resource ("(?:[^"\\]|\\.)*")|^composed resource ("(?:[^"\\]|\\.)*") has no base`)
+	resourcePatch    = regexp.MustCompile(`^cannot render composed resource "(?:[^"\\]|\\.)*" ".*?" patch at index (\d+): `)
+	readinessCheck   = regexp.MustCompile(`: cannot run readiness check at index (\d+): `)
+)
+
+// Locate returns the path of the field of an input to which a fatal result refers, or "". The
+// input is in JSON.
+func Locate(fatal string, input []byte) string {
+	in := &spec.Resources{}
+	if json.Unmarshal(input, in) != nil {
+		return ""
+	}
+	if path := first(invalidField, fatal); path != "" {
+		return path
+	}
+	if i := first(environmentPatch, fatal); i != "" {
+		return fmt.Sprintf("environment.patches[%s]", i)
+	}
+	if name := first(missingPatchSet, fatal); name != "" {
+		return locatePatchSet(in, name)
+	}
+	name, err := strconv.Unquote(first(composedResource, fatal))
+	i := slices.IndexFunc(in.Resources, func(t spec.Template) bool { return t.Name == name })
+	if err != nil || i < 0 {
+		return ""
+	}
+	at := fmt.Sprintf("resources[%d]", i)
+	if n, err := strconv.Atoi(first(resourcePatch, fatal)); err == nil {
+		return locatePatch(in, at, in.Resources[i].Patches, n)
+	}
+	if n := first(readinessCheck, fatal); n != "" {
+		return fmt.Sprintf("%s.readinessChecks[%s]", at, n)
+	}
+	return at + ".base"
+}
+
+// first returns the text of the first group of re that matches, or "".
+func first(re *regexp.Regexp, text string) string {
+	groups := re.FindStringSubmatch(text)
+	for i := 1; i < len(groups); i++ {
+		if groups[i] != "" {
+			return groups[i]
+		}
+	}
+	return ""
+}
+
+// locatePatchSet returns the path of the first use of a patch set.
+func locatePatchSet(in *spec.Resources, name string) string {
+	for i, t := range in.Resources {
+		for j, p := range t.Patches {
+			if p.Type == spec.PatchSetType && p.PatchSetName != nil && *p.PatchSetName == name {
+				return fmt.Sprintf("resources[%d].patches[%d].patchSetName", i, j)
+			}
+		}
+	}
+	return ""
+}
+
+// locatePatch returns the path of the patch with number n in the patches of a resource, whose
+// path is at. The patches of a patch set are counted instead of the reference to it.
+func locatePatch(in *spec.Resources, at string, patches []spec.ComposedPatch, n int) string {
+	for j, p := range patches {
+		if p.Type != spec.PatchSetType || p.PatchSetName == nil {
+			if n == 0 {
+				return fmt.Sprintf("%s.patches[%d]", at, j)
+			}
+			n--
+			continue
+		}
+		k := len(in.PatchSets) - 1 // The last one is used of several with the same name.
+		for k >= 0 && in.PatchSets[k].Name != *p.PatchSetName {
+			k--
+		}
+		if k < 0 {
+			return at
+		}
+		if n < len(in.PatchSets[k].Patches) {
+			return fmt.Sprintf("patchSets[%d].patches[%d]", k, n)
+		}
+		n -= len(in.PatchSets[k].Patches)
+	}
+	return at
+}

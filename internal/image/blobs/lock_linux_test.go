@@ -1,0 +1,71 @@
+package blobs_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/image/blobs"
+)
+
+// TestShareOfOtherUser: a process that cannot write to the directory, which belongs to another
+// user, locks the same file as the processes of this user.
+func TestShareOfOtherUser(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "blobs")
+	d, err := blobs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := d.Seize(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for dir, mode := range map[string]os.FileMode{filepath.Dir(filepath.Dir(path)): 0o755, filepath.Dir(path): 0o755, path: 0o555} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(path, "*lock*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("got the lock files %q, %v", files, err)
+	}
+	if err := os.Chmod(files[0], 0o444); err != nil {
+		t.Fatal(err)
+	}
+	shared := asNobody(func() (any, error) { return d.Share(t.Context()) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	if err := os.Chmod(files[0], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if lock, err := d.Seize(ended); err == nil {
+		t.Errorf("the directory was locked exclusively while another user shares it: %v", lock.Close())
+	}
+	runtime.KeepAlive(shared)
+}
+
+type outcome struct {
+	value any
+	err   error
+}
+
+// asNobody calls do with the permissions of a user who owns no files, if this process is root.
+func asNobody(do func() (any, error)) outcome {
+	done := make(chan outcome)
+	go func() {
+		runtime.LockOSThread() // The thread ends with the goroutine, because it is not unlocked.
+		_ = syscall.Setfsuid(65534)
+		value, err := do()
+		done <- outcome{value, err}
+	}()
+	return <-done
+}

@@ -1,0 +1,266 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
+)
+
+const (
+	autoReadyPackage = "xpkg.crossplane.io/crossplane-contrib/function-auto-ready"
+	autoReadyName    = "crossplane-contrib-function-auto-ready"
+)
+
+// APIOptions are the options of Composition and XRD.
+type APIOptions struct {
+	// Name is a prefix of the Composition's name, or "".
+	Name string
+	// Plural replaces the plural of the kind.
+	Plural string
+	// Path is the path of the new file, relative to the directory of APIs. The default is in
+	// a directory with the name of the plural.
+	Path string
+}
+
+// readObject reads the first object of a file.
+func readObject(ctx context.Context, path string) (map[string]any, manifest.Document, error) {
+	doc, _, err := manifest.Reader{FS: afero.NewOsFs()}.First(ctx, path)
+	if err != nil {
+		return nil, doc, err
+	}
+	obj, err := doc.Object()
+	return obj, doc, err
+}
+
+// Composition writes a Composition for the XRs of an XRD, with a pipeline of
+// function-auto-ready, and adds the function to the dependencies. It returns the path of the
+// file.
+func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptions, open func() (*Fetcher, error)) (string, error) {
+	obj, doc, err := readObject(ctx, xrd)
+	if err != nil {
+		return "", err
+	}
+	u := unstructured.Unstructured{Object: obj}
+	if u.GetKind() != "CompositeResourceDefinition" {
+		return "", &manifest.Error{Path: xrd, Line: doc.FirstLine(), Err: fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())}
+	}
+	group, _, _ := unstructured.NestedString(obj, "spec", "group")
+	kind, _, _ := unstructured.NestedString(obj, "spec", "names", "kind")
+	plural, _, _ := unstructured.NestedString(obj, "spec", "names", "plural")
+	if o.Plural != "" {
+		plural = o.Plural
+	}
+	version := referenceable(obj)
+	if group == "" || kind == "" || plural == "" || version == "" {
+		return "", &manifest.Error{Path: xrd, Line: doc.Lines().Of("spec"), Err: errors.New("expected an XRD with a group, a kind, a plural, and a version that is served and referenceable")}
+	}
+	name, file := strings.ToLower(plural+"."+group), "composition.yaml"
+	if o.Name != "" {
+		name, file = strings.ToLower(o.Name)+"."+name, "composition-"+o.Name+".yaml"
+	}
+	path, err := newFile(p, o.Path, strings.ToLower(plural)+"/"+file)
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(p.Packages(false), func(d project.Package) bool { return d.Package == autoReadyPackage }) {
+		f, err := open()
+		if err != nil {
+			return "", err
+		}
+		d := project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: autoReadyPackage, Version: anyVersion, Key: "package"}}
+		if err := AddDependency(ctx, p, d, f); err != nil {
+			return "", err
+		}
+	}
+	return path, writeObject(path, map[string]any{
+		"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"compositeTypeRef": map[string]any{"apiVersion": group + "/" + version, "kind": kind},
+			"mode":             "Pipeline",
+			"pipeline":         []any{map[string]any{"step": autoReadyName, "functionRef": map[string]any{"name": autoReadyName}}},
+		},
+	})
+}
+
+// referenceable returns the version of an XRD that Compositions can compose for, or "".
+func referenceable(xrd map[string]any) string {
+	versions, _, _ := unstructured.NestedSlice(xrd, "spec", "versions")
+	for _, v := range versions {
+		if v, _ := v.(map[string]any); v["served"] == true && v["referenceable"] == true {
+			name, _ := v["name"].(string)
+			return name
+		}
+	}
+	return ""
+}
+
+// newFile returns the path of a new file in the directory of APIs.
+func newFile(p *project.Project, given, standard string) (string, error) {
+	if given == "" {
+		given = standard
+	}
+	if !filepath.IsLocal(given) {
+		return "", fmt.Errorf("the path %q must be in the directory of APIs", given)
+	}
+	path := filepath.Join(p.Dir(p.Paths.APIs), given)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return "", hint.Wrap(fmt.Errorf("the file %q already exists", path), "remove it, or choose another path")
+	}
+	return path, nil
+}
+
+func writeObject(path string, obj map[string]any) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("creating the directory %q: %w", filepath.Dir(path), fsx.Cause(err))
+	}
+	var b strings.Builder
+	if err := manifest.Write(&b, obj); err != nil {
+		return err
+	}
+	return fsx.WriteFile(path, 0o644, []byte(strings.TrimPrefix(b.String(), "---\n")))
+}
+
+// crossplaneFields are fields of an XR's spec that an XRD does not define, because Crossplane
+// does.
+var crossplaneFields = strings.Fields("crossplane claimRef compositionRef compositionRevisionRef compositionRevisionSelector compositionSelector compositionUpdatePolicy environmentConfigRefs publishConnectionDetailsTo resourceRefs writeConnectionSecretToRef")
+
+// XRD writes an XRD for an example of an XR, whose values show the types of its fields. It
+// returns the path of the file.
+func XRD(ctx context.Context, p *project.Project, example string, o APIOptions) (string, error) {
+	obj, doc, err := readObject(ctx, example)
+	if err != nil {
+		return "", err
+	}
+	u := unstructured.Unstructured{Object: obj}
+	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
+	spec, ok := obj["spec"].(map[string]any)
+	if err != nil || gv.Group == "" || u.GetKind() == "" || u.GetName() == "" || !ok {
+		return "", &manifest.Error{Path: example, Line: doc.FirstLine(), Err: errors.New("expected an XR with an apiVersion such as example.org/v1, a kind, a name and a spec")}
+	}
+	for _, field := range crossplaneFields {
+		delete(spec, field)
+	}
+	status, _ := obj["status"].(map[string]any)
+	delete(status, "conditions")
+	kind, plural := u.GetKind(), strings.ToLower(o.Plural)
+	if plural == "" {
+		plural = pluralOf(kind)
+	}
+	path, err := newFile(p, o.Path, plural+"/definition.yaml")
+	if err != nil {
+		return "", err
+	}
+	scope := "Cluster"
+	if u.GetNamespace() != "" {
+		scope = "Namespaced"
+	}
+	root := map[string]any{
+		"type": "object", "description": kind + " is the Schema for the " + kind + " API.", "required": []any{"spec"},
+		"properties": map[string]any{
+			"spec":   described(inferred(spec), kind+"Spec defines the desired state of "+kind+"."),
+			"status": described(inferred(status), kind+"Status defines the observed state of "+kind+"."),
+		},
+	}
+	return path, writeObject(path, map[string]any{
+		"apiVersion": "apiextensions.crossplane.io/v2", "kind": "CompositeResourceDefinition",
+		"metadata": map[string]any{"name": plural + "." + gv.Group},
+		"spec": map[string]any{
+			"group": gv.Group, "scope": scope,
+			"names":    map[string]any{"kind": kind, "plural": plural, "categories": []any{"crossplane"}},
+			"versions": []any{map[string]any{"name": gv.Version, "served": true, "referenceable": true, "schema": map[string]any{"openAPIV3Schema": root}}},
+		},
+	})
+}
+
+// pluralOf returns the English plural of a kind in small letters.
+func pluralOf(kind string) string {
+	kind = strings.ToLower(kind)
+	for _, end := range []string{"s", "x", "z", "ch", "sh"} {
+		if strings.HasSuffix(kind, end) {
+			return kind + "es"
+		}
+	}
+	if stem, ok := strings.CutSuffix(kind, "y"); ok && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou") {
+		return stem + "ies"
+	}
+	return kind + "s"
+}
+
+func described(schema map[string]any, text string) map[string]any {
+	schema["description"] = text
+	return schema
+}
+
+// inferred returns the schema of a value. A value whose type is not known, such as a null or
+// an item of a list with several types, may have any type.
+func inferred(value any) map[string]any {
+	unknown := map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+	switch v := value.(type) {
+	case string:
+		return map[string]any{"type": "string"}
+	case bool:
+		return map[string]any{"type": "boolean"}
+	case int64:
+		return map[string]any{"type": "integer"}
+	case float64:
+		return map[string]any{"type": "number"}
+	case map[string]any:
+		properties := map[string]any{}
+		for key, value := range v {
+			properties[key] = inferred(value)
+		}
+		return map[string]any{"type": "object", "properties": properties}
+	case []any:
+		items := unknown
+		for i, item := range v {
+			if s := inferred(item); i == 0 {
+				items = s
+			} else {
+				items = merged(items, s)
+			}
+		}
+		return map[string]any{"type": "array", "items": items}
+	}
+	return unknown
+}
+
+// merged returns a schema for the values of two inferred schemas.
+func merged(a, b map[string]any) map[string]any {
+	if a["type"] != b["type"] {
+		if a["type"] == "number" && b["type"] == "integer" || a["type"] == "integer" && b["type"] == "number" {
+			return map[string]any{"type": "number"}
+		}
+		return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+	}
+	switch a["type"] {
+	case "object":
+		into, _ := a["properties"].(map[string]any)
+		from, _ := b["properties"].(map[string]any)
+		for key, value := range from {
+			schema, _ := value.(map[string]any)
+			if old, ok := into[key].(map[string]any); ok {
+				schema = merged(old, schema)
+			}
+			into[key] = schema
+		}
+	case "array":
+		old, _ := a["items"].(map[string]any)
+		other, _ := b["items"].(map[string]any)
+		a["items"] = merged(old, other)
+	}
+	return a
+}

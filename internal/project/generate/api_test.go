@@ -1,0 +1,125 @@
+package generate_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/generate"
+)
+
+const autoReady = crossplane + "  dependencies:\n  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Function, package: xpkg.crossplane.io/crossplane-contrib/function-auto-ready, version: v0.5.0}}\n"
+
+// An XRD comes from an example, and a Composition and another example from the XRD.
+func TestAPIFromExample(t *testing.T) {
+	dir := files(t, map[string]string{project.File: autoReady, "xr.yaml": `apiVersion: example.org/v1
+kind: Policy
+metadata: {name: a, namespace: default}
+spec: {size: small, count: 3, ratio: 1.5, "on": true, "no": null, list: [], ports: [{a: 1}, {a: 1.5, b: x}], mixed: [1, a], crossplane: {compositionRef: {name: x}}}
+status: {ready: "yes", conditions: []}
+`})
+	p := open(t, filepath.Join(dir, project.File))
+	xrd, err := generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.APIOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(dir, "apis", "policies", "definition.yaml"); xrd != want {
+		t.Errorf("got the file %s, want %s", xrd, want)
+	}
+	text := strings.Join(strings.Fields(read(t, xrd)), " ")
+	for _, want := range []string{
+		"name: policies.example.org", "scope: Namespaced", "size: type: string", "count: type: integer", "ratio: type: number",
+		`"on": type: boolean`, `"no": x-kubernetes-preserve-unknown-fields: true`, "list: items: x-kubernetes-preserve-unknown-fields: true type: array",
+		"ports: items: properties: a: type: number b: type: string type: object", "mixed: items: x-kubernetes-preserve-unknown-fields: true",
+		"properties: ready: type: string type: object",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+	if strings.Contains(text, "compositionRef") {
+		t.Errorf("the XRD has a field of Crossplane: %s", text)
+	}
+	if _, err := generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.APIOptions{}); err == nil || !strings.Contains(err.Error(), "already exists") {
+		t.Errorf("an XRD that exists is not replaced: got %v", err)
+	}
+	composition, err := generate.Composition(t.Context(), p, xrd, generate.APIOptions{Name: "fast"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata:
+  name: fast.policies.example.org
+spec:
+  compositeTypeRef:
+    apiVersion: example.org/v1
+    kind: Policy
+  mode: Pipeline
+  pipeline:
+  - functionRef:
+      name: crossplane-contrib-function-auto-ready
+    step: crossplane-contrib-function-auto-ready
+`
+	if diff := cmp.Diff(want, read(t, composition)); diff != "" || filepath.Base(composition) != "composition-fast.yaml" {
+		t.Errorf("%s (-want +got):\n%s", composition, diff)
+	}
+	if _, _, err := generate.Function(t.Context(), p, generate.FunctionOptions{Name: "compose", Language: "go-templating", Pipeline: composition}); err != nil {
+		t.Error(err)
+	}
+	if _, err := generate.Composition(t.Context(), p, composition, generate.APIOptions{}, nil); err == nil || !strings.Contains(err.Error(), "expected a CompositeResourceDefinition, got Composition") {
+		t.Errorf("a Composition is not for a Composition: got %v", err)
+	}
+}
+
+func TestXR(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		in, want string
+		options  generate.XROptions
+	}{
+		"XRD": {
+			"the example has the required fields, with defaults and the first values of enums",
+			strings.Replace(xrd, "properties: {size: {type: string}}", "required: [size, num, f, in, l], properties: {size: {type: string, enum: [small, large]}, num: {type: integer, default: 2}, f: {type: number, minimum: 3}, in: {type: object, required: [name], properties: {name: {type: string}}}, l: {type: array, minItems: 1, items: {type: boolean}}, free: {type: string}}", 1),
+			"---\napiVersion: platform.example.org/v1alpha1\nkind: App\nmetadata:\n  name: example\n  namespace: default\nspec:\n  f: 3\n  in:\n    name: name\n  l:\n  - false\n  num: 2\n  size: small\n",
+			generate.XROptions{},
+		},
+		"Claim": {
+			"the XR refers to its claim, and its name has a suffix that is the same in each run",
+			"apiVersion: example.org/v1\nkind: App\nmetadata: {name: a, namespace: team, labels: {crossplane.io/composite: x, k: v}}\nspec: {size: 1}\n",
+			"---\napiVersion: example.org/v1\nkind: XApp\nmetadata:\n  labels:\n    crossplane.io/claim-name: a\n    crossplane.io/claim-namespace: team\n    k: v\n  name: a-65f83\nspec:\n  claimRef:\n    apiVersion: example.org/v1\n    kind: App\n    name: a\n    namespace: team\n  size: 1\n",
+			generate.XROptions{},
+		},
+		"Direct": {
+			"the flags replace the name, the kind and the UID",
+			"apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {size: 1}\n",
+			"---\napiVersion: example.org/v1\nkind: K\nmetadata:\n  name: b\n  uid: \"1\"\nspec:\n  size: 1\n",
+			generate.XROptions{Direct: true, Name: "b", Kind: "K", UID: "1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := manifest.Objects("in.yaml", []byte(tc.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			xr, err := generate.XR(objects[0], tc.options)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			var b strings.Builder
+			if err := manifest.Write(&b, xr); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, b.String()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+	if _, err := generate.XR(map[string]any{"kind": "App"}, generate.XROptions{}); err == nil {
+		t.Error("an object without a spec is not a claim")
+	}
+}

@@ -1,0 +1,151 @@
+package generate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/project/models"
+)
+
+// XROptions are the options of XR.
+type XROptions struct {
+	// Name and Kind are those of the XR. An XR for a claim has the claim's name with a suffix,
+	// and its kind after an X.
+	Name, Kind string
+	// Direct leaves out the reference to the claim, and the suffix of the name.
+	Direct bool
+	// UID is set in the XR, unless it is "".
+	UID string
+}
+
+// XR returns an XR: an example for an XRD, or the XR that belongs to a claim.
+func XR(obj map[string]any, o XROptions) (map[string]any, error) {
+	xr := exampleXR
+	if (&unstructured.Unstructured{Object: obj}).GetKind() != "CompositeResourceDefinition" {
+		xr = claimedXR
+	}
+	made, err := xr(obj, o)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: made}
+	if o.Name != "" {
+		u.SetName(o.Name)
+	}
+	if o.Kind != "" {
+		u.SetKind(o.Kind)
+	}
+	if o.UID != "" {
+		if err := unstructured.SetNestedField(made, o.UID, "metadata", "uid"); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+// claimedXR returns the XR of a claim, with the claim's annotations, labels and spec. The
+// suffix of its name is a hash of the claim's name, so that it is the same in each run.
+func claimedXR(obj map[string]any, o XROptions) (map[string]any, error) {
+	claim := (&unstructured.Unstructured{Object: obj}).DeepCopy()
+	spec, ok := claim.Object["spec"].(map[string]any)
+	if claim.GetAPIVersion() == "" || claim.GetKind() == "" || !ok {
+		return nil, errors.New("expected an XRD, or a claim with an apiVersion, a kind and a spec")
+	}
+	xr := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	xr.SetAPIVersion(claim.GetAPIVersion())
+	xr.SetKind("X" + claim.GetKind())
+	xr.SetName(claim.GetName())
+	xr.SetAnnotations(claim.GetAnnotations())
+	labels := claim.GetLabels()
+	if !o.Direct {
+		sum := sha256.Sum256([]byte(claim.GetNamespace() + "/" + claim.GetName()))
+		xr.SetName(claim.GetName() + "-" + hex.EncodeToString(sum[:])[:5])
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["crossplane.io/claim-name"], labels["crossplane.io/claim-namespace"] = claim.GetName(), claim.GetNamespace()
+		spec["claimRef"] = map[string]any{"apiVersion": claim.GetAPIVersion(), "kind": claim.GetKind(), "name": claim.GetName(), "namespace": claim.GetNamespace()}
+	}
+	delete(labels, "crossplane.io/composite")
+	if len(labels) > 0 {
+		xr.SetLabels(labels)
+	}
+	return xr.Object, nil
+}
+
+// exampleXR returns an XR with the required fields of an XRD.
+func exampleXR(xrd map[string]any, _ XROptions) (map[string]any, error) {
+	group, _, _ := unstructured.NestedString(xrd, "spec", "group")
+	kind, _, _ := unstructured.NestedString(xrd, "spec", "names", "kind")
+	version := referenceable(xrd)
+	if group == "" || kind == "" || version == "" {
+		return nil, errors.New("expected an XRD with a group, a kind, and a version that is served and referenceable")
+	}
+	versions, _, _ := unstructured.NestedSlice(xrd, "spec", "versions")
+	i := slices.IndexFunc(versions, func(v any) bool { m, _ := v.(map[string]any); return m["name"] == version })
+	v, _ := versions[i].(map[string]any)
+	in, _, _ := unstructured.NestedMap(v, "schema", "openAPIV3Schema", "properties", "spec")
+	schema, err := models.DecodeSchema(in)
+	if err != nil {
+		return nil, err
+	}
+	xr := &unstructured.Unstructured{Object: map[string]any{"spec": example(schema, "spec")}}
+	xr.SetAPIVersion(group + "/" + version)
+	xr.SetKind(kind)
+	xr.SetName("example")
+	if scope, _, _ := unstructured.NestedString(xrd, "spec", "scope"); scope == "Namespaced" || scope == "" && !strings.HasSuffix(fmt.Sprint(xrd["apiVersion"]), "/v1") {
+		xr.SetNamespace("default")
+	}
+	return xr.Object, nil
+}
+
+// example returns a value that a schema allows: its default, the first value of its enum, or
+// a value of its type with the required fields. name is that of the field.
+func example(s *models.Schema, name string) any {
+	value := s.Default
+	if value == nil && len(s.Enum) > 0 {
+		value = s.Enum[0]
+	}
+	if n, ok := value.(json.Number); ok {
+		if i, err := n.Int64(); err == nil {
+			return i
+		}
+		f, _ := n.Float64()
+		return f
+	}
+	if value != nil {
+		return value
+	}
+	switch s.Type {
+	case "object":
+		fields := map[string]any{}
+		for _, key := range s.Required {
+			if p := s.Properties[key]; p != nil {
+				fields[key] = example(p, key)
+			}
+		}
+		return fields
+	case "array":
+		if s.Items == nil || s.MinItems == nil {
+			return []any{}
+		}
+		return []any{example(s.Items, name)}
+	case "boolean":
+		return false
+	case "integer", "number":
+		if n, err := s.Minimum.Int64(); err == nil {
+			return n
+		}
+		return int64(1)
+	case "string":
+		return name
+	}
+	return map[string]any{}
+}

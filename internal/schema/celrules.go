@@ -1,0 +1,106 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// A ruleChecker checks the types and the CEL rules in the schema of a version.
+type ruleChecker struct{ costs }
+
+// A part is a schema in the schema of a version.
+type part struct {
+	at *field.Path
+	// root is true for the schema of an object with metadata.
+	root bool
+	// count is the maximum number of values of the schema in an object, or nil if there is no
+	// maximum.
+	count *uint64
+	// atomic is the path of the outermost list around the schema whose elements have no old
+	// values, or nil. Only the elements of lists of type map have old values.
+	atomic *field.Path
+}
+
+// inner returns the part below p with a path, for the values in s, which is the schema of p.
+func (p part) inner(at *field.Path, s, below *structural.Structural) part {
+	in := part{at: at, root: below.XEmbeddedResource, count: within(p.count, s), atomic: p.atomic}
+	if s.Items == below && p.atomic == nil && (s.XListType == nil || *s.XListType != "map") {
+		in.atomic = p.at
+	}
+	return in
+}
+
+// checkEach returns the errors in types and CEL rules of s and of all schemas in it.
+func (c *ruleChecker) checkEach(p part, s *structural.Structural) field.ErrorList {
+	var errs field.ErrorList
+	if _, ok := typeNames[s.Type]; !ok && s.Type != "" {
+		errs = append(errs, field.NotSupported(p.at.Child("type"), s.Type, slices.Sorted(maps.Keys(typeNames))))
+	}
+	if len(s.XValidations) > 0 {
+		errs = append(errs, c.rules(p, s)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		prop := s.Properties[name]
+		errs = append(errs, c.checkEach(p.inner(p.at.Child("properties").Key(name), s, &prop), &prop)...)
+	}
+	if s.Items != nil {
+		errs = append(errs, c.checkEach(p.inner(p.at.Child("items"), s, s.Items), s.Items)...)
+	}
+	if more := s.AdditionalProperties; more != nil && more.Structural != nil {
+		errs = append(errs, c.checkEach(p.inner(p.at.Child("additionalProperties"), s, more.Structural), more.Structural)...)
+	}
+	return errs
+}
+
+// rules returns the errors in the CEL rules of s itself, not in those of nested schemas.
+func (c *ruleChecker) rules(p part, s *structural.Structural) field.ErrorList {
+	at := p.at.Child("x-kubernetes-validations")
+	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+	compiled, err := cel.Compile(s, model.SchemaDeclType(s, p.root), celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, nil, err.Error())}
+	}
+	var errs field.ErrorList
+	for i, r := range compiled {
+		errs = append(errs, c.rule(p, at.Index(i), s, i, r)...)
+	}
+	return errs
+}
+
+// rule returns the errors in the rule of s with index i, which is compiled to r. at is its path.
+func (c *ruleChecker) rule(p part, at *field.Path, s *structural.Structural, i int, r cel.CompilationResult) field.ErrorList {
+	rule := s.XValidations[i]
+	most := r.MaxCardinality
+	if p.count != nil {
+		most = *p.count
+	}
+	errs := c.add(at.Child("rule"), "rule", times(r.MaxCost, most))
+	if r.MessageExpression != nil && r.MessageExpressionError == nil {
+		errs = append(errs, c.add(at.Child("messageExpression"), "messageExpression", r.MessageExpressionMaxCost)...)
+	}
+	if r.Error != nil {
+		errs = append(errs, field.Invalid(at.Child("rule"), rule.Rule, r.Error.Detail))
+	}
+	if r.MessageExpressionError != nil {
+		errs = append(errs, field.Invalid(at.Child("messageExpression"), rule.MessageExpression, r.MessageExpressionError.Detail))
+	}
+	if strings.ContainsAny(strings.TrimSpace(rule.Rule), "\r\n") && strings.TrimSpace(rule.Message) == "" {
+		errs = append(errs, field.Required(at.Child("message"), "message must be specified if rule contains line breaks"))
+	}
+	switch {
+	case r.UsesOldSelf && p.atomic != nil:
+		errs = append(errs, field.Invalid(at.Child("rule"), rule.Rule, fmt.Sprintf("oldSelf cannot be used on the uncorrelatable portion of the schema within %v", p.atomic)))
+	case !r.UsesOldSelf && rule.OptionalOldSelf != nil:
+		errs = append(errs, field.Invalid(at.Child("optionalOldSelf"), *rule.OptionalOldSelf, "may not be set if oldSelf is not used in rule"))
+	}
+	return errs
+}

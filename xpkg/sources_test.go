@@ -1,0 +1,83 @@
+package xpkg_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+const (
+	configurationText = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: c}\n"
+	policyText        = "apiVersion: apiextensions.crossplane.io/v1alpha1\nkind: ManagedResourceActivationPolicy\nmetadata: {name: NAME}\nspec: {activate: [\"*.example.org\"]}\n"
+)
+
+func policy(name string) []byte { return []byte(strings.Replace(policyText, "NAME", name, 1)) }
+
+// ReadSources keeps the order of the files, and names them in problems.
+func TestReadSources(t *testing.T) {
+	sources := []xpkg.Source{{Path: "z/b.yaml", Data: policy("b")}, {Path: "a.yaml", Data: policy("a")}, {Path: "p.yaml", Data: []byte(configurationText)}}
+	opts := xpkg.ReadOptions{ExamplesRoot: "examples"}
+	pkg, err := xpkg.ReadSources(t.Context(), "project \"c\"", sources, memory(t, map[string]string{"examples/x.yaml": "kind: X\n"}), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range append([]xpkg.Object{pkg.Meta}, pkg.Objects...) {
+		got = append(got, o.Position())
+	}
+	if diff := cmp.Diff([]string{"p.yaml:1", "z/b.yaml:1", "a.yaml:1"}, got); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	if want := "kind: X\n\n...\n\n---\n"; string(pkg.Examples) != want {
+		t.Errorf("got examples %q, want %q", pkg.Examples, want)
+	}
+	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", append(sources, xpkg.Source{Path: "c.yaml", Data: []byte("kind: Secret\napiVersion: v1\n")}), memory(t, nil), xpkg.ReadOptions{})
+	if err == nil || !strings.Contains(err.Error(), "c.yaml:1: kind Secret of v1") {
+		t.Errorf("got %v", err)
+	}
+	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", sources[:1], memory(t, nil), xpkg.ReadOptions{})
+	if err == nil || !strings.Contains(err.Error(), `project "c" contains no package metadata`) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := xpkg.ReadSources(ctx, "it", sources, memory(t, nil), xpkg.ReadOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// Docker images have no annotations of their own, no times, and no platform without a runtime.
+func TestBuildDocker(t *testing.T) {
+	a, err := xpkg.Build(aPackage("Configuration", "c"), nil, xpkg.BuildOptions{Docker: true, Created: created, Annotations: map[string]string{"a": "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := a.(v1.Image)
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const dockerManifest, dockerConfig = "application/vnd.docker.distribution.manifest.v2+json", "application/vnd.docker.container.image.v1+json"
+	if m.MediaType != dockerManifest || m.Config.MediaType != dockerConfig || len(m.Annotations) > 0 || m.Layers[0].MediaType != "application/vnd.docker.image.rootfs.diff.tar.gzip" || m.Layers[0].Annotations[xpkg.Annotation] != xpkg.BaseMark {
+		t.Errorf("got %+v", m)
+	}
+	raw, err := img.RawConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	const none = "0001-01-01T00:00:00Z"
+	if got["os"] != "" || got["architecture"] != "" || got["created"] != none || got["history"].([]any)[0].(map[string]any)["created"] != none {
+		t.Errorf("got the config %s", raw)
+	}
+}
