@@ -12,7 +12,7 @@ const Placeholder = "function-example"
 // The names of go.mod and go.sum end in ".tmpl", since Go cannot embed a folder
 // that is a module of its own.
 //
-//go:embed all:_go all:_go-minimal all:_go-templating all:_kcl all:_typescript
+//go:embed all:_go all:_go-minimal all:_go-templating all:_kcl all:_python all:_typescript
 var bundled embed.FS
 
 // A Template is a package template. It has either a URL or Files.
@@ -52,6 +52,7 @@ func catalogue() []Template {
 		{Name: "go-minimal", Files: folder("_go-minimal")},
 		{Name: "go-templating", Files: folder("_go-templating")},
 		{Name: "kcl", Files: folder("_kcl")},
+		{Name: "python", Files: folder("_python")},
 		{Name: "typescript", Files: folder("_typescript")},
 		{Name: "function-template-go", URL: "https://github.com/crossplane/function-template-go"},
 		{Name: "function-template-python", URL: "https://github.com/crossplane/function-template-python"},

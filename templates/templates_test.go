@@ -18,7 +18,7 @@ import (
 
 func TestNames(t *testing.T) {
 	want := []string{
-		"go", "go-minimal", "go-templating", "kcl", "typescript",
+		"go", "go-minimal", "go-templating", "kcl", "python", "typescript",
 		"function-template-go", "function-template-python",
 		"configuration-template", "provider-template", "provider-template-upjet",
 	}
@@ -82,7 +82,7 @@ func TestBundledGo(t *testing.T) {
 // TestCrossplaneVersion checks that functions from the template can be installed in
 // pre-releases of Crossplane. A constraint without a pre-release accepts none.
 func TestCrossplaneVersion(t *testing.T) {
-	for _, path := range []string{"_go/package/crossplane.yaml", "_go-minimal/package/crossplane.yaml", "_go-templating/package/crossplane.yaml", "_kcl/package/crossplane.yaml", "_typescript/package-function/crossplane.yaml", "../examples/platform/apis/crossplane.yaml", "../examples/platform/function/package/crossplane.yaml"} {
+	for _, path := range []string{"_go/package/crossplane.yaml", "_go-minimal/package/crossplane.yaml", "_go-templating/package/crossplane.yaml", "_kcl/package/crossplane.yaml", "_python/package/crossplane.yaml", "_typescript/package-function/crossplane.yaml", "../examples/platform/apis/crossplane.yaml", "../examples/platform/function/package/crossplane.yaml"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

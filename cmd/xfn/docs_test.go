@@ -84,7 +84,7 @@ func pagesBelow(t *testing.T, dir string) map[string]string {
 // language console run in internal/e2e.
 func TestShownCommandsParse(t *testing.T) {
 	pages := pagesBelow(t, docsDir)
-	for _, name := range []string{"README.md", "CONTRIBUTING.md", "examples/README.md", "examples/alpha/README.md", "examples/platform/README.md", "templates/_go/README.md", "templates/_typescript/README.md"} {
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "examples/README.md", "examples/alpha/README.md", "examples/platform/README.md", "templates/_go/README.md", "templates/_python/README.md", "templates/_typescript/README.md"} {
 		text, err := os.ReadFile("../../" + name)
 		if err != nil {
 			t.Fatal(err)

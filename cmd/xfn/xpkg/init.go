@@ -16,7 +16,7 @@ import (
 // InitCmd creates the directory of a new package.
 type InitCmd struct {
 	Name     string `arg:"" help:"Name of the new package."`
-	Template string `arg:"" surplus:"as in xfn xpkg init function-example go" help:"A bundled template (go, go-minimal, go-templating, kcl, typescript), a well-known name, the URL of a git repository, or a path to one."`
+	Template string `arg:"" surplus:"as in xfn xpkg init function-example go" help:"A bundled template (go, go-minimal, go-templating, kcl, python, typescript), a well-known name, the URL of a git repository, or a path to one."`
 
 	Directory     string `short:"d" default:"." placeholder:"DIR" help:"Directory to fill, which is created if it does not exist. It must be empty except for .git."`
 	RefName       string `short:"b" placeholder:"REF" help:"Branch, tag or commit of the template."`
@@ -25,7 +25,7 @@ type InitCmd struct {
 
 // Help is shown by --help.
 func (InitCmd) Help() string {
-	return `Well-known templates: go, go-minimal, go-templating, kcl and typescript (bundled, need no network), function-template-go, function-template-python, configuration-template, provider-template, provider-template-upjet.
+	return `Well-known templates: go, go-minimal, go-templating, kcl, python and typescript (bundled, need no network), function-template-go, function-template-python, configuration-template, provider-template, provider-template-upjet.
 
 Examples:
 

@@ -1,0 +1,3 @@
+"""The version of this function."""
+
+__version__ = "0.0.0"
