@@ -156,6 +156,14 @@ func TestReadFindsAllProblems(t *testing.T) {
 			"all paths must be in the project", "p.yaml", crossplane + "  paths: {apis: ., functions: ../f, examples: /e, tests: a/../../t}\n",
 			[]string{`spec.paths.functions is "../f"`, `spec.paths.examples is "/e"`, `spec.paths.tests is "a/../../t"`, "spec.paths.apis is the project's own directory"},
 		},
+		"Schemas": {
+			"the directory of schemas is removed as a whole", "p.yaml", crossplane + "  paths: {apis: s, tests: s/tests, examples: sx, schemas: ./s}\n",
+			[]string{`spec.paths.apis is "s", which is in the directory of schemas, "s"`, `spec.paths.tests is "s/tests", which is`},
+		},
+		"SchemasAtRoot": {
+			"the directory of schemas is not the project", "p.yaml", crossplane + "  paths: {schemas: .}\n",
+			[]string{"spec.paths.apis is", "spec.paths.functions is", "spec.paths.examples is", "spec.paths.tests is", "spec.paths.operations is"},
+		},
 		"Dependencies": {
 			"each dependency has one complete source", "p.yaml", crossplane + `  dependencies:
   - {type: xpkg}
