@@ -137,9 +137,13 @@ func (p *Project) realRoot() (string, error) {
 }
 
 // isInside reports whether a directory exists. A directory that is not below root, a path
-// without links, is an error.
+// without links, is an error. For one that does not exist, so is its nearest parent.
 func isInside(root, dir string) (exists bool, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if parent := filepath.Dir(dir); parent != dir {
+			_, err = isInside(root, parent)
+			return false, err
+		}
 		return false, nil
 	}
 	real, err := filepath.EvalSymlinks(dir)

@@ -55,6 +55,16 @@ func UseFunctions(p *project.Project, config *session.Config) error {
 	return nil
 }
 
+// UseDependencies makes the path of a project file, in a reader, that of package metadata with
+// the dependencies of the project.
+func UseDependencies(p *project.Project, r *manifest.Reader) error {
+	doc, err := p.DependencyDocument(true)
+	if err == nil {
+		Inline(r, p.Path, doc)
+	}
+	return err
+}
+
 // Inline makes a reader return documents for a path that is not a file.
 func Inline(r *manifest.Reader, path string, docs ...manifest.Document) {
 	next := r.Documents

@@ -119,7 +119,12 @@ func TestXR(t *testing.T) {
 			}
 		})
 	}
-	if _, err := generate.XR(map[string]any{"kind": "App"}, generate.XROptions{}); err == nil {
-		t.Error("an object without a spec is not a claim")
+	for reason, obj := range map[string]map[string]any{
+		"an object without a spec is not a claim": {"apiVersion": "example.org/v1", "kind": "App"},
+		"a Composition is not a claim":            {"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": map[string]any{}},
+	} {
+		if _, err := generate.XR(obj, generate.XROptions{}); err == nil {
+			t.Error(reason)
+		}
 	}
 }
