@@ -243,8 +243,8 @@ func isBelow(dir, path string) bool {
 }
 
 // takes reports whether a file is part of the Configuration. It warns of a file that is left
-// out, and of the objects in it that would be taken from another file. A file that is not
-// valid is taken, so that the package reports its problems.
+// out, and of objects in it whose kinds the Configuration can have. An invalid file is part of
+// the Configuration, so that linting reports its problems.
 func (c *collector) takes(path string, data []byte, kinds []string) bool {
 	docs, err := manifest.Split(path, data)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// FunctionDocuments returns what a functions file for the project would contain: package
-// metadata with the dependencies, and a Function for each embedded function, whose package is
+// FunctionDocuments returns the documents that a functions file for the project would have:
+// package metadata with the dependencies, and a Function for each embedded function, whose package is
 // its source directory or its tarball for an architecture. Dependencies are on their lines of
 // the project file.
 func (p *Project) FunctionDocuments(arch string) ([]manifest.Document, error) {

@@ -41,7 +41,7 @@ func ReadProject(ctx context.Context, term *terminal.Terminal, path string) (*pr
 	return p, nil
 }
 
-// UseFunctions makes the functions of a project, which may be nil, those of a session.
+// UseFunctions adds the functions of a project, which may be nil, to the config of a session.
 func UseFunctions(p *project.Project, config *session.Config) error {
 	if p == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// projectInputs are what a project in the working directory adds to the arguments.
+// projectInputs are the inputs that a project in the working directory adds to the arguments.
 type projectInputs struct {
 	project *project.Project // nil without a project
 	docs    []manifest.Document

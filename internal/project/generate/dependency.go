@@ -208,7 +208,7 @@ func Schemas(ctx context.Context, p *project.Project, open func() (*Fetcher, err
 			}
 		}
 		if f.Images.Offline {
-			skipped(p.At(d.Field, fmt.Errorf("there are no models for the APIs of %q: nothing is fetched offline", nameOf(d))))
+			skipped(p.At(d.Field, fmt.Errorf("the APIs of %q have no models, because the dependency is not fetched offline", nameOf(d))))
 			continue
 		}
 		sources, err := f.sources(ctx, p, &d)
