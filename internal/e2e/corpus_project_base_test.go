@@ -19,32 +19,38 @@ import (
 func pushBases(t testing.TB, address string) {
 	t.Helper()
 	for _, base := range []string{"static", "gotmpl", "kcl"} {
-		idx := v1.IndexManifest{SchemaVersion: 2, MediaType: "application/vnd.oci.image.index.v1+json"}
-		var images []oci.Artifact
-		for _, arch := range []string{"amd64", "arm64"} {
-			img := baseImage(t, arch, base != "static")
-			desc, err := oci.Describe(img)
-			if err != nil {
-				t.Fatal(err)
-			}
-			desc.Platform = &v1.Platform{OS: "linux", Architecture: arch}
-			idx.Manifests, images = append(idx.Manifests, desc), append(images, img)
-		}
-		raw, err := json.Marshal(idx)
+		pushBase(t, address+"/base/"+base+":latest", func(arch string) v1.Image { return baseImage(t, arch, base != "static") })
+	}
+}
+
+// pushBase pushes an index with the images for two platforms.
+func pushBase(t testing.TB, reference string, imageFor func(arch string) v1.Image) {
+	t.Helper()
+	idx := v1.IndexManifest{SchemaVersion: 2, MediaType: "application/vnd.oci.image.index.v1+json"}
+	var images []oci.Artifact
+	for _, arch := range []string{"amd64", "arm64"} {
+		img := imageFor(arch)
+		desc, err := oci.Describe(img)
 		if err != nil {
 			t.Fatal(err)
 		}
-		artifact, err := oci.Index(raw, images...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ref, err := name.NewTag(address + "/base/" + base + ":latest")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := push.Artifact(t.Context(), ref, artifact, push.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		desc.Platform = &v1.Platform{OS: "linux", Architecture: arch}
+		idx.Manifests, images = append(idx.Manifests, desc), append(images, img)
+	}
+	raw, err := json.Marshal(idx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	artifact, err := oci.Index(raw, images...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := name.NewTag(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := push.Artifact(t.Context(), ref, artifact, push.Options{}); err != nil {
+		t.Fatal(err)
 	}
 }
 

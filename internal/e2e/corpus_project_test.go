@@ -112,15 +112,7 @@ func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) 
 	if err := os.CopyFS(c.work, os.DirFS(filepath.Join(dir, "in"))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	err := filepath.WalkDir(c.work, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		return os.WriteFile(path, []byte(c.ports.Replace(readFile(t, path))), 0o644)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	replaceAll(t, c.work, ports)
 	for _, link := range projectLinks[filepath.Base(dir)] {
 		link = filepath.Join(c.work, link)
 		target := strings.TrimSpace(readFile(t, link))
@@ -153,6 +145,20 @@ func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) 
 		}
 	}
 	return c
+}
+
+// replaceAll replaces text in all files of a directory.
+func replaceAll(t *testing.T, dir string, r *strings.Replacer) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		return os.WriteFile(path, []byte(r.Replace(readFile(t, path))), 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // zipFile compresses a file, and adds .gz to its name.

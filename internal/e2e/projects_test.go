@@ -1,0 +1,196 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// projectsDir has projects with the layouts of public ones.
+const projectsDir = "../../testdata/projects"
+
+// TestProjects lints, builds, renders, tests and pushes each project of projectsDir. The file
+// that is pulled must equal the built one, and the registry must have the digests that push
+// prints. No engine is available. The Docker registry gets the same projects.
+func TestProjects(t *testing.T) {
+	t.Parallel()
+	address := remotetest.Serve(t, remotetest.Embedded(t))
+	pushBases(t, address)
+	pushLanguageBases(t, address)
+	pushDependencies(t, address)
+	addresses := strings.NewReplacer("mirror.example.org", address, "crds.example.org", serveCRD(t), "https://git.example.org/acme/crds", gitRepository(t))
+	cases := map[string]struct {
+		packages int
+		// example has the arguments of render, whose output must contain the text composes.
+		// The images of functions in KCL, Python and TypeScript, and those of tarballs, have
+		// no program that can run: the suites mock these functions.
+		example, composes string
+		tarballs          []string
+	}{
+		"all-languages": {packages: 6},
+		"go-models":     {packages: 2, example: "examples/app.yaml", composes: "size: large"},
+		"image-configs": {packages: 2, example: "examples/app.yaml", composes: "size: small"},
+		"kcl":           {packages: 2},
+		"no-functions":  {packages: 1, example: "examples/bucket.yaml", composes: "region: eu-west-1"},
+		"operations":    {packages: 3, example: "examples/backup.yaml", composes: "target: orders"},
+		"other-paths":   {packages: 2, example: "package/examples/xr.yaml", composes: `nodes: "2"`},
+		"platform":      {packages: 4, example: "examples/environment.yaml", composes: "engine: postgres"},
+		"python":        {packages: 2},
+		"tarballs":      {packages: 4, tarballs: []string{"build/schedule", "build/serve"}},
+		"templates":     {packages: 2, example: "examples/app.yaml", composes: `count: "3"`},
+		"typescript":    {packages: 2},
+		"up-apis":       {packages: 3, example: "examples/store.yaml apis/stores/composition.yaml", composes: "region: eu-west-1"},
+		"up-old":        {packages: 2, example: "examples/app.yaml", composes: "region: small"},
+	}
+	found, err := os.ReadDir(projectsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range found {
+		tc, ok := cases[d.Name()]
+		if !ok {
+			t.Errorf("%s is not in the table", d.Name())
+			continue
+		}
+		t.Run(d.Name(), func(t *testing.T) {
+			t.Parallel()
+			p := newProjectSite(t, d.Name(), addresses)
+			for _, prefix := range tc.tarballs {
+				for _, arch := range []string{"amd64", "arm64"} {
+					p.writeTarball(t, prefix+"-"+arch+".tar", arch)
+				}
+			}
+			if out := p.mustRun(t, "project", "lint"); !strings.Contains(out, "nothing is wrong") {
+				t.Errorf("lint: %s", out)
+			}
+			p.mustRun(t, "project", "build")
+			if tc.example != "" {
+				if out := p.mustRun(t, append([]string{"render"}, strings.Fields(tc.example)...)...); !strings.Contains(out, tc.composes) {
+					t.Errorf("the render lacks %q:\n%s", tc.composes, out)
+				}
+			}
+			if out := p.mustRun(t, "test"); !strings.Contains(out, "ok (1 case") {
+				t.Errorf("test: %s", out)
+			}
+			p.push(t, address+"/acme/"+d.Name(), tc.packages)
+			t.Run("docker-registry", func(t *testing.T) {
+				p.push(t, remotetest.Distribution{}.Start(t)+"/acme/"+d.Name(), tc.packages)
+			})
+		})
+	}
+	if len(found) != len(cases) {
+		t.Errorf("the table has %d projects, %s has %d", len(cases), projectsDir, len(found))
+	}
+}
+
+// pushLanguageBases pushes the base images of functions in Python and TypeScript.
+func pushLanguageBases(t *testing.T, address string) {
+	t.Helper()
+	for base, files := range map[string]map[string][]byte{
+		"python": {"usr/bin/python3.13": []byte("\x7fELF"), "usr/lib/libc.so.6": []byte("GNU C Library (Debian GLIBC) stable release version 2.36.\n")},
+		"node":   {"nodejs/bin/node": []byte("\x7fELF")},
+	} {
+		layer, err := imagetest.Layer(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}
+		pushBase(t, address+"/base/"+base+":latest", func(arch string) v1.Image {
+			return imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, config)
+		})
+	}
+}
+
+// A projectSite is a copy of a project with a cache of its own.
+type projectSite struct{ dir, home string }
+
+// newProjectSite copies a project, and replaces the addresses in its files.
+func newProjectSite(t *testing.T, project string, addresses *strings.Replacer) projectSite {
+	t.Helper()
+	p := projectSite{dir: filepath.Join(t.TempDir(), "project"), home: t.TempDir()}
+	if err := os.CopyFS(p.dir, os.DirFS(filepath.Join(projectsDir, project))); err != nil {
+		t.Fatal(err)
+	}
+	replaceAll(t, p.dir, addresses)
+	return p
+}
+
+// writeTarball writes a runtime image that another tool has built.
+func (p projectSite) writeTarball(t *testing.T, file, arch string) {
+	t.Helper()
+	path := filepath.Join(p.dir, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tagged := []archive.Tagged{{Tag: "runtime:latest", Image: baseImage(t, arch, false)}}
+	if err := archive.WriteTagged(t.Context(), path, tagged, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustRun runs xfn in the project and returns its output. There is no engine.
+func (p projectSite) mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := e2e.Command(t, args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+p.home, "DOCKER_CONFIG="+p.home, "DOCKER_HOST=unix://"+p.home+"/no-engine.sock")
+	code, stdout, stderr := runCommand(t, cmd)
+	if code != done {
+		t.Fatalf("xfn %s: exit code %d: %s%s", strings.Join(args, " "), code, stdout, stderr)
+	}
+	return stdout
+}
+
+// push builds the project for a repository, and pushes it twice. It compares the digests that
+// push prints, those in the registry, and the file that pull writes.
+func (p projectSite) push(t *testing.T, repository string, packages int) {
+	t.Helper()
+	p.mustRun(t, "project", "build", "--repository", repository)
+	args := []string{"project", "push", "--repository", repository, "--tag", "v0.1.0", "--format", "json"}
+	var pushed struct {
+		Packages []struct {
+			Reference, Digest string
+			Sent              int64
+		}
+	}
+	for _, reason := range []string{"the first push", "the second push"} {
+		if err := json.Unmarshal([]byte(p.mustRun(t, args...)), &pushed); err != nil {
+			t.Fatal(err)
+		}
+		if len(pushed.Packages) != packages {
+			t.Errorf("%s: got %d packages, want %d", reason, len(pushed.Packages), packages)
+		}
+	}
+	for _, pkg := range pushed.Packages {
+		ref, err := name.ParseReference(pkg.Reference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := image.Artifact(t.Context(), ref, image.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := a.Digest(); err != nil || got.String() != pkg.Digest {
+			t.Errorf("%s: the registry has digest %s, %v, push printed %s", ref, got, err, pkg.Digest)
+		}
+		if pkg.Sent != 0 {
+			t.Errorf("%s: the second push sent %d bytes", ref, pkg.Sent)
+		}
+	}
+	p.mustRun(t, "project", "pull", repository+":v0.1.0", "-o", "pulled.xpkg")
+	built := filepath.Join(p.dir, "_output", filepath.Base(repository)+".xpkg")
+	if readFile(t, filepath.Join(p.dir, "pulled.xpkg")) != readFile(t, built) {
+		t.Error("the pulled file differs from the built one")
+	}
+}

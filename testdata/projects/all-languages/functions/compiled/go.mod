@@ -1,0 +1,3 @@
+module example.org/compiled
+
+go 1.24

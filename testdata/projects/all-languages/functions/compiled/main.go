@@ -1,0 +1,4 @@
+// Command compiled stands for a function in Go.
+package main
+
+func main() {}

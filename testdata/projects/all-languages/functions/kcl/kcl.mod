@@ -1,0 +1,3 @@
+[package]
+name = "network"
+version = "0.0.1"

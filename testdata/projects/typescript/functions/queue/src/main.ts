@@ -1,0 +1,3 @@
+import { compose } from "./compose.js";
+
+console.log(JSON.stringify(compose({ fifo: process.argv.includes("--fifo") })));

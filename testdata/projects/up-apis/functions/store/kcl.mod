@@ -1,0 +1,3 @@
+[package]
+name = "store"
+version = "0.0.1"
