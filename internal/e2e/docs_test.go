@@ -34,7 +34,7 @@ import (
 //   - a block whose fence names a file, as "```yaml xr.yaml", becomes that file
 //     before the next command runs
 //   - if a command names examples/, that is a copy of the folder of this repository
-//   - 127.0.0.1:5000 is a free port, and /home/ada the page's directory
+//   - 127.0.0.1:5000 is a free port, in files too, and /home/ada the page's directory
 //   - "<!-- needs: linux -->" skips the page on other systems
 func TestDocs(t *testing.T) {
 	root, err := filepath.Abs("../..")
@@ -165,9 +165,12 @@ func runPage(t *testing.T, root string, steps []step) {
 			t.Fatal(err)
 		}
 	}
+	const shown = "127.0.0.1:5000"
+	port := freeAddress(t)
 	for i, s := range steps {
 		if s.isFile {
-			if err := os.WriteFile(filepath.Join(files, fmt.Sprint(i)), []byte(s.text), 0o600); err != nil {
+			text := strings.ReplaceAll(s.text, shown, port)
+			if err := os.WriteFile(filepath.Join(files, fmt.Sprint(i)), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -176,8 +179,6 @@ func runPage(t *testing.T, root string, steps []step) {
 	if slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.command, "xpkg init") }) {
 		compileTemplate(t, env)
 	}
-	const shown = "127.0.0.1:5000"
-	port := freeAddress(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(script(steps), shown, port))
