@@ -81,6 +81,9 @@ type CopyCmd struct {
 	terminal.Format
 }
 
+// Validate checks the flags. Kong calls it.
+func (c CopyCmd) Validate() error { return c.check(c.Patience) }
+
 // Help is shown by --help.
 func (CopyCmd) Help() string {
 	return `Copies the embedded functions, then the Configuration, with the same digests and with the attachments of cosign and other tools. The Configuration still depends on the functions in the repositories that the project was built for: rewrite them with an ImageConfig in the cluster, or build the project for the new repository.

@@ -38,13 +38,17 @@ type pushFlags struct {
 	DryRun         bool `help:"Print how many bytes would be sent, and change nothing."`
 }
 
-// Validate checks the flags. Kong calls it.
-func (f pushFlags) Validate() error {
+// check returns an error for invalid flags, including those of p. Kong does not call Validate
+// of two embedded structs.
+func (f pushFlags) check(p flags.Patience) error {
 	if f.MaxConcurrency < 1 {
 		return fmt.Errorf("--max-concurrency must be positive, got %d", f.MaxConcurrency)
 	}
-	return nil
+	return p.Validate()
 }
+
+// Validate checks the flags. Kong calls it.
+func (c PushCmd) Validate() error { return c.check(c.Patience) }
 
 // Help is shown by --help.
 func (PushCmd) Help() string {

@@ -65,6 +65,13 @@ func Open(ctx context.Context, path string) (*File, error) {
 
 // openTar opens a tar file, which read reads. Errors name the file.
 func openTar(ctx context.Context, path string, read func(*tarball) error) (_ *os.File, err error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // Opening a pipe would wait for a writer.
+		err = errors.New("the path is not a regular file")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening %q: %w", path, fsx.Cause(err))
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening %q: %w", path, fsx.Cause(err))
@@ -74,13 +81,6 @@ func openTar(ctx context.Context, path string, read func(*tarball) error) (_ *os
 			err = errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
 		}
 	}()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fsx.Cause(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("the path is not a regular file")
-	}
 	t, err := readTar(ctx, f)
 	if err != nil {
 		return nil, err
