@@ -22,6 +22,8 @@ const (
 	Warn
 	// Off is Warn without warnings.
 	Off
+	// All makes every problem an error, including those with Warning set.
+	All
 )
 
 // ParseLevel returns the level of a name: strict, warn or off.
@@ -53,7 +55,7 @@ func (l Level) Judge(found Problems) (warnings Problems, err error) {
 		return found, nil
 	}
 	for i, p := range wrong {
-		if !p.Refused {
+		if !p.Refused && !p.Warning {
 			wrong[i].Hint = strings.TrimPrefix(p.Hint+", or build the package anyway with "+string(hint.Lint)+"=warn", ", or ")
 		}
 	}
@@ -66,7 +68,7 @@ type Problem struct {
 	// Refused is true if the package cannot be built, or the control plane would refuse it.
 	// Other problems are content that is lost or cannot work.
 	Refused bool
-	// Warning is true for a problem that may be intended. It is an error at no level.
+	// Warning is true for a problem that may be intended. It is an error only at the level All.
 	Warning bool
 	// Path and Line are the place of the problem. Line is 0 if it concerns the
 	// whole file, and Path is empty if it concerns the whole package.
@@ -78,7 +80,7 @@ type Problem struct {
 }
 
 // IsError reports whether the problem is an error at a level.
-func (p Problem) IsError(l Level) bool { return p.Refused || l == Strict && !p.Warning }
+func (p Problem) IsError(l Level) bool { return p.Refused || l == All || l == Strict && !p.Warning }
 
 // Err returns the problem as an error that begins with its place.
 func (p Problem) Err() error {

@@ -43,21 +43,33 @@ type app struct {
 
 	Xpkg       xpkg.Cmd              `cmd:"" help:"Build, push and pull packages."`
 	Project    project.Cmd           `cmd:"" help:"Build and push projects: APIs, Compositions and functions."`
-	Dependency project.DependencyCmd `cmd:"" help:"Add dependencies to a project, and update the models of their APIs."`
-	Render     render.Cmd            `cmd:"" help:"Render the composed resources of a composite resource."`
-	Dev        test.DevCmd           `cmd:"" help:"Render and test again whenever a function or a file changes."`
-	Test       test.Cmd              `cmd:"" help:"Test which resources Compositions compose."`
-	Diff       render.DiffCmd        `cmd:"" help:"Show how Compositions would change the resources of a cluster."`
-	Validate   validate.Cmd          `cmd:"" help:"Validate resources against XRDs, CRDs and Kubernetes APIs."`
-	Convert    validate.ConvertCmd   `cmd:"" help:"Convert old Compositions to current ones."`
-	Lock       cache.LockCmd         `cmd:"" help:"Write the digests of tags and versions to a lock file."`
-	Run        function.RunCmd       `cmd:"" help:"Run one function in a sandbox, and serve it."`
-	Function   function.Cmd          `cmd:"" help:"List, serve, call and generate functions."`
-	Cache      cache.Cmd             `cmd:"" help:"Show and prune the cache."`
-	Registry   registry.Cmd          `cmd:"" help:"Serve an OCI registry."`
-	Completion docs.CompletionCmd    `cmd:"" help:"Print a script that completes commands and flags in your shell."`
-	Version    versionCmd            `cmd:"" help:"Print the version."`
-	Alpha      alpha.Cmd             `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
+	Dependency project.DependencyCmd `cmd:"" help:"Add and update the dependencies of a project."`
+
+	Composition struct {
+		Render   render.Cmd             `cmd:"" hidden:""`
+		Generate project.CompositionCmd `cmd:"" help:"Write a Composition for an XRD."`
+	} `cmd:"" help:"Write a Composition."`
+	XRD struct {
+		Generate project.XRDCmd `cmd:"" help:"Write an XRD for an example of an XR."`
+	} `cmd:"" name:"xrd" help:"Write an XRD."`
+	XR struct {
+		Generate project.XRCmd `cmd:"" help:"Print an XR for an XRD or a claim."`
+	} `cmd:"" name:"xr" help:"Print an XR."`
+
+	Render     render.Cmd          `cmd:"" help:"Render the composed resources of a composite resource."`
+	Dev        test.DevCmd         `cmd:"" help:"Render and test again whenever a function or a file changes."`
+	Test       test.Cmd            `cmd:"" help:"Test which resources Compositions compose."`
+	Diff       render.DiffCmd      `cmd:"" help:"Show how Compositions would change the resources of a cluster."`
+	Validate   validate.Cmd        `cmd:"" help:"Validate resources against XRDs, CRDs and Kubernetes APIs."`
+	Convert    validate.ConvertCmd `cmd:"" help:"Convert old Compositions to current ones."`
+	Lock       cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
+	Run        function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
+	Function   function.Cmd        `cmd:"" help:"List, serve, call and generate functions."`
+	Cache      cache.Cmd           `cmd:"" help:"Show and prune the cache."`
+	Registry   registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
+	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
+	Version    versionCmd          `cmd:"" help:"Print the version."`
+	Alpha      alpha.Cmd           `cmd:"" help:"Run and serve functions of Crossplane v1.11 to v1.13."`
 
 	Complete docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
 	Docs     docs.Cmd         `cmd:"" hidden:"" model:"all"`
@@ -71,16 +83,6 @@ type app struct {
 			Init xpkg.InitCmd `cmd:""`
 		} `cmd:""`
 	} `cmd:"" hidden:""`
-	Composition struct {
-		Render   render.Cmd             `cmd:"" hidden:""`
-		Generate project.CompositionCmd `cmd:"" help:"Write a Composition for an XRD."`
-	} `cmd:"" help:"Write Compositions."`
-	XRD struct {
-		Generate project.XRDCmd `cmd:"" help:"Write an XRD for an example of an XR."`
-	} `cmd:"" name:"xrd" help:"Write XRDs."`
-	XR struct {
-		Generate project.XRCmd `cmd:"" help:"Print an XR for an XRD or a claim."`
-	} `cmd:"" name:"xr" help:"Write XRs."`
 	Resource struct {
 		Validate validate.Cmd `cmd:""`
 	} `cmd:"" hidden:""`

@@ -48,7 +48,11 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		}
 		next = cmp.Or(next, hint.Hint("see "+parser.Model.Name+" --help"))
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), `expected "<key>=<value>"`):
-		next = pairHint(node, err.Error())
+		next = flagHint(node, err.Error())
+	case strings.HasPrefix(err.Error(), "--") && strings.HasSuffix(err.Error(), `but got "EOL" (<EOL>)`):
+		next = flagHint(node, err.Error())
+		name, _, _ := strings.Cut(err.Error(), ":")
+		err = errors.New(name + " needs a value")
 	case (surplus || strings.HasPrefix(err.Error(), `expected "<`) || strings.HasPrefix(err.Error(), "missing flags")) && len(node.Children) == 0:
 		next = hint.Hint("the usage is " + parser.Model.Name + " " + node.Summary())
 		for _, arg := range node.Positional {
@@ -73,8 +77,8 @@ func childPaths(group *kong.Node) []string {
 	return paths
 }
 
-// pairHint returns the form of the flag at the start of an error.
-func pairHint(node *kong.Node, text string) hint.Hint {
+// flagHint returns a hint that shows the form of the flag at the start of an error.
+func flagHint(node *kong.Node, text string) hint.Hint {
 	name, _, _ := strings.Cut(text, ":")
 	for _, flags := range node.AllFlags(true) {
 		for _, f := range flags {

@@ -21,6 +21,13 @@ func BenchmarkPython(b *testing.B) {
 	b.Chdir(f.dir)
 	b.Setenv("XFN_CACHE_DIR", f.cache)
 	args = append(args, "--offline")
+	benchBuilds(b, args, "function/changed.py", "changed = %d\n")
+}
+
+// benchBuilds reports the metrics of builds with these arguments. Before every second build
+// it writes a file, whose content has a number.
+func benchBuilds(b *testing.B, args []string, file, content string) {
+	b.Helper()
 	var builds, changes []time.Duration
 	var peak int64
 	n := 0
@@ -29,7 +36,7 @@ func BenchmarkPython(b *testing.B) {
 			took, most := buildOnce(b, e2e.Binary(b), args...)
 			builds, peak = append(builds, took), max(peak, most)
 			n++
-			if err := os.WriteFile("function/changed.py", fmt.Appendf(nil, "changed = %d\n", n), 0o600); err != nil {
+			if err := os.WriteFile(file, fmt.Appendf(nil, content, n), 0o600); err != nil {
 				b.Fatal(err)
 			}
 			took, most = buildOnce(b, e2e.Binary(b), args...)

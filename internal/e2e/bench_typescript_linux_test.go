@@ -1,16 +1,13 @@
 package e2e_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 
-	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 )
 
@@ -53,22 +50,5 @@ func BenchmarkTypeScript(b *testing.B) {
 	b.Chdir(f.dir)
 	b.Setenv("XFN_CACHE_DIR", f.cache)
 	args := []string{"xpkg", "build", "--embed-runtime-source", ".", "--base-image", f.base, "-o", "fn.xpkg", "-q", "--offline", "--platform", "linux/amd64,linux/arm64"}
-	var builds, changes []time.Duration
-	var peak int64
-	n := 0
-	for b.Loop() {
-		for range benchRounds {
-			took, most := buildOnce(b, e2e.Binary(b), args...)
-			builds, peak = append(builds, took), max(peak, most)
-			n++
-			if err := os.WriteFile("src/changed.ts", fmt.Appendf(nil, "export const changed: number = %d;\n", n), 0o600); err != nil {
-				b.Fatal(err)
-			}
-			took, most = buildOnce(b, e2e.Binary(b), args...)
-			changes, peak = append(changes, took), max(peak, most)
-		}
-	}
-	b.ReportMetric(middle(builds).Seconds(), "s-build")
-	b.ReportMetric(middle(changes).Seconds(), "s-change")
-	b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
+	benchBuilds(b, args, "src/changed.ts", "export const changed: number = %d;\n")
 }

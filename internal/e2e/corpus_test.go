@@ -65,7 +65,7 @@ func TestPackageCorpus(t *testing.T) {
 // the key of the list. DIFFERENCES.md explains these faults of the crossplane CLI.
 var reasons = map[string][]string{
 	"build": {
-		"output-in-place", "second-base-layer", "broken-runtime", "last-line-length", "image-id", "needless-refusal", "ignore-patterns", "links-out-of-root",
+		"output-in-place", "broken-runtime", "last-line-length", "image-id", "needless-refusal", "ignore-patterns", "links-out-of-root",
 	},
 	"push": {"broken-runtime", "platform-variants", "image-without-platform", "comma-lists"},
 }

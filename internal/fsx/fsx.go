@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 )
 
 // Cause returns the error that an *fs.PathError or *os.LinkError wraps, without the
@@ -45,6 +46,12 @@ func IsAt(f *os.File, path string) bool {
 	}
 	named, err := os.Stat(path)
 	return err == nil && os.SameFile(open, named)
+}
+
+// Touch sets the modification time of a file or folder, which says when it was used last.
+func Touch(path string) error {
+	now := time.Now()
+	return os.Chtimes(path, now, now)
 }
 
 // RemoveAll removes the file called name in dir or, if it is a directory, the directory and

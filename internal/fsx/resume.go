@@ -67,7 +67,7 @@ func resume(path string) (*AtomicFile, error) {
 }
 
 // removeWritable removes a file of this user that others can write, such as one whose process
-// was killed after Commit had set a mode like 0664. Its content may be theirs.
+// was killed after Commit had set a mode like 0664. Others may have changed its content.
 func removeWritable(f *os.File, path string) error {
 	open, err := f.Stat()
 	if err != nil || !isMine(open) {

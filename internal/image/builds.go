@@ -25,16 +25,15 @@ const buildsFolder = "builds"
 // IsBuild reports whether path is a folder that Save returned for the cache in dir.
 func IsBuild(dir, path string) bool { return filepath.Dir(path) == filepath.Join(dir, buildsFolder) }
 
-// Save stores img as an OCI image layout and returns the folder. Blobs that the Store has are
-// linked, and not copied. A folder that is there already is used.
+// Save stores img as an OCI image layout and returns the folder. It links blobs that the Store
+// has, instead of copying them. If the folder exists, Save writes nothing.
 func (s *Store) Save(ctx context.Context, img v1.Image) (string, error) {
 	digest, err := img.Digest()
 	if err != nil {
 		return "", err
 	}
 	at := filepath.Join(s.dir, buildsFolder, digest.Hex)
-	now := time.Now()
-	if os.Chtimes(at, now, now) == nil {
+	if fsx.Touch(at) == nil {
 		return at, nil
 	}
 	if err := s.save(ctx, img, at); err != nil {

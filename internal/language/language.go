@@ -48,7 +48,7 @@ type Source struct {
 	Base *runtimeimage.Images
 	// Labels are added to the config of each image.
 	Labels map[string]string
-	// Artifacts says how to get what lock files list.
+	// Artifacts says where to find the packages that lock files list.
 	Artifacts Artifacts
 	// NoBundle keeps the packages of a function in TypeScript as files in node_modules.
 	NoBundle bool
@@ -58,7 +58,8 @@ type Source struct {
 	GoFlags []string
 }
 
-// Artifacts are a place for files from package indexes, such as wheels of Python.
+// Artifacts configure how packages of languages are fetched and cached, such as wheels of
+// Python.
 type Artifacts struct {
 	// Client downloads files.
 	Client *http.Client

@@ -135,6 +135,14 @@ func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error)
 	return data, nil
 }
 
+// CheckExists returns the error of reading path if nothing exists there.
+func (r Reader) CheckExists(path string) error {
+	if _, err := r.FS.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return r.unreadable(path, err)
+	}
+	return nil
+}
+
 // unreadable returns the error for a path that cannot be read. If it does not exist, the hint
 // is the path in the same folder with the most similar name.
 func (r Reader) unreadable(path string, err error) error {

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"archive/tar"
 	"bufio"
 	"bytes"
 	"context"
@@ -32,11 +33,28 @@ func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
 	if err != nil {
 		return nil, err
 	}
-	tar, err := Decompress(stored)
+	plain, err := Decompress(stored)
 	if err != nil {
 		return nil, errors.Join(err, stored.Close())
 	}
-	return &Tar{Reader(ctx, tar), left, tar, stored}, nil
+	return &Tar{Reader(ctx, plain), left, plain, stored}, nil
+}
+
+// ReadTar calls do for each entry of a tar, in order, until do returns an error. do may read
+// the content of the entry.
+func ReadTar(in io.Reader, do func(h *tar.Header, content io.Reader) error) error {
+	for tr := tar.NewReader(in); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = do(h, tr)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // Decompress returns the decompressed content of r if the first bytes are those of gzip or

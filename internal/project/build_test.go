@@ -254,6 +254,7 @@ func TestLint(t *testing.T) {
 		"Transitive":    {"a Configuration may install functions and XRDs", map[string]string{project.File: crossplane + "  dependencies:\n" + dependency("Configuration", "x", ""), "apis/definition.yaml": "", "apis/composition.yaml": calls("other")}, []string{unused}},
 		"MissingXRD":    {"a Composition needs its XRD", map[string]string{"apis/definition.yaml": ""}, []string{"missing-xrd apis/composition.yaml:5: no XRD of the project defines kind App of group example.org"}},
 		"Example":       {"an example must validate", map[string]string{"examples/x.yaml": "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {sise: a}\n"}, []string{"example examples/x.yaml:4: "}},
+		"ErrorToo":      {"an error does not hide warnings", map[string]string{"apis/x.yaml": "apiVersion: v1\nkind: Secret\n", "examples/x.yaml": "a: 1\n"}, []string{"left-out apis/x.yaml:1", "object-type examples/x.yaml:1"}},
 		"FunctionFile":  {"examples of functions are checked", map[string]string{"functions/compose/go.mod": "module a\n", "functions/compose/examples/x.yaml": "a: 1\n"}, []string{"object-type functions/compose/examples/x.yaml:1"}},
 	}
 	for name, tc := range cases {

@@ -137,9 +137,13 @@ func (p *Project) realRoot() (string, error) {
 }
 
 // isInside reports whether a directory exists. A directory that is not below root, a path
-// without links, is an error.
+// without links, is an error. For one that does not exist, so is its nearest parent.
 func isInside(root, dir string) (exists bool, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if parent := filepath.Dir(dir); parent != dir {
+			_, err = isInside(root, parent)
+			return false, err
+		}
 		return false, nil
 	}
 	real, err := filepath.EvalSymlinks(dir)
@@ -239,8 +243,8 @@ func isBelow(dir, path string) bool {
 }
 
 // takes reports whether a file is part of the Configuration. It warns of a file that is left
-// out, and of the objects in it that would be taken from another file. A file that is not
-// valid is taken, so that the package reports its problems.
+// out, and of objects in it whose kinds the Configuration can have. An invalid file is part of
+// the Configuration, so that linting reports its problems.
 func (c *collector) takes(path string, data []byte, kinds []string) bool {
 	docs, err := manifest.Split(path, data)
 	if err != nil {

@@ -62,6 +62,21 @@ func (r *reader) paths(given paths) {
 	case upboundV2:
 		r.p.Paths.Schemas = ".up"
 	}
+	r.schemasPath()
+}
+
+// schemasPath adds a problem for each other directory in that of schemas, which commands
+// remove with its content.
+func (r *reader) schemasPath() {
+	p := r.p.Paths
+	for _, other := range []struct{ name, dir string }{
+		{"apis", p.APIs}, {"functions", p.Functions}, {"examples", p.Examples}, {"tests", p.Tests}, {"operations", p.Operations},
+	} {
+		if p.Schemas == "." || other.dir == p.Schemas || strings.HasPrefix(other.dir, p.Schemas+"/") {
+			field := "spec.paths." + other.name
+			r.fail(field, "%s is %q, which is in the directory of schemas, %q: expected a separate directory, because the schemas are removed with all files", field, other.dir, p.Schemas)
+		}
+	}
 }
 
 // local adds a problem for a path that leaves the project.

@@ -200,31 +200,33 @@ func Lint(ctx context.Context, p *Project, o Options) (xpkg.Report, error) {
 	}
 	b := &builder{Options: o, project: p}
 	var report xpkg.Report
-	add := func(pkg *xpkg.Package, err error) error {
+	// add adds all problems of a package. Below the level All, read returns only errors if
+	// there are any.
+	add := func(read func() (*xpkg.Package, error)) (*xpkg.Package, error) {
+		b.Lint = xpkg.Warn
+		pkg, err := read()
 		if err == nil {
-			report.Problems = append(report.Problems, pkg.Warnings...)
-			return nil
+			report.Problems = append(report.Problems, p.inFile(pkg.Warnings)...)
+			return pkg, nil
 		}
+		b.Lint = xpkg.All
+		_, err = read()
 		found, ok := err.(xpkg.Problems)
 		if !ok {
-			return err
+			return nil, err
 		}
 		report.Problems = append(report.Problems, found...)
-		return nil
+		return nil, nil
 	}
-	pkg, err := p.read(ctx, functions, o)
+	pkg, err := add(func() (*xpkg.Package, error) { return p.read(ctx, functions, b.Options) })
+	if err != nil {
+		return report, err
+	}
 	if pkg != nil {
 		report.Meta, report.Objects = pkg.Meta, len(pkg.Objects)
 	}
-	if err := add(pkg, err); err != nil {
-		return report, err
-	}
 	for _, f := range functions {
-		pkg, err := b.content(ctx, f)
-		if err == nil {
-			pkg.Warnings = p.inFile(pkg.Warnings)
-		}
-		if err := add(pkg, err); err != nil {
+		if _, err := add(func() (*xpkg.Package, error) { return b.content(ctx, f) }); err != nil {
 			return report, err
 		}
 	}

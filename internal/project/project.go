@@ -49,7 +49,7 @@ type Project struct {
 	Architectures []string
 	// Languages are those for which schemas are generated.
 	Languages []string
-	// Rewrites say from where images are fetched.
+	// Rewrites replace the beginnings of references before images are fetched.
 	Rewrites []Rewrite
 
 	// Warnings are mistakes in the file that do not prevent a build. Each is a *manifest.Error.

@@ -60,7 +60,7 @@ func Fetched(ctx context.Context, ref name.Reference, fetch Fetch) (*Set, error)
 }
 
 func notProject(ref name.Reference, err error) error {
-	return hint.Wrap(fmt.Errorf("the package at %q is not of a project: %w", ref.Name(), err), "use xfn xpkg pull or xfn xpkg copy for a single package")
+	return hint.Wrap(fmt.Errorf("the package at %q is not a Configuration of a project: %w", ref.Name(), err), "use xfn xpkg pull or xfn xpkg copy for a single package")
 }
 
 // fetch adds the function that is at a digest in a repository. as is its reference in the

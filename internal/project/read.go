@@ -61,6 +61,9 @@ func Find(dir string) (path, other string, err error) {
 // *manifest.Error. A file named File or UpboundFile has the dialect of its name, because the
 // other CLI never reads it; any other file may have either dialect.
 func Read(ctx context.Context, path string) (*Project, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("reading project file: %q is not a regular file", path)
+	}
 	docs, err := manifest.Reader{FS: afero.NewOsFs()}.All(ctx, path)
 	if err == nil && len(docs) == 0 {
 		err = &manifest.Error{Path: path, Err: manifest.ErrEmpty}

@@ -156,6 +156,14 @@ func TestReadFindsAllProblems(t *testing.T) {
 			"all paths must be in the project", "p.yaml", crossplane + "  paths: {apis: ., functions: ../f, examples: /e, tests: a/../../t}\n",
 			[]string{`spec.paths.functions is "../f"`, `spec.paths.examples is "/e"`, `spec.paths.tests is "a/../../t"`, "spec.paths.apis is the project's own directory"},
 		},
+		"Schemas": {
+			"the directory of schemas is removed as a whole", "p.yaml", crossplane + "  paths: {apis: s, tests: s/tests, examples: sx, schemas: ./s}\n",
+			[]string{`spec.paths.apis is "s", which is in the directory of schemas, "s"`, `spec.paths.tests is "s/tests", which is`},
+		},
+		"SchemasAtRoot": {
+			"the directory of schemas is not the project", "p.yaml", crossplane + "  paths: {schemas: .}\n",
+			[]string{"spec.paths.apis is", "spec.paths.functions is", "spec.paths.examples is", "spec.paths.tests is", "spec.paths.operations is"},
+		},
 		"Dependencies": {
 			"each dependency has one complete source", "p.yaml", crossplane + `  dependencies:
   - {type: xpkg}
@@ -290,5 +298,12 @@ func TestFunctionRef(t *testing.T) {
 		if got := (&project.Project{Repository: repository}).FunctionRef("compose"); got != want {
 			t.Errorf("%s: got %q, want %q", repository, got, want)
 		}
+	}
+}
+
+// A project file that is not a regular file, such as a pipe, is an error and is not opened.
+func TestReadDirectory(t *testing.T) {
+	if _, err := project.Read(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Errorf("got %v, want an error about the kind of file", err)
 	}
 }

@@ -95,7 +95,7 @@ func readTar(t *testing.T, path string) map[string][]byte {
 			t.Fatal(err)
 		}
 		if h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 0 || files[h.Name] != nil {
-			t.Errorf("%s has mode %o, owner %d:%d and time %s, or is there twice", h.Name, h.Mode, h.Uid, h.Gid, h.ModTime)
+			t.Errorf("%s has mode %o, owner %d:%d and time %s, or occurs twice", h.Name, h.Mode, h.Uid, h.Gid, h.ModTime)
 		}
 		if files[h.Name], err = io.ReadAll(tr); err != nil {
 			t.Fatal(err)

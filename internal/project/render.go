@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// FunctionDocuments returns what a functions file for the project would contain: package
-// metadata with the dependencies, and a Function for each embedded function, whose package is
+// FunctionDocuments returns the documents that a functions file for the project would have:
+// package metadata with the dependencies, and a Function for each embedded function, whose package is
 // its source directory or its tarball for an architecture. Dependencies are on their lines of
 // the project file.
 func (p *Project) FunctionDocuments(arch string) ([]manifest.Document, error) {
@@ -20,7 +20,7 @@ func (p *Project) FunctionDocuments(arch string) ([]manifest.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	dependencies, err := p.dependencyDocument()
+	dependencies, err := p.DependencyDocument(false)
 	if err != nil {
 		return nil, err
 	}
@@ -55,15 +55,16 @@ func (p *Project) lineOf(field string) int {
 	return p.doc.Lines().Of(field)
 }
 
-// dependencyDocument returns package metadata whose dependencies are on their lines of the
-// project file, for messages about them.
-func (p *Project) dependencyDocument() (manifest.Document, error) {
+// DependencyDocument returns package metadata with the dependencies, with or without those that
+// are needed for their schemas only. They are on their lines of the project file, for messages
+// about them.
+func (p *Project) DependencyDocument(apiOnly bool) (manifest.Document, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, `{"apiVersion": %q, "kind": "Configuration", "metadata": {"name": %q}, "spec": {"dependsOn": [`, metaVersion, p.Name)
 	lines, line := p.doc.Lines(), 1
 	first := true
 	for _, d := range p.Dependencies {
-		if d.XPkg == nil || d.XPkg.APIOnly {
+		if d.XPkg == nil || d.XPkg.APIOnly && !apiOnly {
 			continue
 		}
 		entry, err := json.Marshal(map[string]string{"apiVersion": d.XPkg.APIVersion, "kind": d.XPkg.Kind, "package": d.XPkg.Package, "version": d.XPkg.Version})
@@ -82,49 +83,76 @@ func (p *Project) dependencyDocument() (manifest.Document, error) {
 	return manifest.Document{Path: p.Path, Line: 1, Text: []byte(text.String())}, nil
 }
 
-// CompositionFor returns the Composition of the project for composite resources of a type,
-// and the XRD of the type, whose Text is nil if the project has none.
-func (p *Project) CompositionFor(apiVersion, kind string) (composition, xrd manifest.Document, err error) {
+// APIs are the documents of a project about a kind.
+type APIs struct {
+	// Composition is the Composition for composite resources of the kind. Claims have none.
+	Composition manifest.Document
+	// XRD defines the kind. Its Text is nil if the project has no such XRD.
+	XRD manifest.Document
+	// Claim is true if the kind is that of a claim.
+	Claim bool
+}
+
+// APIsFor returns the APIs of composite resources or claims of a kind. If a kind that is not a
+// claim does not have exactly one Composition, this is an error.
+func (p *Project) APIsFor(apiVersion, kind string) (apis APIs, err error) {
 	sources, _, err := p.collect()
 	if err != nil {
-		return composition, xrd, err
+		return apis, err
 	}
 	group, _, _ := strings.Cut(apiVersion, "/")
 	var found []string
 	for _, s := range sources {
 		docs, err := manifest.Split(s.Path, s.Data)
 		if err != nil {
-			return composition, xrd, err
+			return apis, err
 		}
 		for _, d := range docs {
-			of, _ := kindOf(d)
-			switch {
-			case slices.Contains(apiKinds[:2], of) && defines(d, group, kind):
-				xrd = d
+			switch of, _ := kindOf(d); {
+			case slices.Contains(apiKinds[:2], of):
+				if xr, claim := defines(d, group, kind); xr || claim {
+					apis.XRD, apis.Claim = d, claim
+				}
 			case of == apiKinds[2] && composes(d, apiVersion, kind):
-				composition, found = d, append(found, d.Position())
+				apis.Composition, found = d, append(found, d.Position())
 			}
 		}
 	}
-	switch len(found) {
-	case 0:
-		return composition, xrd, fmt.Errorf("no Composition in %q is for kind %s of %s", p.Dir(p.Paths.APIs), kind, apiVersion)
-	case 1:
-		return composition, xrd, nil
+	switch {
+	case apis.Claim || len(found) == 1:
+		return apis, nil
+	case len(found) == 0:
+		return apis, fmt.Errorf("no Composition in %q is for kind %s of %s", p.Dir(p.Paths.APIs), kind, apiVersion)
 	default:
 		err := fmt.Errorf("several Compositions are for kind %s of %s: %s", kind, apiVersion, strings.Join(found, ", "))
-		return composition, xrd, hint.Wrap(err, "name the file of one of them as the second argument")
+		return apis, hint.Wrap(err, "name the file of one of them as the second argument")
 	}
 }
 
-func defines(d manifest.Document, group, kind string) bool {
+// defines reports whether an XRD defines a kind as that of composite resources or of claims.
+func defines(d manifest.Document, group, kind string) (xr, claim bool) {
 	var o struct {
 		Spec struct {
-			Group string
-			Names struct{ Kind string }
+			Group             string
+			Names, ClaimNames struct{ Kind string }
 		}
 	}
-	return d.Decode(&o) == nil && o.Spec.Group == group && o.Spec.Names.Kind == kind
+	if d.Decode(&o) != nil || o.Spec.Group != group {
+		return false, false
+	}
+	return o.Spec.Names.Kind == kind, o.Spec.ClaimNames.Kind == kind
+}
+
+// Existing returns the path of a directory of the project, or no path if it does not exist.
+func (p *Project) Existing(path string) ([]string, error) {
+	root, err := p.realRoot()
+	if err != nil {
+		return nil, err
+	}
+	if exists, err := isInside(root, p.Dir(path)); err != nil || !exists {
+		return nil, err
+	}
+	return []string{p.Dir(path)}, nil
 }
 
 func composes(d manifest.Document, apiVersion, kind string) bool {

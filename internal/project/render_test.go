@@ -49,18 +49,18 @@ func TestFunctionDocuments(t *testing.T) {
 }
 
 // The Composition and the XRD of a type may be in one file.
-func TestCompositionFor(t *testing.T) {
+func TestAPIsFor(t *testing.T) {
 	path := lay(t, files(map[string]string{"apis/definition.yaml": "", "apis/composition.yaml": "", "apis/all.yaml": xrd + "---\n" + composition}), false)
 	p, err := project.Read(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, x, err := p.CompositionFor("example.org/v1", "App")
+	apis, err := p.APIsFor("example.org/v1", "App")
 	all := filepath.Join(filepath.Dir(path), "apis", "all.yaml")
-	if err != nil || c.Position() != all+":14" || x.Position() != all+":1" {
-		t.Errorf("got %s, %s, %v", c.Position(), x.Position(), err)
+	if err != nil || apis.Composition.Position() != all+":14" || apis.XRD.Position() != all+":1" || apis.Claim {
+		t.Errorf("got %+v, %v", apis, err)
 	}
-	if _, _, err := p.CompositionFor("example.org/v2", "App"); err == nil {
+	if _, err := p.APIsFor("example.org/v2", "App"); err == nil {
 		t.Error("got no error for another version")
 	}
 }

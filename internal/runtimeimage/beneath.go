@@ -90,14 +90,7 @@ func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	for tr := tar.NewReader(in); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return oci.ReadTar(in, func(h *tar.Header, _ io.Reader) error {
 		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
 		dir, base := path.Split(name)
 		switch {
@@ -110,7 +103,8 @@ func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
 		default:
 			s.set(name, entry{h.Typeflag, h.Linkname, folder{h.Mode & 0o7777, h.Uid, h.Gid}})
 		}
-	}
+		return nil
+	})
 }
 
 // set adds a file and the directories that lead to it. The files of a directory that the

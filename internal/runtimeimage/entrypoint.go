@@ -52,7 +52,7 @@ func (t *dirTree) checkEntrypoint(base v1.Image, files *scan, opts Options) erro
 		opts.Progress.Warn(fmt.Sprintf("the entry point %q was not checked: the base image has more than %d files", program, maxFiles))
 		return nil
 	case closest != nil:
-		return hint.Wrap(fmt.Errorf("the entry point %q is not executable", program), "make it executable, as with chmod +x, or name its interpreter first")
+		return hint.Wrap(fmt.Errorf("the entry point %q is not executable", program), "make it executable, for example with chmod +x, or name its interpreter first")
 	}
 	err = fmt.Errorf("the entry point %q is not a file in %s", program, from)
 	if _, ok := files.find(path.Join(t.Workdir, path.Base(program))); ok {

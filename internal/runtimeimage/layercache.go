@@ -28,6 +28,7 @@ func (b *layering) write(ctx context.Context, l Layer) (archive.Layer, error) {
 	}
 	file := filepath.Join(l.Cache, fmt.Sprintf("%x", sha256.Sum256([]byte(compressor()+l.Key))))
 	if done, err := b.fromFile(ctx, file); err == nil || ctx.Err() != nil {
+		_, _ = fsx.Touch(file), fsx.Touch(file+".json") // only a prune of the cache reads the times
 		return done, err
 	}
 	done, err := b.spool.draft.Compress(l.Write)
@@ -87,8 +88,8 @@ func saveLayer(file string, l archive.Layer) (err error) {
 	return fsx.WriteFile(file+".json", 0o600, data)
 }
 
-// compressor names the versions of what compresses layers: another version may write other
-// bytes for the same content.
+// compressor returns the versions of the libraries that compress layers. Another version may
+// write other bytes for the same content.
 func compressor() string {
 	text := runtime.Version()
 	info, _ := debug.ReadBuildInfo()

@@ -25,8 +25,8 @@ type Layer struct {
 	// Write writes the uncompressed tar. Its bytes must depend only on the content: sorted
 	// entries, fixed times and owners.
 	Write func(io.Writer) error
-	// Cache is a folder that keeps the compressed layer for the next FromLayers, by its Key,
-	// which must then identify the content on this machine. Empty keeps nothing.
+	// Cache is a folder in which FromLayers keeps the compressed layer for its next call, by
+	// Key, which must then identify the content on this machine. Empty keeps nothing.
 	Cache string
 	// History describes the layer in the image's config. FromLayers sets its time.
 	History v1.History

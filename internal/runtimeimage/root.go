@@ -185,14 +185,7 @@ func (r *rootWriter) tar(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	for tr := tar.NewReader(in); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return oci.ReadTar(in, func(h *tar.Header, content io.Reader) error {
 		name := cleanName(h.Name)
 		if slices.Contains(strings.Split(h.Name, "/"), "..") {
 			return fmt.Errorf("entry %q is outside of the root", h.Name)
@@ -200,10 +193,10 @@ func (r *rootWriter) tar(path string) (err error) {
 		switch h.Typeflag {
 		case tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeLink:
 		default:
-			continue
+			return nil
 		}
 		if name == "" || isMounted(name) {
-			continue
+			return nil
 		}
 		if h.Name = name; h.Typeflag == tar.TypeLink {
 			if slices.Contains(strings.Split(h.Linkname, "/"), "..") {
@@ -211,10 +204,8 @@ func (r *rootWriter) tar(path string) (err error) {
 			}
 			h.Linkname = cleanName(h.Linkname)
 		}
-		if err := r.add(h, tr); err != nil {
-			return err
-		}
-	}
+		return r.add(h, content)
+	})
 }
 
 // cleanName returns the name of a tar entry as a path without a leading slash.

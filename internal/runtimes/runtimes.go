@@ -20,6 +20,8 @@ type Function struct {
 	// Position is the position, as "path:line", of the Function object's annotation that
 	// selects a runtime, or of the line where it would be. It is "" without a file.
 	Position string
+	// PackagePosition is the position of spec.package. It is "" without a file.
+	PackagePosition string
 }
 
 // A Runtime starts functions. Start returns once the function answers. Its

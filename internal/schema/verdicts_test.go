@@ -2,10 +2,7 @@ package schema_test
 
 import (
 	"encoding/json"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,47 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/xfn-dev/xfn/internal/e2e/apiservertest"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// A verdict is a case in testdata/xr, which README.md there describes.
-type verdict struct {
-	Reason          string         `json:"reason"`
-	XR              map[string]any `json:"xr"`
-	Old             map[string]any `json:"old"`
-	FieldValidation string         `json:"fieldValidation"`
-	Refused         string         `json:"refused"`
-	Stored          map[string]any `json:"stored"`
-	Namespace       *string        `json:"namespace"`
-}
-
-// verdicts returns the XRDs and the cases of a file.
-func verdicts(t *testing.T, path string) (xrds []map[string]any, cases []verdict) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	objs, err := manifest.Objects(path, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, obj := range objs {
-		if crd.IsXRD(obj) {
-			xrds = append(xrds, obj)
-			continue
-		}
-		var c verdict
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj, &c, true); err != nil {
-			t.Fatal(err)
-		}
-		cases = append(cases, c)
-	}
-	return xrds, cases
-}
+// A verdict is a case in testdata/xr.
+type verdict apiservertest.StoredCase
 
 // TestVerdicts compares the Validator that validate, render and test use, and the defaults
 // that render sets, with the verdicts of an API server.
@@ -63,9 +28,9 @@ func TestVerdicts(t *testing.T) {
 		t.Fatalf("there are no cases: %v", err)
 	}
 	for _, path := range paths {
-		xrds, cases := verdicts(t, path)
+		xrds, cases := apiservertest.StoredCases(t, path)
 		for _, c := range cases {
-			t.Run(filepath.Base(path)+"/"+c.Reason, func(t *testing.T) { c.check(t, xrds) })
+			t.Run(filepath.Base(path)+"/"+c.Reason, func(t *testing.T) { verdict(c).check(t, xrds) })
 		}
 	}
 }
@@ -94,7 +59,7 @@ func (c verdict) check(t *testing.T, xrds []map[string]any) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.Stored, fields(got)); diff != "" {
+			if diff := cmp.Diff(c.Stored, apiservertest.Fields(got)); diff != "" {
 				t.Errorf("stored (-want +got):\n%s", diff)
 			}
 			if c.Namespace != nil && def.Namespaced != (*c.Namespace != "") {
@@ -162,21 +127,12 @@ func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
 			removed = append(removed, f.Field)
 		}
 	}
-	if diff := cmp.Diff(c.Stored, fields(u.Object)); (diff == "") != (len(removed) == 0) {
+	if diff := cmp.Diff(c.Stored, apiservertest.Fields(u.Object)); (diff == "") != (len(removed) == 0) {
 		t.Errorf("with defaults, and with %q, which is removed (-want +got):\n%s", removed, diff)
 	}
 	if want := c.Namespace != nil && u.GetNamespace() != *c.Namespace && *c.Namespace == ""; cleared != want {
 		t.Errorf("want the namespace cleared: %t, got %t", want, cleared)
 	}
-}
-
-// fields returns obj without the fields that all objects have.
-func fields(obj map[string]any) map[string]any {
-	obj = maps.Clone(obj)
-	maps.DeleteFunc(obj, func(key string, _ any) bool {
-		return slices.Contains([]string{"apiVersion", "kind", "metadata"}, key)
-	})
-	return obj
 }
 
 func document(t *testing.T, obj map[string]any) manifest.Document {

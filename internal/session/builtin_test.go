@@ -180,7 +180,7 @@ func TestCrosscheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := session.Open(session.Config{
 				Reader: reader(t, map[string]string{
-					"xr.yaml": xr, "composition.yaml": strings.Replace(patched(thing), "{name: function-patch-and-transform}", "{name: "+tc.name+"}", 1),
+					"pt.xpkg": "", "mine.xpkg": "", "xr.yaml": xr, "composition.yaml": strings.Replace(patched(thing), "{name: function-patch-and-transform}", "{name: "+tc.name+"}", 1),
 				}),
 				Packages: tc.packages, Crosscheck: true,
 				Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: real{tc.change}},

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/spf13/afero"
@@ -164,6 +165,11 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		return c, hint.Wrap(errors.New("spec.package is missing"), "name the function's package with "+packageOf(fn))
 	}
 	isFile := given || lock.IsPath(fn.Package)
+	if c.runtime != Development {
+		if err := s.checkPackage(fn, given, isFile); err != nil {
+			return c, err
+		}
+	}
 	switch c.runtime {
 	case Auto:
 		return s.chooseAuto(ctx, c, isFile)
@@ -189,8 +195,20 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 	return c, nil
 }
 
+// checkPackage returns an error if a path in Config.Packages does not exist, or if a
+// reference contains white space. A runtime would report either without its position.
+func (s *Session) checkPackage(fn runtimes.Function, given, isFile bool) error {
+	if given {
+		return s.config.Reader.CheckExists(fn.Package)
+	}
+	if isFile || !strings.ContainsFunc(fn.Package, unicode.IsSpace) {
+		return nil
+	}
+	return hint.Wrap(fmt.Errorf("%s: spec.package %q contains white space", fn.PackagePosition, oci.Redact(fn.Package)), "write it as REGISTRY/REPOSITORY:TAG")
+}
+
 func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice, error) {
-	if isFile && s.isSource(c.fn.Package) {
+	if isFile && runtimes.IsSource(c.fn.Package) {
 		return s.chooseSource(ctx, c)
 	}
 	b, ok := s.config.Builtins.For(c.fn.Package)
@@ -312,17 +330,6 @@ func (c choice) crosschecked() (choice, error) {
 		c.builtin, _ = builtinFor(c.fn.Name)
 	}
 	return c, nil
-}
-
-// isSource reports whether path is a folder with source code. A folder with an
-// OCI layout is not.
-func (s *Session) isSource(path string) bool {
-	dir, err := afero.IsDir(s.config.Reader.FS, path)
-	if err != nil || !dir {
-		return false
-	}
-	layout, err := afero.Exists(s.config.Reader.FS, filepath.Join(path, "oci-layout"))
-	return err == nil && !layout
 }
 
 // resolve returns pkg. If pkg is a relative path of a file that exists in dir,

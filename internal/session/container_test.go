@@ -57,7 +57,7 @@ func TestContainerChoice(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var messages []string
-			tc.config.Reader = reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f", "g"), "functions.yaml": fn("f", tc.pkg, "") + fn("g", tc.pkg, "")})
+			tc.config.Reader = reader(t, map[string]string{"layout/oci-layout": "", "xr.yaml": xr, "composition.yaml": steps("f", "g"), "functions.yaml": fn("f", tc.pkg, "") + fn("g", tc.pkg, "")})
 			tc.config.Functions = "functions.yaml"
 			tc.config.Progress = func(e progress.Event) {
 				if e.Kind == progress.Note {

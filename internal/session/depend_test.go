@@ -67,7 +67,7 @@ func TestDependencies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			resolver, shelf := &versions{}, &shelf{}
 			config := tc.config
-			config.Reader = reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps(tc.step), "crossplane.yaml": tc.metadata})
+			config.Reader = reader(t, map[string]string{"f.xpkg": "", "xr.yaml": xr, "composition.yaml": steps(tc.step), "crossplane.yaml": tc.metadata})
 			config.Functions, config.Dependencies = "crossplane.yaml", resolver
 			config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Sandbox: shelf, session.Docker: shelf}
 			r, err := renderOne(t.Context(), session.Open(config), inputs)

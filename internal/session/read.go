@@ -249,9 +249,13 @@ func decodeListing(doc manifest.Document) (listing, error) {
 	if err != nil || ok && pkg == "" {
 		return listing{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.package"), Err: errors.New("spec.package must be the reference or path of a package")}
 	}
-	at := doc
-	at.Line = doc.Lines().Of("metadata.annotations." + AnnotationRuntime)
-	return listing{function: runtimes.Function{Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations(), Position: at.Position()}}, nil
+	position := func(field string) string {
+		return manifest.Document{Path: doc.Path, Line: doc.Lines().Of(field)}.Position()
+	}
+	return listing{function: runtimes.Function{
+		Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations(),
+		Position: position("metadata.annotations." + AnnotationRuntime), PackagePosition: position("spec.package"),
+	}}, nil
 }
 
 func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Checks) (*structpb.Struct, error) {

@@ -49,7 +49,7 @@ func (c ownerIndex) missing(xr *unstructured.Unstructured) []Reference {
 	return slices.DeleteFunc(refs, func(r Reference) bool { return len(c.named[r.key()]) > 0 })
 }
 
-// Missing is what a dump lacks to render its XRs.
+// Missing describes the resources that a dump lacks for the render of its XRs.
 type Missing struct {
 	// Resources are the resources that resourceRefs of the XRs name.
 	Resources []Reference
@@ -57,7 +57,7 @@ type Missing struct {
 	Compositions bool
 }
 
-// Missing returns what the dump in in.Observed lacks. It renders nothing.
+// Missing returns the resources that the dump in in.Observed lacks. It renders nothing.
 func (s *Session) Missing(ctx context.Context, in Inputs) (m Missing, err error) {
 	exists, err := s.state(ctx, in.Observed, true)
 	if err != nil {

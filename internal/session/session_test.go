@@ -166,8 +166,26 @@ func TestRuntimeChoice(t *testing.T) {
 		"Package": {
 			"--package replaces the functions file's package and the annotation",
 			fn("f", contrib, "Development"), "f",
-			session.Config{Packages: map[string]string{"f": "src"}},
-			"Process src", "",
+			session.Config{Packages: map[string]string{"f": "fns/src"}},
+			"Process fns/src", "",
+		},
+		"PackageMissing": {
+			"a given path that does not exist is not a reference",
+			fn("f", contrib, ""), "f",
+			session.Config{Packages: map[string]string{"f": "nodir"}},
+			"", `reading "nodir": `,
+		},
+		"WhiteSpace": {
+			"a reference with white space has the position of its field",
+			fn("f", "'ghcr.io/acme/f:v1 '", ""), "f",
+			session.Config{},
+			"", `functions.yaml:6: spec.package "ghcr.io/acme/f:v1 " contains white space`,
+		},
+		"WhiteSpaceDevelopment": {
+			"runtime Development does not read the reference",
+			fn("f", "a function of mine", "Development"), "f",
+			session.Config{},
+			"Development a function of mine", "",
 		},
 		"Annotation": {
 			"the annotation selects the runtime of one function",

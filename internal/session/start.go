@@ -232,8 +232,8 @@ func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, e
 	return instance, nil
 }
 
-// advisePull adds to the hint of err what works without a registry, if err says that a
-// package of choices cannot be pulled.
+// advisePull adds ways to run functions without a registry to the hint of err, if err says
+// that a package of choices cannot be pulled.
 func advisePull(err error, choices []choice) error {
 	failed := remote.Explained(err)
 	if !failed && !errors.As(err, new(*image.MissingError)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

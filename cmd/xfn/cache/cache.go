@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 )
 
@@ -21,7 +22,7 @@ type Cmd struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `The cache has the images of pulled functions, so that the next render needs no network.
+	return `The cache has the images of pulled functions, and the packages of npm and Python that builds use, so that the next render or build needs no network.
 
 Example:
 
@@ -45,7 +46,12 @@ type store struct {
 
 // stores returns all parts of the cache.
 func stores() []store {
-	return []store{{"images", imagesInfo, imagesPrune}, {"builds", buildsInfo, buildsPrune}, {"roots", rootsInfo, rootsPrune}, {"npm", npmInfo, npmPrune}}
+	return []store{
+		{"images", imagesInfo, imagesPrune},
+		{"builds", buildsInfo, buildsPrune},
+		{"roots", rootsInfo, rootsPrune},
+		languageStore(npm.Cache()), languageStore(python.Cache()),
+	}
 }
 
 // old selects the entries of a store to prune.
@@ -146,18 +152,16 @@ func roots(u rootfs.Usage) content {
 	return content{Files: u.Roots, Bytes: u.Bytes, Entries: []image.Ref{}, noun: "unpacked image"}
 }
 
-// npmInfo counts the packages of npm.
-func npmInfo(ctx context.Context, dir string) (content, error) {
-	u, err := npm.Used(ctx, filepath.Join(dir, npm.Folder))
-	return packages(u), err
-}
-
-// npmPrune removes old packages of npm.
-func npmPrune(ctx context.Context, dir string, o old) (content, error) {
-	u, err := npm.Prune(ctx, filepath.Join(dir, npm.Folder), o.time(), o.dry)
-	return packages(u), err
-}
-
-func packages(u npm.Usage) content {
-	return content{Files: u.Packages, Bytes: u.Bytes, Entries: []image.Ref{}, noun: "package"}
+// languageStore returns the store with the packages of a language.
+func languageStore(c language.Cache) store {
+	counted := func(u language.Usage, err error) (content, error) {
+		return content{Files: u.Entries, Bytes: u.Bytes, Entries: []image.Ref{}, noun: c.Noun}, err
+	}
+	return store{
+		c.Name,
+		func(ctx context.Context, dir string) (content, error) { return counted(c.Used(ctx, dir)) },
+		func(ctx context.Context, dir string, o old) (content, error) {
+			return counted(c.Prune(ctx, dir, o.time(), o.dry))
+		},
+	}
 }

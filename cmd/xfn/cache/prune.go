@@ -23,7 +23,7 @@ type PruneCmd struct {
 
 // Help is shown by --help.
 func (PruneCmd) Help() string {
-	return `Without flags, xfn cache prune removes files that no image in the cache needs, and files that killed programs left. It never removes files that a running program uses.
+	return `Without flags, xfn cache prune removes files that no image in the cache needs, and files that killed programs left. It never removes images that a running program uses.
 
 Example:
 

@@ -47,7 +47,7 @@ func (c Cache) Path() (string, error) {
 	return filepath.Join(user, "xfn"), nil
 }
 
-// Artifacts returns where languages get packages: the cache, or else their registries.
+// Artifacts returns the configuration with which languages fetch packages into the cache.
 // Without a cache, languages that need packages return an error.
 func (c Cache) Artifacts(client *remote.Client, offline bool) language.Artifacts {
 	dir, err := c.Path()

@@ -41,7 +41,7 @@ func ReadProject(ctx context.Context, term *terminal.Terminal, path string) (*pr
 	return p, nil
 }
 
-// UseFunctions makes the functions of a project, which may be nil, those of a session.
+// UseFunctions adds the functions of a project, which may be nil, to the config of a session.
 func UseFunctions(p *project.Project, config *session.Config) error {
 	if p == nil {
 		return nil
@@ -53,6 +53,16 @@ func UseFunctions(p *project.Project, config *session.Config) error {
 	config.Functions = p.Path
 	Inline(&config.Reader, config.Functions, docs...)
 	return nil
+}
+
+// UseDependencies makes the path of a project file, in a reader, that of package metadata with
+// the dependencies of the project.
+func UseDependencies(p *project.Project, r *manifest.Reader) error {
+	doc, err := p.DependencyDocument(true)
+	if err == nil {
+		Inline(r, p.Path, doc)
+	}
+	return err
 }
 
 // Inline makes a reader return documents for a path that is not a file.

@@ -30,7 +30,7 @@ import (
 
 // Runtimes are the flags for running functions.
 type Runtimes struct {
-	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or its source. The source is a folder in Go, TypeScript, go-templating or KCL. Repeatable."`
+	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or its source. The source is a folder in Go, Python, TypeScript, go-templating or KCL. Repeatable."`
 	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
 	Builtins              builtin.Mode      `more:"" enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
 	Builtin               map[string]string `more:"" mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
@@ -137,7 +137,8 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	return nil
 }
 
-// builder returns what builds functions from source, with base images from the cache in dir.
+// builder returns a Builder that builds functions from source, with base images from the
+// cache in dir.
 func (f Runtimes) builder(dir string, client *remote.Client, pull image.Options) languages.Builder {
 	return languages.Builder{
 		Cache:     dir,

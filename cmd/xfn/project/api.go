@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,7 +22,6 @@ type CompositionCmd struct {
 	Plural string `placeholder:"PLURAL" help:"Plural of the kind, instead of that in the XRD."`
 	Path   string `placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/composition.yaml."`
 	fileFlag
-	fetchFlags
 }
 
 // Help is shown by --help.
@@ -37,23 +35,12 @@ Example:
 }
 
 // Run writes the Composition.
-func (c *CompositionCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+func (c *CompositionCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	p, err := c.read(ctx, term)
 	if err != nil {
 		return err
 	}
-	var f *generate.Fetcher
-	defer func() {
-		if f != nil {
-			err = errors.Join(err, f.Store.Close())
-		}
-	}()
-	o := generate.APIOptions{Name: c.Name, Plural: c.Plural, Path: c.Path}
-	path, err := generate.Composition(ctx, p, c.XRD, o, func() (*generate.Fetcher, error) {
-		opened, err := c.fetcher(term, program)
-		f = opened
-		return f, err
-	})
+	path, err := generate.Composition(ctx, p, c.XRD, generate.APIOptions{Name: c.Name, Plural: c.Plural, Path: c.Path})
 	if err != nil {
 		return err
 	}

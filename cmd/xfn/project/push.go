@@ -118,7 +118,7 @@ type pushedPackage struct {
 	Retried int64 `json:"retried"`
 }
 
-// print prints the results, and done unless nothing was changed.
+// print prints the results. As text, it prints done unless DryRun is set.
 func (f pushFlags) print(term *terminal.Terminal, format terminal.Format, done string, results []push.CopyResult) error {
 	value := pushed{DryRun: f.DryRun}
 	for _, r := range results {

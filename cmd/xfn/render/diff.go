@@ -189,7 +189,7 @@ func writeDiff(w io.Writer, i clusterdiff.Diff, style report.Style) error {
 	return err
 }
 
-// notes returns what the diff could only guess, once for each kind.
+// notes returns a note for the kind and the reason of each Guess, without duplicates.
 func (s *summary) notes() (notes []string) {
 	for _, i := range s.CompositeResources {
 		for _, g := range i.Guesses {

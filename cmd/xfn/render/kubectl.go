@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// printKubectl prints a shell script that gets what the dump lacks.
+// printKubectl prints a shell script that gets the resources that the dump lacks.
 func printKubectl(ctx context.Context, term *terminal.Terminal, s *session.Session, in session.Inputs) error {
 	missing, err := s.Missing(ctx, in)
 	if err != nil {
@@ -40,7 +40,7 @@ var (
 	namespaceName  = regexp.MustCompile(`^([a-z0-9][a-z0-9-]*)?$`)
 )
 
-// kubectl returns commands that print what a dump lacks, as YAML.
+// kubectl returns commands that print the resources that a dump lacks, as YAML.
 func kubectl(missing session.Missing) (commands []string, err error) {
 	const (
 		format       = " -o yaml --show-managed-fields --ignore-not-found"

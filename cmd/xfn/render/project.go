@@ -14,7 +14,7 @@ import (
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// projectInputs are what a project in the working directory adds to the arguments.
+// projectInputs are the inputs that a project in the working directory adds to the arguments.
 type projectInputs struct {
 	project *project.Project // nil without a project
 	docs    []manifest.Document
@@ -22,7 +22,7 @@ type projectInputs struct {
 
 // fromProject finds the project in the working directory if there is no argument for the
 // functions. If there is none for the Composition either, it selects the Composition and the
-// XRD by the type of the composite resource.
+// XRD by the type of the composite resource. For a claim, they are those of --compositions.
 func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p projectInputs, err error) {
 	if c.Functions != "" || len(c.XRs) > 0 && c.Composition != "" || c.Profile == engine.Alpha {
 		return p, nil
@@ -41,12 +41,16 @@ func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p proje
 	if err := doc.Decode(&xr); err != nil {
 		return p, err
 	}
-	composition, xrd, err := p.project.CompositionFor(xr.APIVersion, xr.Kind)
+	apis, err := p.project.APIsFor(xr.APIVersion, xr.Kind)
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", doc.Position(), err)
 	}
-	if c.Composition, err = p.pathOf(ctx, composition); err == nil && c.XRD == "" && xrd.Text != nil {
-		c.XRD, err = p.pathOf(ctx, xrd)
+	if apis.Claim {
+		c.Compositions = []string{p.project.Dir(p.project.Paths.APIs)}
+		return p, nil
+	}
+	if c.Composition, err = p.pathOf(ctx, apis.Composition); err == nil && c.XRD == "" && apis.XRD.Text != nil {
+		c.XRD, err = p.pathOf(ctx, apis.XRD)
 	}
 	return p, err
 }

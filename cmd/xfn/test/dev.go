@@ -16,14 +16,15 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/dev"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/session"
 	engine "github.com/xfn-dev/xfn/render"
 )
 
 // DevCmd is xfn dev.
 type DevCmd struct {
-	XR          string `arg:"" optional:"" name:"xr" help:"File or folder of the composite resource. Default: the example of the function in this folder."`
-	Composition string `arg:"" optional:"" help:"File of the Composition."`
+	XR          string `arg:"" optional:"" name:"xr" help:"File or folder of the composite resource. Default: the example of the function in this folder, or the examples of the project."`
+	Composition string `arg:"" optional:"" help:"File of the Composition. Default, in a project: that for the type of the composite resource."`
 	Functions   string `arg:"" optional:"" help:"File or folder of Functions. Optional if each step is a builtin or named by --package."`
 
 	Suite     []string `sep:"none" placeholder:"PATH" help:"File or folder with suites. Repeatable. Default, without arguments: this folder."`
@@ -46,6 +47,7 @@ Keys: r runs again, a writes the output of cases to their golden files, t writes
 Examples:
 
     xfn dev
+    xfn dev examples/app.yaml
     xfn dev xr.yaml composition.yaml functions.yaml --suite tests/
     xfn dev xr.yaml composition.yaml --package function-hello=.
 `
@@ -54,9 +56,18 @@ Examples:
 // Run runs the loop until the user ends it.
 func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	found := c.XR == ""
-	config, err := c.config(term, program)
+	var p *project.Project
+	if c.Functions == "" {
+		if p, err = flags.FindProject(ctx, term); err != nil {
+			return err
+		}
+	}
+	config, err := c.config(term, program, p)
 	if err != nil {
 		return &terminal.UsageError{Err: err}
+	}
+	if err := flags.UseFunctions(p, &config.Session); err != nil {
+		return err
 	}
 	screen := newScreen(term, c.TraceHTML)
 	defer func() { err = errors.Join(err, screen.close()) }()
@@ -88,10 +99,11 @@ func (c *DevCmd) watched() string {
 	return terminal.Printable("watching " + strings.Join(append(all, c.Suite...), ", "))
 }
 
-// config returns the config of the loop. Its errors are usage errors.
-func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program) (dev.Config, error) {
+// config returns the config of the loop, in a project that may be nil. Its errors are usage
+// errors.
+func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program, p *project.Project) (dev.Config, error) {
 	config := dev.Config{Suites: c.Suite, Timeout: c.Timeout, CaseTimeout: c.CaseTimeout, Poll: c.Poll, Now: time.Now}
-	if err := cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout), c.discover(&config)); err != nil {
+	if err := cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout), c.discover(&config, p)); err != nil {
 		return config, err
 	}
 	var err error
@@ -100,37 +112,59 @@ func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program) (dev.
 	}
 	config.Session.Reader.Stdin = nil
 	config.Session.Functions = c.Functions
-	config.Inputs, err = c.inputs()
+	if config.Inputs, err = c.inputs(); c.Composition == "" {
+		config.Inputs.Compositions = []string{p.Dir(p.Paths.APIs)}
+	}
 	return config, err
 }
 
-// discover finds the function in this folder, and uses its files for missing arguments.
-func (c *DevCmd) discover(config *dev.Config) error {
+// discover finds the function in this folder, and uses its files for missing arguments. In a
+// project, the APIs and the examples are those of the project.
+func (c *DevCmd) discover(config *dev.Config, p *project.Project) error {
+	if c.XR == "" && len(c.Suite) == 0 {
+		config.Suites, config.SuitesMayBeNone = []string{"."}, true
+	}
 	switch {
+	case p != nil:
+		c.XR = cmp.Or(c.XR, p.Dir(p.Paths.Examples))
+		return c.watchFunctions(p)
 	case c.XR != "" && c.Composition == "":
 		return errors.New("expected the files of a composite resource and a Composition, or no arguments")
 	case c.XR != "":
 		return nil
 	}
-	p, err := dev.Discover(afero.NewOsFs(), ".")
+	f, err := dev.Discover(afero.NewOsFs(), ".")
 	if err != nil {
 		return err
 	}
-	c.XR, c.Composition, c.Functions = p.XR, p.Composition, p.Functions
+	c.XR, c.Composition, c.Functions = f.XR, f.Composition, f.Functions
 	if c.XRD == "" {
-		c.XRD = p.XRD
+		c.XRD = f.XRD
 	}
-	c.Package = maps.Clone(c.Package)
-	if c.Package == nil {
-		c.Package = map[string]string{}
+	c.source(f.Function, f.Source)
+	return nil
+}
+
+// watchFunctions names the source folder of each embedded function of a project, because the
+// loop watches the folders of --package.
+func (c *DevCmd) watchFunctions(p *project.Project) error {
+	functions, err := p.Functions()
+	if err != nil {
+		return err
 	}
-	if _, ok := c.Package[p.Function]; !ok {
-		c.Package[p.Function] = p.Source
-	}
-	if len(c.Suite) == 0 {
-		config.Suites, config.SuitesMayBeNone = []string{"."}, true
+	for _, f := range functions {
+		if f.Tarball == "" {
+			c.source(p.FunctionRef(f.Name), p.FunctionDir(f))
+		}
 	}
 	return nil
+}
+
+// source names the source folder of a function, unless --package names another.
+func (c *DevCmd) source(function, dir string) {
+	packages := map[string]string{function: dir}
+	maps.Copy(packages, c.Package)
+	c.Package = packages
 }
 
 func (c *DevCmd) inputs() (in session.Inputs, err error) {

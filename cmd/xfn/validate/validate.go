@@ -25,8 +25,8 @@ import (
 
 // Cmd is xfn validate.
 type Cmd struct {
-	Extensions string `arg:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, separated by commas, or - for stdin. Packages that YAML files name are read, too."`
-	Resources  string `arg:"" surplus:"separate several paths by commas, as in a.yaml,b.yaml" help:"Files and folders of resources, separated by commas, or - for stdin."`
+	Extensions string `arg:"" optional:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, separated by commas, or - for stdin. Packages that YAML files name are read, too. Default, in a project: its APIs and dependencies."`
+	Resources  string `arg:"" optional:"" surplus:"separate several paths by commas, as in a.yaml,b.yaml" help:"Files and folders of resources, separated by commas, or - for stdin. Default, in a project: its examples."`
 
 	Format                string   `enum:"text,json,junit" default:"text" help:"Print ${enum}. Default: ${default}."`
 	Old                   []string `more:"" sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`
@@ -53,6 +53,7 @@ func (Cmd) Help() string {
 
 Examples:
 
+    xfn validate
     xfn validate definition.yaml xr.yaml
     xfn validate crds/,hello.xpkg,registry.example.org/acme/provider:v1.2.0 .
     xfn render xr.yaml composition.yaml functions.yaml -x |
@@ -65,7 +66,11 @@ Exit codes: 0 all valid, 1 some invalid, 2 usage error.
 
 // Run validates resources and prints the results.
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	schemas, resources := split(c.Extensions), split(c.Resources)
+	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}
+	schemas, resources, err := c.paths(ctx, term, &reader)
+	if err != nil {
+		return err
+	}
 	if err := flags.CheckStdin(slices.Concat(schemas, resources, c.Old)...); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
@@ -77,7 +82,6 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		}
 		release = session.Release(profile)
 	}
-	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}
 	out := newOutput(c.Format, term, c.SkipSuccessResults)
 	definitions, err := crds.Collect(ctx, schemas, crds.Options{
 		Files: reader, Remote: c.Client(p), Registry: c.Registry, Follow: crds.Follow(c.Dependencies), Offline: c.Offline,
@@ -87,7 +91,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		return err
 	}
 	if len(definitions) == 0 {
-		term.Warn(fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: the order is schemas, resources, as in xfn validate definition.yaml xr.yaml", c.Extensions))
+		term.Warn(fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: the order is schemas, resources, as in xfn validate definition.yaml xr.yaml", strings.Join(schemas, ",")))
 	}
 	old, err := validate.ReadOld(stream(ctx, reader, c.Old))
 	if err != nil {

@@ -64,8 +64,8 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	return PrintLint(term, c.Format, c.Package, report, opts.Lint)
 }
 
-// PrintLint prints the problems of what name names, or a summary. It returns an error if a
-// problem is one at the level.
+// PrintLint prints the problems in the report of the package or project called name, or a
+// summary. It returns an error if a problem is an error at the level.
 func PrintLint(term *terminal.Terminal, format terminal.Format, name string, report xpkg.Report, level xpkg.Level) error {
 	l := linted(name, report, level, term.Spell)
 	err := format.Print(term.Stdout, l, func(w io.Writer) error { return l.print(w, term) })
@@ -90,7 +90,7 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 }
 
 // root lints a package root. If a problem has Refused set, root reads the package again
-// at the level Strict, because at other levels xpkg.Read then returns only such problems.
+// at the level All, because at other levels xpkg.Read then returns only errors.
 func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	opts.Lint = xpkg.Warn
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
@@ -102,7 +102,7 @@ func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.
 		return report, notRoot(c.Package, fmt.Sprintf("%s has a %s: run xfn xpkg lint %[1]s", dir, metaFile))
 	}
 	if errors.As(err, &report.Problems) {
-		opts.Lint = xpkg.Strict
+		opts.Lint = xpkg.All
 		_, err = xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
 	}
 	if errors.As(err, &report.Problems) {

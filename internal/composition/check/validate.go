@@ -27,8 +27,9 @@ func ForValidation(o Options) validate.CompositionCheck {
 		if err != nil {
 			return nil, false // The Validator reports err when it applies the schema.
 		}
-		o.Schemas = known
-		for _, p := range Composition(ctx, e, o) {
+		own := o // Compositions are checked concurrently.
+		own.Schemas = known
+		for _, p := range Composition(ctx, e, own) {
 			// The Validator reports these when it validates the Composition against its schema,
 			// except for a legacy Composition. NotCarried describes the conversion to a
 			// pipeline, not an error of the Composition.

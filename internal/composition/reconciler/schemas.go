@@ -38,44 +38,44 @@ const mostNodes = 1 << 20
 // resolved. Nested references can make a small document arbitrarily large.
 func (s Schemas) Check() error {
 	for gvk, def := range s {
-		if n := def.count(def.name, nil, map[string]int{}); n > mostNodes {
+		left := mostNodes
+		if def.count(def.name, nil, &left); left < 0 {
 			return fmt.Errorf("the schema of %s has more than %d values with its references resolved", gvk.Kind, mostNodes)
 		}
 	}
 	return nil
 }
 
-// count returns the number of JSON values in the schema called name after its references
-// are resolved. If the number exceeds mostNodes, count returns mostNodes+1. open has the
-// names of the schemas that contain this schema. known caches the results.
-func (s Schema) count(name string, open []string, known map[string]int) int {
+// count subtracts from left the number of JSON values in the schema called name after its
+// references are resolved. It stops if left is negative. open has the names of the schemas
+// that contain this schema.
+func (s Schema) count(name string, open []string, left *int) {
 	if slices.Contains(open, name) {
-		return 1
+		*left--
+		return
 	}
-	if n, ok := known[name]; ok {
-		return n
-	}
-	n := s.countIn(s.all[name], append(slices.Clone(open), name), known)
-	known[name] = n
-	return n
+	s.countIn(s.all[name], append(open, name), left)
 }
 
-func (s Schema) countIn(v any, open []string, known map[string]int) int {
-	n := 1
+func (s Schema) countIn(v any, open []string, left *int) {
+	if *left < 0 {
+		return
+	}
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			n = min(n+s.countIn(e, open, known), mostNodes+1)
+			s.countIn(e, open, left)
 		}
 	case map[string]any:
 		if ref, ok := v["$ref"].(string); ok {
-			return s.count(strings.TrimPrefix(ref, refPrefix), open, known)
+			s.count(strings.TrimPrefix(ref, refPrefix), open, left)
+			return
 		}
 		for _, e := range v {
-			n = min(n+s.countIn(e, open, known), mostNodes+1)
+			s.countIn(e, open, left)
 		}
 	}
-	return n
+	*left--
 }
 
 const refPrefix = "#/components/schemas/"

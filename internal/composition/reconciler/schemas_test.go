@@ -66,3 +66,15 @@ func TestSchemasThatMultiply(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestSchemasThatReferToEachOther checks a document that is too large because of b, which
+// c contains wherever b does not contain c. The first reference to c is in b.
+func TestSchemasThatReferToEachOther(t *testing.T) {
+	refs := strings.Repeat(`, {$ref: "#/components/schemas/c"}`, 1100)
+	text := fmt.Sprintf(`a: {%s, allOf: [{$ref: "#/components/schemas/b"}%s]}`, depot, refs)
+	text += `, b: {allOf: [{$ref: "#/components/schemas/c"}], enum: [` + strings.Repeat("0, ", 1000) + `0]}`
+	text += `, c: {not: {$ref: "#/components/schemas/b"}}`
+	if err := schemas(t, text).Check(); err == nil || !strings.Contains(err.Error(), "the schema of Depot has more than") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// A Response is what the API server answers.
+// A Response is a response of the API server.
 type Response struct {
 	// Code is the HTTP status code.
 	Code int

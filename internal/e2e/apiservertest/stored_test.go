@@ -1,33 +1,16 @@
 package apiservertest_test
 
 import (
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/internal/e2e/apiservertest"
-	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
-
-// A storedCase is an XR, and what an API server makes of it. The README.md beside the cases
-// describes the fields.
-type storedCase struct {
-	Reason          string         `json:"reason"`
-	XR              map[string]any `json:"xr"`
-	Old             map[string]any `json:"old"`
-	FieldValidation string         `json:"fieldValidation"`
-	Refused         string         `json:"refused"`
-	Stored          map[string]any `json:"stored"`
-	Namespace       *string        `json:"namespace"`
-}
 
 // appliesDifferently has the reasons of the cases in which a server-side apply has another
 // verdict than a create: it refuses nulls of fields that are not nullable, never drops unknown
@@ -53,45 +36,22 @@ func compareStored(t *testing.T, server *apiservertest.Server) {
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			crds, cases := storedCases(t, path)
-			server.Install(t, crds...)
+			xrds, cases := apiservertest.StoredCases(t, path)
+			for _, xrd := range xrds {
+				crds, err := crd.All(xrd)
+				if err != nil {
+					t.Fatal(err)
+				}
+				server.Install(t, crds...)
+			}
 			for _, c := range cases {
-				t.Run(c.Reason, func(t *testing.T) { c.compare(t, server) })
+				t.Run(c.Reason, func(t *testing.T) { compareCase(t, server, c) })
 			}
 		})
 	}
 }
 
-// storedCases returns the CRDs and the cases of a file.
-func storedCases(t *testing.T, path string) (crds []map[string]any, cases []storedCase) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	objs, err := manifest.Objects(path, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, obj := range objs {
-		if crd.IsXRD(obj) {
-			some, err := crd.All(obj)
-			if err != nil {
-				t.Fatal(err)
-			}
-			crds = append(crds, some...)
-			continue
-		}
-		var c storedCase
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj, &c, true); err != nil {
-			t.Fatal(err)
-		}
-		cases = append(cases, c)
-	}
-	return crds, cases
-}
-
-func (c storedCase) compare(t *testing.T, server *apiservertest.Server) {
+func compareCase(t *testing.T, server *apiservertest.Server, c apiservertest.StoredCase) {
 	o := apiservertest.Options{DryRun: true, DropUnknown: c.FieldValidation == "Ignore"}
 	send := server.Create
 	if c.Old != nil {
@@ -116,20 +76,11 @@ func (c storedCase) compare(t *testing.T, server *apiservertest.Server) {
 	if c.Refused != "" {
 		return
 	}
-	if diff := cmp.Diff(c.Stored, fields(r.Object)); diff != "" {
+	if diff := cmp.Diff(c.Stored, apiservertest.Fields(r.Object)); diff != "" {
 		t.Errorf("(-want +stored by the API server):\n%s", diff)
 	}
 	u.Object = r.Object
 	if c.Namespace != nil && u.GetNamespace() != *c.Namespace {
 		t.Errorf("want the namespace %q, got %q", *c.Namespace, u.GetNamespace())
 	}
-}
-
-// fields returns obj without the fields that all objects have.
-func fields(obj map[string]any) map[string]any {
-	obj = maps.Clone(obj)
-	maps.DeleteFunc(obj, func(key string, _ any) bool {
-		return slices.Contains([]string{"apiVersion", "kind", "metadata"}, key)
-	})
-	return obj
 }

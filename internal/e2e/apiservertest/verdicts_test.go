@@ -19,7 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// A verdict is a document of a table of verdicts.
+// A verdict says whether an API server accepts an object. It is a document of a table.
 type verdict struct {
 	Case, Reason string
 	// Refused is a part of the server's message, or empty if the server accepts the object.

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clone makes the directory to equal to the directory from, with hard links to its files.
-// Layers that are applied later replace files, and never change them.
+// clone copies the tree of the directory from to the directory to, with hard links to its
+// files. Layers that are applied later replace files, and never change them.
 func (t *tree) clone(ctx context.Context, from, to *os.Root) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

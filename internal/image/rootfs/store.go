@@ -93,8 +93,7 @@ func (e entry) use() (*os.File, error) {
 	if !whole || err != nil {
 		return nil, errors.Join(err, lease.Close())
 	}
-	now := time.Now()
-	_ = os.Chtimes(e.dir, now, now) // Prune reads the time of the directory. An error is ignored: the store may be read-only.
+	_ = fsx.Touch(e.dir) // Prune reads the time of the directory. An error is ignored: the store may be read-only.
 	return lease, nil
 }
 

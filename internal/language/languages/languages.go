@@ -13,8 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/language/typescript"
 )
 
-// All returns all languages. Detect tries them in this order, which the crossplane CLI also
-// has.
+// All returns all languages. Detect tries them in this order, as the crossplane CLI does.
 func All() []language.Language {
 	return []language.Language{
 		kcl.Language(),

@@ -81,7 +81,7 @@ var (
 
 // builds reports whether the image of a function must be built.
 func (r building) builds(fn runtimes.Function) bool {
-	if !language.IsSource(fn.Package) {
+	if !runtimes.IsSource(fn.Package) {
 		return false
 	}
 	lang, err := Detect(fn.Package)

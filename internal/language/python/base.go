@@ -28,7 +28,8 @@ import (
 // maxProgram limits the bytes of an interpreter or a libc that are searched for a version.
 const maxProgram = 64 << 20
 
-// A base is what an image has: the target of wheels, and the path of the interpreter.
+// A base describes Python in a base image: the target of wheels, and the path of the
+// interpreter.
 type base struct {
 	resolve.Target
 	Interpreter string
@@ -41,16 +42,17 @@ var (
 	})
 )
 
-// readBase returns what a base image has. It keeps the result in the cache, because it must
-// read all layers.
+// readBase returns the description of a base image. It keeps the result in the cache, because
+// scanBase reads all layers.
 func (s *store) readBase(ctx context.Context, img v1.Image, arch string) (b base, err error) {
 	config, err := img.ConfigFile()
 	if err != nil {
 		return b, fmt.Errorf("reading the base image: %w", err)
 	}
 	sum := sha256.Sum256(fmt.Append(nil, arch, config.RootFS.DiffIDs))
-	file := filepath.Join(s.dir, "bases", fmt.Sprintf("%x.json", sum))
+	file := filepath.Join(s.dir, basesFolder, fmt.Sprintf("%x.json", sum))
 	if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &b) == nil && b.Interpreter != "" && b.Arch == arch {
+		_ = fsx.Touch(file)
 		return b, nil
 	}
 	if b, err = scanBase(ctx, img, arch); err != nil {
@@ -63,8 +65,8 @@ func (s *store) readBase(ctx context.Context, img v1.Image, arch string) (b base
 	return b, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), fsx.WriteFile(file, 0o600, data))
 }
 
-// scanBase finds the interpreter and the libc in the layers of an image. The last layer that
-// has one of them counts.
+// scanBase finds the interpreter and the libc in the layers of an image. If several layers
+// have one of them, the last layer decides.
 func scanBase(ctx context.Context, img v1.Image, arch string) (base, error) {
 	b := base{Target: resolve.Target{Arch: arch, LibcMajor: 2, LibcMinor: 17}}
 	layers, err := img.Layers()
@@ -89,18 +91,9 @@ func (b *base) scan(ctx context.Context, l v1.Layer, left *int64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	for tr := tar.NewReader(in); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := b.file(strings.TrimPrefix(path.Clean("/"+h.Name), "/"), h, tr); err != nil {
-			return err
-		}
-	}
+	return oci.ReadTar(in, func(h *tar.Header, content io.Reader) error {
+		return b.file(strings.TrimPrefix(path.Clean("/"+h.Name), "/"), h, content)
+	})
 }
 
 // file reads the versions from one file of a layer.

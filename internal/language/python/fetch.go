@@ -46,7 +46,7 @@ type store struct {
 
 func newStore(src language.Source, index string, opts runtimeimage.Options) (_ *store, err error) {
 	s := &store{
-		dir: filepath.Join(src.Artifacts.Dir, storeFolder), lockDir: src.Dir, root: cmp.Or(src.Root, src.Dir),
+		dir: filepath.Join(src.Artifacts.Dir, Cache().Name), lockDir: src.Dir, root: cmp.Or(src.Root, src.Dir),
 		client: src.Artifacts.Client, offline: src.Artifacts.Offline, always: src.Artifacts.Index != "", progress: opts.Progress,
 	}
 	s.client = cmp.Or(s.client, http.DefaultClient)
@@ -73,8 +73,9 @@ func (s *store) get(ctx context.Context, c resolve.Choice, t resolve.Target) (fi
 			return file, nil, hint.Wrap(err, resolve.ElsewhereHint)
 		}
 	}
-	path := filepath.Join(s.dir, "sha256", file.SHA256)
+	path := filepath.Join(s.dir, wheelsFolder, file.SHA256)
 	if f, err := openVerified(path, file.SHA256); err == nil {
+		_ = fsx.Touch(path) // only a prune of the cache reads the time
 		return file, f, nil
 	}
 	if err := s.fetch(ctx, file, path); err != nil {
@@ -152,7 +153,7 @@ func (s *store) open(ctx context.Context, file resolve.File) (io.ReadCloser, err
 // some for its host. The error of a response other than 200 names only the host.
 func (s *store) request(ctx context.Context, u *url.URL, accept string) (*http.Response, error) {
 	if s.offline {
-		return nil, hint.Wrap(errors.New("the cache does not have it, and downloads are forbidden"), "run once without "+hint.Offline)
+		return nil, hint.Wrap(errors.New("the cache does not have the file, and downloads are forbidden"), "run once without "+hint.Offline)
 	}
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, fmt.Errorf("expected a URL of https, got the scheme %q", u.Scheme)
@@ -203,7 +204,7 @@ func explainStatus(host string, code int, authorized bool) error {
 func withoutURL(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		if u, parseErr := url.Parse(e.URL); parseErr == nil {
-			return fmt.Errorf("asking %q: %w", u.Host, e.Err)
+			return fmt.Errorf("sending a request to %q: %w", u.Host, e.Err)
 		}
 		return e.Err
 	}

@@ -29,8 +29,9 @@ const jsonPage = "application/vnd.pypi.simple.v1+json"
 // keeps the result in the cache, because the hashes fix it.
 func (s *store) find(ctx context.Context, name, version string, hashes []string) (files []resolve.File, err error) {
 	sum := sha256.Sum256(fmt.Append(nil, s.index.Host, s.index.Path, name, version, hashes))
-	file := filepath.Join(s.dir, "index", fmt.Sprintf("%x.json", sum))
+	file := filepath.Join(s.dir, indexFolder, fmt.Sprintf("%x.json", sum))
 	if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &files) == nil && len(files) > 0 {
+		_ = fsx.Touch(file)
 		return files, nil
 	}
 	page := s.index.JoinPath(name, "/")

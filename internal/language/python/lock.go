@@ -35,7 +35,7 @@ func readLock(dir string) (*resolve.Lock, error) {
 		}
 		return kind.parse(kind.name, data)
 	}
-	return nil, hint.Wrap(errors.New("expected a lock file: uv.lock, pylock.toml, or requirements.txt with hashes"), "make one, as with uv lock")
+	return nil, hint.Wrap(errors.New("expected a lock file: uv.lock, pylock.toml, or requirements.txt with hashes"), "create one, for example with uv lock")
 }
 
 func readText(path string) (_ []byte, err error) {

@@ -22,8 +22,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// storeFolder is the folder of wheels in the cache.
-const storeFolder = "python"
+// Folders of the cache: wheels by their SHA-256 sum, wheels that indexes list, versions of
+// Python in base images, and layers.
+const (
+	wheelsFolder = "sha256"
+	indexFolder  = "index"
+	basesFolder  = "bases"
+	layersFolder = "layers"
+)
+
+// Cache describes what builds keep.
+func Cache() language.Cache {
+	return language.Cache{Name: "python", Folders: []string{wheelsFolder, indexFolder, basesFolder, layersFolder}, Noun: "file"}
+}
 
 // parallel limits the wheels that are fetched or opened at once for one image.
 const parallel = 8
@@ -169,7 +180,7 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) (_ []runtim
 		return nil, c, err
 	}
 	below := layerOf(ctx, packages)
-	below.Cache = filepath.Join(b.store.dir, "layers")
+	below.Cache = filepath.Join(b.store.dir, layersFolder)
 	return []runtimeimage.Layer{below, layerOf(ctx, source)}, runtimeimage.Config{
 		Entrypoint: []string{"/" + path.Join(l.Site, "bin", b.project.entry())}, Workdir: "/", Labels: b.src.Labels,
 	}, nil

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -342,6 +343,16 @@ func TestSameBytes(t *testing.T) {
 	}
 	if other, same := digests("x = 2", offline); other == image || same != packages {
 		t.Errorf("a change of the source must change the image %s, and not the packages %s", other, same)
+	}
+	entries, err := filepath.Glob(filepath.Join(cache, "python/*/*"))
+	past := time.Now().Add(-time.Hour)
+	for _, entry := range entries {
+		err = errors.Join(err, os.Chtimes(entry, past, past))
+	}
+	digests("x = 1", offline)
+	unused, pruneErr := python.Cache().Prune(t.Context(), cache, past.Add(time.Minute), true)
+	if err := errors.Join(err, pruneErr); err != nil || unused.Entries != 0 || len(entries) == 0 {
+		t.Errorf("%d of %d entries are unused after a build from the cache, %v", unused.Entries, len(entries), err)
 	}
 	kept, err := filepath.Glob(filepath.Join(cache, "python/layers/*"))
 	if err != nil || len(kept) != 4 {

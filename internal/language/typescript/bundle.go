@@ -120,7 +120,7 @@ func (v *view) bundle(ctx context.Context, entry string, warn func(string)) (*bu
 	return b, v.usage(b, result.Metafile, filepath.ToSlash(rel))
 }
 
-// locate returns the place of a message, and ": ".
+// locate returns the position of a message, followed by ": ".
 func locate(m api.Message) string {
 	if m.Location == nil {
 		return ""
@@ -145,7 +145,7 @@ func (v *view) explain(all []api.Message) error {
 	return errors.Join(errs...)
 }
 
-// adviceFor returns what to do about an import that was not found.
+// adviceFor returns the hint for an import that was not found.
 func (v *view) adviceFor(module string) hint.Hint {
 	parts := strings.SplitN(module, "/", 3)
 	name := parts[0]

@@ -20,8 +20,8 @@ const tsconfig = "tsconfig.json"
 
 // A project is the source of a function.
 type project struct {
-	// dir has the source, lockDir the lock file, and root all files of the project. They are
-	// absolute, and each is in the next one or the same.
+	// dir has the source, lockDir the lock file, and root all files of the project. The paths
+	// are absolute. dir is in lockDir or equal to it, and lockDir is in root or equal to it.
 	dir, lockDir, root string
 	// from is the path of dir in lockDir, or "" if they are the same.
 	from     string
@@ -206,7 +206,7 @@ func watch(dir string) ([]string, error) {
 	return all, nil
 }
 
-// leftOut reports whether the name of a file or folder in a project is not one of source.
+// leftOut reports whether a file or folder in a project, by its name, is not source code.
 func leftOut(name string) bool {
 	return name == "node_modules" || name == "dist" || strings.HasPrefix(name, ".") || path.Ext(name) == ".xpkg" || fsx.IsTemporary(name)
 }

@@ -30,7 +30,7 @@ func Language() language.Language {
 	}
 }
 
-// sourceMaps is the option of Node.js that shows places in the source in stack traces.
+// sourceMaps is the option of Node.js that shows positions in the source in stack traces.
 const sourceMaps = "enable-source-maps"
 
 func detect(dir string) (bool, error) {
@@ -101,7 +101,7 @@ func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options
 	if err != nil {
 		return nil, err
 	}
-	store := &npm.Store{Dir: filepath.Join(src.Artifacts.Dir, npm.Folder), Client: src.Artifacts.Client, Config: config, Offline: src.Artifacts.Offline, Progress: opts.Progress}
+	store := &npm.Store{Dir: filepath.Join(src.Artifacts.Dir, npm.Cache().Name), Client: src.Artifacts.Client, Config: config, Offline: src.Artifacts.Offline, Progress: opts.Progress}
 	b := &builder{project: p, src: src, opts: opts, trees: map[string]*tree{}, used: map[string]npm.Digest{}, runs: map[string]bool{}}
 	same := map[string]*tree{}
 	for _, platform := range src.Platforms {
@@ -183,7 +183,7 @@ func (b *builder) use(t *tree, packages []*npm.Package) error {
 	return nil
 }
 
-// note tells the user which packages have scripts that were not run.
+// note reports the packages whose install scripts were not run.
 func (b *builder) note() {
 	if len(b.runs) > 0 {
 		b.opts.Progress.Note("install scripts of packages are not run: " + strings.Join(sortedKeys(b.runs), ", "))

@@ -19,7 +19,7 @@ import (
 type view struct {
 	*project
 	*tree
-	// at is the path of the folder. It stands for the root of the project.
+	// at is the path of the folder. It corresponds to the root of the project.
 	at string
 	// folders are the paths in the view that are folders and not links. children are the
 	// folders and packages in each of them.

@@ -47,9 +47,9 @@ func readObject(ctx context.Context, path string) (map[string]any, manifest.Docu
 }
 
 // Composition writes a Composition for the XRs of an XRD, with a pipeline of
-// function-auto-ready, and adds the function to the dependencies. It returns the path of the
-// file.
-func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptions, open func() (*Fetcher, error)) (string, error) {
+// function-auto-ready, and adds the function to the dependencies. It needs no network,
+// because the package has no APIs to generate models of. It returns the path of the file.
+func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptions) (string, error) {
 	xrd = locate(p, xrd)
 	obj, doc, err := readObject(ctx, xrd)
 	if err != nil {
@@ -78,12 +78,14 @@ func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptio
 		return "", err
 	}
 	if !slices.ContainsFunc(p.Packages(false), func(d project.Package) bool { return d.Package == autoReadyPackage }) {
-		f, err := open()
-		if err != nil {
-			return "", err
+		d := project.Dependency{Type: "xpkg", XPkg: &project.Package{
+			APIVersion: "pkg.crossplane.io/v1", Kind: "Function", Package: autoReadyPackage, Version: anyVersion, Key: "package",
+		}}
+		edit, err := edited(ctx, p, d)
+		if err == nil {
+			err = edit.Write()
 		}
-		d := project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: autoReadyPackage, Version: anyVersion, Key: "package"}}
-		if err := AddDependency(ctx, p, d, f); err != nil {
+		if err != nil {
 			return "", err
 		}
 	}

@@ -47,7 +47,7 @@ status: {ready: "yes", conditions: []}
 	if _, err := generate.XRD(t.Context(), p, "xr.yaml", generate.APIOptions{}); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("an XRD that exists is not replaced: got %v", err)
 	}
-	composition, err := generate.Composition(t.Context(), p, xrd, generate.APIOptions{Name: "fast"}, nil)
+	composition, err := generate.Composition(t.Context(), p, xrd, generate.APIOptions{Name: "fast"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,37 @@ spec:
 	if _, _, err := generate.Function(t.Context(), p, generate.FunctionOptions{Name: "compose", Language: "go-templating", Pipeline: composition}); err != nil {
 		t.Error(err)
 	}
-	if _, err := generate.Composition(t.Context(), p, composition, generate.APIOptions{}, nil); err == nil || !strings.Contains(err.Error(), "expected a CompositeResourceDefinition, got Composition") {
+	if _, err := generate.Composition(t.Context(), p, composition, generate.APIOptions{}); err == nil || !strings.Contains(err.Error(), "expected a CompositeResourceDefinition, got Composition") {
 		t.Errorf("a Composition is not for a Composition: got %v", err)
+	}
+}
+
+func TestCompositionAddsItsDependency(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, file, want string }{
+		"New": {
+			"the dependency is added without a network, and comments stay", crossplane + "  # Ours.\n",
+			crossplane + "  # Ours.\n  dependencies:\n  - type: xpkg\n    xpkg:\n      apiVersion: pkg.crossplane.io/v1\n      kind: Function\n      package: xpkg.crossplane.io/crossplane-contrib/function-auto-ready\n      version: '>=v0.0.0'\n",
+		},
+		"Known": {"an existing dependency keeps its version", autoReady, autoReady},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := files(t, map[string]string{project.File: tc.file, "xrd.yaml": `apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: apps.example.org}
+spec:
+  group: example.org
+  names: {kind: App, plural: apps}
+  versions:
+  - {name: v1, served: true, referenceable: true}
+`})
+			path := filepath.Join(dir, project.File)
+			if _, err := generate.Composition(t.Context(), open(t, path), filepath.Join(dir, "xrd.yaml"), generate.APIOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, read(t, path)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 
@@ -119,7 +148,12 @@ func TestXR(t *testing.T) {
 			}
 		})
 	}
-	if _, err := generate.XR(map[string]any{"kind": "App"}, generate.XROptions{}); err == nil {
-		t.Error("an object without a spec is not a claim")
+	for reason, obj := range map[string]map[string]any{
+		"an object without a spec is not a claim": {"apiVersion": "example.org/v1", "kind": "App"},
+		"a Composition is not a claim":            {"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": map[string]any{}},
+	} {
+		if _, err := generate.XR(obj, generate.XROptions{}); err == nil {
+			t.Error(reason)
+		}
 	}
 }

@@ -99,7 +99,7 @@ func AddDependency(ctx context.Context, p *project.Project, d project.Dependency
 	if err != nil {
 		return err
 	}
-	if err := models.Generate(ctx, Target(p), sources...); err != nil {
+	if err := writeModels(ctx, p, sources...); err != nil {
 		return err
 	}
 	return edit.Write()
@@ -184,7 +184,7 @@ func UpdateSchemas(ctx context.Context, p *project.Project, f *Fetcher) error {
 		}
 		all = append(all, sources...)
 	}
-	return models.Generate(ctx, Target(p), all...)
+	return writeModels(ctx, p, all...)
 }
 
 // Schemas generates the schemas of a project before a build: those of dependencies that are
@@ -208,7 +208,7 @@ func Schemas(ctx context.Context, p *project.Project, open func() (*Fetcher, err
 			}
 		}
 		if f.Images.Offline {
-			skipped(p.At(d.Field, fmt.Errorf("there are no models for the APIs of %q: nothing is fetched offline", nameOf(d))))
+			skipped(p.At(d.Field, fmt.Errorf("the APIs of %q have no models, because the dependency is not fetched offline", nameOf(d))))
 			continue
 		}
 		sources, err := f.sources(ctx, p, &d)
@@ -217,7 +217,7 @@ func Schemas(ctx context.Context, p *project.Project, open func() (*Fetcher, err
 		}
 		all = append(all, sources...)
 	}
-	return models.Generate(ctx, target, append(all, APIs(p))...)
+	return writeModels(ctx, p, append(all, APIs(p))...)
 }
 
 // known reports whether the lock file has a dependency: a version that a package's

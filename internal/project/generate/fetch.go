@@ -152,8 +152,7 @@ func (f *Fetcher) pkg(ctx context.Context, p *project.Project, d lock.Dependency
 	return source, meta, nil
 }
 
-// image returns an image of a package. All images of a package have the same content, so any
-// platform will do.
+// image returns an image of a package. Images for any platform have the same content.
 func (f *Fetcher) image(ctx context.Context, ref name.Reference) (v1.Image, error) {
 	img, err := f.Store.Image(ctx, image.Request{Reference: ref}, f.Images)
 	var other *image.PlatformError

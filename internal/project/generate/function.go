@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,6 +51,9 @@ func Function(ctx context.Context, p *project.Project, o FunctionOptions) (dir s
 		return "", false, err
 	}
 	dir = p.FunctionDir(project.Function{Name: o.Name})
+	if _, err := p.Existing(path.Join(p.Paths.Functions, o.Name)); err != nil {
+		return "", false, fmt.Errorf("generating function %q: %w", o.Name, err)
+	}
 	if err := empty(dir); err != nil {
 		return "", false, fmt.Errorf("generating function %q: %w", o.Name, err)
 	}
@@ -60,7 +64,7 @@ func Function(ctx context.Context, p *project.Project, o FunctionOptions) (dir s
 			return "", false, err
 		}
 	}
-	if err := models.Generate(ctx, Target(p), APIs(p)); err != nil {
+	if err := writeModels(ctx, p, APIs(p)); err != nil {
 		return "", false, err
 	}
 	if err := writeFunction(p, o, dir); err != nil {

@@ -167,3 +167,24 @@ func TestInit(t *testing.T) {
 		t.Errorf("got a project of the dialect %s in %s", p.Dialect, path)
 	}
 }
+
+// Links that lead out of the project are refused, and no file is written behind them.
+func TestFunctionRefusesLinks(t *testing.T) {
+	for _, link := range []string{"functions", "schemas", "schemas/go"} {
+		outside := t.TempDir()
+		dir := files(t, map[string]string{project.File: crossplane + "  schemas: {languages: [go]}\n", "apis/definition.yaml": xrd})
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
+			t.Skipf("links cannot be made: %v", err)
+		}
+		_, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), generate.FunctionOptions{Name: "a", Language: "go"})
+		if err == nil || !strings.Contains(err.Error(), "a link that leads out of the project") {
+			t.Errorf("%s: got %v, want an error about the link", link, err)
+		}
+		if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+			t.Errorf("%s: got %v, %v outside of the project, want nothing", link, entries, err)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -20,6 +21,17 @@ import (
 // Target returns the folder of the project's models.
 func Target(p *project.Project) models.Target {
 	return models.Target{Dir: p.Dir(p.Paths.Schemas), Languages: p.Languages, Upbound: p.Dialect == project.Upbound}
+}
+
+// writeModels generates the models of sources. A directory of models that is a link out of the
+// project is an error.
+func writeModels(ctx context.Context, p *project.Project, sources ...models.Source) error {
+	for _, dir := range append([]string{""}, p.Languages...) {
+		if _, err := p.Existing(path.Join(p.Paths.Schemas, dir)); err != nil {
+			return err
+		}
+	}
+	return models.Generate(ctx, Target(p), sources...)
 }
 
 // A yamlFile is a file with definitions of kinds.

@@ -130,7 +130,7 @@ func (t Target) GoModule() string {
 	return "dev.crossplane.io/models"
 }
 
-// Complete reports whether the models that exist are there for all languages.
+// Complete reports whether models exist for all languages or for none.
 func (t Target) Complete() bool {
 	n := 0
 	for _, language := range t.Languages {

@@ -106,6 +106,9 @@ func createLocked(dir string) (*os.File, error) {
 // maxLease limits the bytes that are read from the file of a lease.
 const maxLease = 1 << 20
 
+// maxEmpty is the age at which the file of a lease that was never written is removed.
+const maxEmpty = time.Hour
+
 // endExpired calls the function end for each lease of a dead process. If end returns
 // true, endExpired removes the lease.
 func (l leases) endExpired(end func(id string, record lease) (bool, error)) error {
@@ -142,7 +145,8 @@ func endFile(path string, end func(lease) (bool, error)) (ended bool, err error)
 	}
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return false, fsx.Cause(err) // the process that created the file may not have written the lease yet
+		// The process that created the file may not have written the lease yet.
+		return err == nil && time.Since(info.ModTime()) > maxEmpty, fsx.Cause(err)
 	}
 	var record lease
 	if json.NewDecoder(io.LimitReader(f, maxLease)).Decode(&record) != nil {

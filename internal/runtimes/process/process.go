@@ -54,19 +54,8 @@ func (p Process) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	if !ok {
 		return nil
 	}
-	packages := slices.DeleteFunc(slices.Clone(fns), func(fn runtimes.Function) bool { return isSource(fn.Package) })
+	packages := slices.DeleteFunc(slices.Clone(fns), func(fn runtimes.Function) bool { return runtimes.IsSource(fn.Package) })
 	return preparer.Prepare(ctx, packages...)
-}
-
-// isSource reports whether a package is a folder with source code, and not a folder with
-// an OCI image layout.
-func isSource(pkg string) bool {
-	info, err := os.Stat(pkg)
-	if err != nil || !info.IsDir() {
-		return false
-	}
-	_, err = os.Stat(filepath.Join(pkg, "oci-layout"))
-	return err != nil
 }
 
 // Start starts a function and returns once the function answers. If fn.Package is a
@@ -74,7 +63,7 @@ func isSource(pkg string) bool {
 // the function.
 func (p Process) Start(ctx context.Context, fn runtimes.Function) (instance *runtimes.Instance, err error) {
 	switch {
-	case isSource(fn.Package):
+	case runtimes.IsSource(fn.Package):
 		instance, err = p.startSource(ctx, fn)
 	case p.Packages != nil:
 		return p.Packages.Start(ctx, fn)

@@ -59,15 +59,15 @@ func (l *Lock) Choose(project string, required []Requirement, t Target) ([]Choic
 
 const relock = "lock again, as with uv lock"
 
-// checkRequires compares the names that the lock file was made for with those that the
-// project requires now.
+// checkRequires compares the dependencies for which the lock file was created with those that
+// the project requires now.
 func (l *Lock) checkRequires(project string, required []Requirement) error {
 	if l.Requires == nil {
 		return nil
 	}
 	for _, name := range l.Requires {
 		if !slices.ContainsFunc(required, func(r Requirement) bool { return r.Name == name }) {
-			return hint.Wrap(fmt.Errorf("%s was made for %s, but %s does not require it", l.File, name, project), relock)
+			return hint.Wrap(fmt.Errorf("%s was created for %s, but %s does not require it", l.File, name, project), relock)
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func (l *Lock) installed(required []Requirement, t Target) ([]Package, error) {
 			return nil, fmt.Errorf("%s requires Python %s, but the base image has %s", p, p.requiresPython, t.Full())
 		}
 		if p.Name != "" && slices.ContainsFunc(all, func(o Package) bool { return o.Name == p.Name }) {
-			return nil, fmt.Errorf("package %s is there twice for %s", p.Name, t)
+			return nil, fmt.Errorf("package %s occurs twice for %s", p.Name, t)
 		}
 		all = append(all, p)
 	}
@@ -168,7 +168,7 @@ func (p Package) dependencies(extra string) []Dependency {
 	return p.Extras[extra]
 }
 
-// pick returns the package that a dependency means, of those with its name.
+// pick returns the package to which a dependency refers, of those with its name.
 func pick(packages []Package, d Dependency, t Target) (Package, error) {
 	var fits []Package
 	for _, p := range packages {
@@ -183,7 +183,7 @@ func pick(packages []Package, d Dependency, t Target) (Package, error) {
 	case 1:
 		return fits[0], nil
 	default:
-		return Package{}, fmt.Errorf("package %q is there twice for %s", d.Name, t)
+		return Package{}, fmt.Errorf("package %q occurs twice for %s", d.Name, t)
 	}
 }
 

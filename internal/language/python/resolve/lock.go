@@ -41,7 +41,7 @@ type Package struct {
 	Hashes []string
 	// Directory is the path of a source folder, relative to the lock file, or "".
 	Directory string
-	// Origin is what the package is instead of wheels: "an sdist", "a git repository".
+	// Origin describes the source of a package without wheels: "an sdist", "a git repository".
 	Origin       string
 	Dependencies []Dependency
 	// Extras are the further dependencies of each extra.
@@ -61,7 +61,8 @@ type Dependency struct {
 type File struct {
 	// Name is the file name of the wheel.
 	Name string
-	// URL is where the file is. Path is its path relative to the lock file, if it has no URL.
+	// URL is the address of the file. Without a URL, Path is its path relative to the lock
+	// file.
 	URL, Path string
 	// SHA256 is in hex. Size is 0 if it is not known.
 	SHA256 string

@@ -229,11 +229,11 @@ func TestChooseRefuses(t *testing.T) {
 	}{
 		"Version":   {"the project wants another version than the lock file has", "uv.lock", uvLock, []string{"click==8.3.2", "crossplane-function-sdk-python", "numbers"}, debian, "pyproject.toml requires click==8.3.2, but uv.lock has click 8.4.1"},
 		"Missing":   {"the project wants what the lock file does not have", "uv.lock", uvLock, append(template, "new>=1"), debian, "pyproject.toml requires new>=1, but uv.lock does not have it"},
-		"Removed":   {"the lock file has what the project no longer wants", "uv.lock", uvLock, template[:2], debian, "uv.lock was made for numbers, but pyproject.toml does not require it"},
+		"Removed":   {"the lock file has what the project no longer wants", "uv.lock", uvLock, template[:2], debian, "uv.lock was created for numbers, but pyproject.toml does not require it"},
 		"Python":    {"the lock file is for other versions of Python", "uv.lock", uvLock, template, old, "uv.lock requires Python >=3.11,<3.14, but the base image has 3.10.5"},
 		"Source":    {"a package that exists as source only cannot be installed", "pylock.toml", windows, []string{"click"}, debian, "choosing a wheel of colorama 0.4.6 from pylock.toml: it exists only as source (an sdist)"},
 		"Platform":  {"a package without a wheel of the processor cannot be installed", "uv.lock", strings.ReplaceAll(uvLock, "x86_64", "ppc64le"), template, debian, "no wheel is for linux/amd64 with Python 3.13 and glibc 2.41: grpcio-1.80.0-cp312-cp312-manylinux2014_ppc64le.whl"},
-		"Twice":     {"two entries with true markers contradict each other", "pylock.toml", strings.ReplaceAll(windows, "colorama", "click"), []string{"click"}, debian, "package click is there twice"},
+		"Twice":     {"two entries with true markers contradict each other", "pylock.toml", strings.ReplaceAll(windows, "colorama", "click"), []string{"click"}, debian, "package click occurs twice"},
 		"NotThere":  {"the graph leads to a missing package", "uv.lock", strings.ReplaceAll(uvLock, `name = "email-validator"`+"\nversion", `name = "other"`+"\nversion"), template, debian, `package "email-validator" is required, but is not in the file`},
 		"OtherName": {"a wheel in the entry of a package is another package's", "pylock.toml", strings.ReplaceAll(pylock, `name = "click-`, `name = "clack-`), []string{"click"}, debian, `wheel "clack-8.4.1-py3-none-any.whl" is not of click 8.4.1`},
 	}

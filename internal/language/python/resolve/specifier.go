@@ -7,7 +7,7 @@ import (
 )
 
 // Specifiers are the conditions of a version specifier, all of which a version must meet.
-// None accept each version.
+// An empty list accepts every version.
 type Specifiers []specifier
 
 // A specifier is one condition, such as >=1.2 or ==1.2.*.
@@ -78,8 +78,8 @@ func (s Specifiers) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Match reports whether a version meets all specifiers. Pre-releases need no permission:
-// a lock file has chosen them already.
+// Match reports whether a version meets all specifiers. It accepts pre-releases, because a
+// lock file names exact versions.
 func (s Specifiers) Match(v Version) bool {
 	return !slices.ContainsFunc(s, func(one specifier) bool { return !one.match(v) })
 }

@@ -33,7 +33,7 @@ type owned struct {
 }
 
 // Add adds the files of a package. Two packages may have the same file if its content is
-// equal. Add returns an error if a path is another file of another package, or a folder.
+// equal. Otherwise, Add returns an error for the second file at a path.
 func (s *Set) Add(owner string, files []File) error {
 	if s.files == nil {
 		s.files = map[string]owned{}

@@ -92,7 +92,7 @@ func (w *wheel) list(z *zip.Reader) error {
 			continue
 		}
 		if seen[name] {
-			return fmt.Errorf("entry %q is there twice", name)
+			return fmt.Errorf("entry %q occurs twice", name)
 		}
 		seen[name] = true
 		// UncompressedSize64 of one entry may be any number, so the sum is checked each time.
@@ -223,7 +223,7 @@ func (w *wheel) install() ([]File, error) {
 	return Recorded(append(all, scripts...), w.layout.Site, w.info), nil
 }
 
-// isCache reports whether a file is compiled code, which Python makes again from source.
+// isCache reports whether a file is compiled code, which Python recreates from source.
 func isCache(name string) bool {
 	return path.Ext(name) == ".pyc" || slices.Contains(strings.Split(name, "/"), "__pycache__")
 }

@@ -146,7 +146,7 @@ func TestInstallRefuses(t *testing.T) {
 		"Link":         {"a link may lead anywhere", with(entry{name: "a", text: "/etc/passwd", mode: fs.ModeSymlink}), `"a" is a link or a special file`},
 		"Device":       {"a device is not a file", with(entry{name: "a", mode: fs.ModeDevice}), `"a" is a link or a special file`},
 		"Whiteout":     {"a file must not mark another file as deleted", with(entry{name: "a/.wh.b"}), "would mark another file as deleted"},
-		"Twice":        {"the second of two entries would replace the first", with(entry{name: "a"}, entry{name: "a"}), `"a" is there twice`},
+		"Twice":        {"the second of two entries would replace the first", with(entry{name: "a"}, entry{name: "a"}), `"a" occurs twice`},
 		"NoMetadata":   {"the metadata must be of this package", archive(t, entry{name: "other-1.0.dist-info/WHEEL"}), "no folder of metadata for demo 1.0"},
 		"TwoMetadata":  {"a wheel is one package", with(entry{name: "other-1.0.dist-info/METADATA"}), "two folders of metadata"},
 		"NoRecord":     {"RECORD is required", archive(t, good...), `no file "demo-1.0.dist-info/RECORD"`},

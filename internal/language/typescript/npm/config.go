@@ -17,9 +17,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// publicRegistry is npm's default registry. npm fetches packages that a lock file has from
-// there from another default registry, if there is one ("replace-registry-host", npm
-// documentation).
+// publicRegistry is npm's default registry. If the configuration sets another default
+// registry, npm fetches packages from that one, although the lock file names publicRegistry
+// ("replace-registry-host", npm documentation).
 const publicRegistry = "https://registry.npmjs.org/"
 
 // maxConfig limits the bytes of a configuration file.

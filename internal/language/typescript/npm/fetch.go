@@ -129,7 +129,7 @@ func (s *Store) try(ctx context.Context, f *os.File, u *url.URL, digest Digest) 
 func withoutURL(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		if u, parseErr := url.Parse(e.URL); parseErr == nil {
-			err = fmt.Errorf("asking %q: %w", u.Host, e.Err)
+			err = fmt.Errorf("sending a request to %q: %w", u.Host, e.Err)
 		}
 	}
 	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {

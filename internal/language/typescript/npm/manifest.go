@@ -51,8 +51,8 @@ func (m *Manifest) line(key string) string {
 	return fmt.Sprintf(":%d", 1+strings.Count(before, "\n"))
 }
 
-// Check returns an error unless the lock file has a version that the manifest of the
-// project at the location from asks for, of each dependency.
+// Check returns an error unless the lock file has, for each dependency, a version that the
+// manifest of the project at the location from allows.
 func (l *Lock) Check(from string, m *Manifest) error {
 	locked := l.entries[from]
 	if locked == nil {
@@ -74,8 +74,8 @@ func (l *Lock) Check(from string, m *Manifest) error {
 	return nil
 }
 
-// versionOf returns what the lock file has instead of a range of versions of a package, or
-// "" if the lock file agrees. then is the range for which npm wrote the lock file.
+// versionOf describes the version that the lock file has of a package, or returns "" if the
+// range now allows this version. then is the range for which npm wrote the lock file.
 func (l *Lock) versionOf(from, name, now, then string) string {
 	at, found := l.resolve(from, name)
 	if !found {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 )
 
@@ -15,15 +16,17 @@ func TestPrune(t *testing.T) {
 	data := tarball(t, manifest)
 	server := serve(t, data)
 	s := open(t, server, "")
-	if u, err := npm.Used(t.Context(), s.Dir); err != nil || u != (npm.Usage{}) {
+	cache, dir := npm.Cache(), t.TempDir()
+	s.Dir = filepath.Join(dir, cache.Name)
+	if u, err := cache.Used(t.Context(), dir); err != nil || u != (language.Usage{}) {
 		t.Errorf("a missing folder: got %v, %v", u, err)
 	}
 	u, err := get(t, s, packageOf(data))
 	if err != nil {
 		t.Fatal(err)
 	}
-	used, err := npm.Used(t.Context(), s.Dir)
-	if err != nil || used.Packages != 1 || used.Bytes == 0 {
+	used, err := cache.Used(t.Context(), dir)
+	if err != nil || used.Entries != 1 || used.Bytes == 0 {
 		t.Errorf("got %v, %v", used, err)
 	}
 	past := time.Now().Add(-48 * time.Hour)
@@ -34,14 +37,14 @@ func TestPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	day := time.Now().Add(-24 * time.Hour)
-	if got, err := npm.Prune(t.Context(), s.Dir, day, false); err != nil || got != (npm.Usage{}) {
+	if got, err := cache.Prune(t.Context(), dir, day, false); err != nil || got != (language.Usage{}) {
 		t.Errorf("a used package: got %v, %v", got, err)
 	}
 	if err := os.Chtimes(filepath.Dir(u.Dir), past, past); err != nil {
 		t.Fatal(err)
 	}
 	for _, dry := range []bool{true, false} {
-		got, err := npm.Prune(t.Context(), s.Dir, day, dry)
+		got, err := cache.Prune(t.Context(), dir, day, dry)
 		if diff := cmp.Diff(used, got); err != nil || diff != "" {
 			t.Errorf("dry %t: %v\n%s", dry, err, diff)
 		}

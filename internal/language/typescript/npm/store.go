@@ -17,6 +17,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -52,11 +53,20 @@ type Store struct {
 	// Offline forbids downloads.
 	Offline bool
 	// Tries is the number of attempts to download a tarball. 0 means 3. Wait is the pause
-	// after the first one, and grows.
+	// after the first attempt. Further pauses are longer.
 	Tries int
 	Wait  time.Duration
 	// Progress receives the names of the packages that are fetched, and warnings.
 	Progress progress.Func
+}
+
+// Cache describes the folders of a Store.
+func Cache() language.Cache {
+	c := language.Cache{Name: "npm", Noun: "package"}
+	for _, a := range algorithms {
+		c.Folders = append(c.Folders, a.name)
+	}
+	return c
 }
 
 // An Unpacked is an unpacked package.
@@ -67,7 +77,7 @@ type Unpacked struct {
 	Facts
 }
 
-// Facts are what Unpack notes about a package.
+// Facts describe the content of a package.
 type Facts struct {
 	// Gyp is true if the package has source code to compile, with node-gyp.
 	Gyp bool `json:"gyp,omitempty"`
@@ -77,8 +87,8 @@ type Facts struct {
 	Skipped []string `json:"skipped,omitempty"`
 }
 
-// Get returns the packages that the tarballs of all have, by location. It fetches those
-// that are not in the store. The paths of file: URLs are relative to dir and must be in
+// Get returns the unpacked tarballs of all packages, by location. It fetches those that are
+// not in the store. The paths of file: URLs are relative to dir and must be in
 // root. Links and bundled packages have no tarball.
 func (s *Store) Get(ctx context.Context, all []*Package, dir, root string) (map[string]Unpacked, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
@@ -193,8 +203,7 @@ func (s *Store) find(d Digest) (Unpacked, bool) {
 	if json.Unmarshal(data, &u.Facts) != nil {
 		return Unpacked{}, false
 	}
-	now := time.Now()
-	_ = os.Chtimes(dir, now, now) // only Prune reads the time
+	_ = fsx.Touch(dir) // only a prune of the cache reads the time
 	return u, true
 }
 

@@ -33,7 +33,7 @@ func (t Target) runs(e *entry) bool {
 	return allows(e.OS, t.OS) && allows(e.CPU, t.CPU) && (t.Libc == "" || allows(e.Libc, t.Libc))
 }
 
-// allows reports whether a list of package.json has a value. "!x" is any value except x.
+// allows reports whether a list in package.json allows a value. "!x" allows any value except x.
 func allows(l list, value string) bool {
 	if len(l) == 0 || len(l) == 1 && l[0] == "any" {
 		return true

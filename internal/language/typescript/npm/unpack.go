@@ -34,17 +34,14 @@ func unpack(ctx context.Context, tarball io.Reader, root *os.Root) (Facts, error
 	if err != nil {
 		return Facts{}, fmt.Errorf("expected a tar.gz file: %w", err)
 	}
-	for tr := tar.NewReader(oci.Reader(ctx, zip)); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			break
+	err = oci.ReadTar(oci.Reader(ctx, zip), func(h *tar.Header, content io.Reader) error {
+		if err := u.add(h, content); err != nil {
+			return fmt.Errorf("%q: %w", h.Name, err)
 		}
-		if err != nil {
-			return Facts{}, err
-		}
-		if err := u.add(h, tr); err != nil {
-			return Facts{}, fmt.Errorf("%q: %w", h.Name, err)
-		}
+		return nil
+	})
+	if err != nil {
+		return Facts{}, err
 	}
 	if !u.made[ManifestFile] {
 		return Facts{}, errors.New("it has no " + ManifestFile)

@@ -1,0 +1,59 @@
+package apiservertest
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+)
+
+// A StoredCase is an XR, and the object that an API server stores for it. The README.md in
+// internal/schema/testdata/xr describes the fields.
+type StoredCase struct {
+	Reason          string         `json:"reason"`
+	XR              map[string]any `json:"xr"`
+	Old             map[string]any `json:"old"`
+	FieldValidation string         `json:"fieldValidation"`
+	Refused         string         `json:"refused"`
+	Stored          map[string]any `json:"stored"`
+	Namespace       *string        `json:"namespace"`
+}
+
+// StoredCases returns the XRDs and the cases in a file.
+func StoredCases(t *testing.T, path string) (xrds []map[string]any, cases []StoredCase) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs, err := manifest.Objects(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range objs {
+		if crd.IsXRD(obj) {
+			xrds = append(xrds, obj)
+			continue
+		}
+		var c StoredCase
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj, &c, true); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, c)
+	}
+	return xrds, cases
+}
+
+// Fields returns obj without the fields that all objects have.
+func Fields(obj map[string]any) map[string]any {
+	obj = maps.Clone(obj)
+	maps.DeleteFunc(obj, func(key string, _ any) bool {
+		return slices.Contains([]string{"apiVersion", "kind", "metadata"}, key)
+	})
+	return obj
+}

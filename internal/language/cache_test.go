@@ -1,0 +1,39 @@
+package language_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/language"
+)
+
+func TestCache(t *testing.T) {
+	cache, dir := language.Cache{Name: "python", Folders: []string{"wheels", "layers", "none"}}, t.TempDir()
+	past := time.Now().Add(-time.Hour)
+	for _, name := range []string{"wheels/old", "wheels/.xfn-aaaaaaaaaaaaaaaaaaaaaaaaaa.tmp", "layers/used", "mine/old"} {
+		path := filepath.Join(dir, cache.Name, name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("content"), 0o600), os.Chtimes(path, past, past))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(filepath.Join(dir, cache.Name, "layers", "used"), time.Now(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	one, two := language.Usage{Entries: 1, Bytes: 7}, language.Usage{Entries: 2, Bytes: 14}
+	if got, err := cache.Used(t.Context(), dir); err != nil || got != two {
+		t.Errorf("got %+v, %v, want %+v", got, err, two)
+	}
+	for _, dry := range []bool{true, false} {
+		if got, err := cache.Prune(t.Context(), dir, past.Add(time.Minute), dry); err != nil || got != one {
+			t.Errorf("dry %t: got %+v, %v, want %+v", dry, got, err, one)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, cache.Name, "*", "*"))
+	if err != nil || len(left) != 3 {
+		t.Errorf("got the files %v, %v, want 3", left, err)
+	}
+}
