@@ -51,8 +51,8 @@ type Guess struct {
 // Compute renders the XRs of a cluster dump with the Compositions of in. It calls
 // each for one XR at a time, with the changes of its composed resources.
 //
-// Compute also renders the XRs with the old Compositions. They are at the paths before or,
-// if there are none, in the dump. If a resource has no managed fields, a field that only an
+// Compute also renders the XRs with the old Compositions. They are at the paths in before or,
+// if before is empty, in the dump. If a resource has no managed fields, a field that only an
 // old Composition sets is reported as removed. If the old Compositions cannot be rendered,
 // Compute warns.
 func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) error {

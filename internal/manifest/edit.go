@@ -92,7 +92,7 @@ type editor struct {
 	lines []string
 	text  []byte
 	// parent is the innermost object on the path that exists. missing has the keys of the
-	// path that it lacks. If there are none, key and list are its field.
+	// path that it lacks. If it lacks none, key and list are the field at the path.
 	parent    *yamlv3.Node
 	missing   []string
 	key, list *yamlv3.Node

@@ -123,7 +123,7 @@ func hosts(s string) []hostAt {
 var addresses = []string{"mailto", "user", "group", "serviceAccount", "principal", "acct", "sip", "xmpp", "arn", "urn"}
 
 // userInfo returns the index in s, the text before the "@", where credentials begin, or the
-// length of s if there are none. isValue says that s is the beginning of a reference or URL.
+// length of s if it has no credentials. isValue says that s is the beginning of a reference or URL.
 func (h hostAt) userInfo(s string, isValue bool) int {
 	start, isURL := authority(s)
 	user := s[start:]

@@ -72,7 +72,7 @@ func (x XRD) EnforcedComposition() string { return x.text("enforcedCompositionRe
 func (x XRD) DefaultComposition() string { return x.text("defaultCompositionRef", "name") }
 
 // ConnectionSecretKeys returns the keys of connection details that Crossplane publishes.
-// Crossplane publishes all keys if there are none.
+// If the XRD lists no keys, Crossplane publishes all.
 func (x XRD) ConnectionSecretKeys() []string {
 	keys, _, _ := unstructured.NestedStringSlice(x.obj, "spec", "connectionSecretKeys")
 	return keys

@@ -80,7 +80,7 @@ func (s *Session) start(ctx context.Context, choices []choice, strict bool) ([]R
 }
 
 // checkCapabilities returns an error if the package of a function has capabilities, but not
-// that for Compositions. Crossplane assumes this capability if there are none.
+// that for Compositions. If the package has none, Crossplane assumes this capability.
 func checkCapabilities(function string, all []string) error {
 	if len(all) == 0 || pkgmetav1.CapabilitiesContainFuzzyMatch(all, pkgmetav1.FunctionCapabilityComposition) {
 		return nil

@@ -254,7 +254,7 @@ func (t textFormat) result(r validate.Result) error {
 	return nil
 }
 
-// missing prints that there is no schema for a resource, or no valid one.
+// missing prints that the schema of a resource is missing or invalid.
 func (t textFormat) missing(r validate.Result) error {
 	text := "could not find CRD/XRD for: " + kindOf(r)
 	if len(r.Faults) > 0 {

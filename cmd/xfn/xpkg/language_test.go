@@ -13,7 +13,7 @@ import (
 func TestLanguageHelp(t *testing.T) {
 	field, ok := reflect.TypeFor[xpkg.BuildCmd]().FieldByName("Language")
 	if !ok {
-		t.Fatal("there is no flag for the language")
+		t.Fatal("BuildCmd has no field Language")
 	}
 	for _, l := range languages.All() {
 		if help := field.Tag.Get("help"); !strings.Contains(help, l.Name) {
