@@ -3,6 +3,7 @@ package project
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"runtime"
@@ -122,10 +123,11 @@ func (p *Project) inFile(found xpkg.Problems) xpkg.Problems {
 	return found
 }
 
-// placeholder stands for the digest of a function's package until the package is built. The
-// metadata is at the start of package.yaml, so its placeholders come before any other text
-// of the user that is the same.
-func placeholder(i int) string { return fmt.Sprintf("sha256:%064x", i) }
+// placeholder stands for the digest of a function's package until the package is built. It is
+// a hash, because users write digests of zeros in their descriptions.
+func placeholder(i int) string {
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Appendf(nil, "digest of function %d", i)))
+}
 
 // build builds the packages of the functions, several at once.
 func (s *Set) build(ctx context.Context, p *Project, functions []Function, o Options) error {

@@ -156,6 +156,29 @@ func TestBuildIsReproducible(t *testing.T) {
 	}
 }
 
+// A digest of zeros in a description is not taken for that of a function.
+func TestBuildKeepsDigestsOfTheUser(t *testing.T) {
+	const zeros = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+	described := strings.Replace(crossplane, "  repository:", "  description: pin it by @"+zeros+"\n  repository:", 1)
+	set, err := build(t, lay(t, files(map[string]string{project.File: described}), false), project.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := xpkg.PackageYAML(t.Context(), set.Configuration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := set.Functions[0].Index.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"pin it by @" + zeros, "version: " + digest.String()} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("package.yaml does not contain %q:\n%s", want, text)
+		}
+	}
+}
+
 // Each problem of a project is an error that names what to correct.
 func TestBuildRefuses(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside.yaml")
