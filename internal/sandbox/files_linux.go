@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +38,7 @@ func seal(src io.Reader) (*os.File, error) {
 	}
 	f := os.NewFile(uintptr(fd), supervisorName)
 	if _, err = io.Copy(f, src); err == nil {
-		err = addSeals(f)
+		err = whileBusy(func() error { return addSeals(f) })
 	}
 	if err == nil {
 		return f, nil
@@ -55,6 +56,27 @@ func addSeals(f *os.File) error {
 		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals)
 	}
 	return err
+}
+
+// sealTries and sealWait limit whileBusy to about four seconds.
+const (
+	sealTries = 12
+	sealWait  = time.Millisecond
+)
+
+// whileBusy repeats an action, with growing pauses, as long as it fails with EBUSY. The
+// kernel refuses to seal a memfd while it moves one of its pages, which happens when memory is
+// low.
+func whileBusy(do func() error) error {
+	wait := sealWait
+	for try := 1; ; try++ {
+		err := do()
+		if !errors.Is(err, unix.EBUSY) || try == sealTries {
+			return err
+		}
+		time.Sleep(wait)
+		wait *= 2
+	}
 }
 
 // socketPair returns two connected unix stream sockets. Only the first supports deadlines.
