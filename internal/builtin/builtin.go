@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/mod/semver"
+	"google.golang.org/protobuf/types/known/structpb"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/function"
@@ -45,6 +46,8 @@ type Builtin struct {
 	Covered, Differs string
 	// ReadsFiles is true if a response depends on files, and not only on the request.
 	ReadsFiles bool
+	// Points returns the points of an input, for coverage. It is nil if there are none.
+	Points func(input *structpb.Struct) ([]sdk.Point, error)
 	// New returns the function. The function caches compiled inputs.
 	New func(Options) function.Runner
 
@@ -101,6 +104,7 @@ func All() []Builtin {
 			New: func(o Options) function.Runner {
 				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
 			},
+			Points: patchandtransform.Points,
 			locate: func(fatal string, input []byte) (string, int) { return patchandtransform.Locate(fatal, input), 1 },
 		},
 	}

@@ -3,6 +3,7 @@ package patch
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
@@ -19,16 +20,18 @@ func matcher(m *spec.Match) TransformFunc {
 	for i := range m.Patterns {
 		tests[i] = compilePattern(&m.Patterns[i])
 	}
-	return func(v any, _ *Budget) (any, error) {
+	return func(v any, b *Budget) (any, error) {
 		for i, test := range tests {
 			fits, err := test.fits(v)
 			if err != nil {
 				return nil, fmt.Errorf("cannot match pattern at index %d: %w", i, err)
 			}
 			if fits {
+				b.selected("match.patterns", "["+strconv.Itoa(i)+"]")
 				return decoded(test.Result)
 			}
 		}
+		b.selected("match", "")
 		return fallback(m, v)
 	}
 }

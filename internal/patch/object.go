@@ -136,7 +136,20 @@ const MaxNulls = 1 << 20
 // A Budget counts the output of the patches of one composite resource, and
 // limits it to MaxTotal bytes and MaxNulls nulls.
 type Budget struct {
+	// Branch, if not nil, is called for each transform with several possible results: with
+	// its index, and the path in it of the field that selects the result, such as "map.KEY".
+	Branch func(transform int, field string)
+
 	spent, nulls int
+	// transform is the index of the transform that is running.
+	transform int
+}
+
+// selected reports that the running transform selected the field with a path and a key.
+func (b *Budget) selected(path, key string) {
+	if b.Branch != nil {
+		b.Branch(b.transform, path+key)
+	}
 }
 
 // Spend subtracts n bytes from the budget. It returns an error if fewer bytes are left.

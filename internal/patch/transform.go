@@ -3,7 +3,10 @@ package patch
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strconv"
 
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
@@ -36,6 +39,23 @@ func CompileTransforms(transforms []spec.Transform) TransformChain {
 	return chain
 }
 
+// Branches returns the paths that Budget.Branch can receive for a transform, sorted.
+func Branches(t *spec.Transform) []string {
+	var all []string
+	switch {
+	case t.Type == spec.TransformMap:
+		for _, key := range slices.Sorted(maps.Keys(t.Map)) {
+			all = append(all, "map."+key)
+		}
+	case t.Type == spec.TransformMatch && t.Match != nil:
+		for i := range t.Match.Patterns {
+			all = append(all, "match.patterns["+strconv.Itoa(i)+"]")
+		}
+		all = append(all, "match")
+	}
+	return all
+}
+
 func errorTransform(err error) TransformFunc {
 	return func(any, *Budget) (any, error) { return nil, err }
 }
@@ -43,6 +63,7 @@ func errorTransform(err error) TransformFunc {
 // Apply runs the transforms in order, each with the result of the previous one.
 func (c TransformChain) Apply(v any, b *Budget) (any, error) {
 	for i, f := range c {
+		b.transform = i
 		var err error
 		if v, err = f(v, b); err != nil {
 			return nil, fmt.Errorf("transform at index %d returned error: %w", i, err)
@@ -76,7 +97,7 @@ func compile(t *spec.Transform) (TransformFunc, error) {
 func typeName(v any) string { return fmt.Sprintf("%T", v) }
 
 func mapper(pairs map[string]json.RawMessage) TransformFunc {
-	return func(v any, _ *Budget) (any, error) {
+	return func(v any, b *Budget) (any, error) {
 		key, ok := v.(string)
 		if !ok {
 			return nil, fmt.Errorf("type %s is not supported for map transform", typeName(v))
@@ -85,6 +106,7 @@ func mapper(pairs map[string]json.RawMessage) TransformFunc {
 		if !ok {
 			return nil, fmt.Errorf("key %s is not found in map", key)
 		}
+		b.selected("map.", key)
 		if isNull(raw) {
 			raw = nil
 		}

@@ -48,7 +48,7 @@ type view struct {
 func WritePage(w io.Writer, title string, traces []Trace) error {
 	v := view{
 		Title: Printable(title), Traces: traces, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
-		CSP: fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; style-src '%s'; script-src '%s'", hash(pageCSS), hash(pageJS)),
+		CSP: fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; style-src '%s'; script-src '%s'", ContentHash(pageCSS), ContentHash(pageJS)),
 	}
 	rows := 0
 	for _, t := range traces {
@@ -73,7 +73,9 @@ func WritePage(w io.Writer, title string, traces []Trace) error {
 	return out.Flush()
 }
 
-func hash(content string) string {
+// ContentHash returns the source expression of a content security policy for an inline style or
+// script.
+func ContentHash(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }

@@ -120,6 +120,9 @@ type Result struct {
 	Document manifest.Document
 	// Result is nil if Err is not nil.
 	*converge.Result
+	// Composition is the Composition of the XR. It is empty if it could not be loaded, and in
+	// profile Alpha.
+	Composition composition.Entry
 	// Observed are the composed resources that the functions observed. Missing are the
 	// resources that the XR's resourceRefs name and Inputs.Observed lacks, if Inputs.Live is set.
 	Observed []*unstructured.Unstructured
@@ -198,7 +201,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		return err
 	}
 	return renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
-		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: runs}
+		r := Result{N: n, Source: doc.Position(), Document: doc, Composition: p.entry, Functions: runs}
 		run := in.WrapRunner(n, runner)
 		req, invalid, err := p.admitted(ctx, doc)
 		if r.Invalid = invalid; err == nil {

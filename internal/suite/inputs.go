@@ -69,7 +69,7 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	in.Steps = h.mocks()
 	if in.Profile != render.Alpha {
 		in.WrapRunner = func(_ int, r function.Runner) function.Runner {
-			a.calls = report.Record(recovering(r), a.options.Now)
+			a.calls = report.Record(recovering(a.covering(r)), a.options.Now)
 			return a.calls
 		}
 	}

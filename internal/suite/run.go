@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite/check"
+	"github.com/xfn-dev/xfn/internal/suite/coverage"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -39,6 +40,8 @@ type Options struct {
 	FailFast bool
 	// Update, if not nil, writes golden files that differ from the output.
 	Update func(path string, text []byte) error
+	// Coverage collects what the cases exercise. It may be nil.
+	Coverage *coverage.Collector
 	// Trace adds a trace to the outcome of each case that fails.
 	Trace bool
 	// Recording returns a Runner that replays the recorded calls in path.
@@ -120,6 +123,8 @@ type attempt struct {
 	form spec.CaseSpec
 	// calls records the calls of the last pass. It is nil in profile Alpha.
 	calls *report.Recorder
+	// coverage records what the case runs, if Options.Coverage is set.
+	coverage coverage.Recorder
 	// waited is how long the case waited for the start of its functions.
 	waited time.Duration
 }
@@ -167,6 +172,7 @@ func (a *attempt) run(ctx context.Context) {
 		err = result.Err
 	}
 	a.checkResult(ctx, result, err)
+	a.cover(ctx, result)
 	if a.out.Status == Failed && a.options.Trace && a.calls != nil {
 		trace := a.calls.Trace(a.out.Name()).Complete(result.RuntimeOf, err)
 		a.out.Trace = &trace

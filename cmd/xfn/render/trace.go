@@ -6,8 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
@@ -18,31 +17,10 @@ import (
 
 // traceFlags select reports about the steps of pipelines.
 type traceFlags struct {
-	Trace     toFile `placeholder:"FILE" help:"Write what each step changed to stderr. --trace=FILE writes to a file."`
-	TraceHTML string `more:"" name:"trace-html" placeholder:"FILE" help:"Write what each step of the pipeline changed as an HTML page."`
-	Blame     toFile `more:"" placeholder:"FILE" help:"Write which step set each field last, to stderr or to a FILE (--blame=FILE)."`
+	Trace     flags.OptionalPath `placeholder:"FILE" help:"Write what each step changed to stderr. --trace=FILE writes to a file."`
+	TraceHTML string             `more:"" name:"trace-html" placeholder:"FILE" help:"Write what each step of the pipeline changed as an HTML page."`
+	Blame     flags.OptionalPath `more:"" placeholder:"FILE" help:"Write which step set each field last, to stderr or to a FILE (--blame=FILE)."`
 }
-
-// toFile is a flag with an optional file name as its value.
-type toFile struct {
-	on   bool
-	path string
-}
-
-// Decode accepts --flag and --flag=FILE.
-func (f *toFile) Decode(ctx *kong.DecodeContext) error {
-	f.on = true
-	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken {
-		f.path = ctx.Scan.Pop().String()
-		if f.path == "" {
-			return errors.New("expected a file name after =")
-		}
-	}
-	return nil
-}
-
-// IsBool returns true, so that kong accepts the flag without a value.
-func (*toFile) IsBool() bool { return true }
 
 // A tracer records the calls of each XR's render, and writes reports at the end.
 type tracer struct {
@@ -58,7 +36,7 @@ func (f traceFlags) tracer(term *terminal.Terminal) *tracer {
 
 // wrap returns a value for session.Inputs.WrapRunner, nil without trace flags.
 func (t *tracer) wrap() func(int, function.Runner) function.Runner {
-	if !t.flags.Trace.on && !t.flags.Blame.on && t.flags.TraceHTML == "" {
+	if !t.flags.Trace.On && !t.flags.Blame.On && t.flags.TraceHTML == "" {
 		return nil
 	}
 	return t.recorders.Wrap
@@ -99,8 +77,8 @@ func (t *tracer) finish() error {
 	}))
 }
 
-func (t *tracer) write(to toFile, what string, one func(io.Writer, report.Style, report.Trace) error) error {
-	if !to.on {
+func (t *tracer) write(to flags.OptionalPath, what string, one func(io.Writer, report.Style, report.Trace) error) error {
+	if !to.On {
 		return nil
 	}
 	all := func(w io.Writer, s report.Style) error {
@@ -112,10 +90,10 @@ func (t *tracer) write(to toFile, what string, one func(io.Writer, report.Style,
 		return nil
 	}
 	var err error
-	if to.path == "" {
+	if to.Path == "" {
 		err = all(t.term.Stderr(), t.term.Style(t.term.Stderr()))
 	} else {
-		err = fsx.Write(to.path, 0o644, func(w io.Writer) error { return all(w, report.Style{}) })
+		err = fsx.Write(to.Path, 0o644, func(w io.Writer) error { return all(w, report.Style{}) })
 	}
 	if err != nil {
 		return fmt.Errorf("writing the %s: %w", what, err)

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,11 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
+	"github.com/xfn-dev/xfn/internal/suite/coverage"
 	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
@@ -24,6 +27,9 @@ type reportFlags struct {
 	Format    string `more:"" enum:"text,json" default:"text" help:"Print ${enum}."`
 	JUnit     string `name:"junit" placeholder:"FILE" help:"Write a JUnit XML report."`
 	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write an HTML page about the steps of each case that fails."`
+
+	Coverage    flags.OptionalPath `placeholder:"DIR" help:"Print which parts of the Compositions the cases run. --coverage=DIR writes index.html, cobertura.xml and coverage.out, too."`
+	CoverageMin float64            `more:"" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions."`
 }
 
 // A reporter reports the outcomes of cases.
@@ -33,14 +39,24 @@ type reporter struct {
 	text  *format.Text
 	doc   *format.Document
 	junit format.JUnit
-	cases int
-	bad   int
+	// coverage is nil if it is not collected.
+	coverage *coverage.Collector
+	cases    int
+	bad      int
 	// pages counts the pages with the same file name.
 	pages map[string]int
 }
 
 func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 	r := &reporter{reportFlags: f, term: term, junit: format.JUnit{Spell: term.Spell}, pages: map[string]int{}}
+	if f.Coverage.On || f.CoverageMin > 0 {
+		r.coverage = &coverage.Collector{}
+	}
+	if f.Coverage.Path != "" {
+		if err := os.MkdirAll(f.Coverage.Path, 0o755); err != nil {
+			return nil, fmt.Errorf("creating the folder of the coverage: %w", err)
+		}
+	}
 	if f.JUnit != "" {
 		if _, err := os.Stat(filepath.Dir(f.JUnit)); err != nil {
 			return nil, fmt.Errorf("writing the report %q: %w", f.JUnit, fsx.Cause(err))
@@ -128,16 +144,25 @@ func (r *reporter) end(took time.Duration) (err error) {
 			return fmt.Errorf("writing the report: %w", err)
 		}
 	}
+	var covered *coverage.Report
+	if r.coverage != nil {
+		report := r.coverage.Report()
+		covered = &report
+	}
 	if r.doc == nil {
 		err = r.text.End(took)
 	} else {
+		r.doc.Coverage = covered
 		err = terminal.WriteJSON(r.term.Stdout, r.doc)
 	}
 	if err != nil {
 		return fmt.Errorf("printing the outcome: %w", err)
 	}
-	if r.bad > 0 {
-		return fmt.Errorf("%d of %s failed", r.bad, terminal.Count(r.cases, "case"))
+	if covered != nil {
+		err = r.cover(*covered)
 	}
-	return nil
+	if r.bad > 0 {
+		err = errors.Join(fmt.Errorf("%d of %s failed", r.bad, terminal.Count(r.cases, "case")), err)
+	}
+	return err
 }

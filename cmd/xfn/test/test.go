@@ -74,6 +74,7 @@ Examples:
     xfn test tests/ --run 'bucket/' --verbose
     xfn test --update
     xfn test --junit report.xml --shard 2/4
+    xfn test --coverage=coverage --coverage-min 80
     xfn test --schema > testsuite.schema.json
 
 Exit codes: 0 all passed, 1 some failed, 2 usage error.
@@ -138,6 +139,10 @@ func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, items []suite.It
 	if err != nil {
 		return err
 	}
+	if out.coverage != nil {
+		o.Coverage = out.coverage
+		o.Config.Cache = "" // A cached response does not show what the function ran.
+	}
 	began := time.Now()
 	err = suite.Run(ctx, items, o, out.add)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -155,6 +160,9 @@ func (c *Cmd) check() error {
 		return fmt.Errorf("--parallel must not be negative, got %d", c.Parallel)
 	case c.Count < 1:
 		return fmt.Errorf("--count must be positive, got %d", c.Count)
+	}
+	if c.CoverageMin < 0 || c.CoverageMin > 100 {
+		return fmt.Errorf("--coverage-min must be between 0 and 100, got %v", c.CoverageMin)
 	}
 	return cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout))
 }

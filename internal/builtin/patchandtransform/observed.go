@@ -71,22 +71,23 @@ func compileCheck(c *spec.ReadinessCheck) check {
 	return check{c, patch.ParseOptional(c.FieldPath)}
 }
 
-// isReady reports whether an observed resource passes all checks. Without checks,
-// its condition Ready must be True. The first check that cannot run is an error.
-func isReady(checks []check, o *observed) (bool, error) {
+// isReady reports whether an observed resource passes all checks, and how many checks ran.
+// Without checks, its condition Ready must be True. The first check that cannot run is an
+// error.
+func isReady(checks []check, o *observed) (ready bool, ran int, err error) {
 	if len(checks) == 0 {
-		return o.hasCondition("Ready", "True"), nil
+		return o.hasCondition("Ready", "True"), 0, nil
 	}
 	for i, c := range checks {
 		ready, err := c.passes(o)
 		if err != nil {
-			return false, fmt.Errorf("cannot run readiness check at index %d: %w", i, err)
+			return false, i + 1, fmt.Errorf("cannot run readiness check at index %d: %w", i, err)
 		}
 		if !ready {
-			return false, nil
+			return false, i + 1, nil
 		}
 	}
-	return true, nil
+	return true, len(checks), nil
 }
 
 // errUncheckable is the error for a check of type MatchCondition without matchCondition.

@@ -2,6 +2,7 @@ package patchandtransform
 
 import (
 	"fmt"
+	"sync"
 
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,11 +20,15 @@ type program struct {
 	secret      *spec.ConnectionSecret
 	// secretPatches are the compiled patches of the field secret.
 	secretPatches []patch.Patch
+	// points are the points of the input, for coverage.
+	points func() points
 }
 
 // A template is the compiled template of a composed resource.
 type template struct {
 	name string
+	// n is the index of the template in the program.
+	n int
 	// base is nil if the template has no base, or if the base is invalid. baseErr
 	// is the error of an invalid base.
 	base    map[string]any
@@ -43,6 +48,7 @@ func compile(in *structpb.Struct) (*program, error) {
 		return nil, fmt.Errorf("invalid Function input: %w", err)
 	}
 	p := &program{secret: resources.WriteConnectionSecretToRef}
+	p.points = sync.OnceValue(func() points { return pointsOf(resources) })
 	sets := map[string][]patch.Patch{}
 	for _, s := range resources.PatchSets {
 		sets[s.Name] = compilePatches(s.Patches)
@@ -54,6 +60,7 @@ func compile(in *structpb.Struct) (*program, error) {
 			return nil, fmt.Errorf("cannot resolve PatchSets: %w", err)
 		}
 		patches += len(t.patches)
+		t.n = i
 		p.templates = append(p.templates, t)
 	}
 	if resources.Environment != nil {

@@ -36,6 +36,7 @@ type run struct {
 	composed map[string]*composed
 	observed map[string]*observed
 	dropped  bool
+	coverage coverage
 }
 
 // composed is the composed resource of a template.
@@ -63,8 +64,9 @@ func newRun(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
 
 // run executes a program. The text of the error is the message of the fatal result.
 func (r *run) run(ctx context.Context, p *program) error {
+	r.coverage = newCoverage(ctx, p)
 	for i := range p.environment {
-		if err := r.patchEnvironment(ctx, &p.environment[i]); err != nil {
+		if err := r.patchEnvironment(ctx, i, &p.environment[i]); err != nil {
 			return fmt.Errorf("cannot apply the %q environment patch at index %d: %w", p.environment[i].Type, i, err)
 		}
 	}
@@ -80,7 +82,7 @@ func (r *run) run(ctx context.Context, p *program) error {
 	return r.finish(secret)
 }
 
-func (r *run) patchEnvironment(ctx context.Context, p *patch.Patch) error {
+func (r *run) patchEnvironment(ctx context.Context, i int, p *patch.Patch) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -89,7 +91,9 @@ func (r *run) patchEnvironment(ctx context.Context, p *patch.Patch) error {
 	case spec.ToCompositeFieldPath, spec.CombineToComposite, spec.FromEnvironmentFieldPath:
 		from, to = r.environment.Fields, &r.desired
 	}
+	point := r.coverage.patch(r.coverage.environment, i, &r.budget)
 	err := p.Apply(from, to, &r.budget)
+	r.coverage.applied(point, !fieldpath.IsNotFound(err))
 	if fieldpath.IsNotFound(err) && p.Policy == spec.FromOptional {
 		return nil
 	}
@@ -121,6 +125,7 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	}
 	if kept {
 		r.composed[t.name] = made
+		r.coverage.composed(t)
 	}
 	return nil
 }
@@ -163,7 +168,8 @@ func (r *run) applyObserved(t *template, made *composed, o *observed) error {
 			r.details[t.details[i].Name] = v
 		}
 	}
-	ready, err := isReady(t.checks, o)
+	ready, ran, err := isReady(t.checks, o)
+	r.coverage.checked(t, ran)
 	if errors.Is(err, errUncheckable) {
 		return fmt.Errorf("cannot check readiness of composed resource %q: %w", t.name, err)
 	}
@@ -181,16 +187,20 @@ func (r *run) applyObserved(t *template, made *composed, o *observed) error {
 func (r *run) patch(ctx context.Context, t *template, made *composed, o *observed) (kept bool, err error) {
 	target := patch.Object{Fields: made.fields}
 	defer func() { made.fields = target.Fields }()
+	points := r.coverage.patchesOf(t)
 	for i := range t.patches {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
 		p := &t.patches[i]
+		point := r.coverage.patch(points, i, &r.budget)
 		from, to := r.sourceAndTarget(p, &target, o)
 		if from == nil {
+			r.coverage.applied(point, false)
 			continue
 		}
 		err := p.Apply(from, to, &r.budget)
+		r.coverage.applied(point, !fieldpath.IsNotFound(err))
 		switch {
 		case err == nil, fieldpath.IsNotFound(err) && p.Policy != spec.FromRequired:
 		case !fieldpath.IsNotFound(err):

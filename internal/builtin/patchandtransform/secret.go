@@ -10,6 +10,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
@@ -77,7 +78,9 @@ func (r *run) patchReference(ref reference, patches []patch.Patch) (reference, e
 		if p.Type != spec.FromCompositeFieldPath && p.Type != spec.CombineFromComposite {
 			return ref, fmt.Errorf("unsupported patch type %s at index %d", p.Type, i)
 		}
+		point := r.coverage.patch(r.coverage.secret, i, &r.budget)
 		err := p.Apply(r.xr, to, &r.budget)
+		r.coverage.applied(point, !fieldpath.IsNotFound(err))
 		if err != nil && (p.Type.IsCombine() || p.Policy != spec.FromOptional) {
 			return ref, fmt.Errorf("cannot apply patch type %s at index %d: %w", p.Type, i, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
+	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
 
 // A Document is the JSON report of a run.
@@ -12,6 +13,8 @@ type Document struct {
 	Failed  int    `json:"failed"`
 	Skipped int    `json:"skipped"`
 	Cases   []Case `json:"cases"`
+	// Coverage is nil if it was not collected.
+	Coverage *coverage.Report `json:"coverage,omitempty"`
 	// Spell returns the syntax of the options in hints.
 	Spell hint.Speller `json:"-"`
 }

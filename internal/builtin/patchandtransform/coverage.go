@@ -1,0 +1,178 @@
+package patchandtransform
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+)
+
+// Points returns the points of an input: its composed resources, the patches that a resource
+// or the environment uses, the branches of their transforms, and the readiness checks.
+func Points(input *structpb.Struct) ([]sdk.Point, error) {
+	p, err := compile(input)
+	if err != nil {
+		return nil, err
+	}
+	var all []sdk.Point
+	of := p.points()
+	addPatches := func(patches []patchPoint) {
+		for _, p := range patches {
+			all = append(append(all, p.Point), p.branches...)
+		}
+	}
+	addPatches(of.environment)
+	for _, t := range of.templates {
+		all = append(all, t.Point)
+		addPatches(t.patches)
+		all = append(all, t.checks...)
+	}
+	addPatches(of.secret)
+	return unique(all), nil
+}
+
+// unique returns the points without repetitions: several templates may use one patch set.
+func unique(all []sdk.Point) []sdk.Point {
+	seen := map[sdk.Point]bool{}
+	return slices.DeleteFunc(all, func(p sdk.Point) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
+}
+
+// points are the points of an input, with the same indexes as the parts of its program.
+type points struct {
+	environment []patchPoint
+	templates   []templatePoint
+	secret      []patchPoint
+}
+
+type templatePoint struct {
+	sdk.Point
+	patches []patchPoint
+	checks  []sdk.Point
+}
+
+type patchPoint struct {
+	sdk.Point
+	branches []sdk.Point
+}
+
+func pointsOf(in *spec.Resources) points {
+	sets := map[string][]patchPoint{}
+	for i, s := range in.PatchSets {
+		sets[s.Name] = patchPoints(fmt.Sprintf("patchSets[%d].patches", i), s.Patches)
+	}
+	all := points{templates: make([]templatePoint, len(in.Resources))}
+	if in.Environment != nil {
+		all.environment = patchPoints("environment.patches", in.Environment.Patches)
+	}
+	if in.WriteConnectionSecretToRef != nil {
+		all.secret = patchPoints("writeConnectionSecretToRef.patches", in.WriteConnectionSecretToRef.Patches)
+	}
+	for i, t := range in.Resources {
+		at := fmt.Sprintf("resources[%d]", i)
+		of := templatePoint{Point: sdk.Point{Kind: sdk.ComposedTemplate, Path: at}}
+		for j, p := range t.Patches {
+			if p.Type == spec.PatchSetType {
+				of.patches = append(of.patches, sets[*p.PatchSetName]...)
+			} else {
+				of.patches = append(of.patches, newPatchPoint(fmt.Sprintf("%s.patches[%d]", at, j), &p.Patch))
+			}
+		}
+		for j := range t.ReadinessChecks {
+			of.checks = append(of.checks, sdk.Point{Kind: sdk.ReadinessCheck, Path: fmt.Sprintf("%s.readinessChecks[%d]", at, j)})
+		}
+		all.templates[i] = of
+	}
+	return all
+}
+
+func patchPoints(at string, patches []spec.Patch) []patchPoint {
+	all := make([]patchPoint, len(patches))
+	for i := range patches {
+		all[i] = newPatchPoint(fmt.Sprintf("%s[%d]", at, i), &patches[i])
+	}
+	return all
+}
+
+func newPatchPoint(at string, p *spec.Patch) patchPoint {
+	of := patchPoint{Point: sdk.Point{Kind: sdk.PatchPoint, Path: at}}
+	for i := range p.Transforms {
+		for _, field := range patch.Branches(&p.Transforms[i]) {
+			of.branches = append(of.branches, of.branch(i, field))
+		}
+	}
+	return of
+}
+
+// branch returns the point of a branch of a transform of the patch.
+func (p patchPoint) branch(transform int, field string) sdk.Point {
+	return sdk.Point{Kind: sdk.TransformBranch, Path: fmt.Sprintf("%s.transforms[%d].%s", p.Path, transform, field)}
+}
+
+// A coverage reports the points that a run executes. Its methods do nothing if hit is nil.
+type coverage struct {
+	points
+	hit func(sdk.Point)
+}
+
+func newCoverage(ctx context.Context, p *program) coverage {
+	hit := sdk.Coverage(ctx)
+	if hit == nil {
+		return coverage{}
+	}
+	return coverage{p.points(), hit}
+}
+
+// composed reports that a template composed its resource.
+func (c *coverage) composed(t *template) {
+	if c.hit != nil {
+		c.hit(c.templates[t.n].Point)
+	}
+}
+
+// checked reports the first n readiness checks of a template, which ran.
+func (c *coverage) checked(t *template, n int) {
+	if c.hit == nil {
+		return
+	}
+	for _, check := range c.templates[t.n].checks[:n] {
+		c.hit(check)
+	}
+}
+
+// patchesOf returns the points of a template's patches.
+func (c *coverage) patchesOf(t *template) []patchPoint {
+	if c.hit == nil {
+		return nil
+	}
+	return c.templates[t.n].patches
+}
+
+// patch returns the point of the patch with index i. The budget b then reports the branches of
+// its transforms.
+func (c *coverage) patch(patches []patchPoint, i int, b *patch.Budget) patchPoint {
+	if c.hit == nil {
+		return patchPoint{}
+	}
+	b.Branch = func(transform int, field string) { c.hit(patches[i].branch(transform, field)) }
+	return patches[i]
+}
+
+// applied reports a patch, and whether its source had a value.
+func (c *coverage) applied(p patchPoint, hadSource bool) {
+	if c.hit == nil {
+		return
+	}
+	if !hadSource {
+		p.Branch = sdk.SourceMissing
+	}
+	c.hit(p.Point)
+}

@@ -1,0 +1,52 @@
+package suite
+
+import (
+	"context"
+	"slices"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/internal/suite/coverage"
+)
+
+// covering returns a Runner that records the calls to r for the coverage, if it is collected.
+func (a *attempt) covering(r function.Runner) function.Runner {
+	if a.options.Coverage == nil {
+		return r
+	}
+	return a.coverage.Wrap(r, func(step string) bool {
+		_, mocked := a.form.Mocks[step]
+		return mocked
+	})
+}
+
+// cover adds the case to the coverage. A case whose render failed covers the parts that ran.
+func (a *attempt) cover(ctx context.Context, r session.Result) {
+	if a.options.Coverage == nil || r.Composition.Composition == nil {
+		return
+	}
+	c := coverage.Case{
+		Composition: r.Composition, Recorder: &a.coverage,
+		Builtin: func(name string) bool {
+			return slices.ContainsFunc(r.Functions, func(run session.Run) bool {
+				return run.Function == name && run.Runtime == session.Builtin
+			})
+		},
+	}
+	// The render has already reported an XR or an XRD that cannot be decoded.
+	c.XR, _ = r.Document.Object()
+	if a.form.XRD != "" {
+		if doc, _, err := a.options.Config.Reader.First(ctx, a.path(a.form.XRD)); err == nil {
+			c.XRD, _ = doc.Object()
+		}
+	}
+	if r.Result != nil {
+		c.Composed = make(map[string]map[string]any, len(r.Composed))
+		for _, obj := range r.Composed {
+			c.Composed[reconciler.ResourceName(obj)] = obj
+		}
+		c.Checked = a.checker.Checked(a.form, a.subject(r))
+	}
+	a.options.Coverage.Add(c)
+}

@@ -1,0 +1,143 @@
+package coverage
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
+)
+
+// A Recorder records the steps and points that the render of one case runs. The zero value
+// has recorded nothing.
+type Recorder struct {
+	mu    sync.Mutex
+	steps map[string]map[sdk.Point]bool
+}
+
+// Wrap returns a Runner that records the calls to next, except those of steps in mocked.
+func (r *Recorder) Wrap(next function.Runner, mocked func(step string) bool) function.Runner {
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if step := function.Step(ctx); !mocked(step) {
+			ctx = sdk.WithCoverage(ctx, r.record(step))
+		}
+		return next.RunFunction(ctx, name, req)
+	})
+}
+
+// record records that a step ran, and returns the func to which it reports its points.
+func (r *Recorder) record(step string) func(sdk.Point) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	points := r.steps[step]
+	if points == nil {
+		points = map[sdk.Point]bool{}
+		if r.steps == nil {
+			r.steps = map[string]map[sdk.Point]bool{}
+		}
+		r.steps[step] = points
+	}
+	return func(p sdk.Point) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		points[p] = true
+	}
+}
+
+// A Case is what is known of a case that ran.
+type Case struct {
+	// Composition is the Composition that the case tests.
+	Composition composition.Entry
+	// Recorder recorded the render.
+	Recorder *Recorder
+	// Builtin reports whether the function of a step ran as a builtin.
+	Builtin func(function string) bool
+	// XR is the composite resource of the case, and XRD its definition. XRD may be nil.
+	XR, XRD map[string]any
+	// Composed are the composed resources, by name.
+	Composed map[string]map[string]any
+	// Checked reports whether an expectation of the case checks the field at a path of a
+	// composed resource.
+	Checked func(resource, path string) bool
+}
+
+// A Collector collects the coverage of all cases of a run. It is safe for concurrent use. The
+// zero value is empty.
+type Collector struct {
+	mu  sync.Mutex
+	all map[string]*collected
+}
+
+// collected is the coverage of one Composition.
+type collected struct {
+	entry composition.Entry
+	cases int
+	// ran has the points that ran, by step. builtins has the steps that ran as builtins.
+	ran      map[string]map[sdk.Point]bool
+	builtins map[string]bool
+	// xr has the fields in the schema of the composite resource, and whether a case set
+	// them. composed has the composed fields, and whether a case checks them.
+	xr       map[string]bool
+	composed map[Field]bool
+}
+
+// Add adds a case that ran.
+func (c *Collector) Add(one Case) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := one.Composition.Document.Position()
+	of := c.all[key]
+	if of == nil {
+		of = &collected{
+			entry: one.Composition, ran: map[string]map[sdk.Point]bool{}, builtins: map[string]bool{},
+			xr: map[string]bool{}, composed: map[Field]bool{},
+		}
+		if c.all == nil {
+			c.all = map[string]*collected{}
+		}
+		c.all[key] = of
+	}
+	of.add(one)
+}
+
+func (c *collected) add(one Case) {
+	c.cases++
+	one.Recorder.mu.Lock()
+	for step, points := range one.Recorder.steps {
+		if c.ran[step] == nil {
+			c.ran[step] = map[sdk.Point]bool{}
+		}
+		maps.Copy(c.ran[step], points)
+	}
+	one.Recorder.mu.Unlock()
+	for _, step := range c.entry.Spec.Pipeline {
+		if one.Builtin(step.FunctionRef.Name) {
+			c.builtins[step.Step] = true
+		}
+	}
+	for path, isSet := range xrFields(one.XRD, one.XR) {
+		c.xr[path] = c.xr[path] || isSet
+	}
+	for name, obj := range one.Composed {
+		for path := range leaves(obj) {
+			f := Field{name, path}
+			c.composed[f] = c.composed[f] || one.Checked(name, path)
+		}
+	}
+}
+
+// Report returns the coverage of all cases that were added.
+func (c *Collector) Report() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := Report{Compositions: []Composition{}}
+	for _, key := range slices.Sorted(maps.Keys(c.all)) {
+		r.Compositions = append(r.Compositions, c.all[key].report())
+	}
+	return r
+}

@@ -1,0 +1,144 @@
+package coverage
+
+import (
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+)
+
+// A Field is a field of a composed resource.
+type Field struct {
+	// Resource is the name of the composed resource. Path is the path of the field in it,
+	// with [*] for the indexes of lists.
+	Resource, Path string
+}
+
+// Limits of a schema: the depth of its fields, and their number. A schema may refer to
+// itself.
+const (
+	maxDepth  = 32
+	maxFields = 10_000
+)
+
+// xrFields returns the leaf fields of spec in the schema of a composite resource, and whether
+// the resource sets them to something else than their default. It returns nil for a nil XRD.
+func xrFields(xrd, xr map[string]any) map[string]bool {
+	apiVersion, _ := xr["apiVersion"].(string)
+	spec, _ := schemaOf(xrd, apiVersion)["properties"].(map[string]any)
+	schema, ok := spec["spec"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	fields := map[string]bool{}
+	addFields(fields, "spec", schema, []any{xr["spec"]}, 0)
+	return fields
+}
+
+// schemaOf returns the schema of the version of an apiVersion in an XRD, or nil.
+func schemaOf(xrd map[string]any, apiVersion string) map[string]any {
+	group := fieldpath.Text(xrd, "spec", "group")
+	spec, _ := xrd["spec"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if group+"/"+fieldpath.Text(version, "name") != apiVersion {
+			continue
+		}
+		outer, _ := version["schema"].(map[string]any)
+		schema, _ := outer["openAPIV3Schema"].(map[string]any)
+		return schema
+	}
+	return nil
+}
+
+// addFields adds the leaf fields of a schema. values are the values that a composite resource
+// has at the path: several if a list is on the way.
+func addFields(fields map[string]bool, path string, schema map[string]any, values []any, depth int) {
+	properties, _ := schema["properties"].(map[string]any)
+	items, _ := schema["items"].(map[string]any)
+	switch {
+	case depth > maxDepth || len(fields) >= maxFields:
+	case len(properties) > 0:
+		for _, key := range slices.Sorted(maps.Keys(properties)) {
+			below, _ := properties[key].(map[string]any)
+			addFields(fields, join(path, key), below, valuesAt(values, key), depth+1)
+		}
+	case items != nil:
+		var elements []any
+		for _, v := range values {
+			list, _ := v.([]any)
+			elements = append(elements, list...)
+		}
+		addFields(fields, path+"[*]", items, elements, depth+1)
+	default:
+		fields[path] = slices.ContainsFunc(values, func(v any) bool {
+			return v != nil && !reflect.DeepEqual(v, schema["default"])
+		})
+	}
+}
+
+func valuesAt(values []any, key string) []any {
+	var all []any
+	for _, v := range values {
+		obj, _ := v.(map[string]any)
+		if value, ok := obj[key]; ok {
+			all = append(all, value)
+		}
+	}
+	return all
+}
+
+// leaves iterates over the paths of the leaf fields that a pipeline chose in a composed
+// resource. A path may repeat, because the elements of a list have the same path. The name,
+// and the labels and annotations of Crossplane, are not among them.
+func leaves(obj map[string]any) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		chosen := maps.Clone(obj)
+		for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
+			delete(chosen, key)
+		}
+		metadata, _ := obj["metadata"].(map[string]any)
+		for _, field := range []string{"annotations", "labels"} {
+			own, _ := metadata[field].(map[string]any)
+			own = maps.Clone(own)
+			maps.DeleteFunc(own, func(key string, _ any) bool { return strings.Contains(key, "crossplane.io/") })
+			if !leavesAt("metadata."+field, own, yield) {
+				return
+			}
+		}
+		leavesAt("", chosen, yield)
+	}
+}
+
+func leavesAt(path string, v any, yield func(string) bool) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if !leavesAt(join(path, key), v[key], yield) {
+				return false
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if !leavesAt(path+"[*]", e, yield) {
+				return false
+			}
+		}
+	default:
+		return yield(path)
+	}
+	return true
+}
+
+// join returns the path of the field key of the object at path.
+func join(path, key string) string {
+	key = fieldpath.KeyPath(key)
+	if path == "" || strings.HasPrefix(key, "[") {
+		return path + key
+	}
+	return path + "." + key
+}
