@@ -23,6 +23,9 @@ type Item struct {
 	Suite *Suite
 	// Case is nil for a suite whose Err is set.
 	Case *spec.Case
+
+	// composition, if not nil, replaces the Composition of the case.
+	composition map[string]any
 }
 
 // Name returns "suite/case", or the suite's name.
@@ -161,6 +164,9 @@ type Outcome struct {
 	Updated []string
 	// Trace shows what each step did, if the case failed and Options.Trace is set.
 	Trace *report.Trace
+
+	// composed is what the case composed. It is nil if the render failed.
+	composed []map[string]any
 }
 
 // Name returns "suite/case", or the suite's name.

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -61,7 +60,7 @@ var errFailFast = errors.New("a case failed")
 func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o)
 	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
-	err = proc.ForEachOrdered(ctx, cmp.Or(o.Parallel, runtime.GOMAXPROCS(0)), items, func(ctx context.Context, _ int, item Item) Outcome {
+	err = proc.ForEachOrdered(ctx, r.parallel(), items, func(ctx context.Context, _ int, item Item) Outcome {
 		return r.run(ctx, item)
 	}, func(out Outcome) error {
 		if err := each(out); err != nil {
@@ -146,6 +145,9 @@ func (a *attempt) run(ctx context.Context) {
 		a.fail(err)
 		return
 	}
+	if a.item.composition != nil {
+		a.form.Composition = spec.Source{Object: a.item.composition}
+	}
 	if a.form.Skip != "" {
 		a.out.Status, a.out.Reason = Skipped, a.form.Skip
 		return
@@ -170,6 +172,9 @@ func (a *attempt) run(ctx context.Context) {
 	})
 	if err == nil {
 		err = result.Err
+	}
+	if err == nil {
+		a.out.composed = documents(result)
 	}
 	a.checkResult(ctx, result, err)
 	a.cover(ctx, result)

@@ -24,6 +24,7 @@ type Cmd struct {
 	runFlags       `group:"Cases:"`
 	flags.Runtimes `group:"Functions:"`
 	reportFlags    `group:"Output:"`
+	mutateFlags    `group:"Output:"`
 
 	Schema bool `help:"Print the JSON Schema of suites, for editors, and run nothing."`
 	List   bool `help:"Print the names of the cases, and run nothing."`
@@ -120,6 +121,9 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	if len(items) == 0 {
 		term.Warn("there are no cases to run" + described(sel))
 	}
+	if c.Mutate.on || c.MutateMin > 0 {
+		return c.mutate(ctx, term, items, o)
+	}
 	return c.run(ctx, term, items, o)
 }
 
@@ -160,6 +164,9 @@ func (c *Cmd) check() error {
 		return fmt.Errorf("--parallel must not be negative, got %d", c.Parallel)
 	case c.Count < 1:
 		return fmt.Errorf("--count must be positive, got %d", c.Count)
+	}
+	if c.MutateMin < 0 || c.MutateMin > 100 {
+		return fmt.Errorf("--mutate-min must be between 0 and 100, got %v", c.MutateMin)
 	}
 	if c.CoverageMin < 0 || c.CoverageMin > 100 {
 		return fmt.Errorf("--coverage-min must be between 0 and 100, got %v", c.CoverageMin)

@@ -1,0 +1,188 @@
+package mutate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// An Operator is a kind of mistake.
+type Operator struct {
+	// Name is the name in reports. Does describes the mistake.
+	Name, Does string
+}
+
+// The operators.
+var (
+	dropStep      = Operator{"drop-step", "removes a step of a pipeline that has several"}
+	dropResource  = Operator{"drop-resource", "removes a composed resource"}
+	dropPatch     = Operator{"drop-patch", "removes a patch"}
+	swapPaths     = Operator{"swap-paths", "swaps the sources of two patches of a resource"}
+	changePolicy  = Operator{"change-policy", "makes the source of a patch required or optional"}
+	changeMap     = Operator{"change-map", "changes a value of a map transform"}
+	changeMatch   = Operator{"change-match", "changes the result of a pattern, or the fallback value, of a match transform"}
+	changeMath    = Operator{"change-math", "adds one to the number of a math transform"}
+	changeText    = Operator{"change-text", "changes a constant of a string transform or a combination"}
+	dropTransform = Operator{"drop-transform", "removes a transform"}
+	changeBase    = Operator{"change-base", "changes a constant in the base of a composed resource"}
+	dropCheck     = Operator{"drop-check", "removes a readiness check"}
+	changeCheck   = Operator{"change-check", "changes what a readiness check expects"}
+	dropDetail    = Operator{"drop-detail", "removes a connection detail"}
+	negateBranch  = Operator{"negate-branch", "negates the condition of an if in a template"}
+	changeLiteral = Operator{"change-literal", "changes a constant in a line of a template"}
+)
+
+// Operators returns all operators.
+func Operators() []Operator {
+	return []Operator{
+		dropStep, dropResource, dropPatch, swapPaths, changePolicy, changeMap, changeMatch, changeMath, changeText,
+		dropTransform, changeBase, dropCheck, changeCheck, dropDetail, negateBranch, changeLiteral,
+	}
+}
+
+// A Mutant is a copy of a Composition with one mistake.
+type Mutant struct {
+	Operator Operator
+	// Field is the path of the changed field in the Composition. Line is its line in the file,
+	// counted from 1.
+	Field string
+	Line  int
+	// Was and Is are the value of the field and the value in the mutant. Is is nil if the
+	// mutant lacks the field.
+	Was, Is any
+
+	edits []edit
+	root  map[string]any
+}
+
+// An edit sets the value at a path. It removes the value if it is nil.
+type edit struct {
+	path  []any // keys and indexes
+	value any
+}
+
+// Composition returns the mutant. It shares nothing with the Composition.
+func (m Mutant) Composition() map[string]any {
+	root := runtime.DeepCopyJSON(m.root)
+	for _, e := range m.edits {
+		e.apply(root)
+	}
+	return root
+}
+
+func (e edit) apply(root map[string]any) {
+	parent, last := e.path[:len(e.path)-1], e.path[len(e.path)-1]
+	switch at := get(root, parent).(type) {
+	case map[string]any:
+		if e.value == nil {
+			delete(at, last.(string))
+		} else {
+			at[last.(string)] = e.value
+		}
+	case []any:
+		if e.value != nil {
+			at[last.(int)] = e.value
+			return
+		}
+		edit{parent, slices.Delete(slices.Clone(at), last.(int), last.(int)+1)}.apply(root)
+	}
+}
+
+func get(v any, path []any) any {
+	for _, key := range path {
+		switch key := key.(type) {
+		case string:
+			obj, _ := v.(map[string]any)
+			v = obj[key]
+		case int:
+			list, _ := v.([]any)
+			if key >= len(list) {
+				return nil
+			}
+			v = list[key]
+		}
+	}
+	return v
+}
+
+// Of returns all mutants of the Composition in a document, in the order of its fields.
+func Of(doc manifest.Document) ([]Mutant, error) {
+	root, err := doc.Object()
+	if err != nil {
+		return nil, err
+	}
+	s := &sites{root: root, lines: doc.Lines()}
+	s.composition()
+	slices.SortStableFunc(s.mutants, func(a, b Mutant) int { return a.Line - b.Line })
+	return s.mutants, nil
+}
+
+// sites collects the mutants of a Composition.
+type sites struct {
+	root    map[string]any
+	lines   manifest.Lines
+	mutants []Mutant
+}
+
+// add adds a mutant whose field at a path has another value, or is removed if is is nil.
+func (s *sites) add(o Operator, path []any, is any, more ...edit) {
+	field := fieldOf(path)
+	s.mutants = append(s.mutants, Mutant{
+		Operator: o, Field: field, Line: s.lines.Of(field), Was: get(s.root, path), Is: is, root: s.root,
+		edits: append([]edit{{path, is}}, more...),
+	})
+}
+
+// drop adds mutants without each one of the elements of a list.
+func (s *sites) drop(o Operator, list []any) {
+	elements, _ := get(s.root, list).([]any)
+	for i := range elements {
+		s.add(o, at(list, i), nil)
+	}
+}
+
+// change adds a mutant with another constant, unless there is none at the path.
+func (s *sites) change(o Operator, path []any) {
+	if is := other(get(s.root, path)); is != nil {
+		s.add(o, path, is)
+	}
+}
+
+// other returns a constant of the type of v that differs from it, or nil.
+func other(v any) any {
+	switch v := v.(type) {
+	case string:
+		return v + "-mutant"
+	case bool:
+		return !v
+	case int64:
+		return v + 1
+	case float64:
+		return v + 1
+	}
+	return nil
+}
+
+// at returns a path with more keys and indexes. It does not share memory with path.
+func at(path []any, more ...any) []any { return slices.Concat(path, more) }
+
+func fieldOf(path []any) string {
+	var b strings.Builder
+	for _, key := range path {
+		switch key := key.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", key)
+		case string:
+			if key = fieldpath.KeyPath(key); b.Len() > 0 && key[0] != '[' {
+				b.WriteByte('.')
+			}
+			b.WriteString(key)
+		}
+	}
+	return b.String()
+}

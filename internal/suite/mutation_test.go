@@ -1,0 +1,215 @@
+package suite_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite"
+	"github.com/xfn-dev/xfn/internal/suite/mutate"
+)
+
+// mutated is a Composition with patches, a transform and a step with a template, and a suite
+// that checks a part of it.
+var mutated = map[string]string{
+	"mutated.yaml": `apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: mutated}
+spec:
+  compositeTypeRef: {apiVersion: example.crossplane.io/v1, kind: XBucket}
+  mode: Pipeline
+  pipeline:
+  - step: patch
+    functionRef: {name: function-patch-and-transform}
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:
+      - name: bucket
+        base: {apiVersion: example.org/v1, kind: Bucket, spec: {tier: standard, private: true}}
+        patches:
+        - fromFieldPath: spec.bucketRegion
+          toFieldPath: spec.region
+          transforms:
+          - {type: map, map: {us-east-2: us, eu-west-1: eu}}
+        - {fromFieldPath: metadata.name, toFieldPath: spec.title}
+  - step: template
+    functionRef: {name: function-go-templating}
+    input:
+      apiVersion: gotemplating.fn.crossplane.io/v1beta1
+      kind: GoTemplate
+      source: Inline
+      inline:
+        template: |
+          {{ if eq .observed.composite.resource.spec.bucketRegion "us-east-2" }}
+          apiVersion: example.org/v1
+          kind: Alarm
+          metadata:
+            annotations: {gotemplating.fn.crossplane.io/composition-resource-name: alarm}
+          spec:
+            level: 3
+          {{ end }}
+`,
+	"mutated.test.yaml": head + `metadata: {name: mutated}
+defaults: {composition: mutated.yaml, functions: functions.yaml, xr: xr.yaml}
+cases:
+- name: region
+  expect: {resources: {bucket: {spec.region: us, spec.private: true}}}
+- name: alarm
+  expect: {resources: {alarm: {spec.level: {exists: true}}}}
+- name: skipped
+  skip: not yet
+- name: wrong
+  xr: {apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: x}, spec: {bucketRegion: mars}}
+  expect: {fatal: key mars is not found}
+`,
+	"functions.yaml": `
+apiVersion: pkg.crossplane.io/v1
+kind: Function
+metadata: {name: function-patch-and-transform}
+spec: {package: xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform:v0.10.0}
+---
+apiVersion: pkg.crossplane.io/v1
+kind: Function
+metadata: {name: function-go-templating}
+spec: {package: xpkg.crossplane.io/crossplane-contrib/function-go-templating:v0.12.0}
+`,
+}
+
+func mutations(t *testing.T, ctx context.Context, o suite.Options, m suite.MutationOptions) ([]suite.Mutation, error) {
+	t.Helper()
+	suites, err := suite.Load(ctx, o.Config.Reader, []string{"mutated.test.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := suite.Plan(suites, suite.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []suite.Mutation
+	err = suite.Mutate(ctx, items, o, m, func(one suite.Mutation) error {
+		all = append(all, one)
+		return nil
+	})
+	return all, err
+}
+
+// TestMutate compares the outcome of each mutant with a run of the suite for a file with the
+// mutant.
+func TestMutate(t *testing.T) {
+	fsys := example(t, mutated)
+	all, err := mutations(t, t.Context(), options(fsys), suite.MutationOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := manifest.Split("mutated.yaml", []byte(mutated["mutated.yaml"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byHand, err := mutate.Of(docs[0])
+	if err != nil || len(byHand) != len(all) || len(all) < 15 {
+		t.Fatalf("got %d mutants, want %d, at least 15: %v", len(all), len(byHand), err)
+	}
+	counts := map[suite.MutantStatus]int{}
+	for i, m := range byHand {
+		text, err := json.Marshal(m.Composition())
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := map[string]string{"mutated.test.yaml": mutated["mutated.test.yaml"], "functions.yaml": mutated["functions.yaml"], "mutated.yaml": string(text)}
+		status := suite.Killed
+		if failed := failures(run(t, options(example(t, files)), suite.Selection{})); failed == 0 {
+			status = suite.Survived
+		}
+		got := all[i]
+		counts[got.Status]++
+		if passes := got.Status != suite.Killed; got.Line != m.Line || passes != (status == suite.Survived) {
+			t.Errorf("%d: %s of %s: got %s, want %s by hand", m.Line, m.Operator.Name, m.Field, got.Status, status)
+		}
+		if (got.Status == suite.Survived) != (len(got.Diffs) > 0) {
+			t.Errorf("%d: %s: %s has %d differences", m.Line, m.Operator.Name, got.Status, len(got.Diffs))
+		}
+	}
+	for _, s := range []suite.MutantStatus{suite.Killed, suite.Survived, suite.Unchanged} {
+		if counts[s] == 0 {
+			t.Errorf("no mutant is %s: %v", s, counts)
+		}
+	}
+}
+
+func failures(all []suite.Outcome) int {
+	n := 0
+	for _, o := range all {
+		if o.Suite == "mutated" && o.Status == suite.Failed {
+			n++
+		}
+	}
+	return n
+}
+
+// TestMutateSome checks that the seed alone chooses the mutants.
+func TestMutateSome(t *testing.T) {
+	t.Parallel()
+	names := func(o suite.MutationOptions, parallel int) []string {
+		opts := options(example(t, mutated))
+		opts.Parallel = parallel
+		all, err := mutations(t, t.Context(), opts, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, m := range all {
+			names = append(names, fmt.Sprint(m.Line, m.Operator.Name, m.Field, m.Status, m.Case))
+		}
+		return names
+	}
+	one := names(suite.MutationOptions{Most: 5, Seed: 1}, 1)
+	if again := names(suite.MutationOptions{Most: 5, Seed: 1}, 4); len(one) != 5 || !cmp.Equal(one, again) {
+		t.Errorf("the same seed: got %v, then %v", one, again)
+	}
+	if other := names(suite.MutationOptions{Most: 5, Seed: 2}, 1); cmp.Equal(one, other) {
+		t.Errorf("another seed chooses the same mutants: %v", one)
+	}
+	if few := names(suite.MutationOptions{Most: 1000, Seed: 1}, 1); len(few) <= 5 || len(few) >= 1000 {
+		t.Errorf("a limit above the number of mutants: got %d", len(few))
+	}
+}
+
+func TestMutateErrors(t *testing.T) {
+	t.Parallel()
+	broken := example(t, map[string]string{
+		"mutated.yaml": mutated["mutated.yaml"], "functions.yaml": mutated["functions.yaml"],
+		"mutated.test.yaml": strings.Replace(mutated["mutated.test.yaml"], "spec.region: us", "spec.region: eu", 1),
+	})
+	if _, err := mutations(t, t.Context(), options(broken), suite.MutationOptions{}); err == nil || !strings.Contains(err.Error(), "the case mutated/region fails without a mutant: ") {
+		t.Errorf("a case that fails: got error %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	o := options(example(t, mutated))
+	o.Parallel = 1
+	suites, err := suite.Load(ctx, o.Config.Reader, []string{"mutated.test.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := suite.Plan(suites, suite.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err = suite.Mutate(ctx, items, o, suite.MutationOptions{}, func(suite.Mutation) error {
+		if n++; n == 3 {
+			cancel(stop)
+		}
+		return nil
+	})
+	if n != 3 || !errors.Is(err, stop) {
+		t.Errorf("canceled after three mutants: got %d and error %v", n, err)
+	}
+}
