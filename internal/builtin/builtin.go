@@ -95,7 +95,7 @@ func All() []Builtin {
 			Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol.",
 			Differs: "Four inputs that crash the real function are fatal results. Data with different `toFieldPath` is merged in the order of the list, and not in random order. The nulls with which `toFieldPath` extends lists up to an index are limited (1,048,576).",
 			New:     func(o Options) function.Runner { return environmentconfigs.New(version(tag(o.Package))) },
-			locate:  environmentconfigs.Locate,
+			locate:  func(fatal string, input []byte) (string, int) { return environmentconfigs.Locate(fatal, input), 1 },
 		},
 		{
 			Name: "function-extra-resources", Measured: extraresources.Measured, From: "v0.1.0", Below: "v0.4.0", LastExtra: extraresources.LastExtra,
@@ -103,7 +103,7 @@ func All() []Builtin {
 			Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
 			Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
 			New:     func(o Options) function.Runner { return extraresources.New(version(tag(o.Package))) },
-			locate:  extraresources.Locate,
+			locate:  func(fatal string, input []byte) (string, int) { return extraresources.Locate(fatal, input), 1 },
 		},
 		{
 			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.12.0", Below: "v0.13.0",

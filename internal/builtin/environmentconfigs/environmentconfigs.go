@@ -90,12 +90,12 @@ func (f *fn) run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fn
 func keyOf(i int) string { return fmt.Sprintf("environment-config-%d", i) }
 
 // Locate returns the path of the field in an input to which a fatal result refers, or "".
-func Locate(fatal string, _ []byte) (field string, line int) {
+func Locate(fatal string, _ []byte) string {
 	_, text, ok := strings.Cut(fatal, `"environment-config-`)
 	if n, _, quoted := strings.Cut(text, `"`); ok && quoted {
-		return fmt.Sprintf("spec.environmentConfigs[%s]", n), 1
+		return fmt.Sprintf("spec.environmentConfigs[%s]", n)
 	}
-	return sdk.Unset(fatal), 1
+	return sdk.Unset(fatal)
 }
 
 // selectors returns the requirements of all sources. xr returns the observed composite resource.

@@ -144,7 +144,7 @@ func TestLocate(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := environmentconfigs.Locate(tc.fatal, nil); got != tc.want {
+			if got := environmentconfigs.Locate(tc.fatal, nil); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})

@@ -126,17 +126,17 @@ func (f *fn) run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fn
 
 // Locate returns the path of the field in an input to which a fatal result refers, or "". The
 // input is in JSON.
-func Locate(fatal string, input []byte) (field string, line int) {
+func Locate(fatal string, input []byte) string {
 	in := &Input{}
 	text, ok := strings.CutPrefix(fatal, "verifying and sorting extra resources: ")
 	if !ok || json.Unmarshal(input, in) != nil {
-		return sdk.Unset(fatal), 1
+		return sdk.Unset(fatal)
 	}
 	i := slices.IndexFunc(in.Spec.ExtraResources, func(src source) bool { return strings.Contains(text, strconv.Quote(src.Into)) })
 	if i < 0 {
-		return "", 0
+		return ""
 	}
-	return fmt.Sprintf("spec.extraResources[%d]", i), 1
+	return fmt.Sprintf("spec.extraResources[%d]", i)
 }
 
 // selectors returns the requirements of all sources. xr returns the observed composite resource.

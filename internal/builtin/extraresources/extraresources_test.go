@@ -141,7 +141,7 @@ func TestLocate(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := extraresources.Locate(tc.fatal, []byte(input)); got != tc.want {
+			if got := extraresources.Locate(tc.fatal, []byte(input)); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
