@@ -27,12 +27,13 @@ const (
 // environmentKey is the key of the environment in the context.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
-// New returns the function in a version of the real one. It caches decoded inputs. A version is a tag such as v0.7.1; any
-// other text means Measured.
+// New returns the function in a version of the real one. It caches decoded inputs. A version is
+// a tag such as v0.7.1; any other text means Measured.
 func New(version string) function.Runner {
 	f := &fn{protocol: sdk.Required, noun: "required"}
 	if !sdk.Since(version, Measured, "v0.7.0-0") {
-		f = &fn{protocol: sdk.Extra, noun: "extra", lacks: []string{"spec.environmentConfigs[].toFieldPath"}}
+		f = &fn{protocol: sdk.Extra, noun: "extra"}
+		f.inputs.Lacks = []string{"spec.environmentConfigs[].toFieldPath"}
 	}
 	return function.RunnerFunc(f.run)
 }
@@ -40,21 +41,15 @@ func New(version string) function.Runner {
 type fn struct {
 	protocol sdk.Protocol
 	// noun is what messages call the resources.
-	noun string
-	// lacks are the fields of the input that the version does not have.
-	lacks []string
-	// inputs caches decoded inputs, which calls do not change.
-	inputs sdk.Memo[sdk.Sum, *Input]
+	noun   string
+	inputs sdk.Inputs[Input]
 }
 
 func (f *fn) run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
-	in, err := f.inputs.Get(sdk.SumOf(req.GetInput()), func() (*Input, error) {
-		in := &Input{}
-		return in, sdk.Decode(req.GetInput(), in, f.lacks...)
-	})
+	in, err := f.inputs.Of(req)
 	if err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)), nil
+		return sdk.Fatal(rsp, err), nil
 	}
 	if in.Spec.EnvironmentConfigs == nil {
 		return rsp, nil
@@ -154,7 +149,7 @@ func (f *fn) pick(s inputSpec, required map[string]*fnv1.Resources) ([]config, e
 func (f *fn) referenced(name string, policy sdk.Policy, items []*fnv1.Resource) ([]*fnv1.Resource, error) {
 	switch n := len(items); {
 	case n == 0 && !policy.Optional():
-		return nil, fmt.Errorf("Required environment config %q not found", name)
+		return nil, fmt.Errorf("%s environment config %q not found", sdk.MustExist, name)
 	case n > 1:
 		return nil, fmt.Errorf("expected exactly one %s resource %q, got %d", f.noun, name, n)
 	default:

@@ -67,19 +67,19 @@ type source struct {
 	Into string `json:"into"`
 }
 
-// New returns the function in a version of the real one. It caches decoded inputs. A version is a tag such as v0.3.0, or
-// the branch main; any other text means Measured.
+// New returns the function in a version of the real one. It caches decoded inputs. A version is
+// a tag such as v0.3.0, or the branch main; any other text means Measured.
 func New(version string) function.Runner {
 	since := func(v string) bool { return sdk.Since(version, Measured, v) }
 	f := &fn{branch: since("v0.4.0-0")}
 	if !f.branch {
-		f.lacks = append(f.lacks, "spec.context")
+		f.inputs.Lacks = append(f.inputs.Lacks, "spec.context")
 	}
 	if !since("v0.3.0-0") {
 		f.protocol = sdk.Extra
 	}
 	if !since("v0.2.0-0") {
-		f.lacks = append(f.lacks, "spec.extraResources[].namespace")
+		f.inputs.Lacks = append(f.inputs.Lacks, "spec.extraResources[].namespace")
 	}
 	return function.RunnerFunc(f.run)
 }
@@ -88,20 +88,14 @@ type fn struct {
 	protocol sdk.Protocol
 	// branch has the behavior of the branch main, which no release has.
 	branch bool
-	// lacks are the fields of the input that the version does not have.
-	lacks []string
-	// inputs caches decoded inputs, which calls do not change.
-	inputs sdk.Memo[sdk.Sum, *Input]
+	inputs sdk.Inputs[Input]
 }
 
 func (f *fn) run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
-	in, err := f.inputs.Get(sdk.SumOf(req.GetInput()), func() (*Input, error) {
-		in := &Input{}
-		return in, sdk.Decode(req.GetInput(), in, f.lacks...)
-	})
+	in, err := f.inputs.Of(req)
 	if err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)), nil
+		return sdk.Fatal(rsp, err), nil
 	}
 	selectors, err := in.Spec.selectors(sync.OnceValue(req.GetObserved().GetComposite().GetResource().AsMap))
 	if err != nil {
@@ -196,7 +190,7 @@ func (f *fn) itemsOf(src source, policy sdk.Policy, items []*fnv1.Resource) (pic
 	case sdk.ByReference, "":
 		switch {
 		case n == 0 && !policy.Optional():
-			return nil, false, fmt.Errorf("Required extra resource %q not found", src.Into)
+			return nil, false, fmt.Errorf("%s extra resource %q not found", sdk.MustExist, src.Into)
 		case n > 1:
 			return nil, false, fmt.Errorf("expected exactly one extra resource %q, got %d", src.Into, n)
 		default:

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
 	kjson "sigs.k8s.io/json"
 )
@@ -182,6 +183,26 @@ func (m *Memo[K, V]) entry(key K, compute func() (V, error)) func() (V, error) {
 	v := sync.OnceValues(compute)
 	m.values[key] = v
 	return v
+}
+
+// Inputs decodes the inputs of a function into structs, and caches these. The zero value is for
+// a function all of whose versions have the same fields.
+type Inputs[T any] struct {
+	// Lacks are the fields that the version of the function does not have, as in Decode.
+	Lacks []string
+	memo  Memo[Sum, *T]
+}
+
+// Of returns the input in a request, which must not be changed. The text of an error is the
+// message of the fatal result.
+func (i *Inputs[T]) Of(req *fnv1.RunFunctionRequest) (*T, error) {
+	return i.memo.Get(SumOf(req.GetInput()), func() (*T, error) {
+		in := new(T)
+		if err := Decode(req.GetInput(), in, i.Lacks...); err != nil {
+			return nil, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
+		}
+		return in, nil
+	})
 }
 
 // A Sum is the SHA-256 digest of an input.

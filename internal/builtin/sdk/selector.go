@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"sort"
@@ -36,6 +35,9 @@ type Policy struct {
 func (p Policy) Optional() bool { return p.Resolution == optional }
 
 const optional = "Optional"
+
+// MustExist is the default Resolution. Errors about resources that do not exist begin with it.
+const MustExist = "Required"
 
 // A Selector selects the resources that have all of its labels.
 type Selector struct {
@@ -102,12 +104,12 @@ func (s *Selector) labels(xr func() map[string]any) (map[string]string, error) {
 		switch l.Type {
 		case "Value":
 			if l.Value == nil {
-				return nil, errors.New("Value cannot be nil for type 'Value'")
+				return nil, unset("Value", "Value")
 			}
 			labels[l.Key] = *l.Value
-		case "FromCompositeFieldPath", "":
+		case fromComposite, "":
 			if l.ValueFromFieldPath == nil {
-				return nil, errors.New("ValueFromFieldPath cannot be nil for type 'FromCompositeFieldPath'")
+				return nil, unset("ValueFromFieldPath", fromComposite)
 			}
 			value, err := text(*l.ValueFromFieldPath, xr())
 			switch {
@@ -119,6 +121,14 @@ func (s *Selector) labels(xr func() map[string]any) (map[string]string, error) {
 		}
 	}
 	return labels, nil
+}
+
+// fromComposite is the type of a label whose value is in the composite resource.
+const fromComposite = "FromCompositeFieldPath"
+
+// unset returns the error of function-extra-resources for a label without a value.
+func unset(field, labelType string) error {
+	return fmt.Errorf("%s cannot be nil for type '%s'", field, labelType)
 }
 
 // text returns the string at a path in an object.
