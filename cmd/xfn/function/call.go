@@ -64,7 +64,9 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	required, err := session.Objects(ctx, reader, "required resources", c.RequiredResources)
+	required, err := proc.Await(ctx, func() (reconciler.Store, error) {
+		return session.Objects(ctx, reader, "required resources", c.RequiredResources)
+	})
 	if err != nil {
 		return err
 	}
