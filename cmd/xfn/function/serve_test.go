@@ -68,6 +68,8 @@ func TestGoldenOverGRPC(t *testing.T) {
 	for name, cases := range map[string]string{
 		"auto-ready":          "autoready",
 		"dummy":               "dummy",
+		"environment-configs": "environment-configs",
+		"extra-resources":     "extra-resources",
 		"go-templating":       "go-templating",
 		"patch-and-transform": "pt",
 	} {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
 	kjson "sigs.k8s.io/json"
 )
@@ -23,14 +24,20 @@ import (
 // An error begins with the text of the real functions, whose input types are in Go packages
 // called v1beta1. For an unknown field of a type in goTypes, all of the text is theirs. For
 // other errors, the text after "json: " is that of the JSON library.
-func Decode(input *structpb.Struct, into any) error {
+//
+// lacks are fields of the struct that a version of the function does not have, and which are
+// unknown fields: paths without indexes, such as "list[].name".
+func Decode(input *structpb.Struct, into any, lacks ...string) error {
 	kind := reflect.TypeOf(into).Elem().Name()
 	raw, err := input.MarshalJSON()
 	if err == nil {
 		var unknown []error
 		if unknown, err = kjson.UnmarshalStrict(raw, into, kjson.DisallowUnknownFields); err == nil && len(unknown) > 0 {
-			err = unknownField(kind, unknown[0])
+			err = unknownField(kind, pathOf(unknown[0]))
 		}
+	}
+	if i := slices.IndexFunc(lacks, func(path string) bool { return has(input, path) }); err == nil && i >= 0 {
+		err = unknownField(kind, lacks[i])
 	}
 	if err != nil {
 		return fmt.Errorf("cannot get function input *v1beta1.%s from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.%s: json: %s", kind, kind, strings.TrimPrefix(err.Error(), "json: "))
@@ -38,28 +45,52 @@ func Decode(input *structpb.Struct, into any) error {
 	return nil
 }
 
-// goTypes are the names of the Go types of objects in the input of
-// function-patch-and-transform, by their paths without indexes.
+// has reports whether an object has a field at a path, in which [] is any index.
+func has(object *structpb.Struct, path string) bool {
+	name, rest, more := strings.Cut(path, ".")
+	name, isList := strings.CutSuffix(name, "[]")
+	v, ok := object.GetFields()[name]
+	switch {
+	case !ok || !more:
+		return ok
+	case isList:
+		return slices.ContainsFunc(v.GetListValue().GetValues(), func(v *structpb.Value) bool { return has(v.GetStructValue(), rest) })
+	default:
+		return has(v.GetStructValue(), rest)
+	}
+}
+
+// goTypes are the names of the Go types of objects in the inputs of real functions, by their
+// paths without indexes. No two functions have different types at the same path.
 var goTypes = map[string]string{
 	"resources[]":                  "ComposedTemplate",
 	"resources[].patches[]":        "ComposedPatch",
 	"resources[].patches[].policy": "PatchPolicy",
 	"patchSets[].patches[]":        "PatchSetPatch",
+
+	"spec":                               "InputSpec",
+	"spec.policy":                        "Policy",
+	"spec.environmentConfigs[]":          "EnvironmentSource",
+	"spec.environmentConfigs[].ref":      "EnvironmentSourceReference",
+	"spec.environmentConfigs[].selector": "EnvironmentSourceSelector",
+	"spec.environmentConfigs[].selector.matchLabels[]": "EnvironmentSourceSelectorLabelMatcher",
+	"spec.extraResources[]":                            "ResourceSource",
+	"spec.extraResources[].ref":                        "ResourceSourceReference",
+	"spec.extraResources[].selector":                   "ResourceSourceSelector",
+	"spec.extraResources[].selector.matchLabels[]":     "ResourceSourceSelectorLabelMatcher",
 }
 
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
-// unknownField returns the error of the real functions for an unknown field in an input of a
-// kind. If the name of the Go type is not known, it returns err.
-func unknownField(kind string, err error) error {
-	path := pathOf(err)
-	parent, name, goType := "", path, kind
+// unknownField returns the error of the real functions for an unknown field at a path of an
+// input of a kind. If the name of the Go type is not known, it returns that of the JSON library.
+func unknownField(kind, path string) error {
+	name, goType := path, kind
 	if dot := strings.LastIndex(path, "."); dot >= 0 {
-		parent, name = path[:dot], path[dot+1:]
-		goType = goTypes[index.ReplaceAllString(parent, "[]")]
+		name, goType = path[dot+1:], goTypes[index.ReplaceAllString(path[:dot], "[]")]
 	}
-	if goType == "" || parent != "" && kind != "Resources" {
-		return err
+	if goType == "" {
+		return fmt.Errorf("unknown field %q", path)
 	}
 	return fmt.Errorf("cannot unmarshal Go value of type v1beta1.%s: unknown name %q", goType, name)
 }
@@ -76,6 +107,42 @@ func UnknownFields(input []byte, t reflect.Type) []string {
 		paths[i] = pathOf(err)
 	}
 	return paths
+}
+
+// FieldNamed returns the path of a field with a name in an input, or "". The input is in JSON. Of
+// several fields, it returns the first in the order of paths.
+func FieldNamed(input []byte, name string) string {
+	in := &structpb.Struct{}
+	if in.UnmarshalJSON(input) != nil {
+		return ""
+	}
+	return fieldNamed(structpb.NewStructValue(in), name)
+}
+
+func fieldNamed(v *structpb.Value, name string) string {
+	fields := v.GetStructValue().GetFields()
+	if _, ok := fields[name]; ok {
+		return name
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if path := fieldNamed(fields[key], name); path != "" {
+			return key + below(path)
+		}
+	}
+	for i, element := range v.GetListValue().GetValues() {
+		if path := fieldNamed(element, name); path != "" {
+			return fmt.Sprintf("[%d]%s", i, below(path))
+		}
+	}
+	return ""
+}
+
+// below returns a path as the end of a longer path.
+func below(path string) string {
+	if strings.HasPrefix(path, "[") {
+		return path
+	}
+	return "." + path
 }
 
 // pathOf returns the path of the field in a strict error of the JSON library, or "".
@@ -116,6 +183,26 @@ func (m *Memo[K, V]) entry(key K, compute func() (V, error)) func() (V, error) {
 	v := sync.OnceValues(compute)
 	m.values[key] = v
 	return v
+}
+
+// Inputs decodes the inputs of a function into structs, and caches these. The zero value is for
+// a function all of whose versions have the same fields.
+type Inputs[T any] struct {
+	// Lacks are the fields that the version of the function does not have, as in Decode.
+	Lacks []string
+	memo  Memo[Sum, *T]
+}
+
+// Of returns the input in a request, which must not be changed. The text of an error is the
+// message of the fatal result.
+func (i *Inputs[T]) Of(req *fnv1.RunFunctionRequest) (*T, error) {
+	return i.memo.Get(SumOf(req.GetInput()), func() (*T, error) {
+		in := new(T)
+		if err := Decode(req.GetInput(), in, i.Lacks...); err != nil {
+			return nil, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
+		}
+		return in, nil
+	})
 }
 
 // A Sum is the SHA-256 digest of an input.
