@@ -105,7 +105,11 @@ func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options
 	b := &builder{project: p, src: src, opts: opts, trees: map[string]*tree{}, used: map[string]npm.Digest{}, runs: map[string]bool{}}
 	same := map[string]*tree{}
 	for _, platform := range src.Platforms {
-		packages, err := p.lock.Tree(p.from, p.manifest, npm.TargetOf(platform.Architecture))
+		target, err := b.target(ctx, platform)
+		if err != nil {
+			return nil, err
+		}
+		packages, err := p.lock.Tree(p.from, p.manifest, target)
 		if err != nil {
 			return nil, err
 		}
@@ -149,6 +153,21 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) ([]runtimei
 		Entrypoint: []string{node, "--" + sourceMaps, main},
 		Workdir:    "/" + path.Join(folder, b.from), Labels: b.src.Labels,
 	}, err
+}
+
+// target returns the target of packages for a platform. It reads the base image only if the
+// packages depend on its libc.
+func (b *builder) target(ctx context.Context, platform v1.Platform) (npm.Target, error) {
+	t := npm.TargetOf(platform.Architecture)
+	if !b.lock.HasLibc() {
+		return t, nil
+	}
+	base, err := b.src.Base.Of(platform)
+	if err != nil {
+		return t, fmt.Errorf("choosing a base image: %w", err)
+	}
+	t.Libc, err = libcOf(ctx, base)
+	return t, err
 }
 
 // nodeOf returns the program of Node.js in a base image: that of its entry point, as in
