@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -90,7 +91,7 @@ func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) 
 	if err := errors.Join(err, b.close()); err != nil {
 		return nil, fmt.Errorf("building the function in %q: %w", src.Dir, errors.Join(err, images.Close()))
 	}
-	return &language.Result{Images: images, Materials: b.materials()}, nil
+	return language.NewResult(src, images, slices.Collect(maps.Values(b.used)))
 }
 
 // A builder builds one function for several platforms.
@@ -267,15 +268,4 @@ func (b *builder) close() error {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
-}
-
-func (b *builder) materials() []language.Material {
-	var all []language.Material
-	for _, m := range b.used {
-		all = append(all, m)
-	}
-	slices.SortFunc(all, func(a, b language.Material) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Digest, b.Digest))
-	})
-	return all
 }

@@ -1,13 +1,11 @@
 package typescript
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -61,7 +59,7 @@ func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) 
 		return nil, fmt.Errorf("building the function in %q: %w", src.Dir, err)
 	}
 	b.note()
-	return &language.Result{Images: images, Materials: b.materials()}, nil
+	return language.NewResult(src, images, b.materials())
 }
 
 // A builder builds one function for several platforms.
@@ -219,8 +217,5 @@ func (b *builder) materials() []language.Material {
 			PURL: "pkg:npm/" + strings.Replace(name, "@", "%40", 1) + "@" + version,
 		})
 	}
-	slices.SortFunc(all, func(a, b language.Material) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
-	})
 	return all
 }
