@@ -37,6 +37,10 @@ func Cache() language.Cache {
 	return language.Cache{Name: "python", Folders: []string{wheelsFolder, indexFolder, basesFolder, layersFolder}, Noun: "file"}
 }
 
+// projectUser is the user that the crossplane CLI sets for functions in projects. Its base
+// image has this user.
+const projectUser = "nonroot:nonroot"
+
 // parallel limits the wheels that are fetched or opened at once for one image.
 const parallel = 8
 
@@ -182,9 +186,11 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) (_ []runtim
 	}
 	below := layerOf(ctx, packages)
 	below.Cache = filepath.Join(b.store.dir, layersFolder)
-	return []runtimeimage.Layer{below, layerOf(ctx, source)}, runtimeimage.Config{
-		Entrypoint: []string{"/" + path.Join(l.Site, "bin", b.project.entry())}, Workdir: "/", Labels: b.src.Labels,
-	}, nil
+	config := runtimeimage.Config{Entrypoint: []string{"/" + path.Join(l.Site, "bin", b.project.entry())}, Workdir: "/", Labels: b.src.Labels}
+	if b.src.Project {
+		config.User = projectUser
+	}
+	return []runtimeimage.Layer{below, layerOf(ctx, source)}, config, nil
 }
 
 func layerOf(ctx context.Context, files []wheel.File) runtimeimage.Layer {
