@@ -131,11 +131,19 @@ func TestBackendFiles(t *testing.T) {
 // folder that is not in a repository does not.
 func TestGitignoreAbove(t *testing.T) {
 	const hatch = head + "version = \"1\"\n[build-system]\nbuild-backend = \"hatchling.build\"\n"
-	for name, repository := range map[string]bool{"Repository": true, "Folder": false} {
+	for name, tc := range map[string]struct {
+		reason, patterns string
+		repository, want bool
+	}{
+		"Repository": {"the file is in the repository of the project", "*.log\n", true, true},
+		"Folder":     {"another clone does not have the file", "*.log\n", false, false},
+		"Excluded":   {"the project is excluded itself", "*.log\nfunctions\n", true, false},
+		"Clone":      {"a pattern has the name of a folder above the repository", "*.log\nclone\n", true, true},
+	} {
 		t.Run(name, func(t *testing.T) {
-			top := t.TempDir()
-			write(t, top, map[string]string{".gitignore": "*.log\n"})
-			if repository {
+			top := filepath.Join(t.TempDir(), "clone")
+			write(t, top, map[string]string{".gitignore": tc.patterns})
+			if tc.repository {
 				if err := os.Mkdir(filepath.Join(top, ".git"), 0o755); err != nil {
 					t.Fatal(err)
 				}
@@ -144,8 +152,8 @@ func TestGitignoreAbove(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := !slices.Contains(files, "my_fn/a.log"); got != repository {
-				t.Errorf("a.log is left out: got %v, want %v", got, repository)
+			if got := !slices.Contains(files, "my_fn/a.log"); got != tc.want {
+				t.Errorf("%s: a.log is left out: got %v, want %v", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -90,14 +90,15 @@ func (in *pyproject) hatch(dir string) ([]sourceRoot, error) {
 
 // gitignored returns the patterns of the .gitignore file that hatchling uses: that in dir, or
 // in the closest folder above it that has one. The patterns apply to paths in dir. They do
-// not apply if they exclude dir itself. Unlike hatchling, gitignored ignores files outside of
-// the git repository, which another clone does not have.
+// not apply if they exclude dir itself. Unlike hatchling, gitignored ignores files and names
+// of folders outside of the git repository, which another clone does not have.
 func gitignored(dir string) ([]string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
 	var data []byte
+	self := []string{"*"} // any name, because each clone may have another one
 	for at, found := dir, false; ; at = filepath.Dir(at) {
 		text, err := readText(filepath.Join(at, ".gitignore"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -105,6 +106,9 @@ func gitignored(dir string) ([]string, error) {
 		}
 		if err == nil && !found {
 			data, found = text, true
+			if below, err := filepath.Rel(at, dir); err == nil && below != "." {
+				self = strings.Split(filepath.ToSlash(below), "/")
+			}
 		}
 		if _, err := os.Lstat(filepath.Join(at, ".git")); found && at == dir || err == nil {
 			break
@@ -120,7 +124,7 @@ func gitignored(dir string) ([]string, error) {
 			patterns = append(patterns, line)
 		}
 	}
-	if matcher(patterns).Match(strings.Split(filepath.ToSlash(dir), "/"), true) {
+	if matcher(patterns).Match(self, true) {
 		return nil, nil
 	}
 	return patterns, nil
