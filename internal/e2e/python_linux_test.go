@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,23 +38,25 @@ func debianPython(t testing.TB) string {
 		t.Fatal(err)
 	}
 	root := filepath.Join(cache, "xfn-test", "debian-python")
-	if _, err := os.Stat(filepath.Join(root, "usr/lib/python3/dist-packages/grpc")); err == nil {
+	if _, err := os.Stat(filepath.Join(root, "usr/lib/python3/dist-packages/pydantic")); err == nil {
 		return root
 	}
 	if _, err := exec.LookPath("debootstrap"); err != nil || os.Geteuid() != 0 || !requires("python") {
 		t.Skip("a root file system with Python needs root and debootstrap; to create it, add python to XFN_REQUIRE")
 	}
 	made := filepath.Join(t.TempDir(), "root")
-	mustExec(t, "sh", "../runtimes/sandbox/testdata/debian.sh", made, "python3-grpcio,python3-protobuf,python3-click,protobuf-compiler,protobuf-compiler-grpc")
+	mustExec(t, "sh", "../runtimes/sandbox/testdata/debian.sh", made, "python3-grpcio,python3-protobuf,python3-click,python3-pydantic,protobuf-compiler,protobuf-compiler-grpc")
 	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	mustExec(t, "rm", "-rf", root)
 	mustExec(t, "mv", "-T", made, root)
 	return root
 }
 
-// generated returns a folder with the Python code of the protocol of functions.
-func generated(t testing.TB, root string) string {
+// generated returns a folder with the Python code of the protocol of functions, in the
+// package of this path.
+func generated(t testing.TB, root, pkg string) string {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{}
 	file := (&fnv1.RunFunctionRequest{}).ProtoReflect().Descriptor().ParentFile()
@@ -60,7 +64,7 @@ func generated(t testing.TB, root string) string {
 		set.File = append(set.File, protodesc.ToFileDescriptorProto(file.Imports().Get(i).FileDescriptor))
 	}
 	own := protodesc.ToFileDescriptorProto(file)
-	own.Name = proto.String("run_function.proto")
+	own.Name = proto.String(path.Join(pkg, "run_function.proto"))
 	set.File = append(set.File, own)
 	data, err := proto.Marshal(set)
 	dir, errDir := os.MkdirTemp(filepath.Join(root, "tmp"), "generated")
@@ -69,15 +73,16 @@ func generated(t testing.TB, root string) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	at := "/tmp/" + filepath.Base(dir)
-	mustExec(t, "chroot", root, "protoc", "--descriptor_set_in="+at+"/descriptors", "--python_out="+at, "--grpc_python_out="+at, "--plugin=protoc-gen-grpc_python=/usr/bin/grpc_python_plugin", "run_function.proto")
+	mustExec(t, "chroot", root, "protoc", "--descriptor_set_in="+at+"/descriptors", "--python_out="+at, "--grpc_python_out="+at, "--plugin=protoc-gen-grpc_python=/usr/bin/grpc_python_plugin", own.GetName())
 	if err := os.Remove(filepath.Join(dir, "descriptors")); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// wheelOf returns a wheel of the files of an installed package, which are below dir.
-func wheelOf(t testing.TB, dir, name, version, tag string, folders ...string) []byte {
+// wheelOf returns a wheel of the files of an installed package, which are below dir. requires
+// are its dependencies.
+func wheelOf(t testing.TB, dir, name, version, tag, requires string, folders ...string) []byte {
 	t.Helper()
 	var b, record bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -106,7 +111,11 @@ func wheelOf(t testing.TB, dir, name, version, tag string, folders ...string) []
 		}
 	}
 	info := name + "-" + version + ".dist-info/"
-	add(info+"METADATA", fmt.Appendf(nil, "Metadata-Version: 2.1\nName: %s\nVersion: %s\n", name, version))
+	metadata := fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\n", name, version)
+	for _, r := range strings.Fields(requires) {
+		metadata += "Requires-Dist: " + r + "\n"
+	}
+	add(info+"METADATA", []byte(metadata))
 	add(info+"WHEEL", []byte("Wheel-Version: 1.0\nTag: "+tag+"\n"))
 	add(info+"RECORD", record.Bytes())
 	if err := z.Close(); err != nil {
@@ -120,54 +129,83 @@ type pythonFunction struct {
 	dir, cache, index, base string
 }
 
-// newPythonFunction serves wheels made of Debian's packages for the tags native and any, and
-// copies the function of testdata with a lock file for them.
-func newPythonFunction(t testing.TB) pythonFunction {
+// wheels are wheels by file name.
+type wheels map[string][]byte
+
+// add adds wheels of Debian's files of a package. A package with compiled code has one for
+// each platform.
+func (w wheels) add(t testing.TB, root, name, version string, native bool, folders ...string) {
 	t.Helper()
-	root := debianPython(t)
-	packages := filepath.Join(root, "usr/lib/python3/dist-packages")
+	tags := []string{"py3-none-any"}
+	if native {
+		tags = nil
+		python := "cp" + strings.ReplaceAll(strings.TrimPrefix(filepath.Base(pythonOf(t, root)), "python"), ".", "")
+		for _, machine := range []string{"x86_64", "aarch64"} {
+			tags = append(tags, python+"-"+python+"-linux_"+machine)
+		}
+	}
+	for _, tag := range tags {
+		w[name+"-"+version+"-"+tag+".whl"] = wheelOf(t, filepath.Join(root, "usr/lib/python3/dist-packages"), name, version, tag, "", folders...)
+	}
+}
+
+// pythonOf returns the path of the interpreter in a root.
+func pythonOf(t testing.TB, root string) string {
+	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "usr/bin/python3.*[0-9]"))
 	if err != nil || len(found) == 0 {
 		t.Fatalf("the root has no Python: %v", err)
 	}
-	python := "cp" + strings.ReplaceAll(strings.TrimPrefix(filepath.Base(found[0]), "python"), ".", "")
-	wheels := map[string][]byte{
-		"click-8.1.3-py3-none-any.whl":    wheelOf(t, packages, "click", "8.1.3", "py3-none-any", "click"),
-		"run_function-1-py3-none-any.whl": wheelOf(t, generated(t, root), "run_function", "1", "py3-none-any", "."),
-	}
-	for _, machine := range []string{"x86_64", "aarch64"} {
-		tag := python + "-" + python + "-linux_" + machine
-		wheels["grpcio-1.51.1-"+tag+".whl"] = wheelOf(t, packages, "grpcio", "1.51.1", tag, "grpc")
-		wheels["protobuf-4.21.12-"+tag+".whl"] = wheelOf(t, packages, "protobuf", "4.21.12", tag, "google")
-	}
-	f := pythonFunction{dir: t.TempDir(), cache: t.TempDir(), base: withoutPackages(t, root)}
-	if err := os.CopyFS(f.dir, os.DirFS("testdata/python")); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if data, ok := wheels[path.Base(r.URL.Path)]; ok {
-			w.Write(data)
+	return found[0]
+}
+
+// serve starts an index that has the wheels, and returns its URL.
+func (w wheels) serve(t testing.TB) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(rsp http.ResponseWriter, r *http.Request) {
+		if data, ok := w[path.Base(r.URL.Path)]; ok {
+			rsp.Write(data)
 			return
 		}
 		name := strings.ReplaceAll(path.Base(r.URL.Path), "-", "_")
-		for file, data := range wheels {
+		for file, data := range w {
 			if strings.HasPrefix(file, name+"-") {
-				fmt.Fprintf(w, "<a href=\"/%s#sha256=%x\">%s</a>\n", file, sha256.Sum256(data), file)
+				fmt.Fprintf(rsp, "<a href=\"/%s#sha256=%x\">%s</a>\n", file, sha256.Sum256(data), file)
 			}
 		}
 	}))
 	t.Cleanup(server.Close)
-	f.index = server.URL + "/simple"
+	return server.URL + "/simple"
+}
+
+// lock returns a requirements.txt of the wheels.
+func (w wheels) lock() string {
 	hashes := map[string]string{}
-	for file, data := range wheels {
+	for _, file := range slices.Sorted(maps.Keys(w)) {
 		parts := strings.Split(file, "-")
-		hashes[parts[0]+"=="+parts[1]] += fmt.Sprintf(" --hash=sha256:%x", sha256.Sum256(data))
+		hashes[parts[0]+"=="+parts[1]] += fmt.Sprintf(" --hash=sha256:%x", sha256.Sum256(w[file]))
 	}
 	var lock strings.Builder
-	for name, list := range hashes {
-		fmt.Fprintln(&lock, name+list)
+	for _, name := range slices.Sorted(maps.Keys(hashes)) {
+		fmt.Fprintln(&lock, name+hashes[name])
 	}
-	if err := os.WriteFile(filepath.Join(f.dir, "requirements.txt"), []byte(lock.String()), 0o644); err != nil {
+	return lock.String()
+}
+
+// newPythonFunction serves wheels made of Debian's packages for the tags native and any, and
+// copies the function of testdata with a lock file for them.
+func newPythonFunction(t testing.TB) pythonFunction {
+	t.Helper()
+	root, w := debianPython(t), wheels{}
+	w["run_function-1-py3-none-any.whl"] = wheelOf(t, generated(t, root, ""), "run_function", "1", "py3-none-any", "", ".")
+	w.add(t, root, "click", "8.1.3", false, "click")
+	w.add(t, root, "grpcio", "1.51.1", true, "grpc")
+	w.add(t, root, "protobuf", "4.21.12", true, "google")
+	f := pythonFunction{dir: t.TempDir(), cache: t.TempDir(), base: withoutPackages(t, root), index: w.serve(t)}
+	if err := os.CopyFS(f.dir, os.DirFS("testdata/python")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "requirements.txt"), []byte(w.lock()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -185,13 +223,9 @@ func withoutPackages(t testing.TB, root string) string {
 // Python and libc, but not the programs.
 func pythonBase(t testing.TB) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(debianPython(t), "usr/bin/python3.*[0-9]"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("the root has no Python: %v", err)
-	}
 	layer, err := imagetest.Layer(map[string][]byte{
-		"usr/bin/" + filepath.Base(found[0]): []byte("\x7fELF"),
-		"usr/lib/libc.so.6":                  []byte("GNU C Library (Debian GLIBC) stable release version 2.36.\n"),
+		"usr/bin/" + filepath.Base(pythonOf(t, debianPython(t))): []byte("\x7fELF"),
+		"usr/lib/libc.so.6": []byte("GNU C Library (Debian GLIBC) stable release version 2.36.\n"),
 	})
 	if err != nil {
 		t.Fatal(err)

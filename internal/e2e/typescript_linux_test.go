@@ -87,12 +87,24 @@ func debianNode(t testing.TB) string {
 	root, layer := filepath.Join(work, "root"), filepath.Join(work, "layer.tar")
 	mustExec(t, "sh", "../runtimes/sandbox/testdata/debian.sh", root, "nodejs")
 	mustExec(t, "tar", "-C", root, "--exclude=./usr/lib/*/perl*", "-cf", layer, "./lib", "./lib64", "./usr/lib", "./usr/lib64", "./usr/bin/node", "./usr/share/nodejs", "./etc", "./tmp")
-	made := filepath.Join(work, "layout")
+	made := layoutOf(t, layer)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, "mv", "-T", made, dir)
+	return dir
+}
+
+// layoutOf returns an OCI layout with images for two platforms, which have the files of a
+// tar.
+func layoutOf(t testing.TB, file string) string {
+	t.Helper()
+	made := filepath.Join(t.TempDir(), "layout")
 	path, err := layout.Write(made, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := tarball.LayerFromFile(layer, tarball.WithMediaType(types.OCILayer))
+	l, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +121,7 @@ func debianNode(t testing.TB) string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	mustExec(t, "mv", "-T", made, dir)
-	return dir
+	return made
 }
 
 func configFor(t testing.TB, img v1.Image, arch string) *v1.ConfigFile {
@@ -180,7 +188,7 @@ func TestTypeScript(t *testing.T) {
 		t.Errorf("xfn test: got\n%s", out)
 	}
 
-	f.pullBase(t)
+	pullBase(t, f.cache, typescript.Language().Base, f.base)
 	if out := f.render(t, ".", "--offline"); !strings.Contains(out, "url: http://shop") {
 		t.Errorf("from the folder of the source: got\n%s", out)
 	}
@@ -219,25 +227,25 @@ func (f typeScriptFunction) render(t testing.TB, pkg string, args ...string) str
 	}, args...)...)
 }
 
-// pullBase pulls the default base image of TypeScript into the cache, from a registry that
-// has f.base as every image.
-func (f typeScriptFunction) pullBase(t testing.TB) {
+// pullBase pulls a reference into a cache, from a registry that has the images in an OCI
+// layout there.
+func pullBase(t testing.TB, cache, reference, base string) {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
-	ref, err := name.ParseReference(typescript.Language().Base)
+	ref, err := name.ParseReference(reference)
 	if err != nil {
 		t.Fatal(err)
 	}
 	here := redirected(strings.TrimPrefix(server.URL, "http://"))
-	index, err := layout.ImageIndexFromPath(f.base)
+	index, err := layout.ImageIndexFromPath(base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := ggcr.WriteIndex(ref, index, ggcr.WithTransport(here)); err != nil {
 		t.Fatal(err)
 	}
-	images, err := runtimeimage.FromCache(t.Context(), f.cache, ref, image.IfNotPresent, image.Options{Remote: remote.From(here, nil)}, runtimeimage.Options{TempDir: t.TempDir()})
+	images, err := runtimeimage.FromCache(t.Context(), cache, ref, image.IfNotPresent, image.Options{Remote: remote.From(here, nil)}, runtimeimage.Options{TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func BuildFolder(ctx context.Context, src Source, owner int, followLinks bool, e
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Images: images}, nil
+	return NewResult(src, images, nil)
 }
 
 // Root returns the folder of the project that dir is part of, or dir if it is not part of

@@ -75,19 +75,9 @@ type Artifacts struct {
 // A Result has the images of a function. The caller closes Images.
 type Result struct {
 	Images *runtimeimage.Images
-	// Materials list what the images contain besides the base image and the source, sorted
-	// by name and version.
+	// Materials list what the images contain besides the source: dependencies and base images,
+	// sorted by name and version.
 	Materials []Material
-}
-
-// A Material is a dependency in an image.
-type Material struct {
-	Name, Version string
-	// PURL is the package URL: "pkg:golang/example.org/x@v1.0.0".
-	PURL string
-	// Digest is the digest of what was fetched, as the lock file of the language has it, or
-	// "" if it is not known.
-	Digest string
 }
 
 // Has reports whether dir has a regular file, or a link to one, with this name.

@@ -13,9 +13,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// FromCache returns the images at a reference for opts.Platforms. If opts names no
-// platform, FromCache returns all images for Linux. It fetches what the cache in the directory dir does not have, unless pull
-// or the policy forbids it. Layers are read from the cache. Errors name the reference.
+// FromCache returns the images at a reference for opts.Platforms. If opts names no platform,
+// FromCache returns all images for Linux. It fetches what the cache in the directory dir does
+// not have, unless pull or the policy forbids it. Layers are read from the cache. Errors name the reference.
 func FromCache(ctx context.Context, dir string, ref name.Reference, policy image.Policy, pull image.Options, opts Options) (*Images, error) {
 	all, err := create(nil, opts, func(s *spool) (*Images, error) {
 		store, err := image.Open(dir)
@@ -36,6 +36,7 @@ func FromCache(ctx context.Context, dir string, ref name.Reference, policy image
 	if err != nil {
 		return nil, fmt.Errorf("reading a runtime image: %w", err)
 	}
+	all.Reference = ref
 	return all, nil
 }
 

@@ -24,6 +24,8 @@ type Config struct {
 	// the base image (Cmd).
 	Entrypoint []string
 	Workdir    string
+	// User is the user that runs the program, and its group.
+	User string
 	// Env are environment variables, as "KEY=value". They are added to the variables of the
 	// base image, or replace them.
 	Env []string
@@ -102,6 +104,9 @@ func (c Config) apply(config map[string]any) {
 	}
 	if c.Workdir != "" {
 		config["WorkingDir"] = c.Workdir
+	}
+	if c.User != "" {
+		config["User"] = c.User
 	}
 	if !c.Verbatim {
 		if user, _ := config["User"].(string); isRoot(user) {

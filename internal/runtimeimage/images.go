@@ -50,6 +50,9 @@ type Options struct {
 type Images struct {
 	// All are the images, in the order in which the source has them.
 	All []v1.Image
+	// Reference is the reference of the images in a registry. It is nil for images from
+	// elsewhere, and for new images.
+	Reference name.Reference
 
 	spool *spool
 }

@@ -95,7 +95,7 @@ func (s *spool) targets(l Layered, opts Options) ([]Target, error) {
 		return all, err
 	}
 	for i, p := range l.Platforms {
-		base, err := l.Base.of(p)
+		base, err := l.Base.Of(p)
 		if err != nil {
 			return nil, fmt.Errorf("choosing a base image: %w", err)
 		}

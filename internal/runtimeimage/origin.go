@@ -52,6 +52,7 @@ func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, 
 	if err != nil {
 		return nil, fmt.Errorf("reading a runtime image: %w", err)
 	}
+	all.Reference = ref
 	return all, nil
 }
 

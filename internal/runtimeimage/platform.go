@@ -40,8 +40,8 @@ func only(all []v1.Image, wanted []v1.Platform) ([]v1.Image, error) {
 	return images, nil
 }
 
-// of returns the image that runs on the platform want.
-func (i *Images) of(want v1.Platform) (v1.Image, error) {
+// Of returns the image that runs on the platform want.
+func (i *Images) Of(want v1.Platform) (v1.Image, error) {
 	images, err := only(i.All, []v1.Platform{want})
 	if err != nil {
 		return nil, err

@@ -49,12 +49,17 @@ func (c Cache) Path() (string, error) {
 
 // Artifacts returns the configuration with which languages fetch packages into the cache.
 // Without a cache, languages that need packages return an error.
-func (c Cache) Artifacts(client *remote.Client, offline bool) language.Artifacts {
+func (c Cache) Artifacts(client *remote.Client, offline bool, index Index) language.Artifacts {
 	dir, err := c.Path()
 	if err != nil {
 		dir = ""
 	}
-	return language.Artifacts{Client: &http.Client{Transport: client}, Dir: dir, Offline: offline}
+	return language.Artifacts{Client: &http.Client{Transport: client}, Dir: dir, Offline: offline, Index: index.IndexURL}
+}
+
+// Index is the flag for the index of packages of Python.
+type Index struct {
+	IndexURL string `more:"" name:"index-url" placeholder:"URL" help:"Package index for wheels of Python, with the API of PyPI. Default: the URLs in the lock file."`
 }
 
 // CheckDir returns an error if path, the value of a flag, is a file.

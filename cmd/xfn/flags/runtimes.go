@@ -43,6 +43,7 @@ type Runtimes struct {
 	Offline               bool              `group:"Registry:" help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
 	FunctionAnnotations   map[string]string `more:"" short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable."`
 	recordingFlags
+	Index      `group:"Registry:"`
 	Cache      `group:"Registry:"`
 	Registries `group:"Registry:"`
 	Lock       `group:"Registry:"`
@@ -142,7 +143,7 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 func (f Runtimes) builder(dir string, client *remote.Client, pull image.Options) languages.Builder {
 	return languages.Builder{
 		Cache:     dir,
-		Artifacts: f.Artifacts(client, f.Offline),
+		Artifacts: f.Artifacts(client, f.Offline, f.Index),
 		Options:   runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Progress: pull.Progress},
 		Base: func(ctx context.Context, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
 			ref, err := f.Reference(reference)

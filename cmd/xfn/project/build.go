@@ -32,6 +32,7 @@ type BuildCmd struct {
 	Offline        bool     `more:"" help:"Use only base images and packages that are in the cache."`
 
 	lintFlags
+	flags.Index
 	fetchFlags
 	flags.Lock
 	terminal.Format
@@ -150,7 +151,7 @@ func (c *BuildCmd) options(program terminal.Program, report progress.Func) (o pr
 	}
 	o.Jobs = c.MaxConcurrency
 	o.Images = runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Pin: c.Pin(), Progress: report}
-	o.Artifacts = c.Artifacts(c.Client(program), c.Offline)
+	o.Artifacts = c.Artifacts(c.Client(program), c.Offline, c.Index)
 	return o, nil
 }
 

@@ -44,11 +44,10 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	if err != nil {
 		return nil, err
 	}
-	artifacts := f.Artifacts(f.Client(program), f.Offline)
-	artifacts.Index = f.IndexURL
 	built, err := lang.Build(ctx, language.Source{
 		Dir: f.EmbedRuntimeSource, Root: root, Platforms: opts.Platforms, Base: base, Labels: f.Label,
-		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle, Artifacts: artifacts,
+		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle,
+		Artifacts: f.Artifacts(f.Client(program), f.Offline, f.Index),
 	}, opts)
 	if err != nil {
 		return nil, err

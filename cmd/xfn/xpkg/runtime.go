@@ -37,12 +37,12 @@ type runtimeFlags struct {
 	Ldflags    string            `more:"" name:"ldflags" placeholder:"FLAGS" help:"More flags for Go's linker, as in --ldflags='-X main.version=v0.1.0'."`
 	GoFlags    []string          `more:"" sep:"none" placeholder:"FLAG" help:"More flags for go build, as in --go-flags=-tags=extra. Repeatable."`
 	NoBundle   bool              `more:"" help:"Keep the packages of TypeScript in node_modules, and run the files in dist that tsc wrote."`
-	IndexURL   string            `more:"" name:"index-url" placeholder:"URL" help:"Package index for wheels of Python, with the API of PyPI. Default: the URLs in the lock file."`
 	Entrypoint []string          `sep:"none" placeholder:"WORD" help:"Command of the function of --embed-runtime-dir: the program, then each argument. Repeatable."`
 	Workdir    string            `more:"" placeholder:"PATH" help:"Directory in the image for the files of --embed-runtime-dir, and working directory of the program. Default: /function."`
 	Env        []string          `more:"" sep:"none" placeholder:"KEY=VALUE" help:"Variable for the program of --embed-runtime-dir. Repeatable."`
 	Label      map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Label of the image that xfn makes. Repeatable."`
 	Offline    bool              `more:"" help:"Fetch no base image and no packages: use the cache."`
+	flags.Index
 	registryFlags
 	flags.Lock
 	flags.Cache

@@ -3,6 +3,7 @@ package golang
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +50,7 @@ func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) 
 	if err != nil {
 		return nil, err
 	}
-	return &language.Result{Images: images, Materials: c.sorted()}, nil
+	return language.NewResult(src, images, slices.Collect(maps.Values(c.materials)))
 }
 
 // A compiler compiles a Source for each platform.

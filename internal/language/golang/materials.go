@@ -1,11 +1,8 @@
 package golang
 
 import (
-	"cmp"
 	"debug/buildinfo"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/language"
@@ -35,10 +32,4 @@ func (c *compiler) add(name, version, sum string) {
 	version, _, _ = strings.Cut(version, " ") // "1.26.0 X:experiment"
 	purl := "pkg:golang/" + name + "@" + version
 	c.materials[purl] = language.Material{Name: name, Version: version, PURL: purl, Digest: sum}
-}
-
-func (c *compiler) sorted() []language.Material {
-	return slices.SortedFunc(maps.Values(c.materials), func(a, b language.Material) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
-	})
 }

@@ -376,15 +376,41 @@ func TestBuildWarns(t *testing.T) {
 	}
 }
 
-// The materials of a Go function are the modules in the program and the standard library.
+// The materials are the base image of each platform, and, of a Go function, the modules in
+// the program and the standard library.
 func TestMaterials(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, goSource)
-	built, err := cached{serve(t, base(t, false)), t.TempDir()}.build(t, language.Source{Dir: dir, Project: true}, image.Options{})
+	idx := base(t, true)
+	from := cached{serve(t, idx), t.TempDir()}
+	manifests, err := idx.IndexManifest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(built.Materials) != 1 || !strings.HasPrefix(built.Materials[0].PURL, "pkg:golang/stdlib@1.") {
-		t.Errorf("got %+v", built.Materials)
+	repository := from.ref.Context().Name()
+	var bases []language.Material
+	for _, m := range manifests.Manifests {
+		bases = append(bases, language.Material{
+			Name: repository, Version: "latest", Digest: m.Digest.String(),
+			PURL: "pkg:oci/base@sha256%3A" + m.Digest.Hex + "?arch=" + m.Platform.Architecture + "&repository_url=" + repository + "&tag=latest",
+		})
+	}
+	slices.SortFunc(bases, func(a, b language.Material) int { return strings.Compare(a.PURL, b.PURL) })
+	for name, files := range map[string]map[string]string{"go": goSource, "templates": templates, "kcl": {"kcl.mod": ""}} {
+		dir := t.TempDir()
+		write(t, dir, files)
+		built, err := from.build(t, language.Source{Dir: dir, Project: true}, image.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := built.Materials
+		if name == "go" {
+			last := got[len(got)-1]
+			if !strings.HasPrefix(last.PURL, "pkg:golang/stdlib@1.") || last.Name != "stdlib" {
+				t.Errorf("the last material is %+v, want the standard library", last)
+			}
+			got = got[:len(got)-1]
+		}
+		if diff := cmp.Diff(bases, got); diff != "" {
+			t.Errorf("base images of %s (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -20,24 +19,10 @@ import (
 type tools struct {
 	Hatch struct {
 		Version struct{ Path, Source string }
-		Build   struct {
-			Hooks   map[string]any
-			Exclude []string
-			Targets struct {
-				Wheel struct {
-					Packages     []string
-					Exclude      []string
-					Hooks        map[string]any
-					Include      []string
-					OnlyInclude  []string       `toml:"only-include"`
-					ForceInclude map[string]any `toml:"force-include"`
-					Sources      any
-				}
-			}
-		}
+		Build   hatchBuild
 	}
 	Setuptools struct {
-		Packages   any
+		Packages   setuptoolsPackages
 		PackageDir map[string]string `toml:"package-dir"`
 		PyModules  []string          `toml:"py-modules"`
 		ExtModules any               `toml:"ext-modules"`
@@ -64,8 +49,11 @@ type tools struct {
 type sourceRoot struct {
 	from string // its path in the project
 	to   string // its path in site-packages
-	// exclude are patterns of files that the package leaves out.
-	exclude []string
+	// exclude are patterns, in the syntax of .gitignore, of files that the package leaves out,
+	// except those that match keep.
+	exclude, keep []string
+	// without are the paths of folders in from that are not part of the package.
+	without map[string]bool
 }
 
 func needsBackend(backend, reason string) error {
@@ -108,92 +96,6 @@ func (in *pyproject) roots(dir string) ([]sourceRoot, error) {
 	return roots, nil
 }
 
-func (in *pyproject) hatch(dir string) ([]sourceRoot, error) {
-	build := in.Tool.Hatch.Build
-	w := build.Targets.Wheel
-	switch {
-	case len(build.Hooks)+len(w.Hooks) > 0:
-		return nil, needsBackend("hatchling", "the build has hooks")
-	case len(w.ForceInclude) > 0 || w.Sources != nil || len(w.Include) > 0:
-		return nil, needsBackend("hatchling", "the wheel has include, force-include or sources")
-	}
-	var roots []sourceRoot
-	exclude := slices.Concat(build.Exclude, w.Exclude)
-	for _, p := range w.Packages {
-		p = path.Clean(p)
-		roots = append(roots, sourceRoot{p, path.Base(p), exclude})
-	}
-	for _, p := range w.OnlyInclude {
-		roots = append(roots, sourceRoot{path.Clean(p), path.Clean(p), exclude})
-	}
-	if len(roots) > 0 {
-		return roots, nil
-	}
-	roots, err := in.module(dir, "", "", "src")
-	for i := range roots {
-		roots[i].exclude = exclude
-	}
-	return roots, err
-}
-
-func (in *pyproject) setuptools(dir string) ([]sourceRoot, error) {
-	s := in.Tool.Setuptools
-	for _, file := range []string{"setup.py", "setup.cfg"} {
-		if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
-			return nil, needsBackend("setuptools", "the project has the file "+file)
-		}
-	}
-	if s.ExtModules != nil || s.CmdClass != nil {
-		return nil, needsBackend("setuptools", "the project has compiled modules or commands")
-	}
-	var roots []sourceRoot
-	for _, m := range s.PyModules {
-		roots = append(roots, sourceRoot{path.Join(s.PackageDir[""], m+".py"), m + ".py", nil})
-	}
-	list, ok := s.Packages.([]any)
-	if !ok && s.Packages != nil {
-		return nil, needsBackend("setuptools", "the packages are found by patterns; list them in tool.setuptools.packages")
-	}
-	for _, entry := range list {
-		name, _ := entry.(string)
-		if strings.Contains(name, ".") {
-			continue // part of its parent, whose whole folder is installed
-		}
-		from, ok := s.PackageDir[name]
-		if !ok {
-			from = path.Join(s.PackageDir[""], name)
-		}
-		roots = append(roots, sourceRoot{path.Clean(from), name, nil})
-	}
-	if len(roots) > 0 {
-		return roots, nil
-	}
-	if roots, err := in.module(dir, "", "", "src"); err != nil || len(roots) > 0 {
-		return roots, err
-	}
-	return in.onlyPackage(dir)
-}
-
-// onlyPackage returns the folder with code if the project has exactly one, besides those that
-// setuptools ignores.
-func (in *pyproject) onlyPackage(dir string) ([]sourceRoot, error) {
-	found, err := filepath.Glob(filepath.Join(dir, "*", "__init__.py"))
-	if err != nil {
-		return nil, err
-	}
-	var roots []sourceRoot
-	for _, file := range found {
-		name := filepath.Base(filepath.Dir(file))
-		if !slices.Contains([]string{"test", "tests", "docs", "doc", "examples", "example", "tools", "build", "dist", "scripts"}, name) {
-			roots = append(roots, sourceRoot{name, name, nil})
-		}
-	}
-	if len(roots) > 1 {
-		return nil, needsBackend("setuptools", "the project has several packages; list them in tool.setuptools.packages")
-	}
-	return roots, nil
-}
-
 func (in *pyproject) poetry(dir string) ([]sourceRoot, error) {
 	p := in.Tool.Poetry
 	if p.Build != nil {
@@ -207,7 +109,7 @@ func (in *pyproject) poetry(dir string) ([]sourceRoot, error) {
 		if strings.ContainsAny(one.Include, "*?[") {
 			return nil, needsBackend("poetry-core", "packages are found by patterns")
 		}
-		roots = append(roots, sourceRoot{path.Join(one.From, one.Include), path.Clean(one.Include), nil})
+		roots = append(roots, sourceRoot{from: path.Join(one.From, one.Include), to: path.Clean(one.Include)})
 	}
 	if len(roots) > 0 {
 		return roots, nil
@@ -243,7 +145,7 @@ func (in *pyproject) module(dir, name string, folders ...string) ([]sourceRoot, 
 			from := path.Join(folder, at)
 			_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(from)))
 			if err == nil {
-				return []sourceRoot{{from, at, nil}}, nil
+				return []sourceRoot{{from: from, to: at}}, nil
 			}
 			if !errors.Is(err, fs.ErrNotExist) {
 				return nil, err

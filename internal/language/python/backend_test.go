@@ -1,59 +1,159 @@
 package python_test
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/language"
 )
 
+// head is the beginning of the pyproject.toml of a function.
+const head = "[project]\nname = \"my-fn\"\nrequires-python = \">=3.11\"\nscripts = { function = \"my_fn.main:cli\" }\n"
+
+// installed builds a function without dependencies in dir, and returns the paths in
+// site-packages of its files.
+func installed(t *testing.T, dir, pyproject string, source map[string]string) ([]string, error) {
+	t.Helper()
+	write(t, dir, map[string]string{"pyproject.toml": pyproject, "requirements.txt": ""})
+	write(t, dir, source)
+	built, err := build(t, dir, language.Artifacts{Dir: t.TempDir(), Offline: true})
+	if err != nil {
+		return nil, err
+	}
+	defer built.Images.Close()
+	layers, err := built.Images.All[0].Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for name := range entries(t, layers[len(layers)-1]) {
+		all = append(all, strings.TrimPrefix(name, "fn_x86_64/lib/python3.13/site-packages/"))
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
 // TestBackends builds the same function with each build backend, and looks for a file of its
 // package.
 func TestBackends(t *testing.T) {
-	const head = "[project]\nname = \"my-fn\"\nrequires-python = \">=3.11\"\nscripts = { function = \"my_fn.main:cli\" }\n"
 	cases := map[string]struct {
 		reason, text string
 		files        map[string]string
 		want         string // a path in site-packages, or part of the error
 		fails        bool
 	}{
-		"Hatch":           {"hatchling finds the package with the name of the project", head + "version = \"1\"\n[build-system]\nbuild-backend = \"hatchling.build\"\n", map[string]string{"my_fn/main.py": ""}, "my_fn/main.py", false},
-		"HatchSrc":        {"a package below src loses that folder", head + "version = \"1\"\n[build-system]\nbuild-backend = \"hatchling.build\"\n[tool.hatch.build.targets.wheel]\npackages = [\"src/my_fn\"]\nexclude = [\"*.md\"]\n", map[string]string{"src/my_fn/main.py": "", "src/my_fn/a.md": ""}, "my_fn/main.py", false},
-		"Setuptools":      {"setuptools reads the version from an attribute", head + "dynamic = [\"version\"]\n[build-system]\nbuild-backend = \"setuptools.build_meta\"\n[tool.setuptools]\npackages = [\"my_fn\", \"my_fn.sub\"]\n[tool.setuptools.dynamic]\nversion = { attr = \"my_fn.__version__\" }\n", map[string]string{"my_fn/__init__.py": "__version__: str = '1.2'\n", "my_fn/main.py": "", "my_fn/sub/a.py": ""}, "my_fn/sub/a.py", false},
-		"SetuptoolsFlat":  {"setuptools finds the only package", head + "version = \"1\"\n", map[string]string{"other/__init__.py": "", "tests/__init__.py": ""}, "other/__init__.py", false},
-		"SetupPy":         {"setup.py would have to run", head + "version = \"1\"\n", map[string]string{"setup.py": "", "my_fn/main.py": ""}, "the project has the file setup.py", true},
-		"SetuptoolsFind":  {"patterns are not expanded", head + "version = \"1\"\n[tool.setuptools.packages.find]\nwhere = [\"lib\"]\n", map[string]string{"my_fn/main.py": ""}, "found by patterns", true},
-		"Flit":            {"flit reads the version from the module", head + "dynamic = [\"version\"]\n[build-system]\nbuild-backend = \"flit_core.buildapi\"\n", map[string]string{"my_fn/__init__.py": "__version__ = '2'\n"}, "my_fn-2.dist-info/METADATA", false},
-		"Poetry":          {"poetry lists packages with their folder", head + "version = \"1\"\n[build-system]\nbuild-backend = \"poetry.core.masonry.api\"\n[tool.poetry]\npackages = [{ include = \"my_fn\", from = \"lib\" }]\n", map[string]string{"lib/my_fn/main.py": ""}, "my_fn/main.py", false},
-		"PoetryScript":    {"a build script would have to run", head + "version = \"1\"\n[build-system]\nbuild-backend = \"poetry.core.masonry.api\"\n[tool.poetry.build]\nscript = \"build.py\"\n", map[string]string{"my_fn/main.py": ""}, "has a build script", true},
-		"UV":              {"uv_build has the module in src", head + "version = \"1\"\n[build-system]\nbuild-backend = \"uv_build\"\n", map[string]string{"src/my_fn/__init__.py": ""}, "my_fn/__init__.py", false},
-		"UVRoot":          {"uv_build may have another root", head + "version = \"1\"\n[build-system]\nbuild-backend = \"uv_build\"\n[tool.uv.build-backend]\nmodule-root = \"\"\nmodule-name = \"fn\"\n", map[string]string{"fn/__init__.py": ""}, "fn/__init__.py", false},
-		"NothingFound":    {"a project needs a package", head + "version = \"1\"\n[build-system]\nbuild-backend = \"hatchling.build\"\n", nil, "no package with the name of the project", true},
-		"DynamicRequires": {"dynamic dependencies would have to be computed", head + "version = \"1\"\ndynamic = [\"dependencies\"]\n[build-system]\nbuild-backend = \"hatchling.build\"\n", map[string]string{"my_fn/main.py": ""}, "the dependencies are dynamic", true},
+		"Hatch":             {"hatchling finds the package with the name of the project", head + "version = \"1\"\n[build-system]\nbuild-backend = \"hatchling.build\"\n", map[string]string{"my_fn/main.py": ""}, "my_fn/main.py", false},
+		"HatchSrc":          {"a package below src loses that folder", head + "version = \"1\"\n[build-system]\nbuild-backend = \"hatchling.build\"\n[tool.hatch.build.targets.wheel]\npackages = [\"src/my_fn\"]\n", map[string]string{"src/my_fn/main.py": ""}, "my_fn/main.py", false},
+		"Setuptools":        {"setuptools reads the version from an attribute", head + "dynamic = [\"version\"]\n[build-system]\nbuild-backend = \"setuptools.build_meta\"\n[tool.setuptools]\npackages = [\"my_fn\", \"my_fn.sub\"]\n[tool.setuptools.dynamic]\nversion = { attr = \"my_fn.__version__\" }\n", map[string]string{"my_fn/__init__.py": "__version__: str = '1.2'\n", "my_fn/main.py": "", "my_fn/sub/a.py": ""}, "my_fn/sub/a.py", false},
+		"SetuptoolsFlat":    {"setuptools finds the only package", head + "version = \"1\"\n", map[string]string{"other/__init__.py": "", "tests/__init__.py": ""}, "other/__init__.py", false},
+		"SetupPy":           {"setup.py would have to run", head + "version = \"1\"\n", map[string]string{"setup.py": "", "my_fn/main.py": ""}, "the project has the file setup.py", true},
+		"SetuptoolsFindKey": {"an unknown key of a finder is an error", head + "version = \"1\"\n[tool.setuptools.packages.find]\nwhere = [\"lib\"]\nwith = 1\n", map[string]string{"lib/my_fn/main.py": ""}, "tool.setuptools.packages.find: unknown key \"with\"", true},
+		"Flit":              {"flit reads the version from the module", head + "dynamic = [\"version\"]\n[build-system]\nbuild-backend = \"flit_core.buildapi\"\n", map[string]string{"my_fn/__init__.py": "__version__ = '2'\n"}, "my_fn-2.dist-info/METADATA", false},
+		"Poetry":            {"poetry lists packages with their folder", head + "version = \"1\"\n[build-system]\nbuild-backend = \"poetry.core.masonry.api\"\n[tool.poetry]\npackages = [{ include = \"my_fn\", from = \"lib\" }]\n", map[string]string{"lib/my_fn/main.py": ""}, "my_fn/main.py", false},
+		"PoetryScript":      {"a build script would have to run", head + "version = \"1\"\n[build-system]\nbuild-backend = \"poetry.core.masonry.api\"\n[tool.poetry.build]\nscript = \"build.py\"\n", map[string]string{"my_fn/main.py": ""}, "has a build script", true},
+		"UV":                {"uv_build has the module in src", head + "version = \"1\"\n[build-system]\nbuild-backend = \"uv_build\"\n", map[string]string{"src/my_fn/__init__.py": ""}, "my_fn/__init__.py", false},
+		"UVRoot":            {"uv_build may have another root", head + "version = \"1\"\n[build-system]\nbuild-backend = \"uv_build\"\n[tool.uv.build-backend]\nmodule-root = \"\"\nmodule-name = \"fn\"\n", map[string]string{"fn/__init__.py": ""}, "fn/__init__.py", false},
+		"NothingFound":      {"a project needs a package", head + "version = \"1\"\n[build-system]\nbuild-backend = \"hatchling.build\"\n", nil, "no package with the name of the project", true},
+		"DynamicRequires":   {"dynamic dependencies would have to be computed", head + "version = \"1\"\ndynamic = [\"dependencies\"]\n[build-system]\nbuild-backend = \"hatchling.build\"\n", map[string]string{"my_fn/main.py": ""}, "the dependencies are dynamic", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			write(t, dir, map[string]string{"pyproject.toml": tc.text, "requirements.txt": ""})
-			write(t, dir, tc.files)
-			built, err := build(t, dir, language.Artifacts{Dir: t.TempDir(), Offline: true})
+			files, err := installed(t, t.TempDir(), tc.text, tc.files)
 			if err != nil {
 				if !tc.fails || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
 				}
 				return
 			}
-			defer built.Images.Close()
-			layers, err := built.Images.All[0].Layers()
+			if !slices.Contains(files, tc.want) || tc.fails {
+				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, files)
+			}
+		})
+	}
+}
+
+// TestBackendFiles compares all files that build backends select.
+func TestBackendFiles(t *testing.T) {
+	const (
+		hatch      = head + "version = \"1\"\n[build-system]\nbuild-backend = \"hatchling.build\"\n[tool.hatch.build]\n"
+		setuptools = head + "version = \"1\"\n[tool.setuptools.packages.find]\n"
+	)
+	ignored := func(text string) map[string]string {
+		return map[string]string{".gitignore": text, "my_fn/main.py": "", "my_fn/a.log": "", "my_fn/gen/b.py": ""}
+	}
+	packages := map[string]string{
+		"lib/my_fn/__init__.py": "", "lib/my_fn/data/a.json": "", "lib/my_fn/tests/__init__.py": "", "lib/my_fn/tests/x.py": "", "lib/other/__init__.py": "",
+		"lib/my_fn.egg-info/PKG-INFO": "", "setup.md": "",
+	}
+	cases := map[string]struct {
+		reason, text string
+		files        map[string]string
+		want         []string
+	}{
+		"HatchGitignore":   {"hatchling leaves out what git ignores", hatch, ignored("# logs\n*.log  \n\n/my_fn/gen/\n"), []string{"my_fn/main.py"}},
+		"HatchNegated":     {"a later pattern includes files again", hatch, ignored("*.log\n!a.log\ngen\n"), []string{"my_fn/a.log", "my_fn/main.py"}},
+		"HatchArtifacts":   {"artifacts are included although git ignores them", hatch + "artifacts = [\"*.log\"]\n", ignored("*.log\ngen\n"), []string{"my_fn/a.log", "my_fn/main.py"}},
+		"HatchIgnoreVCS":   {"ignore-vcs turns the patterns of git off", hatch + "ignore-vcs = true\n", ignored("*.log\n"), []string{"my_fn/a.log", "my_fn/gen/b.py", "my_fn/main.py"}},
+		"HatchExclude":     {"the patterns for wheels replace those for all builds", hatch + "exclude = [\"gen\"]\n[tool.hatch.build.targets.wheel]\nexclude = [\"*.log\"]\n", ignored(""), []string{"my_fn/gen/b.py", "my_fn/main.py"}},
+		"HatchAll":         {"patterns that exclude the project do not apply", hatch, ignored("*\n"), []string{"my_fn/a.log", "my_fn/gen/b.py", "my_fn/main.py"}},
+		"HatchPackages":    {"packages may be those of all builds", hatch + "packages = [\"src/other\"]\n", map[string]string{"src/other/a.py": "", "my_fn/main.py": ""}, []string{"other/a.py"}},
+		"Find":             {"all packages in a folder are found", setuptools + "where = [\"lib\"]\n", packages, []string{"my_fn/__init__.py", "my_fn/data/a.json", "my_fn/tests/__init__.py", "my_fn/tests/x.py", "other/__init__.py"}},
+		"FindExclude":      {"a pattern excludes packages and those in them", setuptools + "where = [\"lib\"]\nexclude = [\"*.tests\", \"other*\"]\n", packages, []string{"my_fn/__init__.py", "my_fn/data/a.json"}},
+		"FindInclude":      {"only packages that match are included", setuptools + "where = [\"lib\"]\ninclude = [\"my_f?\"]\n", packages, []string{"my_fn/__init__.py"}},
+		"FindNoNamespaces": {"folders without __init__.py are data of their package", setuptools + "where = [\"lib\"]\nexclude = [\"*tests\"]\nnamespaces = false\n", packages, []string{"my_fn/__init__.py", "my_fn/data/a.json", "other/__init__.py"}},
+		"FindHere":         {"packages are found in the project by default", setuptools + "include = [\"my_fn*\"]\n", map[string]string{"my_fn/sub/a.py": "", "docs/b.py": ""}, []string{"my_fn/sub/a.py"}},
+		"SetuptoolsSource": {"setuptools finds all packages and modules in src", head + "version = \"1\"\n", map[string]string{"src/other/a.py": "", "src/one.py": "", "my_fn/b.py": ""}, []string{"one.py", "other/a.py"}},
+		"CachesAreLeftOut": {"caches are not part of a package", hatch, map[string]string{"my_fn/main.py": "", "my_fn/.mypy_cache/a.json": "", "my_fn/__pycache__/main.pyc": "", "my_fn/b.pyo": ""}, []string{"my_fn/main.py"}},
+		"UVIgnoresNone":    {"patterns of git are for hatchling only", head + "version = \"1\"\n[build-system]\nbuild-backend = \"uv_build\"\n[tool.uv.build-backend]\nmodule-root = \"\"\n", ignored("*.log\n"), []string{"my_fn/a.log", "my_fn/gen/b.py", "my_fn/main.py"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			files, err := installed(t, t.TempDir(), tc.text, tc.files)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			files = slices.DeleteFunc(files, func(name string) bool {
+				return strings.HasPrefix(name, "bin/") || strings.Contains(name, ".dist-info/")
+			})
+			if diff := cmp.Diff(tc.want, files); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// The .gitignore of a git repository applies to the projects in its folders. A file above a
+// folder that is not in a repository does not.
+func TestGitignoreAbove(t *testing.T) {
+	const hatch = head + "version = \"1\"\n[build-system]\nbuild-backend = \"hatchling.build\"\n"
+	for name, tc := range map[string]struct {
+		reason, patterns string
+		repository, want bool
+	}{
+		"Repository": {"the file is in the repository of the project", "*.log\n", true, true},
+		"Folder":     {"another clone does not have the file", "*.log\n", false, false},
+		"Excluded":   {"the project is excluded itself", "*.log\nfunctions\n", true, false},
+		"Clone":      {"a pattern has the name of a folder above the repository", "*.log\nclone\n", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			top := filepath.Join(t.TempDir(), "clone")
+			write(t, top, map[string]string{".gitignore": tc.patterns})
+			if tc.repository {
+				if err := os.Mkdir(filepath.Join(top, ".git"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			files, err := installed(t, filepath.Join(top, "functions", "fn"), hatch, map[string]string{"my_fn/main.py": "", "my_fn/a.log": ""})
 			if err != nil {
 				t.Fatal(err)
 			}
-			files := entries(t, layers[len(layers)-1])
-			if _, ok := files["fn_x86_64/lib/python3.13/site-packages/"+tc.want]; !ok || tc.fails {
-				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, files)
-			}
-			if name == "HatchSrc" && len(files) != 7 {
-				t.Errorf("an excluded file must not be installed, got %v", files)
+			if got := !slices.Contains(files, "my_fn/a.log"); got != tc.want {
+				t.Errorf("%s: a.log is left out: got %v, want %v", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -7,17 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
-	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
@@ -42,6 +41,9 @@ type store struct {
 	always   bool // use the index instead of the URLs in the lock file
 	netrc    netrc
 	progress progress.Func
+	// locks has a *sync.Mutex for the SHA-256 sum of each wheel. Builds for several platforms
+	// fetch a wheel once.
+	locks sync.Map
 }
 
 func newStore(src language.Source, index string, opts runtimeimage.Options) (_ *store, err error) {
@@ -73,6 +75,10 @@ func (s *store) get(ctx context.Context, c resolve.Choice, t resolve.Target) (fi
 			return file, nil, hint.Wrap(err, resolve.ElsewhereHint)
 		}
 	}
+	lock, _ := s.locks.LoadOrStore(file.SHA256, &sync.Mutex{})
+	mu := lock.(*sync.Mutex)
+	mu.Lock()
+	defer mu.Unlock()
 	path := filepath.Join(s.dir, wheelsFolder, file.SHA256)
 	if f, err := openVerified(path, file.SHA256); err == nil {
 		_ = fsx.Touch(path) // only a prune of the cache reads the time
@@ -101,57 +107,9 @@ func openVerified(path, sum string) (*os.File, error) {
 	return f, nil
 }
 
-// fetch adds a wheel to the cache.
-func (s *store) fetch(ctx context.Context, file resolve.File, path string) (err error) {
-	from, err := s.open(ctx, file)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("opening the cache: %w", fsx.Cause(err))
-	}
-	return fsx.Write(path, 0o600, func(w io.Writer) error {
-		h := sha256.New()
-		n, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(oci.Reader(ctx, from), maxWheel+1))
-		if err != nil {
-			return withoutURL(err)
-		}
-		if n > maxWheel {
-			return fmt.Errorf("wheel %q is larger than %d MiB", file.Name, maxWheel>>20)
-		}
-		if sum := fmt.Sprintf("%x", h.Sum(nil)); sum != file.SHA256 {
-			return fmt.Errorf("wheel %q has the digest sha256:%s, but the lock file has sha256:%s", file.Name, sum, file.SHA256)
-		}
-		return nil
-	})
-}
-
-// open returns the content of a wheel that is not in the cache.
-func (s *store) open(ctx context.Context, file resolve.File) (io.ReadCloser, error) {
-	if file.URL == "" {
-		dir, err := inside(s.root, s.lockDir, filepath.ToSlash(filepath.Dir(file.Path)))
-		if err != nil {
-			return nil, err
-		}
-		f, err := os.Open(filepath.Join(dir, filepath.Base(file.Path)))
-		return f, fsx.Cause(err)
-	}
-	u, err := url.Parse(file.URL)
-	if err != nil {
-		return nil, fmt.Errorf("the URL of wheel %q is invalid", file.Name)
-	}
-	s.progress.Step("fetching " + file.Name)
-	resp, err := s.request(ctx, u, "application/octet-stream")
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
-}
-
 // request sends a GET request, with credentials if the URL, the index or the netrc file has
-// some for its host. The error of a response other than 200 names only the host.
-func (s *store) request(ctx context.Context, u *url.URL, accept string) (*http.Response, error) {
+// some for its host. A response other than 200, or 206 for a range, is a StatusError.
+func (s *store) request(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
 	if s.offline {
 		return nil, hint.Wrap(errors.New("the cache does not have the file, and downloads are forbidden"), "run once without "+hint.Offline)
 	}
@@ -169,49 +127,33 @@ func (s *store) request(ctx context.Context, u *url.URL, accept string) (*http.R
 	plain.User = nil
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, plain.String(), nil)
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, language.WithoutURL(err)
 	}
-	req.Header.Set("Accept", accept)
+	req.Header = header
 	if user != nil {
-		if u.Scheme != "https" && !isLoopback(u.Hostname()) {
-			return nil, fmt.Errorf("credentials for %q are not sent by plain HTTP", u.Host)
+		if err := language.CheckPlain(u); err != nil {
+			return nil, err
 		}
 		password, _ := user.Password()
 		req.SetBasicAuth(user.Username(), password)
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, language.WithoutURL(err)
 	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, errors.Join(explainStatus(u.Host, resp.StatusCode, user != nil), resp.Body.Close())
+	if part := header.Get("Range") != "" && resp.StatusCode == http.StatusPartialContent; resp.StatusCode != http.StatusOK && !part {
+		return nil, errors.Join(explainStatus(&language.StatusError{Host: u.Host, Code: resp.StatusCode}, user != nil), resp.Body.Close())
 	}
 	return resp, nil
 }
 
-func explainStatus(host string, code int, authorized bool) error {
-	err := fmt.Errorf("server %q answers %d %s", host, code, http.StatusText(code))
-	if code != http.StatusUnauthorized && code != http.StatusForbidden {
+// explainStatus adds the next action to an error for a response without permission.
+func explainStatus(err *language.StatusError, authorized bool) error {
+	if err.Code != http.StatusUnauthorized && err.Code != http.StatusForbidden {
 		return err
 	}
 	if authorized {
-		return hint.Wrap(fmt.Errorf("%w: it does not accept the credentials", err), hint.Hint("renew the password of "+host+" in the URL of the index or in .netrc"))
+		return hint.Wrap(fmt.Errorf("%w: it does not accept the credentials", err), hint.Hint("renew the password of "+err.Host+" in the URL of the index or in .netrc"))
 	}
-	return hint.Wrap(fmt.Errorf("%w: it requires credentials", err), hint.Hint("add a line for machine "+host+" to .netrc"))
-}
-
-// withoutURL returns the cause of an error without the URL, which may have a signature.
-func withoutURL(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		if u, parseErr := url.Parse(e.URL); parseErr == nil {
-			return fmt.Errorf("sending a request to %q: %w", u.Host, e.Err)
-		}
-		return e.Err
-	}
-	return err
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return hint.Wrap(fmt.Errorf("%w: it requires credentials", err), hint.Hint("add a line for machine "+err.Host+" to .netrc"))
 }

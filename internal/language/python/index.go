@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net/http"
 	"net/url"
 	"os"
 	"path"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
 
@@ -35,14 +37,14 @@ func (s *store) find(ctx context.Context, name, version string, hashes []string)
 		return files, nil
 	}
 	page := s.index.JoinPath(name, "/")
-	resp, err := s.request(ctx, page, jsonPage+", application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1")
+	resp, err := s.request(ctx, page, http.Header{"Accept": {jsonPage + ", application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"}})
 	if err != nil {
 		return nil, fmt.Errorf("reading the index: %w", err)
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading the index: %w", withoutURL(err))
+		return nil, fmt.Errorf("reading the index: %w", language.WithoutURL(err))
 	}
 	if len(data) > maxPage {
 		return nil, fmt.Errorf("the page of the index is larger than %d MiB", maxPage>>20)

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
-
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/language/python/wheel"
 )
@@ -85,25 +83,26 @@ type collector struct {
 	size  int64
 }
 
-// add reads the files of a root, without compiled code and hidden folders.
+// left are the names of folders that no package has: those of caches, version control and
+// environments.
+var left = []string{"__pycache__", ".git", ".hg", ".hatch", ".tox", ".nox", ".ruff_cache", ".pytest_cache", ".mypy_cache"}
+
+// add reads the files of a root, without compiled code.
 func (c *collector) add(r sourceRoot) error {
-	var patterns []gitignore.Pattern
-	for _, line := range r.exclude {
-		patterns = append(patterns, gitignore.ParsePattern(line, nil))
-	}
-	ignore := gitignore.NewMatcher(patterns)
+	exclude, keep := matcher(r.exclude), matcher(r.keep)
 	return fs.WalkDir(c.root, r.from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 		}
-		skip := d.Name() == "__pycache__" || path.Ext(name) == ".pyc" || strings.HasPrefix(d.Name(), ".venv") || d.Name() == ".git"
-		if skip || ignore.Match(strings.Split(name, "/"), d.IsDir()) {
-			if d.IsDir() {
+		if d.IsDir() {
+			if name != r.from && (r.without[name] || slices.Contains(left, d.Name()) || strings.HasPrefix(d.Name(), ".venv")) {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		if d.IsDir() {
+		parts := strings.Split(name, "/")
+		compiled := slices.Contains([]string{".pyc", ".pyo", ".pyd"}, path.Ext(name))
+		if compiled || d.Name() == ".git" || exclude.Match(parts, false) && !keep.Match(parts, false) {
 			return nil
 		}
 		if !d.Type().IsRegular() {

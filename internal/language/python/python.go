@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,6 +36,10 @@ const (
 func Cache() language.Cache {
 	return language.Cache{Name: "python", Folders: []string{wheelsFolder, indexFolder, basesFolder, layersFolder}, Noun: "file"}
 }
+
+// projectUser is the user that the crossplane CLI sets for functions in projects. Its base
+// image has this user.
+const projectUser = "nonroot:nonroot"
 
 // parallel limits the wheels that are fetched or opened at once for one image.
 const parallel = 8
@@ -90,7 +95,7 @@ func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) 
 	if err := errors.Join(err, b.close()); err != nil {
 		return nil, fmt.Errorf("building the function in %q: %w", src.Dir, errors.Join(err, images.Close()))
 	}
-	return &language.Result{Images: images, Materials: b.materials()}, nil
+	return language.NewResult(src, images, slices.Collect(maps.Values(b.used)))
 }
 
 // A builder builds one function for several platforms.
@@ -181,9 +186,11 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) (_ []runtim
 	}
 	below := layerOf(ctx, packages)
 	below.Cache = filepath.Join(b.store.dir, layersFolder)
-	return []runtimeimage.Layer{below, layerOf(ctx, source)}, runtimeimage.Config{
-		Entrypoint: []string{"/" + path.Join(l.Site, "bin", b.project.entry())}, Workdir: "/", Labels: b.src.Labels,
-	}, nil
+	config := runtimeimage.Config{Entrypoint: []string{"/" + path.Join(l.Site, "bin", b.project.entry())}, Workdir: "/", Labels: b.src.Labels}
+	if b.src.Project {
+		config.User = projectUser
+	}
+	return []runtimeimage.Layer{below, layerOf(ctx, source)}, config, nil
 }
 
 func layerOf(ctx context.Context, files []wheel.File) runtimeimage.Layer {
@@ -267,15 +274,4 @@ func (b *builder) close() error {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
-}
-
-func (b *builder) materials() []language.Material {
-	var all []language.Material
-	for _, m := range b.used {
-		all = append(all, m)
-	}
-	slices.SortFunc(all, func(a, b language.Material) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Digest, b.Digest))
-	})
-	return all
 }

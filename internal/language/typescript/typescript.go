@@ -1,13 +1,11 @@
 package typescript
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -61,7 +59,7 @@ func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) 
 		return nil, fmt.Errorf("building the function in %q: %w", src.Dir, err)
 	}
 	b.note()
-	return &language.Result{Images: images, Materials: b.materials()}, nil
+	return language.NewResult(src, images, b.materials())
 }
 
 // A builder builds one function for several platforms.
@@ -105,7 +103,11 @@ func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options
 	b := &builder{project: p, src: src, opts: opts, trees: map[string]*tree{}, used: map[string]npm.Digest{}, runs: map[string]bool{}}
 	same := map[string]*tree{}
 	for _, platform := range src.Platforms {
-		packages, err := p.lock.Tree(p.from, p.manifest, npm.TargetOf(platform.Architecture))
+		target, err := b.target(ctx, platform)
+		if err != nil {
+			return nil, err
+		}
+		packages, err := p.lock.Tree(p.from, p.manifest, target)
 		if err != nil {
 			return nil, err
 		}
@@ -149,6 +151,21 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) ([]runtimei
 		Entrypoint: []string{node, "--" + sourceMaps, main},
 		Workdir:    "/" + path.Join(folder, b.from), Labels: b.src.Labels,
 	}, err
+}
+
+// target returns the target of packages for a platform. It reads the base image only if the
+// packages depend on its libc.
+func (b *builder) target(ctx context.Context, platform v1.Platform) (npm.Target, error) {
+	t := npm.TargetOf(platform.Architecture)
+	if !b.lock.HasLibc() {
+		return t, nil
+	}
+	base, err := b.src.Base.Of(platform)
+	if err != nil {
+		return t, fmt.Errorf("choosing a base image: %w", err)
+	}
+	t.Libc, err = libcOf(ctx, base)
+	return t, err
 }
 
 // nodeOf returns the program of Node.js in a base image: that of its entry point, as in
@@ -200,8 +217,5 @@ func (b *builder) materials() []language.Material {
 			PURL: "pkg:npm/" + strings.Replace(name, "@", "%40", 1) + "@" + version,
 		})
 	}
-	slices.SortFunc(all, func(a, b language.Material) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
-	})
 	return all
 }

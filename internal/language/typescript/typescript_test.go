@@ -14,7 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/typescript"
@@ -82,6 +84,9 @@ func TestBuild(t *testing.T) {
 	}
 	var materials []string
 	for _, m := range r.Materials {
+		if m.Name == "base image" {
+			continue
+		}
 		if !strings.HasPrefix(m.Digest, "sha512:") || m.Name == "" || m.Version == "" {
 			t.Errorf("got %+v", m)
 		}
@@ -149,6 +154,33 @@ func TestBuildNative(t *testing.T) {
 }
 
 // Without a bundle, the packages of all platforms are one layer if they are the same.
+// Optional packages for another libc than that of the base image are left out.
+func TestBuildLibc(t *testing.T) {
+	f := newFunction(t, map[string]string{"src/main.ts": "import sharp from \"sharp\";\nconsole.log(sharp);\n"})
+	f.add(t, "node_modules/sharp", "1.0.0", map[string]string{"index.js": "module.exports = 1;\n"}, object{"optionalDependencies": object{"@sharp/glibc": "1", "@sharp/musl": "1"}})
+	for _, libc := range []string{"glibc", "musl"} {
+		f.add(t, "node_modules/@sharp/"+libc, "1.0.0", map[string]string{"x.node": libc}, object{"optional": true, "libc": []string{libc}})
+	}
+	for file, want := range map[string]string{"lib/x86_64-linux-gnu/libc.so.6": "glibc", "lib/ld-musl-x86_64.so.1": "musl", "bin/static": "glibc"} {
+		layer, err := imagetest.Layer(map[string][]byte{"etc/passwd": nil, file: nil})
+		if err != nil {
+			t.Fatal(err)
+		}
+		src := f.source(t)
+		for i, img := range src.Base.All {
+			if src.Base.All[i], err = mutate.AppendLayers(img, layer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := f.mustBuild(t, src)
+		layers := contents(t, r.Images.All[0])
+		got := slices.DeleteFunc(names(layers[len(layers)-2]), func(name string) bool { return !strings.HasSuffix(name, ".node") })
+		if diff := cmp.Diff([]string{"function/node_modules/@sharp/" + want + "/x.node"}, got); diff != "" {
+			t.Errorf("base image with %s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
 func TestBuildWithoutBundle(t *testing.T) {
 	f := bundled(t)
 	f.write(t, "dist/main.js", "console.log(1);\n")
@@ -182,7 +214,7 @@ func TestBuildWithoutBundle(t *testing.T) {
 	if diff := cmp.Diff(both[0].Layers, both[1].Layers); diff != "" {
 		t.Errorf("layers (-amd64 +arm64):\n%s", diff)
 	}
-	if len(r.Materials) != 4 {
+	if len(r.Materials) != 4+len(src.Base.All) {
 		t.Errorf("got %d materials: %v", len(r.Materials), r.Materials)
 	}
 }

@@ -38,12 +38,13 @@ const (
 // pack returns the bytes of a wheel with a RECORD of the entries.
 func pack(t testing.TB, entries ...entry) []byte {
 	t.Helper()
-	record := meta + "RECORD,,\n"
+	var record strings.Builder
+	record.WriteString(meta + "RECORD,,\n")
 	for _, e := range entries {
 		sum := sha256.Sum256([]byte(e.text))
-		record += fmt.Sprintf("%s,sha256=%s,%d\n", e.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(e.text))
+		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", e.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(e.text))
 	}
-	return archive(t, append(entries, entry{name: meta + "RECORD", text: record})...)
+	return archive(t, append(entries, entry{name: meta + "RECORD", text: record.String()})...)
 }
 
 func archive(t testing.TB, entries ...entry) []byte {
@@ -183,6 +184,18 @@ func TestBomb(t *testing.T) {
 	}
 	if _, err := install(b.Bytes()); err == nil || !strings.Contains(err.Error(), "larger than 4 GiB") {
 		t.Errorf("got error %v", err)
+	}
+}
+
+func TestInstallManyFiles(t *testing.T) {
+	const many = 50_000
+	all := []entry{{name: meta + "WHEEL", text: wheelRow}, {name: meta + "METADATA", text: "Name: demo\n"}}
+	for i := range many {
+		all = append(all, entry{name: fmt.Sprintf("demo/%d/%d.py", i%100, i), text: fmt.Sprint(i)})
+	}
+	files, err := install(pack(t, all...))
+	if err != nil || len(files) < many {
+		t.Errorf("got %d files, %v", len(files), err)
 	}
 }
 

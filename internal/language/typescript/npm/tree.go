@@ -11,9 +11,15 @@ import (
 // values of process.platform and process.arch, and glibc or musl.
 type Target struct {
 	OS, CPU string
-	// Libc is empty if it is unknown: packages for each libc are selected then.
+	// Libc is Glibc or Musl. If it is empty, packages for each libc are selected.
 	Libc string
 }
+
+// The values of Target.Libc.
+const (
+	Glibc = "glibc"
+	Musl  = "musl"
+)
 
 // cpus maps Go's names of processors to those of Node.js, where they differ.
 var cpus = map[string]string{"amd64": "x64", "386": "ia32", "ppc64le": "ppc64", "mipsle": "mipsel"}
@@ -27,6 +33,17 @@ func TargetOf(arch string) Target {
 }
 
 func (t Target) String() string { return strings.TrimSuffix(t.OS+"/"+t.CPU+"/"+t.Libc, "/") }
+
+// HasLibc reports whether the lock file has packages that are only for some libc. Development
+// dependencies do not count.
+func (l *Lock) HasLibc() bool {
+	for _, e := range l.entries {
+		if len(e.Libc) > 0 && !e.Dev {
+			return true
+		}
+	}
+	return false
+}
 
 // runs reports whether a package may be used on the target.
 func (t Target) runs(e *entry) bool {

@@ -1,0 +1,190 @@
+package e2e_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/language/gotemplating"
+	"github.com/xfn-dev/xfn/internal/language/kcl"
+	"github.com/xfn-dev/xfn/internal/language/python"
+	"github.com/xfn-dev/xfn/internal/language/typescript"
+)
+
+// A bundled is a bundled template, and how its function is built.
+type bundled struct {
+	template, source, root string
+	// files are added to the scaffold: a lock file.
+	files map[string]string
+	// flags are added to builds and renders.
+	flags []string
+	// renders is part of the rendered example.
+	renders string
+}
+
+// scaffolds returns the templates of languages with a base image, and a cache with these
+// images. The images are not those that users get, which need a network: Python and Node.js
+// are Debian's, the SDK of Python is a small one of testdata, and a function in Go is in the
+// place of function-go-templating and function-kcl.
+func scaffolds(t *testing.T) (all []bundled, cache string) {
+	t.Helper()
+	registry := npmRegistry(t)
+	t.Setenv("npm_config_registry", registry)
+	cache = t.TempDir()
+	pullBase(t, cache, typescript.Language().Base, debianNode(t))
+	root, w := debianPython(t), wheels{}
+	pullBase(t, cache, python.Language().Base, layoutOf(t, withoutPackages(t, root)))
+	sdk := generated(t, root, "crossplane/function/proto/v1")
+	if err := os.CopyFS(sdk, os.DirFS("testdata/sdk-python")); err != nil {
+		t.Fatal(err)
+	}
+	w["crossplane_function_sdk_python-0.14.0-py3-none-any.whl"] = wheelOf(t, sdk, "crossplane_function_sdk_python", "0.14.0", "py3-none-any", "grpcio protobuf pydantic", ".")
+	w.add(t, root, "click", "8.4.1", false, "click")
+	w.add(t, root, "grpcio", "1.80.0", true, "grpc")
+	w.add(t, root, "protobuf", "7.34.1", true, "google")
+	w.add(t, root, "pydantic", "1.10.4", false, "pydantic", "typing_extensions.py")
+	stand := layoutOfGo(t)
+	for _, reference := range []string{gotemplating.Language().Base, kcl.Language().Base} {
+		pullBase(t, cache, reference, stand)
+	}
+	return []bundled{
+		{template: "go-templating", source: "function", root: "package", renders: "kind: Deployment"},
+		{template: "kcl", source: "function", root: "package", renders: "kind: Deployment"},
+		{template: "typescript", source: ".", root: "package-function", renders: "url: http://shop"},
+		{template: "python", source: ".", root: "package", renders: "url: http://shop", files: map[string]string{"requirements.txt": w.lock()}, flags: []string{"--index-url", w.serve(t)}},
+	}, cache
+}
+
+// layoutOfGo returns an OCI layout with the function of the template go-minimal.
+func layoutOfGo(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	u := user{dir: dir, cache: t.TempDir()}
+	u.run(t, "xpkg", "init", "function-hello", "go-minimal", "-d", dir)
+	u.run(t, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
+	layout := t.TempDir()
+	mustExec(t, "tar", "-C", layout, "-xf", filepath.Join(dir, "fn.xpkg"))
+	return layout
+}
+
+// A user runs xfn in a directory.
+type user struct {
+	dir, cache string
+	// id is an ordinary user, or 0 for the user of the tests. Only root can have an id.
+	id uint32
+	// online keeps the network. Without it, root's xfn runs without network devices.
+	online bool
+	bin    string
+}
+
+// owner returns the owner of the user's files, or -1 for that of this process.
+func (u user) owner() int {
+	if u.id == 0 {
+		return -1
+	}
+	return int(u.id)
+}
+
+func (u user) run(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(e2e.Context(t), e2e.Binary(t), args...)
+	if u.bin != "" {
+		cmd.Path = u.bin
+	}
+	var stderr strings.Builder
+	cmd.Dir, cmd.Stderr = u.dir, &stderr
+	cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+u.cache)
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	if u.id != 0 {
+		cmd.Env = append(cmd.Env, "HOME="+u.dir, "TMPDIR="+u.dir)
+		setUser(cmd, u.id)
+	}
+	if os.Geteuid() == 0 && !u.online {
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("xfn %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out)
+}
+
+// make creates a function, builds its package without a network, and renders its example. It
+// returns the digest of the package.
+func (u user) make(t *testing.T, s bundled) string {
+	t.Helper()
+	u.run(t, "xpkg", "init", "function-hello", s.template, "-d", filepath.Join(u.dir, "fn"))
+	for name, text := range s.files {
+		file := filepath.Join(u.dir, "fn", name)
+		if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Lchown(file, u.owner(), -1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := u
+	in.dir = filepath.Join(u.dir, "fn")
+	build := append([]string{"xpkg", "build", "-f", s.root, "--embed-runtime-source", s.source, "-o", "fn.xpkg"}, s.flags...)
+	if u.online {
+		return in.run(t, build...)
+	}
+	digest := in.run(t, append(build, "--offline")...)
+	for _, pkg := range []string{"fn.xpkg", s.source} {
+		out := in.run(t, append([]string{
+			"render", "example/xr.yaml", "example/composition.yaml", "example/functions.yaml", "--package", "function-hello=" + pkg, "--offline", "--timeout", "5m",
+		}, s.flags...)...)
+		if !strings.Contains(out, s.renders) {
+			t.Errorf("the render with %s lacks %q:\n%s", pkg, s.renders, out)
+		}
+	}
+	return digest
+}
+
+// TestScaffoldsOffline goes from an empty directory to a package and a render, with a cache
+// and without a network, as root and as an ordinary user with another umask. Both get the
+// same package. Go needs no base image: TestBuildIsTheSameAnywhere and the scripts have it.
+func TestScaffoldsOffline(t *testing.T) {
+	const ordinary = 54321
+	all, cache := scaffolds(t)
+	bin, err := copyBinary(filepath.Join(t.TempDir(), "bin"), e2e.Binary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		user{dir: t.TempDir(), cache: cache, online: true}.make(t, s)
+	}
+	users := map[string]user{"Same": {dir: t.TempDir(), cache: cache}}
+	if os.Geteuid() == 0 {
+		home := t.TempDir()
+		mustExec(t, "cp", "-a", cache, filepath.Join(home, "cache"))
+		own(t, home, ordinary)
+		users["Ordinary"] = user{dir: home, cache: filepath.Join(home, "cache"), id: ordinary, bin: bin}
+	}
+	t.Setenv("npm_config_registry", "http://127.0.0.1:1")
+	for _, s := range all {
+		digests := map[string]string{}
+		for _, name := range []string{"Same", "Ordinary"} {
+			u, ok := users[name]
+			if !ok {
+				continue
+			}
+			mask := 0o022
+			if u.id != 0 {
+				mask = 0o077
+			}
+			mask = syscall.Umask(mask)
+			u.dir = filepath.Join(u.dir, s.template)
+			if err := errors.Join(os.Mkdir(u.dir, 0o700), os.Lchown(u.dir, u.owner(), -1)); err != nil {
+				t.Fatal(err)
+			}
+			t.Run(s.template+name, func(t *testing.T) { digests[u.make(t, s)] = name })
+			syscall.Umask(mask)
+		}
+		if len(digests) != 1 {
+			t.Errorf("%s: got the packages %v, want one", s.template, digests)
+		}
+	}
+}

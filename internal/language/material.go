@@ -1,0 +1,70 @@
+package language
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+// A Material is a dependency in an image, or its base image.
+type Material struct {
+	Name, Version string
+	// PURL is the package URL: "pkg:golang/example.org/x@v1.0.0". It is empty for a base image
+	// that is not from a registry.
+	PURL string
+	// Digest is the digest of what was fetched, as the lock file of the language has it, or
+	// "" if it is not known.
+	Digest string
+}
+
+// NewResult returns the result of a build. It adds the base images of src to the materials,
+// and sorts them. On an error, it closes images.
+func NewResult(src Source, images *runtimeimage.Images, materials []Material) (*Result, error) {
+	bases, err := src.bases()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading the base image: %w", err), images.Close())
+	}
+	materials = append(materials, bases...)
+	slices.SortFunc(materials, func(a, b Material) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.PURL, b.PURL), cmp.Compare(a.Digest, b.Digest))
+	})
+	return &Result{Images: images, Materials: materials}, nil
+}
+
+// bases returns a material for the base image of each platform. The minimal image of
+// runtimeimage is none.
+func (s Source) bases() (all []Material, err error) {
+	if s.Base == nil {
+		return nil, nil
+	}
+	for _, p := range s.Platforms {
+		img, err := s.Base.Of(p)
+		if err != nil {
+			return nil, err
+		}
+		digest, err := img.Digest()
+		if err != nil {
+			return nil, err
+		}
+		m := Material{Name: "base image", Digest: digest.String()}
+		if ref := s.Base.Reference; ref != nil {
+			// The type oci of package URLs (PURL-TYPES).
+			m.Name = ref.Context().Name()
+			m.PURL = fmt.Sprintf("pkg:oci/%s@%s%%3A%s?arch=%s&repository_url=%s", path.Base(m.Name), digest.Algorithm, digest.Hex, p.Architecture, m.Name)
+			if tag, ok := ref.(name.Tag); ok {
+				m.Version = tag.TagStr()
+				m.PURL += "&tag=" + m.Version
+			}
+		}
+		if !slices.Contains(all, m) {
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
