@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path"
@@ -45,12 +46,15 @@ type Builtin struct {
 	Covered, Differs string
 	// ReadsFiles is true if a response depends on files, and not only on the request.
 	ReadsFiles bool
-	// New returns the function. The function caches compiled inputs.
+	// Settings are the settings of the real function's process that change its responses.
+	Settings []Setting
+	// New returns the function without the settings in Options, which Configured adds. The
+	// function caches compiled inputs.
 	New func(Options) function.Runner
 
-	// locate is Locate for messages other than those about the form of the input. It may be
-	// nil.
-	locate func(fatal string, input []byte) (field string, line int)
+	// locate returns the path of the field in an input, in JSON, to which a fatal result
+	// refers, or "". It may be nil.
+	locate func(fatal string, input []byte) (field string)
 }
 
 // Options configure builtins.
@@ -58,13 +62,26 @@ type Options struct {
 	// Templates are folders from which templates may be read, in addition to the
 	// working directory.
 	Templates []string
-	// Source is the folder with the templates of an input without a source, or "".
+	// Source is a package that is a folder of templates, or "".
 	Source string
 	// Package is the function package that the builtin replaces, or "". A builtin
 	// behaves like the version in its tag where versions differ.
 	Package string
+	// Settings and Annotated are settings of builtins: those of the user, which take
+	// precedence, and those in the annotations of the Function. Annotated may name folders
+	// only below the working directory and Templates.
+	Settings, Annotated Settings
 	// Progress receives warnings about parts of an input with an unexpected effect.
 	Progress progress.Func
+
+	// These are set by Configured.
+	goTemplating gotemplating.Settings
+	autoReady    autoready.Options
+}
+
+// forGoTemplating returns the options of function-go-templating.
+func (o Options) forGoTemplating() gotemplating.Options {
+	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Version: version(tag(o.Package)), Settings: o.goTemplating}
 }
 
 // All returns all builtins, sorted by name.
@@ -73,9 +90,10 @@ func All() []Builtin {
 		{
 			Name: "function-auto-ready", Measured: "v0.7.0", From: "v0.6.0", Below: "v0.8.0",
 			Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[autoready.Input](),
-			Covered: "`ttl`; the kinds that the real function supports, and the condition Ready for all others.",
-			Differs: "`celHealthCheckCustomization` is ignored, as the real function does by default.",
-			New:     func(Options) function.Runner { return autoready.Runner },
+			Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others.",
+			Differs:  "`celHealthCheckCustomization` is ignored, as the real function does by default.",
+			Settings: autoReadySettings(),
+			New:      func(o Options) function.Runner { return autoready.New(o.autoReady) },
 		},
 		{
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
@@ -84,24 +102,22 @@ func All() []Builtin {
 			New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
 		},
 		{
-			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.12.0", Below: "v0.13.0",
+			Name: "function-go-templating", Measured: "v0.12.2", From: "v0.12.0", Below: "v0.13.0",
 			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", Type: reflect.TypeFor[gotemplating.GoTemplate](), ReadsFiles: true,
-			Covered: "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
-			Differs: "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
-			New: func(o Options) function.Runner {
-				return gotemplating.New(gotemplating.Options{Templates: o.Templates, Source: o.Source, Version: version(tag(o.Package))})
-			},
-			locate: gotemplating.Locate,
+			Covered:  "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
+			Differs:  "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
+			Settings: goTemplatingSettings(),
+			New:      func(o Options) function.Runner { return gotemplating.New(o.forGoTemplating()) },
 		},
 		{
-			Name: "function-patch-and-transform", Measured: "v0.10.9", From: "v0.8.0", Below: "v0.11.0",
+			Name: "function-patch-and-transform", Measured: "v0.10.8", From: "v0.8.0", Below: "v0.11.0",
 			Input: "pt.fn.crossplane.io/v1beta1 Resources", Type: reflect.TypeFor[spec.Resources](),
 			Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
 			Differs: "Three inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB), the digits of quantities (1024), and the nulls with which patches extend lists up to an index (1,048,576 for a composite resource) are limited.",
 			New: func(o Options) function.Runner {
 				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
 			},
-			locate: func(fatal string, input []byte) (string, int) { return patchandtransform.Locate(fatal, input), 1 },
+			locate: patchandtransform.Locate,
 		},
 	}
 }
@@ -155,12 +171,17 @@ func (p Policy) For(pkg string) (Builtin, bool) {
 	if b, ok := p.mirrored(tag.Repository); ok {
 		return b, true
 	}
-	owner, repo := path.Split(tag.RepositoryStr())
-	contrib := owner == "crossplane-contrib/" || tag.RegistryStr()+"/"+owner == mirror
-	if p.Mode == Off || p.Mode != Any && !contrib {
+	if p.Mode == Off || p.Mode != Any && !isContrib(tag) {
 		return Builtin{}, false
 	}
-	return Named(repo)
+	return Named(path.Base(tag.RepositoryStr()))
+}
+
+// isContrib reports whether a package is one of crossplane-contrib, or a copy of it in the
+// mirror.
+func isContrib(pkg name.Tag) bool {
+	owner, _ := path.Split(pkg.RepositoryStr())
+	return owner == "crossplane-contrib/" || pkg.RegistryStr()+"/"+owner == mirror
 }
 
 // Forced returns the builtin that replaces the function package pkg, regardless
@@ -218,7 +239,7 @@ func tag(pkg string) string {
 	return tag
 }
 
-// version returns a tag such as 0.12.3 or v0.12.3 with one leading v, and a tag that is not
+// version returns a tag such as 0.12.2 or v0.12.2 with one leading v, and a tag that is not
 // a version unchanged.
 func version(tag string) string {
 	if v := "v" + strings.TrimPrefix(tag, "v"); semver.IsValid(v) {
@@ -230,17 +251,23 @@ func version(tag string) string {
 // Versions returns the range of versions that b replaces, for messages.
 func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 
-// Locate returns the path of the field in an input to which a fatal result of b, or of the
-// function that b replaces, refers. The input is in JSON. If the field has a text of several
-// lines, line is the line in it, counted from 1. Locate returns "" if it finds no field.
-func (b Builtin) Locate(fatal string, input []byte) (field string, line int) {
+// Locate returns the place to which a fatal result of b, or of the function that b replaces,
+// refers. The input is in JSON. r is the builtin that returned the result, or nil if another
+// function did. Locate returns the zero value if it finds no place.
+func (b Builtin) Locate(ctx context.Context, fatal string, input []byte, r function.Runner) sdk.Location {
+	if r == nil {
+		r = b.New(Options{})
+	}
+	locator, ok := r.(sdk.Locator)
 	switch {
 	case strings.HasPrefix(fatal, badInput):
-		return b.unknownField(fatal, input), 1
-	case b.locate == nil:
-		return "", 0
+		return sdk.Location{Field: b.unknownField(fatal, input), Line: 1}
+	case ok:
+		return locator.Locate(ctx, fatal, input)
+	case b.locate != nil:
+		return sdk.Location{Field: b.locate(fatal, input), Line: 1}
 	default:
-		return b.locate(fatal, input)
+		return sdk.Location{}
 	}
 }
 
@@ -319,14 +346,15 @@ func (p Policy) mirrored(repo name.Repository) (Builtin, bool) {
 // Find returns the builtin with a name. The prefix "function-" of the name is
 // optional. If there is no such builtin, the error lists all builtins.
 func Find(name string) (Builtin, error) {
-	var names []string
+	var names, short []string
 	for _, b := range All() {
-		if name == b.Name || "function-"+name == b.Name {
+		if name == b.Name || name == b.shortName() {
 			return b, nil
 		}
-		names = append(names, b.Name)
+		names, short = append(names, b.Name), append(short, b.shortName())
 	}
-	return Builtin{}, fmt.Errorf("there is no builtin %q: the builtins are %s", name, strings.Join(names, ", "))
+	err := fmt.Errorf("there is no builtin %q: the builtins are %s", name, strings.Join(names, ", "))
+	return Builtin{}, meant(err, strings.TrimPrefix(name, "function-"), short)
 }
 
 // Named returns the builtin with exactly this name, and whether it exists.

@@ -106,9 +106,11 @@ func (c *CallCmd) call(ctx context.Context, term *terminal.Terminal, req *fnv1.R
 	if err != nil {
 		return nil, hint.Wrap(err, "a target has a port or a scheme, such as localhost:9443")
 	}
-	return proc.Await(ctx, func() (*fnv1.RunFunctionResponse, error) {
-		return c.runner(b, term).RunFunction(ctx, b.Name, req)
-	})
+	r, err := c.runner(b, nil, term)
+	if err != nil {
+		return nil, err
+	}
+	return proc.Await(ctx, func() (*fnv1.RunFunctionResponse, error) { return r.RunFunction(ctx, b.Name, req) })
 }
 
 func (c *CallCmd) callTarget(ctx context.Context, req *fnv1.RunFunctionRequest) (_ *fnv1.RunFunctionResponse, err error) {

@@ -20,27 +20,38 @@ import (
 // Input is the input of function-auto-ready. All fields are optional.
 type Input struct {
 	// APIVersion, Kind and Metadata are ignored.
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   metav1.ObjectMeta `json:"metadata"`
+	APIVersion string            `json:"apiVersion,omitempty"`
+	Kind       string            `json:"kind,omitempty"`
+	Metadata   metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// TTL is the time to live of the response, as a Go duration. It may be zero
 	// or negative. If it is empty, it is sdk.TTL.
-	TTL string `json:"ttl"`
+	TTL string `json:"ttl,omitempty"`
 	// The two fields of CEL health checks are ignored. They configure an alpha
 	// feature that the real function does not enable by default.
-	CELHealthCheckCustomization     map[string]string `json:"celHealthCheckCustomization"`
-	CELHealthCheckCustomizationFrom string            `json:"celHealthCheckCustomizationFrom"`
+	CELHealthCheckCustomization     map[string]string `json:"celHealthCheckCustomization,omitempty"`
+	CELHealthCheckCustomizationFrom string            `json:"celHealthCheckCustomizationFrom,omitempty"`
 }
 
-// Runner is the builtin function-auto-ready.
-var Runner = function.RunnerFunc(run)
+// Options are settings of the real function's process.
+type Options struct {
+	// TTL is the time to live of responses. If it is nil, it is sdk.TTL.
+	TTL *time.Duration
+	// CELHealthChecks is the feature gate CELHealthcheckCustomizations.
+	CELHealthChecks bool
+}
 
-// run sets a desired resource to ready if its readiness is unspecified and the
-// observed resource is ready. Like the real function, it drops the connection
+// New returns the function.
+func New(o Options) function.Runner { return o }
+
+// RunFunction sets a desired resource to ready if its readiness is unspecified and
+// the observed resource is ready. Like the real function, it drops the connection
 // details of desired resources.
-func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+func (o Options) RunFunction(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
+	if o.TTL != nil {
+		rsp.Meta.Ttl = durationpb.New(*o.TTL)
+	}
 	in := &Input{}
 	if err := sdk.Decode(req.GetInput(), in); err != nil {
 		return sdk.Fatal(rsp, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)), nil

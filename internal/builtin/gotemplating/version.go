@@ -20,11 +20,14 @@ type features struct {
 	connectionDetails bool
 }
 
-// featuresOf returns the features of a version such as v0.12.3, or of the branch main.
-// No release up to v0.12.3 has what the branch has. Any other text, such as "", means the
-// newest release.
+// Branch is the first version with what only the main branch of the real function has. No
+// release up to v0.12.2 has it.
+const Branch = "v0.13.0-0"
+
+// featuresOf returns the features of a version such as v0.12.2, or of the branch main. Any
+// other text, such as "", means the newest release.
 func featuresOf(version string) features {
-	branch := version == "main" || semver.IsValid(version) && semver.Compare(version, "v0.13.0-0") >= 0
+	branch := version == "main" || semver.IsValid(version) && semver.Compare(version, Branch) >= 0
 	return features{ttl: branch, connectionDetails: branch}
 }
 
