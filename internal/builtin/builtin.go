@@ -14,9 +14,11 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
+	"github.com/xfn-dev/xfn/internal/builtin/celfilter"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/builtin/statustransformer"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -78,6 +80,15 @@ func All() []Builtin {
 			New:     func(Options) function.Runner { return autoready.Runner },
 		},
 		{
+			Name: "function-cel-filter", Measured: "v0.2.0", From: "v0.1.0", Below: "v0.3.0",
+			Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[celfilter.Filters](),
+			Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
+			Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
+			New: func(o Options) function.Runner {
+				return celfilter.New(celfilter.Options{Version: version(tag(o.Package))})
+			},
+		},
+		{
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
 			Input: "dummy.fn.crossplane.io/v1beta1 Response", Type: reflect.TypeFor[Response](),
 			Covered: "`response`.",
@@ -102,6 +113,15 @@ func All() []Builtin {
 				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
 			},
 			locate: func(fatal string, input []byte) (string, int) { return patchandtransform.Locate(fatal, input), 1 },
+		},
+		{
+			Name: "function-status-transformer", Measured: "v0.5.1", From: "v0.1.0", Below: "v0.6.0",
+			Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[statustransformer.StatusTransformation](),
+			Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
+			Differs: "Resources that match are compared in the order of their names. The real function uses them in random order, on which groups of the same name depend. Regular expressions (16 KiB), and the output (64 MiB) and recursion of messages are limited, and the timeout of the render applies.",
+			New: func(o Options) function.Runner {
+				return statustransformer.New(statustransformer.Options{Version: version(tag(o.Package))})
+			},
 		},
 	}
 }

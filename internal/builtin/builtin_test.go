@@ -64,7 +64,7 @@ func TestCheck(t *testing.T) {
 	cases := map[string]struct{ reason, repo, builtin, want string }{
 		"Good":       {"an existing builtin for a repository is valid", "ghcr.io/acme/fd", "function-dummy", ""},
 		"Short":      {"the prefix function- is optional", "ghcr.io/acme/fd", "dummy", ""},
-		"Builtin":    {"an unknown builtin is an error", "ghcr.io/acme/fd", "nope", `there is no builtin "nope": the builtins are function-auto-ready, function-dummy, function-go-templating, function-patch-and-transform`},
+		"Builtin":    {"an unknown builtin is an error", "ghcr.io/acme/fd", "nope", `there is no builtin "nope": the builtins are function-auto-ready, function-cel-filter, function-dummy, function-go-templating, function-patch-and-transform, function-status-transformer`},
 		"Repository": {"an invalid repository is an error", "A B", "function-dummy", `expected a repository such as ghcr.io/acme/dummy, got "A B"`},
 	}
 	for name, tc := range cases {
