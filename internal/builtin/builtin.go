@@ -15,9 +15,11 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
+	"github.com/xfn-dev/xfn/internal/builtin/celfilter"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/builtin/statustransformer"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -79,6 +81,12 @@ type Options struct {
 	autoReady    autoready.Options
 }
 
+// forAutoReady returns the options of function-auto-ready.
+func (o Options) forAutoReady() autoready.Options {
+	o.autoReady.Version = version(tag(o.Package))
+	return o.autoReady
+}
+
 // forGoTemplating returns the options of function-go-templating.
 func (o Options) forGoTemplating() gotemplating.Options {
 	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Version: version(tag(o.Package)), Settings: o.goTemplating}
@@ -90,10 +98,19 @@ func All() []Builtin {
 		{
 			Name: "function-auto-ready", Measured: "v0.7.0", From: "v0.6.0", Below: "v0.8.0",
 			Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[autoready.Input](),
-			Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others.",
-			Differs:  "`celHealthCheckCustomization` is ignored, as the real function does by default.",
+			Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
+			Differs:  "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
 			Settings: autoReadySettings(),
-			New:      func(o Options) function.Runner { return autoready.New(o.autoReady) },
+			New:      func(o Options) function.Runner { return autoready.New(o.forAutoReady()) },
+		},
+		{
+			Name: "function-cel-filter", Measured: "v0.2.0", From: "v0.1.0", Below: "v0.3.0",
+			Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[celfilter.Filters](),
+			Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
+			Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
+			New: func(o Options) function.Runner {
+				return celfilter.New(celfilter.Options{Version: version(tag(o.Package))})
+			},
 		},
 		{
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
@@ -118,6 +135,15 @@ func All() []Builtin {
 				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
 			},
 			locate: patchandtransform.Locate,
+		},
+		{
+			Name: "function-status-transformer", Measured: "v0.5.1", From: "v0.1.0", Below: "v0.6.0",
+			Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[statustransformer.StatusTransformation](),
+			Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
+			Differs: "Resources that match are compared in the order of their names. The real function uses them in random order, on which groups of the same name depend. Regular expressions (16 KiB), and the output (64 MiB) and recursion of messages are limited, and the timeout of the render applies.",
+			New: func(o Options) function.Runner {
+				return statustransformer.New(statustransformer.Options{Version: version(tag(o.Package))})
+			},
 		},
 	}
 }
@@ -260,7 +286,7 @@ func (b Builtin) Locate(ctx context.Context, fatal string, input []byte, r funct
 	}
 	locator, ok := r.(sdk.Locator)
 	switch {
-	case strings.HasPrefix(fatal, badInput):
+	case isBadInput(fatal):
 		return sdk.Location{Field: b.unknownField(fatal, input), Line: 1}
 	case ok:
 		return locator.Locate(ctx, fatal, input)
@@ -271,8 +297,10 @@ func (b Builtin) Locate(ctx context.Context, fatal string, input []byte, r funct
 	}
 }
 
-// badInput is the beginning of a fatal result about an input that the function cannot decode.
-const badInput = "cannot get Function input"
+// isBadInput reports whether a fatal result is about an input that the function cannot decode.
+func isBadInput(fatal string) bool {
+	return strings.HasPrefix(fatal, "cannot get Function input") || strings.HasPrefix(fatal, "cannot get filters from")
+}
 
 // Advice returns a hint for a fatal result of b with the message fatal for an input, which is
 // in JSON. If the message says that the input cannot be decoded, the input may be for a
@@ -286,7 +314,7 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {
 		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders that the command line names for templates", b.Name))
 	}
-	if !strings.HasPrefix(fatal, badInput) {
+	if !isBadInput(fatal) {
 		return ""
 	}
 	field, meant := "the fields of the input", ""

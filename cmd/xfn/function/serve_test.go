@@ -68,9 +68,11 @@ func TestGoldenOverGRPC(t *testing.T) {
 	withTTL := []string{"xr-ttl-annotation", "xr-ttl-negative", "xr-ttl-on-parse-fatal"}
 	for name, cases := range map[string]string{
 		"auto-ready":          "autoready",
+		"cel-filter":          "cel-filter",
 		"dummy":               "dummy",
 		"go-templating":       "go-templating",
 		"patch-and-transform": "pt",
+		"status-transformer":  "status-transformer",
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := function.ServeCmd{Name: name, Address: "127.0.0.1:0", Insecure: true}
