@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -15,6 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
 	"github.com/xfn-dev/xfn/internal/builtin/celfilter"
+	"github.com/xfn-dev/xfn/internal/builtin/environmentconfigs"
+	"github.com/xfn-dev/xfn/internal/builtin/extraresources"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -37,6 +40,9 @@ type Builtin struct {
 	// builtin replaces. From is the first version in the range. Below is the
 	// first version after the range.
 	From, Below string
+	// LastExtra is the last version of the real function that works with Crossplane before v2,
+	// because it requires resources in the field extra_resources. It is "" if all versions work.
+	LastExtra string
 	// Input is the apiVersion and kind of the function's input, separated by a
 	// space. It is "" if the function has no input.
 	Input string
@@ -93,6 +99,22 @@ func All() []Builtin {
 			Input: "dummy.fn.crossplane.io/v1beta1 Response", Type: reflect.TypeFor[Response](),
 			Covered: "`response`.",
 			New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
+		},
+		{
+			Name: "function-environment-configs", Measured: environmentconfigs.Measured, From: "v0.1.0", Below: "v0.8.0", LastExtra: environmentconfigs.LastExtra,
+			Input: "environmentconfigs.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[environmentconfigs.Input](),
+			Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol.",
+			Differs: "Four inputs that crash the real function are fatal results. Data with different `toFieldPath` is merged in the order of the list, and not in random order. The nulls with which `toFieldPath` extends lists up to an index are limited (1,048,576).",
+			New:     func(o Options) function.Runner { return environmentconfigs.New(version(tag(o.Package))) },
+			locate:  environmentconfigs.Locate,
+		},
+		{
+			Name: "function-extra-resources", Measured: extraresources.Measured, From: "v0.1.0", Below: "v0.4.0", LastExtra: extraresources.LastExtra,
+			Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[extraresources.Input](),
+			Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
+			Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
+			New:     func(o Options) function.Runner { return extraresources.New(version(tag(o.Package))) },
+			locate:  extraresources.Locate,
 		},
 		{
 			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.12.0", Below: "v0.13.0",
@@ -285,7 +307,11 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	field, meant := "the fields of the input", ""
 	if unknown := b.unknownField(fatal, input); unknown != "" {
 		field = unknown
-		if near := schema.NearestField(b.Type, field); near != "" {
+		near := schema.NearestField(b.Type, field)
+		if near != "" && (field == near || strings.HasSuffix(field, "."+near)) {
+			return hint.Hint(fmt.Sprintf("remove %s, or name another version of %s, because not all versions have this field", field, b.Name))
+		}
+		if near != "" {
 			meant = "did you mean " + near + "? Otherwise "
 		}
 	}
@@ -309,7 +335,8 @@ func (b Builtin) unknownField(fatal string, input []byte) string {
 			return path
 		}
 	}
-	return name
+	// The builtin may have the field, and the version of the package may not.
+	return cmp.Or(sdk.FieldNamed(input, name), name)
 }
 
 // Check returns an error if a key of p.Repositories is not a repository, or if a

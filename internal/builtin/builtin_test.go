@@ -64,7 +64,7 @@ func TestCheck(t *testing.T) {
 	cases := map[string]struct{ reason, repo, builtin, want string }{
 		"Good":       {"an existing builtin for a repository is valid", "ghcr.io/acme/fd", "function-dummy", ""},
 		"Short":      {"the prefix function- is optional", "ghcr.io/acme/fd", "dummy", ""},
-		"Builtin":    {"an unknown builtin is an error", "ghcr.io/acme/fd", "nope", `there is no builtin "nope": the builtins are function-auto-ready, function-cel-filter, function-dummy, function-go-templating, function-patch-and-transform, function-status-transformer`},
+		"Builtin":    {"an unknown builtin is an error", "ghcr.io/acme/fd", "nope", `there is no builtin "nope": the builtins are function-auto-ready, function-cel-filter, function-dummy, function-environment-configs, function-extra-resources, function-go-templating, function-patch-and-transform, function-status-transformer`},
 		"Repository": {"an invalid repository is an error", "A B", "function-dummy", `expected a repository such as ghcr.io/acme/dummy, got "A B"`},
 	}
 	for name, tc := range cases {
@@ -117,7 +117,7 @@ func TestCheckVersion(t *testing.T) {
 
 func TestAdvice(t *testing.T) {
 	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0", Type: reflect.TypeFor[spec.Resources]()}
-	const input = `{"resources": [{}, {"patches": [{"toFieldPat": "a"}]}]}`
+	const input = `{"resources": [{}, {"patches": [{"toFieldPat": "a"}]}, {"patches": [{"toFieldPath": "a"}]}]}`
 	cases := map[string]struct{ reason, fatal, want string }{
 		"Path":  {"the hint has the path of a field that the result only names", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.ComposedPatch: unknown name "toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[1].patches[0].toFieldPat: "},
 		"Name":  {"a field that the input does not have has no path", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.Resources: unknown name "resorces"`, "did you mean resources? Otherwise check resorces: "},
@@ -129,6 +129,10 @@ func TestAdvice(t *testing.T) {
 		"Folder": {
 			"the hint for templates that cannot be read names the folders", "invalid function input: cannot read tmpl from the folder {/x}: open /x: no such file or directory",
 			"the builtin function-x reads templates only below the working directory",
+		},
+		"Version": {
+			"the hint for a field that only other versions have says so", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.ComposedPatch: unknown name "toFieldPath"`,
+			"remove resources[2].patches[0].toFieldPath, or name another version of function-x, because not all versions have this field",
 		},
 		"Other": {"other results have no hint", `invalid Function input: resources: Required value`, ""},
 	}

@@ -69,6 +69,8 @@ func TestGoldenOverGRPC(t *testing.T) {
 		"auto-ready":          "autoready",
 		"cel-filter":          "cel-filter",
 		"dummy":               "dummy",
+		"environment-configs": "environment-configs",
+		"extra-resources":     "extra-resources",
 		"go-templating":       "go-templating",
 		"patch-and-transform": "pt",
 		"status-transformer":  "status-transformer",
