@@ -21,7 +21,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/builtin/sequencer"
 	"github.com/xfn-dev/xfn/internal/builtin/statustransformer"
+	"github.com/xfn-dev/xfn/internal/builtin/tagmanager"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -137,6 +139,13 @@ func All() []Builtin {
 			locate: func(fatal string, input []byte) (string, int) { return patchandtransform.Locate(fatal, input), 1 },
 		},
 		{
+			Name: "function-sequencer", Measured: sequencer.Measured, From: "v0.4.0", Below: "v0.7.0",
+			Input: "sequencer.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[sequencer.Input](),
+			Covered: "`rules` with `sequence`, `condition` and `deleteOnly`; `enableDeletionSequencing`, `replayDeletion`, `usageVersion`, `resetCompositeReadiness`, `cacheTTL`. Fields that the version of the package does not have are unknown. With the tag `main` or from v0.7.0-0 also `createOnly`, which no release has.",
+			Differs: "Two requests that crash the real function have fatal results: one without a desired state, and one that resets the readiness of a composite resource that is not desired. The cost of CEL conditions, regular expressions (16 KiB, 10,000 instructions) and the number of Usages (10,000) are limited. If the names of two Usages are equal, the last one is desired. Versions before v0.6.0 may report an invalid regular expression in another way.",
+			New:     func(o Options) function.Runner { return sequencer.New(version(tag(o.Package))) },
+		},
+		{
 			Name: "function-status-transformer", Measured: "v0.5.1", From: "v0.1.0", Below: "v0.6.0",
 			Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[statustransformer.StatusTransformation](),
 			Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
@@ -144,6 +153,13 @@ func All() []Builtin {
 			New: func(o Options) function.Runner {
 				return statustransformer.New(statustransformer.Options{Version: version(tag(o.Package))})
 			},
+		},
+		{
+			Name: "function-tag-manager", Measured: tagmanager.Measured, From: "v0.3.0", Below: "v0.10.0",
+			Input: "tag-manager.fn.crossplane.io/v1beta1 ManagedTags", Type: reflect.TypeFor[tagmanager.ManagedTags](),
+			Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
+			Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
+			New:     func(o Options) function.Runner { return tagmanager.New(version(tag(o.Package))) },
 		},
 	}
 }
@@ -326,6 +342,9 @@ func (b Builtin) unknownField(fatal string, input []byte) string {
 		return path
 	}
 	_, text, ok := strings.Cut(fatal, `unknown name "`)
+	if !ok {
+		_, text, ok = strings.Cut(fatal, `unknown object member name "`)
+	}
 	if !ok {
 		return ""
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -73,6 +75,8 @@ func TestGoldenOverGRPC(t *testing.T) {
 		"extra-resources":     "extra-resources",
 		"go-templating":       "go-templating",
 		"patch-and-transform": "pt",
+		"sequencer":           "sequencer",
+		"tag-manager":         "tag-manager",
 		"status-transformer":  "status-transformer",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,6 +85,17 @@ func TestGoldenOverGRPC(t *testing.T) {
 			address := served(t, cmd)
 			functiontest.Golden(t, filepath.Join(golden, cases), connect(t, address), withTTL...)
 		})
+	}
+}
+
+// TestGoldenErrorOverGRPC compares a served builtin with the original function where that
+// returns an error instead of a response.
+func TestGoldenErrorOverGRPC(t *testing.T) {
+	const golden = "../../../testdata/golden/sequencer-grpc-error/deletion-bad-regex"
+	address := served(t, function.ServeCmd{Name: "sequencer", Address: "127.0.0.1:0", Insecure: true})
+	_, err := connect(t, address).RunFunction(t.Context(), "f", functiontest.Request(t, golden+"/request.yaml"))
+	if got := status.Convert(err); got.Code() != codes.Unknown || got.Message() != "cannot compile regex b(: error parsing regexp: missing closing ): `^b($`" {
+		t.Errorf("got %v", err)
 	}
 }
 
