@@ -118,4 +118,6 @@ func usageName(by, of *structpb.Struct) string {
 }
 
 // text returns the string at a path of keys in an object, or "".
-func text(object *structpb.Struct, keys ...string) string { return sdk.At(object, keys...).GetStringValue() }
+func text(object *structpb.Struct, keys ...string) string {
+	return sdk.At(object, keys...).GetStringValue()
+}
