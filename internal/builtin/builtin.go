@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,10 +17,14 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
 	"github.com/xfn-dev/xfn/internal/builtin/celfilter"
+	"github.com/xfn-dev/xfn/internal/builtin/environmentconfigs"
+	"github.com/xfn-dev/xfn/internal/builtin/extraresources"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/builtin/sequencer"
 	"github.com/xfn-dev/xfn/internal/builtin/statustransformer"
+	"github.com/xfn-dev/xfn/internal/builtin/tagmanager"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -38,6 +43,9 @@ type Builtin struct {
 	// builtin replaces. From is the first version in the range. Below is the
 	// first version after the range.
 	From, Below string
+	// LastExtra is the last version of the real function that works with Crossplane before v2,
+	// because it requires resources in the field extra_resources. It is "" if all versions work.
+	LastExtra string
 	// Input is the apiVersion and kind of the function's input, separated by a
 	// space. It is "" if the function has no input.
 	Input string
@@ -55,8 +63,8 @@ type Builtin struct {
 	New func(Options) function.Runner
 
 	// locate returns the path of the field in an input, in JSON, to which a fatal result
-	// refers, or "". It may be nil.
-	locate func(fatal string, input []byte) (field string)
+	// refers, and the line in its text, or "". It may be nil.
+	locate func(fatal string, input []byte) (field string, line int)
 }
 
 // Options configure builtins.
@@ -119,6 +127,22 @@ func All() []Builtin {
 			New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
 		},
 		{
+			Name: "function-environment-configs", Measured: environmentconfigs.Measured, From: "v0.1.0", Below: "v0.8.0", LastExtra: environmentconfigs.LastExtra,
+			Input: "environmentconfigs.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[environmentconfigs.Input](),
+			Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol.",
+			Differs: "Four inputs that crash the real function are fatal results. Data with different `toFieldPath` is merged in the order of the list, and not in random order. The nulls with which `toFieldPath` extends lists up to an index are limited (1,048,576).",
+			New:     func(o Options) function.Runner { return environmentconfigs.New(version(tag(o.Package))) },
+			locate:  environmentconfigs.Locate,
+		},
+		{
+			Name: "function-extra-resources", Measured: extraresources.Measured, From: "v0.1.0", Below: "v0.4.0", LastExtra: extraresources.LastExtra,
+			Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[extraresources.Input](),
+			Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
+			Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
+			New:     func(o Options) function.Runner { return extraresources.New(version(tag(o.Package))) },
+			locate:  extraresources.Locate,
+		},
+		{
 			Name: "function-go-templating", Measured: "v0.12.2", From: "v0.12.0", Below: "v0.13.0",
 			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", Type: reflect.TypeFor[gotemplating.GoTemplate](), ReadsFiles: true,
 			Covered:  "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
@@ -134,7 +158,14 @@ func All() []Builtin {
 			New: func(o Options) function.Runner {
 				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
 			},
-			locate: patchandtransform.Locate,
+			locate: func(fatal string, input []byte) (string, int) { return patchandtransform.Locate(fatal, input), 1 },
+		},
+		{
+			Name: "function-sequencer", Measured: sequencer.Measured, From: "v0.4.0", Below: "v0.7.0",
+			Input: "sequencer.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[sequencer.Input](),
+			Covered: "`rules` with `sequence`, `condition` and `deleteOnly`; `enableDeletionSequencing`, `replayDeletion`, `usageVersion`, `resetCompositeReadiness`, `cacheTTL`. Fields that the version of the package does not have are unknown. With the tag `main` or from v0.7.0-0 also `createOnly`, which no release has.",
+			Differs: "Two requests that crash the real function have fatal results: one without a desired state, and one that resets the readiness of a composite resource that is not desired. The cost of CEL conditions, regular expressions (16 KiB, 10,000 instructions) and the number of Usages (10,000) are limited. If the names of two Usages are equal, the last one is desired. Versions before v0.6.0 may report an invalid regular expression in another way.",
+			New:     func(o Options) function.Runner { return sequencer.New(version(tag(o.Package))) },
 		},
 		{
 			Name: "function-status-transformer", Measured: "v0.5.1", From: "v0.1.0", Below: "v0.6.0",
@@ -144,6 +175,13 @@ func All() []Builtin {
 			New: func(o Options) function.Runner {
 				return statustransformer.New(statustransformer.Options{Version: version(tag(o.Package))})
 			},
+		},
+		{
+			Name: "function-tag-manager", Measured: tagmanager.Measured, From: "v0.3.0", Below: "v0.10.0",
+			Input: "tag-manager.fn.crossplane.io/v1beta1 ManagedTags", Type: reflect.TypeFor[tagmanager.ManagedTags](),
+			Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
+			Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
+			New:     func(o Options) function.Runner { return tagmanager.New(version(tag(o.Package))) },
 		},
 	}
 }
@@ -291,7 +329,8 @@ func (b Builtin) Locate(ctx context.Context, fatal string, input []byte, r funct
 	case ok:
 		return locator.Locate(ctx, fatal, input)
 	case b.locate != nil:
-		return sdk.Location{Field: b.locate(fatal, input), Line: 1}
+		field, line := b.locate(fatal, input)
+		return sdk.Location{Field: field, Line: line}
 	default:
 		return sdk.Location{}
 	}
@@ -320,7 +359,11 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	field, meant := "the fields of the input", ""
 	if unknown := b.unknownField(fatal, input); unknown != "" {
 		field = unknown
-		if near := schema.NearestField(b.Type, field); near != "" {
+		near := schema.NearestField(b.Type, field)
+		if near != "" && (field == near || strings.HasSuffix(field, "."+near)) {
+			return hint.Hint(fmt.Sprintf("remove %s, or name another version of %s, because not all versions have this field", field, b.Name))
+		}
+		if near != "" {
 			meant = "did you mean " + near + "? Otherwise "
 		}
 	}
@@ -336,6 +379,9 @@ func (b Builtin) unknownField(fatal string, input []byte) string {
 	}
 	_, text, ok := strings.Cut(fatal, `unknown name "`)
 	if !ok {
+		_, text, ok = strings.Cut(fatal, `unknown object member name "`)
+	}
+	if !ok {
 		return ""
 	}
 	name := strings.TrimSuffix(text, `"`)
@@ -344,7 +390,8 @@ func (b Builtin) unknownField(fatal string, input []byte) string {
 			return path
 		}
 	}
-	return name
+	// The builtin may have the field, and the version of the package may not.
+	return cmp.Or(sdk.FieldNamed(input, name), name)
 }
 
 // Check returns an error if a key of p.Repositories is not a repository, or if a

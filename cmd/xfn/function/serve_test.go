@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -70,8 +72,12 @@ func TestGoldenOverGRPC(t *testing.T) {
 		"auto-ready":          "autoready",
 		"cel-filter":          "cel-filter",
 		"dummy":               "dummy",
+		"environment-configs": "environment-configs",
+		"extra-resources":     "extra-resources",
 		"go-templating":       "go-templating",
 		"patch-and-transform": "pt",
+		"sequencer":           "sequencer",
+		"tag-manager":         "tag-manager",
 		"status-transformer":  "status-transformer",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,6 +172,17 @@ func TestServeMessageSize(t *testing.T) {
 	client := connect(t, served(t, function.ServeCmd{Name: "go-templating", Address: "127.0.0.1:0", Insecure: true}))
 	large := &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: strings.Repeat("x", 2<<20)}}
 	if _, err := client.RunFunction(t.Context(), "f", large); err == nil || !strings.Contains(err.Error(), "accepts at most 1048576") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestGoldenErrorOverGRPC compares a served builtin with the original function where that
+// returns an error instead of a response.
+func TestGoldenErrorOverGRPC(t *testing.T) {
+	const golden = "../../../testdata/golden/sequencer-grpc-error/deletion-bad-regex"
+	address := served(t, function.ServeCmd{Name: "sequencer", Address: "127.0.0.1:0", Insecure: true})
+	_, err := connect(t, address).RunFunction(t.Context(), "f", functiontest.Request(t, golden+"/request.yaml"))
+	if got := status.Convert(err); got.Code() != codes.Unknown || got.Message() != "cannot compile regex b(: error parsing regexp: missing closing ): `^b($`" {
 		t.Errorf("got %v", err)
 	}
 }

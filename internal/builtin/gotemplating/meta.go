@@ -194,7 +194,7 @@ func (c *change) require(d *unstructured.Unstructured) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(requirements)) {
 		asks := c.requirements.ProtoReflect()
-		extra, mapKey := asks.Mutable(extraField(asks)).Map(), protoreflect.ValueOfString(key).MapKey()
+		extra, mapKey := asks.Mutable(sdk.ExtraField(asks)).Map(), protoreflect.ValueOfString(key).MapKey()
 		if extra.Has(mapKey) {
 			return fmt.Errorf("duplicate extra resource key %q", key)
 		}
@@ -210,22 +210,10 @@ func (c *change) require(d *unstructured.Unstructured) error {
 	return nil
 }
 
-// extraField returns the field extra_resources. It is read by name, because its
-// accessor is deprecated.
-func extraField(m protoreflect.Message) protoreflect.FieldDescriptor {
-	return m.Descriptor().Fields().ByName("extra_resources")
-}
-
 // extraResources copies the required resources in the request into the context.
 func (c *change) extraResources() error {
-	extra := map[string]*fnv1.Resources{}
-	m := c.req.ProtoReflect()
-	m.Get(extraField(m)).Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
-		extra[k.String()], _ = v.Message().Interface().(*fnv1.Resources)
-		return true
-	})
-	for _, found := range []map[string]*fnv1.Resources{extra, c.req.GetRequiredResources()} {
-		if err := c.copyResources(found); err != nil {
+	for _, p := range []sdk.Protocol{sdk.Extra, sdk.Required} {
+		if err := c.copyResources(p.Resources(c.req)); err != nil {
 			return fmt.Errorf("cannot convert extra resources: %w", err)
 		}
 	}

@@ -61,26 +61,8 @@ func (f features) annotated(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionR
 	if !f.ttl {
 		return
 	}
-	if ttl, ok := annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
+	if ttl, ok := sdk.Annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
 		d, _ := time.ParseDuration(ttl)
 		rsp.Meta.Ttl = durationpb.New(d)
 	}
-}
-
-// annotations returns an object's annotations, or nil if the value of an annotation is
-// neither a string nor null. The value of null is "".
-func annotations(object *structpb.Struct) map[string]string {
-	metadata := object.GetFields()["metadata"].GetStructValue()
-	found := map[string]string{}
-	for name, v := range metadata.GetFields()["annotations"].GetStructValue().GetFields() {
-		switch v := v.GetKind().(type) {
-		case *structpb.Value_StringValue:
-			found[name] = v.StringValue
-		case *structpb.Value_NullValue:
-			found[name] = ""
-		default:
-			return nil
-		}
-	}
-	return found
 }

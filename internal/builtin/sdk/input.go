@@ -32,13 +32,11 @@ func Decode(input *structpb.Struct, into any, absent ...string) error {
 	if err == nil {
 		var unknown []error
 		if unknown, err = kjson.UnmarshalStrict(raw, into, kjson.DisallowUnknownFields); err == nil && len(unknown) > 0 {
-			err = unknownField(t, pathOf(unknown[0]), unknown[0])
+			err = unknownField(t, pathOf(unknown[0]))
 		}
 	}
-	for _, path := range absent {
-		if err == nil && hasField(structpb.NewStructValue(input), path) {
-			err = unknownField(t, path, fmt.Errorf("unknown field %q", path))
-		}
+	if i := slices.IndexFunc(absent, func(path string) bool { return has(input, path) }); err == nil && i >= 0 {
+		err = unknownField(t, absent[i])
 	}
 	if err != nil {
 		return fmt.Errorf("cannot get function input *v1beta1.%s from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.%s: json: %s", t.Name(), t.Name(), strings.TrimPrefix(err.Error(), "json: "))
@@ -46,47 +44,57 @@ func Decode(input *structpb.Struct, into any, absent ...string) error {
 	return nil
 }
 
-// hasField reports whether an object has a field at a path. "[]" in the path is any element of
-// a list.
-func hasField(object *structpb.Value, path string) bool {
-	name, rest, nested := strings.Cut(path, ".")
+// has reports whether an object has a field at a path, in which [] is any index.
+func has(object *structpb.Struct, path string) bool {
+	name, rest, more := strings.Cut(path, ".")
 	name, isList := strings.CutSuffix(name, "[]")
-	field, ok := object.GetStructValue().GetFields()[name]
+	v, ok := object.GetFields()[name]
 	switch {
-	case !ok || !nested:
+	case !ok || !more:
 		return ok
 	case isList:
-		return slices.ContainsFunc(field.GetListValue().GetValues(), func(element *structpb.Value) bool { return hasField(element, rest) })
+		return slices.ContainsFunc(v.GetListValue().GetValues(), func(v *structpb.Value) bool { return has(v.GetStructValue(), rest) })
 	default:
-		return hasField(field, rest)
+		return has(v.GetStructValue(), rest)
 	}
 }
 
-// goTypes are the names of the Go types of objects in the input of
-// function-patch-and-transform, by their paths without indexes.
+// goTypes are the names of the Go types of objects in the inputs of real functions, by their
+// paths without indexes. No two functions have different types at the same path.
 var goTypes = map[string]string{
 	"resources[]":                  "ComposedTemplate",
 	"resources[].patches[]":        "ComposedPatch",
 	"resources[].patches[].policy": "PatchPolicy",
 	"patchSets[].patches[]":        "PatchSetPatch",
+
+	"spec":                               "InputSpec",
+	"spec.policy":                        "Policy",
+	"spec.environmentConfigs[]":          "EnvironmentSource",
+	"spec.environmentConfigs[].ref":      "EnvironmentSourceReference",
+	"spec.environmentConfigs[].selector": "EnvironmentSourceSelector",
+	"spec.environmentConfigs[].selector.matchLabels[]": "EnvironmentSourceSelectorLabelMatcher",
+	"spec.extraResources[]":                            "ResourceSource",
+	"spec.extraResources[].ref":                        "ResourceSourceReference",
+	"spec.extraResources[].selector":                   "ResourceSourceSelector",
+	"spec.extraResources[].selector.matchLabels[]":     "ResourceSourceSelectorLabelMatcher",
 }
 
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
-// unknownField returns the error of the real functions for an unknown field in an input of
-// type t. If the name of the field's Go type is not known, it returns err.
-func unknownField(t reflect.Type, path string, err error) error {
-	path = index.ReplaceAllString(path, "[]")
+// unknownField returns the error of the real functions for an unknown field at a path of an
+// input of type t. If the name of the field's Go type is not known, it returns that of the JSON
+// library.
+func unknownField(t reflect.Type, path string) error {
 	parent, name := "", path
 	if dot := strings.LastIndex(path, "."); dot >= 0 {
-		parent, name = path[:dot], path[dot+1:]
+		parent, name = index.ReplaceAllString(path[:dot], "[]"), path[dot+1:]
 	}
-	goType := goTypeAt(t, parent)
-	if parent != "" && t.Name() == "Resources" {
-		goType = "v1beta1." + goTypes[parent]
+	goType := "v1beta1." + goTypes[parent]
+	if goTypes[parent] == "" {
+		goType = goTypeAt(t, parent)
 	}
 	if strings.HasSuffix(goType, ".") {
-		return err
+		return fmt.Errorf("unknown field %q", path)
 	}
 	return fmt.Errorf("cannot unmarshal Go value of type %s: unknown name %q", goType, name)
 }
@@ -141,6 +149,42 @@ func UnknownFields(input []byte, t reflect.Type) []string {
 		paths[i] = pathOf(err)
 	}
 	return paths
+}
+
+// FieldNamed returns the path of a field with a name in an input, or "". The input is in JSON. Of
+// several fields, it returns the first in the order of paths.
+func FieldNamed(input []byte, name string) string {
+	in := &structpb.Struct{}
+	if in.UnmarshalJSON(input) != nil {
+		return ""
+	}
+	return fieldNamed(structpb.NewStructValue(in), name)
+}
+
+func fieldNamed(v *structpb.Value, name string) string {
+	fields := v.GetStructValue().GetFields()
+	if _, ok := fields[name]; ok {
+		return name
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if path := fieldNamed(fields[key], name); path != "" {
+			return key + below(path)
+		}
+	}
+	for i, element := range v.GetListValue().GetValues() {
+		if path := fieldNamed(element, name); path != "" {
+			return fmt.Sprintf("[%d]%s", i, below(path))
+		}
+	}
+	return ""
+}
+
+// below returns a path as the end of a longer path.
+func below(path string) string {
+	if strings.HasPrefix(path, "[") {
+		return path
+	}
+	return "." + path
 }
 
 // pathOf returns the path of the field in a strict error of the JSON library, or "".

@@ -93,6 +93,57 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestDecodeLacks: a field that a version lacks is unknown, even if it is null.
+func TestDecodeLacks(t *testing.T) {
+	cases := map[string]struct{ reason, input, want string }{
+		"Absent":  {"an input without the field is valid", "{name: a, list: [{name: b}]}", ""},
+		"Root":    {"the type of the input itself is named", "{count: 1}", `cannot unmarshal Go value of type v1beta1.Sample: unknown name "count"`},
+		"Element": {"any element of a list may have the field", "{list: [{}, {list: null}]}", `cannot unmarshal Go value of type v1beta1.Sample: unknown name "list"`},
+		"Unknown": {"a field that no version has is reported first", "{count: 1, x: 1}", `unknown name "x"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := sdk.Decode(object(t, tc.input), &Sample{}, "count", "list[].list")
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tc.want)) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestFieldNamed(t *testing.T) {
+	const input = `{"b": {"x": {"y": 1}}, "a": [[], [{"x": 1}]], "c": {"deep": null}}`
+	for name, want := range map[string]string{"x": "a[1][0].x", "y": "b.x.y", "deep": "c.deep", "a": "a", "none": ""} {
+		if got := sdk.FieldNamed([]byte(input), name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	if got := sdk.FieldNamed([]byte("[]"), "a"); got != "" {
+		t.Errorf("an input that is no object: got %q", got)
+	}
+}
+
+func TestSince(t *testing.T) {
+	cases := map[string]struct {
+		reason, version, since string
+		want                   bool
+	}{
+		"Equal":      {"a version is since itself", "v0.7.0", "v0.7.0", true},
+		"Earlier":    {"an earlier version is not", "v0.6.9", "v0.7.0", false},
+		"Prerelease": {"a prerelease is later than -0", "v0.8.0-rc.1", "v0.8.0-0", true},
+		"Branch":     {"the branch has what no release has", "main", "v0.8.0-0", true},
+		"None":       {"no version is the newest release", "", "v0.7.1", true},
+		"NoneBranch": {"the newest release lacks what only the branch has", "latest", "v0.8.0-0", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := sdk.Since(tc.version, "v0.7.1", tc.since); got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+}
+
 func TestStruct(t *testing.T) {
 	got, err := sdk.Struct(map[string]any{
 		"i": int64(7), "f": 1.5, "b": true, "n": nil, "s": "a\xff\xfeb", "k\xff": "", "l": []any{int64(1), map[string]any{}},

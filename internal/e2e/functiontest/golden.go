@@ -70,15 +70,31 @@ func goldenCase(t *testing.T, dir, loose string, r function.Runner) {
 // Request reads a request from a file, in YAML of its JSON form.
 func Request(t *testing.T, path string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	j, err := yaml.YAMLToJSON(read(t, path))
+	req, err := ParseRequest(read(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := &fnv1.RunFunctionRequest{}
-	if err := protojson.Unmarshal(j, req); err != nil {
-		t.Fatal(err)
-	}
 	return req
+}
+
+// ParseRequest returns a request in YAML of its JSON form.
+func ParseRequest(text []byte) (*fnv1.RunFunctionRequest, error) {
+	j, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	req := &fnv1.RunFunctionRequest{}
+	return req, protojson.Unmarshal(j, req)
+}
+
+// Fatal returns the message of the first fatal result in a response, or "".
+func Fatal(rsp *fnv1.RunFunctionResponse) string {
+	for _, r := range rsp.GetResults() {
+		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
+			return r.GetMessage()
+		}
+	}
+	return ""
 }
 
 // looseCases reads LOOSE.txt: lines of a case name, a tab and the reason.

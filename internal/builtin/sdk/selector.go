@@ -1,0 +1,219 @@
+package sdk
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sort"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+)
+
+// The types of sources of a function that requires resources. An empty type is ByReference. A
+// source of any other type requires nothing.
+const (
+	ByReference = "Reference"
+	BySelector  = "Selector"
+)
+
+// A Reference selects one resource.
+type Reference struct {
+	// Name is the name of the resource.
+	Name string `json:"name"`
+}
+
+// A Policy decides what happens if a required resource does not exist.
+type Policy struct {
+	// Resolution is Optional to ignore references to resources that do not exist.
+	Resolution string `json:"resolution"`
+}
+
+// Optional reports whether references to resources that do not exist are ignored.
+func (p Policy) Optional() bool { return p.Resolution == optional }
+
+const optional = "Optional"
+
+// A Selector selects the resources that have all of its labels.
+type Selector struct {
+	// MinMatch is the minimum number of resources. MaxMatch is the number of resources that
+	// are used, in the order of SortByFieldPath, which is metadata.name by default.
+	MinMatch        *uint64        `json:"minMatch"`
+	MaxMatch        *uint64        `json:"maxMatch"`
+	SortByFieldPath string         `json:"sortByFieldPath"`
+	MatchLabels     []LabelMatcher `json:"matchLabels"`
+}
+
+// A LabelMatcher is a label of a Selector.
+type LabelMatcher struct {
+	// Type is Value or, by default, FromCompositeFieldPath. A label of any other type is ignored.
+	Type string `json:"type"`
+	// Key is the key of the label. Of several labels with the same key, the last is used.
+	Key string `json:"key"`
+	// Value is the value of the label for type Value.
+	Value *string `json:"value"`
+	// ValueFromFieldPath is the path of the value in the composite resource for type
+	// FromCompositeFieldPath. FromFieldPathPolicy is Optional to leave out the label if the
+	// value cannot be read.
+	ValueFromFieldPath  *string `json:"valueFromFieldPath"`
+	FromFieldPathPolicy string  `json:"fromFieldPathPolicy"`
+}
+
+// Match returns the criterion of a source for a requirement, or nil if the source requires
+// nothing: if its type is unknown, or if its selector has no labels. field is the path of the
+// source in the input, for errors. xr returns the observed composite resource.
+func Match(field, sourceType string, ref *Reference, s *Selector, xr func() map[string]any) (*fnv1.ResourceSelector, error) {
+	switch sourceType {
+	case ByReference, "":
+		if ref == nil {
+			return nil, fmt.Errorf("%s.ref must be set for type %s", field, ByReference)
+		}
+		return &fnv1.ResourceSelector{Match: &fnv1.ResourceSelector_MatchName{MatchName: ref.Name}}, nil
+	case BySelector:
+		if s == nil {
+			return nil, fmt.Errorf("%s.selector must be set for type %s", field, BySelector)
+		}
+		labels, err := s.labels(xr)
+		if err != nil || len(labels) == 0 {
+			return nil, err
+		}
+		return &fnv1.ResourceSelector{Match: &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: labels}}}, nil
+	default:
+		return nil, nil
+	}
+}
+
+// Unset returns the field in an error of Match about a field that must be set, or "". fatal is the
+// message of the fatal result with the error.
+func Unset(fatal string) string {
+	before, _, ok := strings.Cut(fatal, " must be set for type ")
+	if !ok {
+		return ""
+	}
+	return before[strings.LastIndex(before, " ")+1:]
+}
+
+func (s *Selector) labels(xr func() map[string]any) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, l := range s.MatchLabels {
+		switch l.Type {
+		case "Value":
+			if l.Value == nil {
+				return nil, errors.New("Value cannot be nil for type 'Value'")
+			}
+			labels[l.Key] = *l.Value
+		case "FromCompositeFieldPath", "":
+			if l.ValueFromFieldPath == nil {
+				return nil, errors.New("ValueFromFieldPath cannot be nil for type 'FromCompositeFieldPath'")
+			}
+			value, err := text(*l.ValueFromFieldPath, xr())
+			switch {
+			case err == nil:
+				labels[l.Key] = value
+			case l.FromFieldPathPolicy != optional:
+				return nil, fmt.Errorf("cannot get value from field path %q: %w", *l.ValueFromFieldPath, err)
+			}
+		}
+	}
+	return labels, nil
+}
+
+// text returns the string at a path in an object.
+func text(path string, object map[string]any) (string, error) {
+	p, err := fieldpath.Parse(path)
+	if err != nil {
+		return "", err
+	}
+	v, err := p.Get(object)
+	if err != nil {
+		return "", err
+	}
+	s, ok := v.(string)
+	if !ok {
+		return "", fmt.Errorf("%s: not a string", path)
+	}
+	return s, nil
+}
+
+// Pick sorts items and returns the first s.MaxMatch of them. typeName is the name of a type in
+// the error about values that cannot be sorted.
+func (s *Selector) Pick(items []*fnv1.Resource, typeName func(reflect.Type) string) ([]*fnv1.Resource, error) {
+	path := s.SortByFieldPath
+	if path == "" {
+		path = "metadata.name"
+	}
+	if err := sortBy(path, items, typeName); err != nil {
+		return nil, err
+	}
+	if s.MaxMatch != nil && *s.MaxMatch < uint64(len(items)) {
+		items = items[:*s.MaxMatch]
+	}
+	return items, nil
+}
+
+// sortBy sorts items by their values at a path: all numbers or all strings. A value that does not
+// exist is 0 or "". Like the real functions, it uses sort.Slice, which keeps the order of equal
+// values only for up to 12 items.
+func sortBy(path string, items []*fnv1.Resource, typeName func(reflect.Type) string) error {
+	type item struct {
+		resource *fnv1.Resource
+		value    any
+	}
+	p, err := fieldpath.Parse(path)
+	if err != nil && len(items) > 0 {
+		return err
+	}
+	all := make([]item, len(items))
+	var t reflect.Type
+	for i, r := range items {
+		v, err := valueAt(p, r.GetResource())
+		if err != nil {
+			return err
+		}
+		all[i] = item{r, v}
+		switch {
+		case v == nil || reflect.TypeOf(v) == t:
+		case t == nil:
+			t = reflect.TypeOf(v)
+		default:
+			return fmt.Errorf("cannot sort values of different types %q and %q", t, reflect.TypeOf(v))
+		}
+	}
+	switch {
+	case t == nil:
+		return nil
+	case t == reflect.TypeFor[float64]():
+		sort.Slice(all, func(i, j int) bool { return as[float64](all[i].value) < as[float64](all[j].value) })
+	case t == reflect.TypeFor[string]():
+		sort.Slice(all, func(i, j int) bool { return as[string](all[i].value) < as[string](all[j].value) })
+	case len(items) > 1:
+		return fmt.Errorf("unsupported type %q for sorting", typeName(t))
+	}
+	for i := range all {
+		items[i] = all[i].resource
+	}
+	return nil
+}
+
+// as returns v, or the zero value if v is nil.
+func as[T any](v any) T {
+	t, _ := v.(T)
+	return t
+}
+
+// valueAt returns the value at a path of an object, or nil if it does not exist. It converts only
+// the top-level field of the path.
+func valueAt(p fieldpath.Path, object *structpb.Struct) (any, error) {
+	top := map[string]any{}
+	if v, ok := object.GetFields()[p[0].Key]; ok {
+		top[p[0].Key] = v.AsInterface()
+	}
+	v, err := p.Get(top)
+	if fieldpath.IsNotFound(err) {
+		return nil, nil
+	}
+	return v, err
+}
