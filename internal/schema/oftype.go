@@ -14,9 +14,9 @@ type Enumerated interface {
 	Enum() []string
 }
 
-// OfType returns the structural schema of the values that a Go type decodes. A field without the
-// option omitempty is required, as in types of Kubernetes, except those that all objects have.
-// Values of a type that contains itself, or that has its own decoder, have any form.
+// OfType returns the structural schema of the values that a Go type decodes. Fields with the tag
+// required are required. Values of a type that contains itself, or that has its own decoder, have
+// any form.
 func OfType(t reflect.Type) map[string]any { return typeStack{}.of(t) }
 
 // A typeStack has the struct types that contain the current one.
@@ -59,8 +59,7 @@ func (outer typeStack) object(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []any{}
 	for name, f := range fieldsOf(t) {
 		properties[name] = outer.of(f.Type)
-		_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if optional := strings.Contains(options, "omit"); !optional && !ofAllObjects[name] {
+		if _, ok := f.Tag.Lookup("required"); ok {
 			required = append(required, name)
 		}
 	}
@@ -74,9 +73,6 @@ func (outer typeStack) object(t reflect.Type) map[string]any {
 	}
 	return s
 }
-
-// ofAllObjects are the fields that every object of an API server has.
-var ofAllObjects = map[string]bool{"apiVersion": true, "kind": true, "metadata": true}
 
 func text(t reflect.Type) map[string]any {
 	s := map[string]any{"type": "string"}

@@ -128,11 +128,9 @@ func (c *CallCmd) call(ctx context.Context, term *terminal.Terminal, req *fnv1.R
 	if err != nil {
 		return nil, hint.Wrap(err, "a target has a port or a scheme, such as localhost:9443")
 	}
-	r, err := c.runner(b, nil, term)
-	if err != nil {
-		return nil, err
-	}
-	return proc.Await(ctx, func() (*fnv1.RunFunctionResponse, error) { return r.RunFunction(ctx, b.Name, req) })
+	return proc.Await(ctx, func() (*fnv1.RunFunctionResponse, error) {
+		return b.New(c.builtinFlags.options(term)).RunFunction(ctx, b.Name, req)
+	})
 }
 
 func (c *CallCmd) callTarget(ctx context.Context, req *fnv1.RunFunctionRequest) (_ *fnv1.RunFunctionResponse, err error) {

@@ -1,8 +1,8 @@
 package function_test
 
 import (
-	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,22 +43,21 @@ func TestCrosscheck(t *testing.T) {
 				intercept.Side{Name: "the served builtin", Runner: connect(t, served(t, cmd))},
 			)
 			for _, path := range requests {
-				ctx, cancel := context.WithCancel(t.Context())
-				if _, err := r.RunFunction(ctx, b.Name, functiontest.Request(t, path)); err != nil {
+				if _, err := r.RunFunction(t.Context(), b.Name, functiontest.Request(t, path)); err != nil {
 					t.Errorf("%s: %v", path, err)
 				}
-				cancel()
 			}
 		})
 	}
 }
 
-// requestsIn returns the requests of the golden cases in the folders that match a pattern.
+// requestsIn returns the requests of the golden cases in the folders that match a pattern, without
+// those that the real function answers with an error.
 func requestsIn(t *testing.T, pattern string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(pattern, "*", "request.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return paths
+	return slices.DeleteFunc(paths, func(p string) bool { return strings.Contains(p, "-grpc-error") })
 }

@@ -1,12 +1,8 @@
 package function
 
 import (
-	"fmt"
-	"maps"
-
 	"github.com/xfn-dev/xfn/cmd/xfn/project"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 )
 
@@ -30,31 +26,11 @@ func (Cmd) Help() string {
 
 // builtinFlags configure builtins.
 type builtinFlags struct {
-	Templates     []string `sep:"none" placeholder:"DIR" help:"Let go-templating read templates below DIR, besides the working directory. Repeatable."`
-	BuiltinOption []string `sep:"none" placeholder:"NAME.KEY=VALUE" help:"Set a flag that the real function NAME has, such as auto-ready.ttl=5m. Repeatable."`
-	Tag           string   `placeholder:"VERSION" help:"Behave like this version of the real function, such as v0.12.2 or main. Default: the newest release."`
+	Templates []string `sep:"none" placeholder:"DIR" help:"Let go-templating read templates below DIR, besides the working directory. Repeatable."`
 }
 
-// runner returns b with the settings of --builtin-option and, with precedence, those in more.
-func (f builtinFlags) runner(b builtin.Builtin, more builtin.Settings, term *terminal.Terminal) (function.Runner, error) {
-	settings, err := builtin.ParseSettings(f.BuiltinOption)
-	if err != nil {
-		return nil, &terminal.UsageError{Err: fmt.Errorf("reading --builtin-option: %w", err)}
-	}
-	maps.Copy(settings, more)
-	r, err := b.Configured(builtin.Options{Templates: f.Templates, Settings: settings, Package: f.pkg(b), Progress: term.Progress})
-	if err != nil {
-		return nil, &terminal.UsageError{Err: err}
-	}
-	return r, nil
-}
-
-// pkg returns the package of the real function in the version of --tag.
-func (f builtinFlags) pkg(b builtin.Builtin) string {
-	if f.Tag == "" {
-		return b.Name
-	}
-	return b.Name + ":" + f.Tag
+func (f builtinFlags) options(term *terminal.Terminal) builtin.Options {
+	return builtin.Options{Templates: f.Templates, Progress: term.Progress}
 }
 
 // find returns a builtin by its name, with or without the prefix function-.

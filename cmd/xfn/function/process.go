@@ -5,16 +5,36 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
 // processFlags are flags of the processes of real functions.
 type processFlags struct {
-	DefaultSource  *string `group:"Settings:" placeholder:"DIR" help:"go-templating: folder with the templates of an input without a source (or FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE)."`
-	DefaultOptions *string `group:"Settings:" placeholder:"LIST" help:"go-templating: options of an input without options, separated by commas (or FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS)."`
-	TTL            *string `group:"Settings:" name:"ttl" placeholder:"DURATION" help:"auto-ready, go-templating: time to live of responses, unless the input sets one. Default: 1m."`
-	FeatureGates   *string `group:"Settings:" placeholder:"LIST" help:"auto-ready: feature gates, such as CELHealthcheckCustomizations=true, separated by commas."`
+	Tag            string  `more:"" group:"Settings:" placeholder:"VERSION" help:"Behave like this version of the real function, such as v0.12.2 or main. Default: the newest release."`
+	DefaultSource  *string `more:"" group:"Settings:" placeholder:"DIR" help:"go-templating: folder with the templates of an input without a source (or FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE)."`
+	DefaultOptions *string `more:"" group:"Settings:" placeholder:"LIST" help:"go-templating: options of an input without options, separated by commas (or FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS)."`
+	TTL            *string `more:"" group:"Settings:" name:"ttl" placeholder:"DURATION" help:"auto-ready, go-templating: time to live of responses, unless the input sets one. Default: 1m."`
+	FeatureGates   *string `more:"" group:"Settings:" placeholder:"LIST" help:"auto-ready: feature gates, such as CELHealthcheckCustomizations=true, separated by commas."`
+}
+
+// pkg returns the package of the real function in the version of --tag.
+func (f processFlags) pkg(b builtin.Builtin) string {
+	if f.Tag == "" {
+		return b.Name
+	}
+	return b.Name + ":" + f.Tag
+}
+
+// configured returns b with the settings in the flags and variables.
+func (f processFlags) configured(b builtin.Builtin, o builtin.Options) (function.Runner, error) {
+	settings, err := f.settings(b, o.Package)
+	if err != nil {
+		return nil, err
+	}
+	o.Settings = settings
+	return b.Configured(o)
 }
 
 // settings returns the settings of b in the flags and in the environment variables of the real

@@ -21,7 +21,7 @@ func (SchemaCmd) Help() string {
 Examples:
 
     xfn function schema patch-and-transform
-    xfn function schema go-templating >crd.yaml && xfn validate crd.yaml input.yaml
+    xfn function schema go-templating | xfn validate - input.yaml
 `
 }
 

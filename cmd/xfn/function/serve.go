@@ -45,13 +45,11 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	settings, err := c.settings(b, c.pkg(b))
+	options := c.builtinFlags.options(term)
+	options.Package = c.pkg(b)
+	runner, err := c.configured(b, options)
 	if err != nil {
 		return &terminal.UsageError{Err: err}
-	}
-	runner, err := c.runner(b, settings, term)
-	if err != nil {
-		return err
 	}
 	listener, err := flags.ListenAt(ctx, c.Address)
 	if err != nil {

@@ -104,7 +104,6 @@ func TestGoldenSettings(t *testing.T) {
 		"SourceBoth":      {"the flag takes precedence over the variable", "go-templating-default-source", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE": wrong}, func(c *function.ServeCmd) { c.DefaultSource = &source }},
 		"Options":         {"the flag for the options", "go-templating-default-options", nil, func(c *function.ServeCmd) { c.DefaultOptions = &options }},
 		"OptionsVariable": {"the variable for the options", "go-templating-default-options", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": options}, func(c *function.ServeCmd) { c.Tag = "main" }},
-		"Option":          {"a setting of --builtin-option", "go-templating-default-options", nil, func(c *function.ServeCmd) { c.BuiltinOption = []string{"go-templating.default-options=" + options} }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +140,6 @@ func TestServeSettings(t *testing.T) {
 		"Size":        {"a size that is not a number", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(*function.ServeCmd) {}, "", `FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE must be between 1 and 2047 MiB, got "x"`, "go-templating"},
 		"OldSize":     {"a version without the variable for the size ignores it", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }, "1m0s", "", "go-templating"},
 		"SizeFlag":    {"the flag for the size takes precedence", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { size := 4; c.MaxMessageSize = &size }, "1m0s", "", "go-templating"},
-		"Option":      {"an unknown option", nil, func(c *function.ServeCmd) { c.BuiltinOption = []string{"auto-ready.tll=1m"} }, "", `reading --builtin-option: function-auto-ready has no setting "tll"`, "auto-ready"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -22,18 +22,18 @@ import (
 // Input is the input of function-auto-ready. All fields are optional.
 type Input struct {
 	// APIVersion, Kind and Metadata are ignored.
-	APIVersion string            `json:"apiVersion,omitempty"`
-	Kind       string            `json:"kind,omitempty"`
-	Metadata   metav1.ObjectMeta `json:"metadata,omitempty"`
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   metav1.ObjectMeta `json:"metadata"`
 
 	// TTL is the time to live of the response, as a Go duration. It may be zero
 	// or negative. If it is empty, it is sdk.TTL.
-	TTL string `json:"ttl,omitempty"`
+	TTL string `json:"ttl"`
 	// CELHealthCheckCustomization are CEL rules by group_version_kind. They and the next field
 	// are ignored unless Options.CELHealthChecks is set.
-	CELHealthCheckCustomization map[string]string `json:"celHealthCheckCustomization,omitempty"`
+	CELHealthCheckCustomization map[string]string `json:"celHealthCheckCustomization"`
 	// CELHealthCheckCustomizationFrom is the path of further rules in the context.
-	CELHealthCheckCustomizationFrom string `json:"celHealthCheckCustomizationFrom,omitempty"`
+	CELHealthCheckCustomizationFrom string `json:"celHealthCheckCustomizationFrom"`
 }
 
 // Options configure the function, like the flags of the real one.

@@ -9,7 +9,7 @@ type GoTemplate struct {
 
 	// Source is the source of the template: Inline, FileSystem or Environment. It is
 	// required unless the function has a default source.
-	Source source `json:"source,omitempty"`
+	Source source `json:"source"`
 	// Inline has the template if the source is Inline.
 	Inline *inline `json:"inline,omitempty"`
 	// FileSystem has the path of the template if the source is FileSystem.
