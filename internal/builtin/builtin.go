@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"path"
 	"reflect"
-	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/mod/semver"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -197,88 +194,6 @@ func Inputs() composition.Inputs {
 	return all
 }
 
-// A Mode decides for which packages a builtin is used.
-type Mode string
-
-const (
-	// Auto uses a builtin for a package of crossplane-contrib that is referenced by a tag.
-	Auto Mode = "auto"
-	// Any uses a builtin for a package of any owner that is referenced by a tag.
-	Any Mode = "any"
-	// Strict is like Auto, but it is an error if the builtin does not replace the
-	// version of the package.
-	Strict Mode = "strict"
-	// Off uses no builtin.
-	Off Mode = "off"
-)
-
-// mirror is the organization of a public registry that has copies of the functions of
-// crossplane-contrib.
-const mirror = "xpkg.upbound.io/upbound/"
-
-// A Policy decides for which packages a builtin is used.
-type Policy struct {
-	// Mode is Auto if it is empty.
-	Mode Mode
-	// Repositories maps repositories to the names of the builtins that replace them, such
-	// as "ghcr.io/acme/dummy" to "dummy". They are replaced in every mode.
-	Repositories map[string]string
-}
-
-// For returns the builtin that replaces the function package pkg, and whether
-// there is one. A package that is referenced by digest is never replaced.
-func (p Policy) For(pkg string) (Builtin, bool) {
-	tag, err := name.NewTag(pkg)
-	if err != nil {
-		return Builtin{}, false
-	}
-	if b, ok := p.mirrored(tag.Repository); ok {
-		return b, true
-	}
-	if p.Mode == Off || p.Mode != Any && !isContrib(tag) {
-		return Builtin{}, false
-	}
-	return Named(path.Base(tag.RepositoryStr()))
-}
-
-// isContrib reports whether a package is one of crossplane-contrib, or a copy of it in the
-// mirror.
-func isContrib(pkg name.Tag) bool {
-	owner, _ := path.Split(pkg.RepositoryStr())
-	return owner == "crossplane-contrib/" || pkg.RegistryStr()+"/"+owner == mirror
-}
-
-// Forced returns the builtin that replaces the function package pkg, regardless
-// of the mode. It looks up the package in p.Repositories, and then the last
-// element of the package's repository among the names of builtins.
-func (p Policy) Forced(pkg string) (Builtin, bool) {
-	ref, err := name.ParseReference(pkg)
-	if err != nil {
-		return Builtin{}, false
-	}
-	if b, ok := p.mirrored(ref.Context()); ok {
-		return b, true
-	}
-	return Named(path.Base(ref.Context().RepositoryStr()))
-}
-
-// Official returns the name of the builtin if pkg is a package of the function that the builtin
-// replaces, in any mode and version, and otherwise "".
-func (p Policy) Official(pkg string) string {
-	ref, err := name.ParseReference(pkg)
-	if err != nil {
-		return ""
-	}
-	if b, ok := p.mirrored(ref.Context()); ok {
-		return b.Name
-	}
-	owner, repo := path.Split(ref.Context().RepositoryStr())
-	if b, ok := Named(repo); ok && owner == "crossplane-contrib/" {
-		return b.Name
-	}
-	return ""
-}
-
 // CheckVersion returns an error if b does not replace the version of pkg, or if
 // the tag of pkg is not a version. A package without a tag is valid.
 func (b Builtin) CheckVersion(pkg string) error {
@@ -392,30 +307,6 @@ func (b Builtin) unknownField(fatal string, input []byte) string {
 	}
 	// The builtin may have the field, and the version of the package may not.
 	return cmp.Or(sdk.FieldNamed(input, name), name)
-}
-
-// Check returns an error if a key of p.Repositories is not a repository, or if a
-// builtin in p.Repositories does not exist.
-func (p Policy) Check() error {
-	for _, repo := range slices.Sorted(maps.Keys(p.Repositories)) {
-		if _, err := name.NewRepository(repo); err != nil {
-			return fmt.Errorf("expected a repository such as ghcr.io/acme/dummy, got %q", repo)
-		}
-		if _, err := Find(p.Repositories[repo]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p Policy) mirrored(repo name.Repository) (Builtin, bool) {
-	for mirror, builtin := range p.Repositories {
-		if r, err := name.NewRepository(mirror); err == nil && r.Name() == repo.Name() {
-			b, err := Find(builtin)
-			return b, err == nil
-		}
-	}
-	return Builtin{}, false
 }
 
 // Find returns the builtin with a name. The prefix "function-" of the name is

@@ -23,7 +23,8 @@ func TestParseSettings(t *testing.T) {
 		"All": {
 			"every setting of both builtins is accepted",
 			[]string{"go-templating.default-source=tpl", "go-templating.default-options=missingkey=error", "go-templating.ttl=5m", "auto-ready.feature-gates=AllAlpha=true", "function-auto-ready.ttl=0s"},
-			builtin.Settings{"go-templating.default-source": "tpl", "go-templating.default-options": "missingkey=error", "go-templating.ttl": "5m", "auto-ready.feature-gates": "AllAlpha=true", "auto-ready.ttl": "0s"}, "", "",
+			builtin.Settings{"go-templating.default-source": "tpl", "go-templating.default-options": "missingkey=error", "go-templating.ttl": "5m", "auto-ready.feature-gates": "AllAlpha=true", "auto-ready.ttl": "0s"},
+			"", "",
 		},
 		"Last":     {"the last of several values applies", []string{"auto-ready.ttl=1s", "auto-ready.ttl=2s"}, builtin.Settings{"auto-ready.ttl": "2s"}, "", ""},
 		"NoValue":  {"a value is required", []string{"auto-ready.ttl"}, nil, `expected NAME.KEY=VALUE, got "auto-ready.ttl"`, ""},
