@@ -2,25 +2,27 @@ package builtin
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"maps"
 	"path"
 	"reflect"
-	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/mod/semver"
 	"google.golang.org/protobuf/types/known/structpb"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
+	"github.com/xfn-dev/xfn/internal/builtin/celfilter"
 	"github.com/xfn-dev/xfn/internal/builtin/environmentconfigs"
 	"github.com/xfn-dev/xfn/internal/builtin/extraresources"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/builtin/sequencer"
+	"github.com/xfn-dev/xfn/internal/builtin/statustransformer"
+	"github.com/xfn-dev/xfn/internal/builtin/tagmanager"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -54,11 +56,14 @@ type Builtin struct {
 	ReadsFiles bool
 	// Points returns the points of an input, for coverage. It is nil if there are none.
 	Points func(input *structpb.Struct) ([]sdk.Point, error)
-	// New returns the function. The function caches compiled inputs.
+	// Settings are the settings of the real function's process that change its responses.
+	Settings []Setting
+	// New returns the function without the settings in Options, which Configured adds. The
+	// function caches compiled inputs.
 	New func(Options) function.Runner
 
-	// locate is Locate for messages other than those about the form of the input. It may be
-	// nil.
+	// locate returns the path of the field in an input, in JSON, to which a fatal result
+	// refers, and the line in its text, or "". It may be nil.
 	locate func(fatal string, input []byte) (field string, line int)
 }
 
@@ -67,13 +72,32 @@ type Options struct {
 	// Templates are folders from which templates may be read, in addition to the
 	// working directory.
 	Templates []string
-	// Source is the folder with the templates of an input without a source, or "".
+	// Source is a package that is a folder of templates, or "".
 	Source string
 	// Package is the function package that the builtin replaces, or "". A builtin
 	// behaves like the version in its tag where versions differ.
 	Package string
+	// Settings and Annotated are settings of builtins: those of the user, which take
+	// precedence, and those in the annotations of the Function. Annotated may name folders
+	// only below the working directory and Templates.
+	Settings, Annotated Settings
 	// Progress receives warnings about parts of an input with an unexpected effect.
 	Progress progress.Func
+
+	// These are set by Configured.
+	goTemplating gotemplating.Settings
+	autoReady    autoready.Options
+}
+
+// forAutoReady returns the options of function-auto-ready.
+func (o Options) forAutoReady() autoready.Options {
+	o.autoReady.Version = version(tag(o.Package))
+	return o.autoReady
+}
+
+// forGoTemplating returns the options of function-go-templating.
+func (o Options) forGoTemplating() gotemplating.Options {
+	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Version: version(tag(o.Package)), Settings: o.goTemplating}
 }
 
 // All returns all builtins, sorted by name.
@@ -82,9 +106,19 @@ func All() []Builtin {
 		{
 			Name: "function-auto-ready", Measured: "v0.7.0", From: "v0.6.0", Below: "v0.8.0",
 			Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[autoready.Input](),
-			Covered: "`ttl`; the kinds that the real function supports, and the condition Ready for all others.",
-			Differs: "`celHealthCheckCustomization` is ignored, as the real function does by default.",
-			New:     func(Options) function.Runner { return autoready.Runner },
+			Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
+			Differs:  "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
+			Settings: autoReadySettings(),
+			New:      func(o Options) function.Runner { return autoready.New(o.forAutoReady()) },
+		},
+		{
+			Name: "function-cel-filter", Measured: "v0.2.0", From: "v0.1.0", Below: "v0.3.0",
+			Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[celfilter.Filters](),
+			Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
+			Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
+			New: func(o Options) function.Runner {
+				return celfilter.New(celfilter.Options{Version: version(tag(o.Package))})
+			},
 		},
 		{
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
@@ -98,7 +132,7 @@ func All() []Builtin {
 			Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol.",
 			Differs: "Four inputs that crash the real function are fatal results. Data with different `toFieldPath` is merged in the order of the list, and not in random order. The nulls with which `toFieldPath` extends lists up to an index are limited (1,048,576).",
 			New:     func(o Options) function.Runner { return environmentconfigs.New(version(tag(o.Package))) },
-			locate:  func(fatal string, input []byte) (string, int) { return environmentconfigs.Locate(fatal, input), 1 },
+			locate:  firstLine(environmentconfigs.Locate),
 		},
 		{
 			Name: "function-extra-resources", Measured: extraresources.Measured, From: "v0.1.0", Below: "v0.4.0", LastExtra: extraresources.LastExtra,
@@ -106,20 +140,18 @@ func All() []Builtin {
 			Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
 			Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
 			New:     func(o Options) function.Runner { return extraresources.New(version(tag(o.Package))) },
-			locate:  func(fatal string, input []byte) (string, int) { return extraresources.Locate(fatal, input), 1 },
+			locate:  firstLine(extraresources.Locate),
 		},
 		{
-			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.12.0", Below: "v0.13.0",
+			Name: "function-go-templating", Measured: "v0.12.2", From: "v0.12.0", Below: "v0.13.0",
 			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", Type: reflect.TypeFor[gotemplating.GoTemplate](), ReadsFiles: true,
-			Covered: "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
-			Differs: "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
-			New: func(o Options) function.Runner {
-				return gotemplating.New(gotemplating.Options{Templates: o.Templates, Source: o.Source, Version: version(tag(o.Package))})
-			},
-			locate: gotemplating.Locate,
+			Covered:  "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
+			Differs:  "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
+			Settings: goTemplatingSettings(),
+			New:      func(o Options) function.Runner { return gotemplating.New(o.forGoTemplating()) },
 		},
 		{
-			Name: "function-patch-and-transform", Measured: "v0.10.9", From: "v0.8.0", Below: "v0.11.0",
+			Name: "function-patch-and-transform", Measured: "v0.10.8", From: "v0.8.0", Below: "v0.11.0",
 			Input: "pt.fn.crossplane.io/v1beta1 Resources", Type: reflect.TypeFor[spec.Resources](),
 			Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
 			Differs: "Three inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB), the digits of quantities (1024), and the nulls with which patches extend lists up to an index (1,048,576 for a composite resource) are limited.",
@@ -127,9 +159,37 @@ func All() []Builtin {
 				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
 			},
 			Points: patchandtransform.Points,
-			locate: func(fatal string, input []byte) (string, int) { return patchandtransform.Locate(fatal, input), 1 },
+			locate: firstLine(patchandtransform.Locate),
+		},
+		{
+			Name: "function-sequencer", Measured: sequencer.Measured, From: "v0.4.0", Below: "v0.7.0",
+			Input: "sequencer.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[sequencer.Input](),
+			Covered: "`rules` with `sequence`, `condition` and `deleteOnly`; `enableDeletionSequencing`, `replayDeletion`, `usageVersion`, `resetCompositeReadiness`, `cacheTTL`. Fields that the version of the package does not have are unknown. With the tag `main` or from v0.7.0-0 also `createOnly`, which no release has.",
+			Differs: "Two requests that crash the real function have fatal results: one without a desired state, and one that resets the readiness of a composite resource that is not desired. The cost of CEL conditions, regular expressions (16 KiB, 10,000 instructions) and the number of Usages (10,000) are limited. If the names of two Usages are equal, the last one is desired. Versions before v0.6.0 may report an invalid regular expression in another way.",
+			New:     func(o Options) function.Runner { return sequencer.New(version(tag(o.Package))) },
+		},
+		{
+			Name: "function-status-transformer", Measured: "v0.5.1", From: "v0.1.0", Below: "v0.6.0",
+			Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[statustransformer.StatusTransformation](),
+			Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
+			Differs: "Resources that match are compared in the order of their names. The real function uses them in random order, on which groups of the same name depend. Regular expressions (16 KiB), and the output (64 MiB) and recursion of messages are limited, and the timeout of the render applies.",
+			New: func(o Options) function.Runner {
+				return statustransformer.New(statustransformer.Options{Version: version(tag(o.Package))})
+			},
+		},
+		{
+			Name: "function-tag-manager", Measured: tagmanager.Measured, From: "v0.3.0", Below: "v0.10.0",
+			Input: "tag-manager.fn.crossplane.io/v1beta1 ManagedTags", Type: reflect.TypeFor[tagmanager.ManagedTags](),
+			Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
+			Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
+			New:     func(o Options) function.Runner { return tagmanager.New(version(tag(o.Package))) },
 		},
 	}
+}
+
+// firstLine returns a locate for a func that returns only the path of the field.
+func firstLine(locate func(fatal string, input []byte) string) func(string, []byte) (string, int) {
+	return func(fatal string, input []byte) (string, int) { return locate(fatal, input), 1 }
 }
 
 // Inputs returns the inputs of all builtins that have one.
@@ -141,83 +201,6 @@ func Inputs() composition.Inputs {
 		}
 	}
 	return all
-}
-
-// A Mode decides for which packages a builtin is used.
-type Mode string
-
-const (
-	// Auto uses a builtin for a package of crossplane-contrib that is referenced by a tag.
-	Auto Mode = "auto"
-	// Any uses a builtin for a package of any owner that is referenced by a tag.
-	Any Mode = "any"
-	// Strict is like Auto, but it is an error if the builtin does not replace the
-	// version of the package.
-	Strict Mode = "strict"
-	// Off uses no builtin.
-	Off Mode = "off"
-)
-
-// mirror is the organization of a public registry that has copies of the functions of
-// crossplane-contrib.
-const mirror = "xpkg.upbound.io/upbound/"
-
-// A Policy decides for which packages a builtin is used.
-type Policy struct {
-	// Mode is Auto if it is empty.
-	Mode Mode
-	// Repositories maps repositories to the names of the builtins that replace them, such
-	// as "ghcr.io/acme/dummy" to "dummy". They are replaced in every mode.
-	Repositories map[string]string
-}
-
-// For returns the builtin that replaces the function package pkg, and whether
-// there is one. A package that is referenced by digest is never replaced.
-func (p Policy) For(pkg string) (Builtin, bool) {
-	tag, err := name.NewTag(pkg)
-	if err != nil {
-		return Builtin{}, false
-	}
-	if b, ok := p.mirrored(tag.Repository); ok {
-		return b, true
-	}
-	owner, repo := path.Split(tag.RepositoryStr())
-	contrib := owner == "crossplane-contrib/" || tag.RegistryStr()+"/"+owner == mirror
-	if p.Mode == Off || p.Mode != Any && !contrib {
-		return Builtin{}, false
-	}
-	return Named(repo)
-}
-
-// Forced returns the builtin that replaces the function package pkg, regardless
-// of the mode. It looks up the package in p.Repositories, and then the last
-// element of the package's repository among the names of builtins.
-func (p Policy) Forced(pkg string) (Builtin, bool) {
-	ref, err := name.ParseReference(pkg)
-	if err != nil {
-		return Builtin{}, false
-	}
-	if b, ok := p.mirrored(ref.Context()); ok {
-		return b, true
-	}
-	return Named(path.Base(ref.Context().RepositoryStr()))
-}
-
-// Official returns the name of the builtin if pkg is a package of the function that the builtin
-// replaces, in any mode and version, and otherwise "".
-func (p Policy) Official(pkg string) string {
-	ref, err := name.ParseReference(pkg)
-	if err != nil {
-		return ""
-	}
-	if b, ok := p.mirrored(ref.Context()); ok {
-		return b.Name
-	}
-	owner, repo := path.Split(ref.Context().RepositoryStr())
-	if b, ok := Named(repo); ok && owner == "crossplane-contrib/" {
-		return b.Name
-	}
-	return ""
 }
 
 // CheckVersion returns an error if b does not replace the version of pkg, or if
@@ -244,7 +227,7 @@ func tag(pkg string) string {
 	return tag
 }
 
-// version returns a tag such as 0.12.3 or v0.12.3 with one leading v, and a tag that is not
+// version returns a tag such as 0.12.2 or v0.12.2 with one leading v, and a tag that is not
 // a version unchanged.
 func version(tag string) string {
 	if v := "v" + strings.TrimPrefix(tag, "v"); semver.IsValid(v) {
@@ -256,22 +239,31 @@ func version(tag string) string {
 // Versions returns the range of versions that b replaces, for messages.
 func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 
-// Locate returns the path of the field in an input to which a fatal result of b, or of the
-// function that b replaces, refers. The input is in JSON. If the field has a text of several
-// lines, line is the line in it, counted from 1. Locate returns "" if it finds no field.
-func (b Builtin) Locate(fatal string, input []byte) (field string, line int) {
+// Locate returns the place to which a fatal result of b, or of the function that b replaces,
+// refers. The input is in JSON. r is the builtin that returned the result, or nil if another
+// function did. Locate returns the zero value if it finds no place.
+func (b Builtin) Locate(ctx context.Context, fatal string, input []byte, r function.Runner) sdk.Location {
+	if r == nil {
+		r = b.New(Options{})
+	}
+	locator, ok := r.(sdk.Locator)
 	switch {
-	case strings.HasPrefix(fatal, badInput):
-		return b.unknownField(fatal, input), 1
-	case b.locate == nil:
-		return "", 0
+	case isBadInput(fatal):
+		return sdk.Location{Field: b.unknownField(fatal, input), Line: 1}
+	case ok:
+		return locator.Locate(ctx, fatal, input)
+	case b.locate != nil:
+		field, line := b.locate(fatal, input)
+		return sdk.Location{Field: field, Line: line}
 	default:
-		return b.locate(fatal, input)
+		return sdk.Location{}
 	}
 }
 
-// badInput is the beginning of a fatal result about an input that the function cannot decode.
-const badInput = "cannot get Function input"
+// isBadInput reports whether a fatal result is about an input that the function cannot decode.
+func isBadInput(fatal string) bool {
+	return strings.HasPrefix(fatal, "cannot get Function input") || strings.HasPrefix(fatal, "cannot get filters from")
+}
 
 // Advice returns a hint for a fatal result of b with the message fatal for an input, which is
 // in JSON. If the message says that the input cannot be decoded, the input may be for a
@@ -285,7 +277,7 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {
 		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders that the command line names for templates", b.Name))
 	}
-	if !strings.HasPrefix(fatal, badInput) {
+	if !isBadInput(fatal) {
 		return ""
 	}
 	field, meant := "the fields of the input", ""
@@ -311,6 +303,9 @@ func (b Builtin) unknownField(fatal string, input []byte) string {
 	}
 	_, text, ok := strings.Cut(fatal, `unknown name "`)
 	if !ok {
+		_, text, ok = strings.Cut(fatal, `unknown object member name "`)
+	}
+	if !ok {
 		return ""
 	}
 	name := strings.TrimSuffix(text, `"`)
@@ -323,41 +318,18 @@ func (b Builtin) unknownField(fatal string, input []byte) string {
 	return cmp.Or(sdk.FieldNamed(input, name), name)
 }
 
-// Check returns an error if a key of p.Repositories is not a repository, or if a
-// builtin in p.Repositories does not exist.
-func (p Policy) Check() error {
-	for _, repo := range slices.Sorted(maps.Keys(p.Repositories)) {
-		if _, err := name.NewRepository(repo); err != nil {
-			return fmt.Errorf("expected a repository such as ghcr.io/acme/dummy, got %q", repo)
-		}
-		if _, err := Find(p.Repositories[repo]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p Policy) mirrored(repo name.Repository) (Builtin, bool) {
-	for mirror, builtin := range p.Repositories {
-		if r, err := name.NewRepository(mirror); err == nil && r.Name() == repo.Name() {
-			b, err := Find(builtin)
-			return b, err == nil
-		}
-	}
-	return Builtin{}, false
-}
-
 // Find returns the builtin with a name. The prefix "function-" of the name is
 // optional. If there is no such builtin, the error lists all builtins.
 func Find(name string) (Builtin, error) {
-	var names []string
+	var names, short []string
 	for _, b := range All() {
-		if name == b.Name || "function-"+name == b.Name {
+		if name == b.Name || name == b.shortName() {
 			return b, nil
 		}
-		names = append(names, b.Name)
+		names, short = append(names, b.Name), append(short, b.shortName())
 	}
-	return Builtin{}, fmt.Errorf("there is no builtin %q: the builtins are %s", name, strings.Join(names, ", "))
+	err := fmt.Errorf("there is no builtin %q: the builtins are %s", name, strings.Join(names, ", "))
+	return Builtin{}, meant(err, strings.TrimPrefix(name, "function-"), short)
 }
 
 // Named returns the builtin with exactly this name, and whether it exists.

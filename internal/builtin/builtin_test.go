@@ -1,10 +1,13 @@
 package builtin_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -64,7 +67,7 @@ func TestCheck(t *testing.T) {
 	cases := map[string]struct{ reason, repo, builtin, want string }{
 		"Good":       {"an existing builtin for a repository is valid", "ghcr.io/acme/fd", "function-dummy", ""},
 		"Short":      {"the prefix function- is optional", "ghcr.io/acme/fd", "dummy", ""},
-		"Builtin":    {"an unknown builtin is an error", "ghcr.io/acme/fd", "nope", `there is no builtin "nope": the builtins are function-auto-ready, function-dummy, function-environment-configs, function-extra-resources, function-go-templating, function-patch-and-transform`},
+		"Builtin":    {"an unknown builtin is an error", "ghcr.io/acme/fd", "nope", `there is no builtin "nope": the builtins are function-auto-ready, function-cel-filter, function-dummy, function-environment-configs, function-extra-resources, function-go-templating, function-patch-and-transform, function-sequencer, function-status-transformer, function-tag-manager`},
 		"Repository": {"an invalid repository is an error", "A B", "function-dummy", `expected a repository such as ghcr.io/acme/dummy, got "A B"`},
 	}
 	for name, tc := range cases {
@@ -115,17 +118,48 @@ func TestCheckVersion(t *testing.T) {
 	}
 }
 
+// TestPackage checks that builtins behave like the version in the tag of their package.
+func TestPackage(t *testing.T) {
+	const prefix = "xpkg.crossplane.io/crossplane-contrib/"
+	cases := map[string]struct{ reason, pkg, input, want string }{
+		"Older":   {"an older version does not know a newer field", prefix + "function-sequencer:v0.5.1", `{"cacheTTL": "1m"}`, `unknown name "cacheTTL"`},
+		"Newer":   {"the version of the field knows it", prefix + "function-sequencer:v0.6.0", `{"cacheTTL": "1m"}`, ""},
+		"Bare":    {"a tag may have no leading v", prefix + "function-tag-manager:0.2.1", `{"removeTags": []}`, `unknown object member name "removeTags"`},
+		"NoTag":   {"without a tag, the builtin behaves like the newest release", prefix + "function-sequencer", `{"rules": [{"createOnly": true}]}`, `unknown name "createOnly"`},
+		"Unknown": {"the branch knows a field that no release has", prefix + "function-sequencer:main", `{"rules": [{"createOnly": true}]}`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b, ok := builtin.Policy{}.For(tc.pkg)
+			if !ok {
+				t.Fatal("there is no builtin")
+			}
+			req := &fnv1.RunFunctionRequest{}
+			parse(t, `{"input": `+tc.input+`, "desired": {}}`, req)
+			rsp, err := b.New(builtin.Options{Package: tc.pkg}).RunFunction(t.Context(), b.Name, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(rsp.GetResults()) != 0 && tc.want == "" || !strings.Contains(fmt.Sprint(rsp.GetResults()), strings.ReplaceAll(tc.want, `"`, `\"`)) {
+				t.Errorf("%s: got %v", tc.reason, rsp.GetResults())
+			}
+		})
+	}
+}
+
 func TestAdvice(t *testing.T) {
 	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0", Type: reflect.TypeFor[spec.Resources]()}
 	const input = `{"resources": [{}, {"patches": [{"toFieldPat": "a"}]}, {"patches": [{"toFieldPath": "a"}]}]}`
 	cases := map[string]struct{ reason, fatal, want string }{
-		"Path":  {"the hint has the path of a field that the result only names", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.ComposedPatch: unknown name "toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[1].patches[0].toFieldPat: "},
-		"Name":  {"a field that the input does not have has no path", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.Resources: unknown name "resorces"`, "did you mean resources? Otherwise check resorces: "},
-		"Near":  {"the hint suggests a similar field", `cannot get Function input: … json: unknown field "resources[0].patches[0].toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "},
-		"Value": {"the hint suggests a similar value", `invalid Function input: resources[0].patches[0].type: Invalid value: "FromCompositFieldPath": unknown patch type`, "did you mean FromCompositeFieldPath?"},
-		"Odd":   {"a value that is similar to no other has no hint", `invalid Function input: resources[0].patches[0].type: Invalid value: "Odd": unknown patch type`, ""},
-		"Field": {"the hint contains an unknown field", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: the builtin function-x has the input of versions v0.8.0 to below v0.11.0; for another version, give its package with {package} NAME=PATH"},
-		"Type":  {"the hint for another error in the input has no field", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of the input: "},
+		"Path":   {"the hint has the path of a field that the result only names", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.ComposedPatch: unknown name "toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[1].patches[0].toFieldPat: "},
+		"Name":   {"a field that the input does not have has no path", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.Resources: unknown name "resorces"`, "did you mean resources? Otherwise check resorces: "},
+		"Newer":  {"the hint has the name of a field that function-tag-manager reports", `cannot get Function input: … json: cannot unmarshal JSON string into Go v1beta1.ManagedTags: unknown object member name "resorces"`, "did you mean resources? Otherwise check resorces: "},
+		"Near":   {"the hint suggests a similar field", `cannot get Function input: … json: unknown field "resources[0].patches[0].toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "},
+		"Value":  {"the hint suggests a similar value", `invalid Function input: resources[0].patches[0].type: Invalid value: "FromCompositFieldPath": unknown patch type`, "did you mean FromCompositeFieldPath?"},
+		"Odd":    {"a value that is similar to no other has no hint", `invalid Function input: resources[0].patches[0].type: Invalid value: "Odd": unknown patch type`, ""},
+		"Field":  {"the hint contains an unknown field", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: the builtin function-x has the input of versions v0.8.0 to below v0.11.0; for another version, give its package with {package} NAME=PATH"},
+		"Type":   {"the hint for another error in the input has no field", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of the input: "},
+		"Filter": {"the text of function-cel-filter is about its input, too", `cannot get filters from *v1.RunFunctionRequest: cannot get function input: json: unknown field "a[0].b"`, "check a[0].b: the builtin function-x has the input of versions"},
 		"Folder": {
 			"the hint for templates that cannot be read names the folders", "invalid function input: cannot read tmpl from the folder {/x}: open /x: no such file or directory",
 			"the builtin function-x reads templates only below the working directory",

@@ -22,7 +22,7 @@ type Response struct {
 	Metadata   metav1.ObjectMeta `json:"metadata"`
 
 	// Response is a RunFunctionResponse in the JSON format of protobuf.
-	Response json.RawMessage `json:"response"`
+	Response json.RawMessage `json:"response" required:""`
 }
 
 // runDummy implements function-dummy. It merges the response in the input into a

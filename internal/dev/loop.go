@@ -66,11 +66,11 @@ func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event
 		l.runtimes[name] = l.pool.Runtime(string(name), r)
 	}
 	defer func() { err = errors.Join(err, l.pool.Close(ctx)) }()
-	l.explicit = slices.Concat(c.Inputs.Paths(), c.Session.BuiltinOptions.Templates)
+	l.explicit = slices.Concat(c.Inputs.Paths(), c.Session.BuiltinOptions.Folders())
 	if c.Session.Functions != "" {
 		l.explicit = append(l.explicit, c.Session.Functions)
 	}
-	l.explicitTests = slices.Concat(c.Suites, c.Session.BuiltinOptions.Templates)
+	l.explicitTests = slices.Concat(c.Suites, c.Session.BuiltinOptions.Folders())
 	l.renders, l.tests = l.explicit, l.explicitTests
 	var polling error
 	l.watcher, polling = watch.Open(ctx, c.Poll)
@@ -278,7 +278,7 @@ const maxSeen = 10_000
 // snapshot, and watches the folders in the new snapshot.
 func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
 	sources := union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
-	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: sources, Folders: l.config.Session.BuiltinOptions.Templates}
+	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: sources, Folders: l.config.Session.BuiltinOptions.Folders()}
 	former := l.last
 	for range 3 { // A change in a new folder is missed until the folder is watched.
 		l.last = watch.TakeSnapshot(targets, former, l.config.Now())

@@ -68,6 +68,15 @@ func BenchmarkRenderExample(b *testing.B) {
 	}
 }
 
+// BenchmarkRenderDatabase renders examples/database: a pipeline of nine builtins, which is called
+// again with the resources that two of them require.
+func BenchmarkRenderDatabase(b *testing.B) {
+	xfn := e2e.Binary(b)
+	for b.Loop() {
+		run1(b, "../../examples/database", xfn, "render", "xr.yaml", "composition.yaml", "functions.yaml", "--required-resources", "required.yaml")
+	}
+}
+
 // BenchmarkRenderRunning renders the template's example by a function that is
 // already running.
 func BenchmarkRenderRunning(b *testing.B) {

@@ -57,7 +57,7 @@ func pushDependencies(t *testing.T, address string) {
 		"fn-ready:v0.3.0":    {"Function", ""},
 
 		"function-auto-ready:v0.7.0":           {"Function", ""},
-		"function-patch-and-transform:v0.10.9": {"Function", ""},
+		"function-patch-and-transform:v0.10.8": {"Function", ""},
 	} {
 		text := fmt.Sprintf("apiVersion: meta.pkg.crossplane.io/v1\nkind: %s\nmetadata: {name: %.6s}\nspec:\n  crossplane: {version: \">=v1.0.0\"}\n%s", content[0], reference, content[1])
 		fsys := afero.NewMemMapFs()

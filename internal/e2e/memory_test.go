@@ -25,7 +25,7 @@ func memoryFiles() map[string]string {
 		"functions.yaml": `apiVersion: pkg.crossplane.io/v1
 kind: Function
 metadata: {name: t}
-spec: {package: xpkg.crossplane.io/crossplane-contrib/function-go-templating:v0.12.3}
+spec: {package: xpkg.crossplane.io/crossplane-contrib/function-go-templating:v0.12.2}
 `,
 		"package/crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: large}\n",
 		"package/xrd.yaml": `apiVersion: apiextensions.crossplane.io/v1

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,14 +38,63 @@ func (l Lines) Of(field string) int {
 	return line
 }
 
-// OfText returns the line in the file of a line, counted from 1, in the text of a field. If
-// the text is not a literal block, which begins with "|", it returns the line of the field.
+// OfText returns the line in the file of a line, counted from 1, in the text of a field. If the
+// text has no such line, it returns the line of the field.
 func (l Lines) OfText(field string, line int) int {
 	at, node := l.find(field)
-	if node == nil || node.Style&yamlv3.LiteralStyle == 0 || line > strings.Count(node.Value, "\n")+1 {
+	if node != nil && node.Kind == yamlv3.AliasNode {
+		node = node.Alias
+	}
+	if node == nil || node.Kind != yamlv3.ScalarNode || line > strings.Count(node.Value, "\n")+1 {
 		return at
 	}
-	return l.doc.Line - 1 + node.Line + line
+	if node.Style&yamlv3.LiteralStyle != 0 {
+		return l.doc.Line - 1 + node.Line + line
+	}
+	return l.doc.Line - 1 + node.Line + foldedLine(l.doc.Text, node, line)
+}
+
+// foldedLine returns the number of lines from the first line of a scalar in text, which is not a
+// literal block, to the one with a line, counted from 1, of the scalar's value. It is the first
+// line up to which the scalar has that many lines.
+func foldedLine(text []byte, node *yamlv3.Node, line int) int {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	if node.Line > len(lines) {
+		return 0
+	}
+	lines = lines[node.Line-1:]
+	// Column counts characters.
+	start := len(string([]rune(string(lines[0]))[:node.Column-1]))
+	first := 0
+	if node.Style&yamlv3.FoldedStyle != 0 {
+		first = 1 // The line with ">" has no text.
+	}
+	return first + sort.Search(max(len(lines)-1-first, 0), func(n int) bool {
+		n += first
+		var begun struct{ Key string }
+		part := append([]byte("key: "), bytes.Join(lines[:n+1], nil)[start:]...)
+		if err := yamlv3.Unmarshal(closed(part, node.Style), &begun); err != nil {
+			return true // The scalar ends before this line.
+		}
+		return strings.Count(strings.TrimRight(begun.Key, "\n"), "\n")+1 >= line
+	})
+}
+
+// closed returns the begin of a document with a scalar in this style, so that it is valid.
+func closed(text []byte, style yamlv3.Style) []byte {
+	text = bytes.TrimRight(text, "\r\n")
+	switch {
+	case style&yamlv3.SingleQuotedStyle != 0:
+		return append(text, '\'')
+	case style&yamlv3.DoubleQuotedStyle != 0:
+		// A backslash at the end of a line joins it with the next one.
+		if n := len(text) - len(bytes.TrimRight(text, `\`)); n%2 == 1 {
+			text = text[:len(text)-1]
+		}
+		return append(text, '"')
+	default:
+		return text
+	}
 }
 
 // find returns the line of a field, and the field's value. The value is nil if the field does

@@ -74,7 +74,7 @@ func (d *decoder) object(at *field.Path, v any, t reflect.Type) {
 	fields := fieldsOf(t)
 	for _, key := range slices.Sorted(maps.Keys(obj)) {
 		if f, ok := fields[key]; ok {
-			d.value(at.Child(key), obj[key], f)
+			d.value(at.Child(key), obj[key], f.Type)
 			continue
 		}
 		d.found = append(d.found, Fault{
@@ -130,12 +130,12 @@ func decodesItself(t reflect.Type) bool {
 // known caches the results of fieldsOf.
 var known sync.Map
 
-// fieldsOf returns the types of a struct's fields, by the names of the fields in JSON.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
+// fieldsOf returns a struct's fields, by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	if fields, ok := known.Load(t); ok {
-		return fields.(map[string]reflect.Type)
+		return fields.(map[string]reflect.StructField)
 	}
-	fields := map[string]reflect.Type{}
+	fields := map[string]reflect.StructField{}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -146,16 +146,16 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 			if inline.Kind() == reflect.Pointer {
 				inline = inline.Elem()
 			}
-			for name, t := range fieldsOf(inline) {
+			for name, f := range fieldsOf(inline) {
 				if _, ok := fields[name]; !ok {
-					fields[name] = t
+					fields[name] = f
 				}
 			}
 		case !f.IsExported():
 		case name == "":
-			fields[f.Name] = f.Type
+			fields[f.Name] = f
 		default:
-			fields[name] = f.Type
+			fields[name] = f
 		}
 	}
 	known.Store(t, fields)
@@ -171,7 +171,7 @@ func NearestField(t reflect.Type, path string) string {
 		if t = structIn(t); t == nil {
 			return ""
 		}
-		t = fieldsOf(t)[name]
+		t = fieldsOf(t)[name].Type
 	}
 	if t = structIn(t); t == nil {
 		return ""

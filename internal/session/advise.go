@@ -1,22 +1,24 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
-	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/render"
 )
 
 // explain adds the name of the XR to the error of a render, which may be nil. If err is a fatal
-// result of a function that has a builtin, explain adds the position of the field in e to which
-// the result refers and, if the builtin ran, a hint.
-func (s *Session) explain(err error, xr string, e composition.Entry) error {
+// result of a function that has a builtin, explain adds the place to which the result refers
+// and, if the builtin ran, a hint.
+func (s *Session) explain(ctx context.Context, err error, xr string, e composition.Entry) error {
 	var fatal *render.FatalError
 	if errors.As(err, &fatal) {
-		err = s.advise(err, fatal, e)
+		err = s.advise(ctx, err, fatal, e)
 	}
 	if err != nil {
 		err = fmt.Errorf("rendering composite resource %q: %w", xr, err)
@@ -24,40 +26,49 @@ func (s *Session) explain(err error, xr string, e composition.Entry) error {
 	return err
 }
 
-func (s *Session) advise(err error, fatal *render.FatalError, e composition.Entry) error {
+func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalError, e composition.Entry) error {
 	s.mu.Lock()
 	running := s.running[fatal.Function]
 	s.mu.Unlock()
 	b, known := builtinFor(fatal.Function)
 	ran := running != nil && running.choice.runtime == Builtin
+	var inProcess function.Runner
 	if ran {
-		b, known = running.choice.builtin, true
+		b, known, inProcess = running.choice.builtin, true, running.inProcess
 	}
 	if !known {
 		return err
 	}
 	n, input := inputOf(e, fatal.Step)
-	err = locate(err, fatal, b, e, n, input)
+	if at := b.Locate(ctx, fatal.Message, input, inProcess); ran || at.File == "" {
+		err = addPlace(err, at, e, n)
+	}
 	if advice := b.Advice(fatal.Message, input); ran && advice != "" {
 		return hint.Wrap(err, advice)
 	}
 	return err
 }
 
-// locate adds the position and the path of the field in e to which a fatal result refers. input
-// is the input of the step with index n.
-func locate(err error, fatal *render.FatalError, b builtin.Builtin, e composition.Entry, n int, input []byte) error {
-	if input == nil {
+// addPlace adds the place to which a fatal result refers, in a template file or in the input of
+// the step with index n, after the text of the result.
+func addPlace(err error, at sdk.Location, e composition.Entry, n int) error {
+	place := at.File
+	switch {
+	case at.File != "" && at.Line > 0:
+		place = fmt.Sprintf("%s:%d", at.File, at.Line)
+	case at.Field != "":
+		field := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input.%s", n, at.Field))
+		doc := e.Document
+		doc.Line = doc.Lines().OfText(field, at.Line)
+		place = doc.Position() + ": " + field
+	}
+	if place == "" {
 		return err
 	}
-	below, line := b.Locate(fatal.Message, input)
-	if below == "" {
-		return err
+	if at.Detail != "" {
+		place += ", " + at.Detail
 	}
-	field := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input.%s", n, below))
-	at := e.Document
-	at.Line = at.Lines().OfText(field, line)
-	return fmt.Errorf("%s: %s: %w", at.Position(), field, err)
+	return fmt.Errorf("%w (at %s)", err, place)
 }
 
 // inputOf returns the index of a step and its input in JSON, or nil.

@@ -72,7 +72,7 @@ func TestBuiltinVersions(t *testing.T) {
 // TestVersionOfPackage: a builtin behaves like the version in spec.package.
 func TestVersionOfPackage(t *testing.T) {
 	cases := map[string]struct{ reason, pkg, want string }{
-		"Release": {"a release has no field ttl", ":v0.12.3", `unknown name "ttl"`},
+		"Release": {"a release has no field ttl", ":v0.12.2", `unknown name "ttl"`},
 		"None":    {"without a version the builtin behaves like the newest release", "", `unknown name "ttl"`},
 		"Branch":  {"the main branch has the field ttl", ":main", ""},
 		"Next":    {"a version after the newest release has the field ttl", ":0.13.1", ""},
@@ -101,7 +101,7 @@ func TestUnknownInputField(t *testing.T) {
 	misspelled := strings.Replace(thing, "toFieldPath: size", "toFieldPat: size", 1)
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": patched(misspelled)})})
 	_, err := renderOne(t.Context(), s, inputs)
-	if err == nil || !strings.HasSuffix(err.Error(), `type v1beta1.ComposedPatch: unknown name "toFieldPat"`) {
+	if err == nil || !strings.Contains(err.Error(), `type v1beta1.ComposedPatch: unknown name "toFieldPat" (at composition.yaml:9: `) {
 		t.Errorf("got %v", err)
 	}
 	if got, want := string(hint.Of(err)), "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "; !strings.HasPrefix(got, want) {
@@ -198,6 +198,103 @@ func TestCrosscheck(t *testing.T) {
 			var d *intercept.CrosscheckError
 			if hint.Of(err) == "" && !errors.As(err, &d) {
 				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestBuiltinSettings: the user's settings and the annotations of a Function configure its builtin.
+func TestBuiltinSettings(t *testing.T) {
+	templated := func(input string) string {
+		return strings.Replace(steps("function-go-templating"), "{response: {}}", input, 1)
+	}
+	const missing = "{source: Inline, inline: {template: '# {{ .none }}'}}"
+	annotation := func(key, value string) string {
+		return strings.Replace(fn("function-go-templating", "crossplane-contrib/function-go-templating:main", "Auto"), "render.crossplane.io/runtime: Auto", builtin.AnnotationPrefix+key+": "+value, 1)
+	}
+	cases := map[string]struct {
+		reason, input, functions string
+		settings                 builtin.Settings
+		annotations              map[string]string
+		want                     string
+	}{
+		"Default":    {"without a setting, a missing key has no value", missing, annotation("ttl", "1m"), nil, nil, ""},
+		"Setting":    {"a setting applies", missing, annotation("ttl", "1m"), builtin.Settings{"go-templating.default-options": "missingkey=error"}, nil, `map has no entry for key "none"`},
+		"Annotation": {"an annotation applies", missing, annotation("default-options", "missingkey=error"), nil, nil, `map has no entry for key "none"`},
+		"Given":      {"the input has precedence", "{source: Inline, options: [], inline: {template: '# {{ .none }}'}}", annotation("default-options", "missingkey=error"), nil, nil, ""},
+		"All":        {"an annotation of all Functions has precedence over that of one", missing, annotation("default-options", "missingkey=error"), nil, map[string]string{builtin.AnnotationPrefix + "default-options": "missingkey=zero"}, ""},
+		"Unknown":    {"an unknown annotation is an error", missing, annotation("default-option", "a"), nil, nil, `function-go-templating has no setting "default-option"`},
+		"Release":    {"a release does not have the setting", missing, strings.Replace(annotation("default-options", "a"), ":main", ":v0.12.2", 1), nil, nil, "function-go-templating v0.12.2 has no setting default-options"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := session.Open(session.Config{
+				Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": templated(tc.input), "functions.yaml": tc.functions}),
+				Functions: "functions.yaml", BuiltinOptions: builtin.Options{Settings: tc.settings}, Annotations: tc.annotations,
+			})
+			_, err := renderOne(t.Context(), s, inputs)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// unchanged is a function that returns the desired state of its request.
+var unchanged = function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	return &fnv1.RunFunctionResponse{Desired: req.GetDesired()}, nil
+})
+
+// TestExplainBuiltins: a note for each step says why it runs as a builtin or not.
+func TestExplainBuiltins(t *testing.T) {
+	const contrib = "crossplane-contrib/function-dummy:v0.4.1"
+	cases := map[string]struct {
+		reason, functions string
+		config            session.Config
+		steps             map[string]function.Runner
+		want              string
+	}{
+		"Builtin":    {"a package of crossplane-contrib", fn("f", contrib, ""), session.Config{}, nil, `step "s0": f runs as builtin function-dummy, because the owner of the package is crossplane-contrib; version v0.4.1 is in the range v0.4.0 to below v0.5.0`},
+		"Other":      {"a package of another owner", fn("f", "ghcr.io/acme/function-dummy:v0.4.1", ""), session.Config{}, nil, `step "s0": f runs by Docker, not as a builtin, because the owner of the package is not crossplane-contrib`},
+		"Digest":     {"a package by digest", fn("f", "crossplane-contrib/function-dummy@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", ""), session.Config{}, nil, `step "s0": f runs by Docker, not as a builtin, because the package is referenced by digest`},
+		"Off":        {"builtins that are off", fn("f", contrib, ""), session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, nil, `step "s0": f runs by Docker, not as a builtin, because builtins are off`},
+		"Package":    {"a package that is given", fn("f", contrib, ""), session.Config{Packages: map[string]string{"f": "f.xpkg"}}, nil, `step "s0": f runs by Docker, not as a builtin, because package "f.xpkg" is a file`},
+		"Annotation": {"a runtime in the annotation", fn("f", contrib, "Docker"), session.Config{}, nil, `step "s0": f runs by Docker, not as a builtin, because the annotation render.crossplane.io/runtime selects runtime Docker`},
+		"Runtime":    {"a runtime for all functions", fn("f", contrib, ""), session.Config{Runtime: session.Builtin}, nil, `step "s0": f runs as builtin function-dummy, because runtime Builtin is selected for all functions`},
+		"Crosscheck": {"a builtin that checks a package", fn("function-dummy", contrib, ""), session.Config{Builtins: builtin.Policy{Mode: builtin.Off}, Crosscheck: true}, nil, `step "s0": function-dummy runs by Docker and as builtin function-dummy, because builtins are off`},
+		"Replaced":   {"a step whose response is replaced", "", session.Config{}, map[string]function.Runner{"s0": unchanged}, `step "s0": f is not called, because its response is replaced`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var notes []string
+			called := "f"
+			if strings.Contains(tc.functions, "name: function-dummy") {
+				called = "function-dummy"
+			}
+			c := tc.config
+			c.Reader = reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps(called), "functions.yaml": tc.functions, "f.xpkg": ""})
+			c.ExplainBuiltins, c.Runtimes = true, map[session.Runtime]runtimes.Runtime{session.Docker: &shelf{}}
+			if tc.functions != "" {
+				c.Functions = "functions.yaml"
+			}
+			c.Progress = func(e progress.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				if strings.HasPrefix(e.Text, "step ") && e.Kind == progress.Note {
+					notes = append(notes, e.Text)
+				}
+			}
+			s := session.Open(c)
+			in := inputs
+			in.Steps = tc.steps
+			for range 2 { // The second render adds no note.
+				if _, err := renderOne(t.Context(), s, in); err != nil && !c.Crosscheck {
+					t.Errorf("%s: %v", tc.reason, err)
+				}
+			}
+			if got := strings.Join(notes, "\n"); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}

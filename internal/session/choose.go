@@ -81,6 +81,8 @@ type choice struct {
 	// templates is the folder from which builtin reads templates if the package is a folder
 	// with templates. replaced is the package that builtin replaces.
 	templates, replaced string
+	// annotated are the settings of builtin in the annotations of the Function.
+	annotated builtin.Settings
 }
 
 // choose selects a runtime for each of the functions called names, except those
@@ -94,6 +96,9 @@ func (s *Session) choose(ctx context.Context, names []string, fns map[string]run
 		chosen, err := s.chooseOne(ctx, fns[name])
 		if err == nil && s.config.Crosscheck {
 			chosen, err = chosen.crosschecked()
+		}
+		if err == nil && chosen.builtin.Name != "" {
+			chosen.annotated, err = chosen.builtin.Annotated(chosen.fn.Annotations)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("choosing a runtime for function %q: %w", name, err)

@@ -131,7 +131,7 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 		return nil, nil, err
 	}
 	r, err := f.plan.render(ctx, f.plan.in.WrapRunner(n, runner), req)
-	return r, runs, f.session.explain(err, req.XR.GetName(), e)
+	return r, runs, f.session.explain(ctx, err, req.XR.GetName(), e)
 }
 
 // visit renders xr, whose Result is r, and all XRs below it. path has the names of composed

@@ -8,8 +8,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// TestFatalPosition: a fatal result of a builtin has the line and the path of the field in the
-// file of the Composition to which it refers.
+// TestFatalPosition: after the text of a fatal result of a builtin, the error has the line and the
+// path of the field in the file of the Composition to which the result refers.
 func TestFatalPosition(t *testing.T) {
 	block := func(function string) string {
 		return steps() + "  - step: one\n    functionRef: {name: " + function + "}\n    input:\n"
@@ -39,15 +39,27 @@ func TestFatalPosition(t *testing.T) {
 		"Legacy":      {"a field of a Composition of mode Resources has its own path", legacy + indent(2, resources+base+"  patches:\n  - type: Odd\n"), "- type: Odd", "spec.resources[1].patches[0].type"},
 		"Template":    {"the line of a template in a literal block", inline + indent(8, "template: |\n  a: 1\n  b: {{ none }}\n"), "{{ none }}", "spec.pipeline[0].input.inline.template"},
 		"Templates":   {"the line of the second template", inline + indent(8, "templates:\n- |\n  a: 1\n- |\n  b: 1\n  c: {{ none }}\n"), "{{ none }}", "spec.pipeline[0].input.inline.templates[1]"},
-		"Quoted":      {"a template in quotes has the line of its field", inline + indent(8, `template: "a: 1\\nb: {{ none }}"`), "{{ none }}", "spec.pipeline[0].input.inline.template"},
+		"Strip":       {"a literal block without its last newline", inline + indent(8, "template: |-\n  a: 1\n  b: {{ none }}\n"), "{{ none }}", "spec.pipeline[0].input.inline.template"},
+		"Indented":    {"a literal block with an indentation indicator", inline + indent(8, "template: |2+\n    a: 1\n\n    b: {{ none }}\n"), "{{ none }}", "spec.pipeline[0].input.inline.template"},
+		"Escapes":     {"a template in quotes on one line", inline + indent(8, `template: "a: 1\nb: {{ none }}"`), "{{ none }}", "spec.pipeline[0].input.inline.template"},
+		"Quoted":      {"a template in double quotes on several lines", inline + indent(8, "template: \"a: é\\n\n  c: 1\\n\\\n  d: 1\\n\n\n  b: {{ none }}\"\n"), "{{ none }}", "spec.pipeline[0].input.inline.template"},
+		"Single":      {"a template in single quotes on several lines", inline + indent(8, "template: 'a: 1\n\n  c: ''x''\n\n  b: {{ none }}\n\n  d: 1'\n"), "{{ none }}", "spec.pipeline[0].input.inline.template"},
+		"Plain":       {"a template without quotes on several lines", inline + indent(8, "template: a\n\n  b {{ none }}\n\n  d\n"), "{{ none }}", "spec.pipeline[0].input.inline.template"},
+		"Folded":      {"a template in a folded block", inline + indent(8, "template: >-\n  a: 1\n\n  x\n  y\n\n    more\n    more\n\n  b: {{ none }}\n\n  d: 1\n"), "{{ none }}", "spec.pipeline[0].input.inline.template"},
+		"FoldedFirst": {"the first line of a folded block", inline + indent(8, "template: >\n  {{ none }}\n  d: 1\n"), "{{ none }}", "spec.pipeline[0].input.inline.template"},
+		"Flow":        {"a template in an object on one line", block("function-go-templating") + "      {source: Inline, inline: {template: 'a\n\n        b {{ none }}'}}\n", "{{ none }}", "spec.pipeline[0].input.inline.template"},
+		"Alias":       {"a template behind an alias has the line of the anchor", inline + indent(8, "templates:\n- &a |\n  a: 1\n  b: {{ none }}\n- *a\n"), "{{ none }}", "spec.pipeline[0].input.inline.templates[0]"},
+		"Define":      {"an error in a defined template", inline + indent(8, "template: |\n  {{ define `x` }}\n  {{ fail `no` }}\n  {{ end }}\n  a: {{ include `x` . }}\n"), "{{ fail", "spec.pipeline[0].input.inline.template"},
+		"Output":      {"a line of the output that is not YAML", inline + indent(8, "template: |\n  a: 1\n  b: {{ 1 }}: {{ 2 }}\n"), "b: {{ 1 }}", "spec.pipeline[0].input.inline.template"},
+		"Random":      {"a template that writes another output each time", inline + indent(8, "template: |\n  {{ randAlphaNum 20 }}: {{ `b: c` }}\n"), "{{ rand", "spec.pipeline[0].input.inline.template, line 1 of the output"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": tc.composition})})
 			_, err := renderOne(t.Context(), s, inputs)
 			before, _, _ := strings.Cut(tc.composition, tc.at)
-			want := fmt.Sprintf(": composition.yaml:%d: %s: pipeline step ", strings.Count(before, "\n")+1, tc.field)
-			if err == nil || !strings.Contains(err.Error(), want) {
+			want := fmt.Sprintf(" (at composition.yaml:%d: %s)", strings.Count(before, "\n")+1, tc.field)
+			if err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), `rendering composite resource "alpha": pipeline step "`) {
 				t.Errorf("%s: got %v, want %q in\n%s", tc.reason, err, want, tc.composition)
 			}
 		})

@@ -50,6 +50,8 @@ type Config struct {
 	Builtins builtin.Policy
 	// BuiltinOptions configure builtins.
 	BuiltinOptions builtin.Options
+	// ExplainBuiltins notes for each step why it runs as a builtin or not.
+	ExplainBuiltins bool
 	// Crosscheck also calls the builtin of each function that has one, and fails
 	// at the first difference between the responses.
 	Crosscheck bool
@@ -97,6 +99,7 @@ type Session struct {
 
 	mu      sync.Mutex
 	closed  bool
+	noted   map[string]bool // the texts of noteChoices
 	running map[string]*started
 }
 
@@ -206,7 +209,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		req, invalid, err := p.admitted(ctx, doc)
 		if r.Invalid = invalid; err == nil {
 			r.Result, err = p.render(ctx, run, req)
-			err = s.explain(err, req.XR.GetName(), p.entry)
+			err = s.explain(ctx, err, req.XR.GetName(), p.entry)
 		}
 		if err == nil {
 			r.Observed = req.Observed
@@ -260,6 +263,9 @@ func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) ([]Ru
 	choices, err := s.choose(ctx, functionNames(p.in.Steps, e), p.functions)
 	if err != nil {
 		return nil, err
+	}
+	if s.config.ExplainBuiltins {
+		s.noteChoices(p, e, choices)
 	}
 	return s.start(ctx, choices, p.in.Strict)
 }

@@ -27,6 +27,8 @@ import (
 // function runs or has failed to start.
 type started struct {
 	choice choice
+	// inProcess is the builtin of choice, if it has one. It is set before done is closed.
+	inProcess function.Runner
 	// waiting is the number of renders that wait for the function to start. If it
 	// becomes zero before done is closed, cancel ends the start.
 	waiting int
@@ -98,6 +100,9 @@ func (s *Session) noteRun(r Run) {
 func (s *Session) warnAnnotations(fn runtimes.Function) {
 	const prefix = "render.crossplane.io/"
 	known := []string{"runtime"}
+	for _, name := range builtin.Annotations() {
+		known = append(known, strings.TrimPrefix(name, prefix))
+	}
 	for _, r := range s.config.Runtimes {
 		if a, ok := r.(runtimes.Annotated); ok {
 			for _, name := range a.Annotations() {
@@ -155,7 +160,7 @@ func (s *Session) enter(ctx context.Context, choices []choice) (entries []*start
 			s.running[c.fn.Name] = e
 			go func() {
 				defer close(e.done)
-				e.instance, e.err = s.startOne(ctx, c)
+				e.instance, e.err = s.startOne(ctx, e)
 			}()
 		}
 		e.waiting++
@@ -210,9 +215,15 @@ func (s *Session) isLast(e *started) bool {
 	return true
 }
 
-func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, error) {
+func (s *Session) startOne(ctx context.Context, e *started) (_ *runtimes.Instance, err error) {
+	c, options := e.choice, s.builtinOptions(e.choice)
+	if c.builtin.Name != "" {
+		if e.inProcess, err = c.builtin.Configured(options); err != nil {
+			return nil, fmt.Errorf("starting function %q: %w", c.fn.Name, err)
+		}
+	}
 	if c.runtime == Builtin {
-		return s.startBuiltin(c), nil
+		return s.startBuiltin(c, options, e.inProcess), nil
 	}
 	rt, ok := s.config.Runtimes[c.runtime]
 	if !ok {
@@ -220,11 +231,11 @@ func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, e
 	}
 	s.config.Progress.Step("starting " + c.fn.Name)
 	instance, err := rt.Start(ctx, c.fn)
-	if err != nil || c.builtin.Name == "" {
+	if err != nil || e.inProcess == nil {
 		return instance, err
 	}
 	instance.Runner = intercept.Crosscheck(
-		intercept.Side{Name: "the builtin", Runner: s.newBuiltin(c)},
+		intercept.Side{Name: "the builtin", Runner: e.inProcess},
 		intercept.Side{Name: "the runtime " + string(c.runtime), Runner: instance.Runner},
 	)
 	instance.Detail += ", checked against the builtin " + c.builtin.Name
@@ -262,27 +273,28 @@ func anyOwner(pkg string) bool {
 	return ok
 }
 
-func (s *Session) startBuiltin(c choice) *runtimes.Instance {
+func (s *Session) startBuiltin(c choice, options builtin.Options, r function.Runner) *runtimes.Instance {
 	b := c.builtin
 	if err := b.CheckVersion(c.replaced); err != nil {
 		s.config.Progress.Warn(fmt.Sprintf("function %q: %v", c.fn.Name, err))
 	}
 	instance := &runtimes.Instance{
-		Runner: s.newBuiltin(c),
+		Runner: r,
 		Detail: "measured against " + b.Name + " " + b.Measured,
 		Stop:   func(context.Context) error { return nil },
 	}
 	if !b.ReadsFiles {
-		instance.Identity = "builtin " + b.Name + " " + b.Measured
+		instance.Identity = fmt.Sprintf("builtin %s %s for %q with %v, %v", b.Name, b.Measured, c.replaced, options.Annotated, options.Settings)
 	}
 	return instance
 }
 
-// newBuiltin returns the builtin of c in the version of the function's package.
-func (s *Session) newBuiltin(c choice) function.Runner {
+// builtinOptions returns the options of the builtin of c, which imitates the version of the
+// function's package.
+func (s *Session) builtinOptions(c choice) builtin.Options {
 	options := s.config.BuiltinOptions
-	options.Package, options.Source = c.replaced, c.templates
-	return c.builtin.New(options)
+	options.Package, options.Source, options.Annotated = c.replaced, c.templates, c.annotated
+	return options
 }
 
 // call calls a function that is running, or one of Config.Runners.

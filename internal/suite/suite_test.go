@@ -655,7 +655,7 @@ func TestNotes(t *testing.T) {
 		told[e.Text]++
 	}
 	run(t, o, suite.Selection{})
-	if len(told) != 1 || told["function-patch-and-transform: Builtin, measured against function-patch-and-transform v0.10.9"] != 1 {
+	if len(told) != 1 || told["function-patch-and-transform: Builtin, measured against function-patch-and-transform v0.10.8"] != 1 {
 		t.Errorf("got %v", told)
 	}
 }

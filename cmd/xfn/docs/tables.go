@@ -52,6 +52,9 @@ func Environment() []Variable {
 		{"SOURCE_DATE_EPOCH", ownVariables, "The times in a package that `xfn xpkg build` writes, in seconds since 1970."},
 		{"COSIGN_PASSWORD", ownVariables, "The password of an encrypted key for `--sign-key`. It may be empty."},
 		{"TLS_SERVER_CERTS_DIR", ownVariables, "The folder of certificates for `xfn function serve`, as `--tls-certs-dir`."},
+		{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE", ownVariables, "`--default-source` of `xfn function serve go-templating`."},
+		{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS", ownVariables, "`--default-options` of `xfn function serve go-templating`."},
+		{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE", ownVariables, "`--max-message-size` of `xfn function serve go-templating`, in MiB."},
 		{"FORCE_COLOR", ownVariables, "If it is not empty, xfn prints colors also without a terminal, unless NO_COLOR is set."},
 		{"NO_COLOR", ownVariables, "If it is not empty, xfn prints no colors."},
 		{"TERM", ownVariables, "If it is `dumb`, xfn prints no colors and no progress bars."},
@@ -158,6 +161,9 @@ func builtinsPage() string {
 		rows := [][]string{{"versions", f.Versions()}, {"compared with", f.Measured}, {"input", "`" + f.Input + "`"}, {"covered", f.Covered}}
 		if f.Differs != "" {
 			rows = append(rows, []string{"differs", f.Differs})
+		}
+		for _, s := range f.Settings {
+			rows = append(rows, []string{"`--builtin-option " + f.Option(s.Key) + "`", fmt.Sprintf("%s; since %s", s.Help, s.Since)})
 		}
 		table(b, rows, "", "")
 	}

@@ -34,6 +34,8 @@ type Runtimes struct {
 	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
 	Builtins              builtin.Mode      `more:"" enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
 	Builtin               map[string]string `more:"" mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
+	BuiltinOption         []string          `more:"" sep:"none" placeholder:"NAME.KEY=VALUE" help:"Set a flag that the real function NAME has, such as go-templating.default-source=DIR. Repeatable."`
+	ExplainBuiltins       bool              `more:"" help:"Print for each step why it runs as a builtin or not, as --verbose does."`
 	Crosscheck            bool              `more:"" help:"Run both the package and the builtin of each function that has a builtin, and fail if the responses differ."`
 	Templates             []string          `more:"" sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, in addition to the working directory. Repeatable."`
 	MaxMessageSize        int               `more:"" default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
@@ -76,19 +78,24 @@ func (f Runtimes) config(term *terminal.Terminal, program terminal.Program) (ses
 	if err := builtins.Check(); err != nil {
 		return session.Config{}, fmt.Errorf("reading --builtin: %w", err)
 	}
+	settings, err := builtin.ParseSettings(f.BuiltinOption)
+	if err != nil {
+		return session.Config{}, fmt.Errorf("reading --builtin-option: %w", err)
+	}
 	config := session.Config{
-		Reader:         manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin},
-		Packages:       f.Package,
-		Annotations:    f.FunctionAnnotations,
-		Cache:          f.FunctionResponseCache,
-		CacheMaxTTL:    f.XfnCacheMaxTTL,
-		Now:            time.Now,
-		Runtime:        runtime,
-		Builtins:       builtins,
-		BuiltinOptions: builtin.Options{Templates: f.Templates, Progress: term.Progress},
-		Crosscheck:     f.Crosscheck,
-		Lenient:        f.Lenient,
-		Progress:       term.Progress,
+		Reader:          manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin},
+		Packages:        f.Package,
+		Annotations:     f.FunctionAnnotations,
+		Cache:           f.FunctionResponseCache,
+		CacheMaxTTL:     f.XfnCacheMaxTTL,
+		Now:             time.Now,
+		Runtime:         runtime,
+		Builtins:        builtins,
+		BuiltinOptions:  builtin.Options{Templates: f.Templates, Settings: settings, Progress: term.Progress},
+		ExplainBuiltins: f.ExplainBuiltins || term.Verbose,
+		Crosscheck:      f.Crosscheck,
+		Lenient:         f.Lenient,
+		Progress:        term.Progress,
 	}
 	if err := f.apply(&config); err != nil {
 		return session.Config{}, err

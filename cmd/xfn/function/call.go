@@ -131,7 +131,7 @@ func (c *CallCmd) call(ctx context.Context, term *terminal.Terminal, req *fnv1.R
 		return nil, hint.Wrap(err, "a target has a port or a scheme, such as localhost:9443")
 	}
 	return proc.Await(ctx, func() (*fnv1.RunFunctionResponse, error) {
-		return c.runner(b, term).RunFunction(ctx, b.Name, req)
+		return b.New(c.builtinFlags.options(term)).RunFunction(ctx, b.Name, req)
 	})
 }
 

@@ -3,15 +3,15 @@ package function
 import (
 	"github.com/xfn-dev/xfn/cmd/xfn/project"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 )
 
 // Cmd is the command group xfn function.
 type Cmd struct {
-	List  ListCmd  `cmd:"" help:"List the builtin functions."`
-	Serve ServeCmd `cmd:"" help:"Serve a builtin over gRPC."`
-	Call  CallCmd  `cmd:"" help:"Send one request to a function, and print its response."`
+	List   ListCmd   `cmd:"" help:"List the builtin functions."`
+	Schema SchemaCmd `cmd:"" help:"Print the CRD of a builtin's input."`
+	Serve  ServeCmd  `cmd:"" help:"Serve a builtin over gRPC."`
+	Call   CallCmd   `cmd:"" help:"Send one request to a function, and print its response."`
 
 	Generate project.FunctionCmd `cmd:"" help:"Write the source of a function in a project."`
 }
@@ -29,8 +29,8 @@ type builtinFlags struct {
 	Templates []string `sep:"none" placeholder:"DIR" help:"Let go-templating read templates below DIR, besides the working directory. Repeatable."`
 }
 
-func (f builtinFlags) runner(b builtin.Builtin, term *terminal.Terminal) function.Runner {
-	return b.New(builtin.Options{Templates: f.Templates, Progress: term.Progress})
+func (f builtinFlags) options(term *terminal.Terminal) builtin.Options {
+	return builtin.Options{Templates: f.Templates, Progress: term.Progress}
 }
 
 // find returns a builtin by its name, with or without the prefix function-.

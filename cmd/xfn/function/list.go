@@ -15,7 +15,7 @@ type ListCmd struct{ terminal.Format }
 
 // Help is shown by --help.
 func (ListCmd) Help() string {
-	return `MEASURED is the version of the original function that the builtin was compared with. ACCEPTED are the versions that the builtin replaces without a warning. INPUT is the kind of a pipeline step's input.
+	return `MEASURED is the version of the original function that the builtin was compared with. ACCEPTED are the versions that the builtin replaces without a warning. INPUT is the kind of a pipeline step's input. As JSON and YAML, the list also has the schemas of inputs (OpenAPI v3, as in a CRD) and the options for --builtin-option.
 
 Example:
 
@@ -25,15 +25,31 @@ Example:
 
 // entry is a builtin in machine-readable output.
 type entry struct {
-	Name     string `json:"name"`
-	Measured string `json:"measured"`
-	Accepted string `json:"accepted"`
-	Input    *kind  `json:"input,omitempty"`
+	Name     string    `json:"name"`
+	Measured string    `json:"measured"`
+	Accepted string    `json:"accepted"`
+	Versions versions  `json:"versions"`
+	Input    *kind     `json:"input,omitempty"`
+	Settings []setting `json:"settings,omitempty"`
+}
+
+// versions are the versions that a builtin replaces: From is the first, and Below the first
+// after them.
+type versions struct {
+	From  string `json:"from"`
+	Below string `json:"below"`
 }
 
 type kind struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Schema     map[string]any `json:"schema"`
+}
+
+type setting struct {
+	Option   string `json:"option"`
+	Variable string `json:"variable,omitempty"`
+	Since    string `json:"since"`
 }
 
 // Run prints the list of builtins.
@@ -46,9 +62,12 @@ func (c *ListCmd) Run(term *terminal.Terminal) error {
 }
 
 func newEntry(b builtin.Builtin) entry {
-	e := entry{Name: b.Name, Measured: b.Measured, Accepted: ">=" + b.From + " <" + b.Below}
+	e := entry{Name: b.Name, Measured: b.Measured, Accepted: ">=" + b.From + " <" + b.Below, Versions: versions{b.From, b.Below}}
 	if apiVersion, k, ok := strings.Cut(b.Input, " "); ok {
-		e.Input = &kind{apiVersion, k}
+		e.Input = &kind{apiVersion, k, b.Schema()}
+	}
+	for _, s := range b.Settings {
+		e.Settings = append(e.Settings, setting{Option: b.Option(s.Key), Variable: s.Variable, Since: s.Since})
 	}
 	return e
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/builtin"
 )
 
 // ServeCmd serves a builtin.
@@ -17,18 +18,20 @@ type ServeCmd struct {
 	Address        string `default:":9443" placeholder:"HOST:PORT" help:"Address to listen on, or unix:///PATH; with port 0 the system chooses one. Default: ${default}."`
 	Insecure       bool   `help:"Serve every client, in plaintext."`
 	TLSCertsDir    string `name:"tls-certs-dir" env:"TLS_SERVER_CERTS_DIR" placeholder:"DIR" help:"Serve with mutual TLS: a folder with tls.crt, tls.key, and ca.crt for the clients' certificates."`
-	MaxMessageSize int    `default:"64" placeholder:"MIB" aliases:"max-recv-message-size" help:"Maximum size of a request, in MiB."`
+	MaxMessageSize *int   `placeholder:"MIB" aliases:"max-recv-message-size" help:"Maximum size of a request, in MiB. Default: 64."`
 	builtinFlags
+	processFlags
 }
 
 // Help is shown by --help.
 func (ServeCmd) Help() string {
-	return `The builtin is served like a composition function in a Pod: with v1, v1beta1, the gRPC health protocol and gRPC reflection. Either --insecure or --tls-certs-dir is required; --insecure takes precedence. Ctrl-C stops the server.
+	return `The builtin is served like a composition function in a Pod: with v1, v1beta1, the gRPC health protocol and gRPC reflection. Either --insecure or --tls-certs-dir is required; --insecure takes precedence. Ctrl-C stops the server. The settings are the flags of the real function. Its environment variables (FUNCTION_GO_TEMPLATING_…) apply, too, and flags take precedence.
 
 Examples:
 
     xfn function serve auto-ready --insecure --address localhost:9443
     xfn function serve patch-and-transform --tls-certs-dir certs
+    xfn function serve go-templating --insecure --default-source templates
 `
 }
 
@@ -38,24 +41,39 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	opts, err := c.options()
+	opts, err := c.options(b)
 	if err != nil {
 		return err
+	}
+	options := c.builtinFlags.options(term)
+	options.Package = c.pkg(b)
+	runner, err := c.configured(b, options)
+	if err != nil {
+		return &terminal.UsageError{Err: err}
 	}
 	listener, err := flags.ListenAt(ctx, c.Address)
 	if err != nil {
 		return err
 	}
 	term.Note(fmt.Sprintf("serving %s on %s", b.Name, flags.DialTarget(listener.Addr())))
-	return grpc.Serve(ctx, listener, b.Name, c.runner(b, term), opts)
+	return grpc.Serve(ctx, listener, b.Name, runner, opts)
 }
 
 // Validate checks the flags. Kong calls it.
-func (c *ServeCmd) Validate() error { return terminal.CheckMessageSize(c.MaxMessageSize) }
+func (c *ServeCmd) Validate() error {
+	if c.MaxMessageSize == nil {
+		return nil
+	}
+	return terminal.CheckMessageSize(*c.MaxMessageSize)
+}
 
-// options loads the certificates.
-func (c *ServeCmd) options() (opts grpc.ServeOptions, err error) {
-	opts.MaxMessageSize = c.MaxMessageSize << 20
+// options returns the options of the server with its certificates.
+func (c *ServeCmd) options(b builtin.Builtin) (opts grpc.ServeOptions, err error) {
+	size, err := c.messageSize(b)
+	if err != nil {
+		return opts, &terminal.UsageError{Err: err}
+	}
+	opts.MaxMessageSize = size << 20
 	if c.Insecure {
 		return opts, nil
 	}

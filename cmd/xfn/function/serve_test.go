@@ -3,6 +3,7 @@ package function_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -67,11 +70,15 @@ func TestGoldenOverGRPC(t *testing.T) {
 	withTTL := []string{"xr-ttl-annotation", "xr-ttl-negative", "xr-ttl-on-parse-fatal"}
 	for name, cases := range map[string]string{
 		"auto-ready":          "autoready",
+		"cel-filter":          "cel-filter",
 		"dummy":               "dummy",
 		"environment-configs": "environment-configs",
 		"extra-resources":     "extra-resources",
 		"go-templating":       "go-templating",
 		"patch-and-transform": "pt",
+		"sequencer":           "sequencer",
+		"tag-manager":         "tag-manager",
+		"status-transformer":  "status-transformer",
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := function.ServeCmd{Name: name, Address: "127.0.0.1:0", Insecure: true}
@@ -79,6 +86,102 @@ func TestGoldenOverGRPC(t *testing.T) {
 			address := served(t, cmd)
 			functiontest.Golden(t, filepath.Join(golden, cases), connect(t, address), withTTL...)
 		})
+	}
+}
+
+// TestGoldenSettings compares served builtins with the answers of the original functions that
+// have the same flags, and those with the same environment variables.
+func TestGoldenSettings(t *testing.T) {
+	const golden = "../../../testdata/golden/"
+	source, options, wrong := golden+"go-templating-default-source-fs/tpl", "missingkey=error", "nope"
+	cases := map[string]struct {
+		reason, cases string
+		env           map[string]string
+		set           func(*function.ServeCmd)
+	}{
+		"Source":          {"the flag for the source", "go-templating-default-source", nil, func(c *function.ServeCmd) { c.DefaultSource = &source }},
+		"SourceVariable":  {"the variable for the source", "go-templating-default-source", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE": source}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }},
+		"SourceBoth":      {"the flag takes precedence over the variable", "go-templating-default-source", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE": wrong}, func(c *function.ServeCmd) { c.DefaultSource = &source }},
+		"Options":         {"the flag for the options", "go-templating-default-options", nil, func(c *function.ServeCmd) { c.DefaultOptions = &options }},
+		"OptionsVariable": {"the variable for the options", "go-templating-default-options", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": options}, func(c *function.ServeCmd) { c.Tag = "main" }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for key, value := range tc.env {
+				t.Setenv(key, value)
+			}
+			cmd := function.ServeCmd{Name: "go-templating", Address: "127.0.0.1:0", Insecure: true}
+			cmd.Templates = []string{golden + "go-templating-default-source-fs"}
+			tc.set(&cmd)
+			functiontest.Golden(t, golden+tc.cases, connect(t, served(t, cmd)))
+		})
+	}
+}
+
+// TestServeSettings checks settings that the version or the builtin does not have.
+func TestServeSettings(t *testing.T) {
+	text := func(s string) *string { return &s }
+	cases := map[string]struct {
+		reason  string
+		env     map[string]string
+		set     func(*function.ServeCmd)
+		ttl     string
+		err     string
+		builtin string
+	}{
+		"TTL":         {"the default TTL", nil, func(c *function.ServeCmd) { c.TTL = text("5m") }, "5m0s", "", "go-templating"},
+		"ReadyTTL":    {"the default TTL of auto-ready", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "v0.7.0" }, "5m0s", "", "auto-ready"},
+		"BadTTL":      {"a TTL that is no duration", nil, func(c *function.ServeCmd) { c.TTL = text("soon") }, "", `reading --ttl: setting ttl of function-go-templating: expected a duration such as 5m, got "soon"`, "go-templating"},
+		"OldTTL":      {"a version without the flag does not start", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "v0.12.2" }, "", "function-go-templating v0.12.2 has no setting ttl", "go-templating"},
+		"OldVariable": {"a version without the variable ignores it", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": "bad"}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }, "1m0s", "", "go-templating"},
+		"OtherFlag":   {"another builtin does not have the flag", nil, func(c *function.ServeCmd) { c.DefaultSource = text("a") }, "", `reading --default-source: function-auto-ready has no setting "default-source"`, "auto-ready"},
+		"OtherVar":    {"another builtin ignores the variable", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(*function.ServeCmd) {}, "1m0s", "", "auto-ready"},
+		"Gate":        {"an unknown feature gate", nil, func(c *function.ServeCmd) { c.FeatureGates = text("Nope=true") }, "", "reading --feature-gates: setting feature-gates of function-auto-ready: unrecognized feature gate: Nope", "auto-ready"},
+		"Size":        {"a size that is not a number", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(*function.ServeCmd) {}, "", `FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE must be between 1 and 2047 MiB, got "x"`, "go-templating"},
+		"OldSize":     {"a version without the variable for the size ignores it", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }, "1m0s", "", "go-templating"},
+		"SizeFlag":    {"the flag for the size takes precedence", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { size := 4; c.MaxMessageSize = &size }, "1m0s", "", "go-templating"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for key, value := range tc.env {
+				t.Setenv(key, value)
+			}
+			cmd := function.ServeCmd{Name: tc.builtin, Address: "127.0.0.1:0", Insecure: true}
+			tc.set(&cmd)
+			if tc.err != "" {
+				err := cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr))
+				var usage *terminal.UsageError
+				if err == nil || !strings.HasPrefix(err.Error(), tc.err) || !errors.As(err, &usage) {
+					t.Errorf("%s: got %v", tc.reason, err)
+				}
+				return
+			}
+			rsp, err := connect(t, served(t, cmd)).RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{})
+			if err != nil || rsp.GetMeta().GetTtl().AsDuration().String() != tc.ttl {
+				t.Errorf("%s: got %v, %v, want the TTL %s", tc.reason, rsp, err, tc.ttl)
+			}
+		})
+	}
+}
+
+// TestServeMessageSize checks the variable for the maximum size of a request.
+func TestServeMessageSize(t *testing.T) {
+	t.Setenv("FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE", "1")
+	client := connect(t, served(t, function.ServeCmd{Name: "go-templating", Address: "127.0.0.1:0", Insecure: true}))
+	large := &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: strings.Repeat("x", 2<<20)}}
+	if _, err := client.RunFunction(t.Context(), "f", large); err == nil || !strings.Contains(err.Error(), "accepts at most 1048576") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestGoldenErrorOverGRPC compares a served builtin with the original function where that
+// returns an error instead of a response.
+func TestGoldenErrorOverGRPC(t *testing.T) {
+	const golden = "../../../testdata/golden/sequencer-grpc-error/deletion-bad-regex"
+	address := served(t, function.ServeCmd{Name: "sequencer", Address: "127.0.0.1:0", Insecure: true})
+	_, err := connect(t, address).RunFunction(t.Context(), "f", functiontest.Request(t, golden+"/request.yaml"))
+	if got := status.Convert(err); got.Code() != codes.Unknown || got.Message() != "cannot compile regex b(: error parsing regexp: missing closing ): `^b($`" {
+		t.Errorf("got %v", err)
 	}
 }
 

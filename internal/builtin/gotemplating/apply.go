@@ -32,8 +32,9 @@ type change struct {
 	requirements *fnv1.Requirements
 }
 
-// apply applies the documents to the response, in order.
-func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, documents []*unstructured.Unstructured) error {
+// apply applies the documents to the response, in order. An error about a document is a
+// documentError.
+func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, documents []document) error {
 	before := req.GetDesired().GetComposite()
 	c := &change{
 		req: req, rsp: rsp, resources: sdk.Desired(req), requirements: &fnv1.Requirements{},
@@ -43,8 +44,8 @@ func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, document
 		c.composite.Resource = &structpb.Struct{}
 	}
 	for _, d := range documents {
-		if err := c.document(d); err != nil {
-			return err
+		if err := c.document(d.Unstructured); err != nil {
+			return documentError{err, d.index, 0}
 		}
 	}
 	return c.write()

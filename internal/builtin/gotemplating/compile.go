@@ -23,6 +23,7 @@ type programKey struct {
 	left, right string
 	options     string
 	features    features
+	traced      bool
 }
 
 func newProgramKey(text string, in *GoTemplate, f features) programKey {
@@ -55,9 +56,13 @@ func compile(key programKey, options []string) (*program, error) {
 		return nil, fmt.Errorf("cannot apply template options: %w", err)
 	}
 	for _, tree := range trees {
-		if tree.Root != nil {
-			p.body(tree.Root)
+		if tree.Root == nil {
+			continue
 		}
+		if key.traced {
+			trace(tree.Root)
+		}
+		p.body(tree.Root)
 	}
 	return p, nil
 }
@@ -103,6 +108,7 @@ const (
 	enterFunction = "_enter" // called at the beginning of a template, with the template's weight
 	leaveFunction = "_leave" // called at the end of a template, with the template's weight
 	tickFunction  = "_tick"  // called at the beginning of each iteration of a loop
+	markFunction  = "_mark"  // called before a text or an action of a traced program, with its position
 )
 
 // maxWeight limits the total weight of the templates that are running, in bytes

@@ -26,12 +26,31 @@ const (
 
 var errDocumentSize = fmt.Errorf("a document is larger than %d MiB", maxDocument>>20)
 
+// A document is an object in the output of a template.
+type document struct {
+	*unstructured.Unstructured
+	// index is the number of the document, counted from 0, including those without an object.
+	index int
+}
+
+// A documentError is an error about a document. It has the text of its cause.
+type documentError struct {
+	error
+	// index is that of the document.
+	index int
+	// line is the line in the document, counted from 1, or 0 for the whole document.
+	line int
+}
+
+func (e documentError) Unwrap() error { return e.error }
+
 // readDocuments returns the objects in the output of a template. Like the real function, it
-// checks the annotations of a document before it reads the next document.
-func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructured, error) {
-	var documents []*unstructured.Unstructured
+// checks the annotations of a document before it reads the next document. An error about a
+// document is a documentError.
+func readDocuments(ctx context.Context, out string) ([]document, error) {
+	var documents []document
 	r := newReader(out)
-	for {
+	for index := 0; ; index++ {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
@@ -40,14 +59,15 @@ func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructure
 		case errors.Is(err, io.EOF):
 			return documents, nil
 		case err != nil:
-			return nil, fmt.Errorf("cannot decode manifest: %w", explainSyntax(err, out, len(documents)))
+			line := syntaxLine(err)
+			return nil, documentError{fmt.Errorf("cannot decode manifest: %w", explainSyntax(err, out, len(documents))), index, line}
 		case d == nil:
 			continue
 		}
 		if err := checkAnnotations(d); err != nil {
-			return nil, err
+			return nil, documentError{err, index, 0}
 		}
-		documents = append(documents, d)
+		documents = append(documents, document{d, index})
 	}
 }
 
@@ -92,6 +112,19 @@ func (r *reader) Read(p []byte) (int, error) {
 var syntaxError = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
 })
+
+// syntaxLine returns the line in a document, counted from 1, of a YAML syntax error. It returns 0
+// for other errors.
+func syntaxLine(err error) int {
+	if match := syntaxError().FindStringSubmatch(err.Error()); match != nil {
+		line, _ := strconv.Atoi(match[1])
+		return line
+	}
+	if strings.HasPrefix(err.Error(), "error converting YAML to JSON: yaml: ") {
+		return 1 // The message about the first line has no number.
+	}
+	return 0
+}
 
 // explainSyntax adds a line number in out to a YAML syntax error. Like the real
 // function, it adds the line in the document to the line of the separator after

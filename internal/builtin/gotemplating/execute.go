@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"text/template"
+	"text/template/parse"
 )
 
 // An execution runs a program for one request.
@@ -14,23 +15,34 @@ type execution struct {
 	cause    func() error
 	features features
 	template *template.Template
+	// outputs has the outputs of the template and of its includes that are running.
+	outputs []*output
+	// marks are those of the template. There are none unless the program is traced.
+	marks []mark
 	// weight is the total weight of the templates that are currently running.
 	weight int
 	// including counts, for each template, its includes that are currently running.
 	including map[string]int
 }
 
-// execute runs the program with data, and returns its output.
-func (p *program) execute(ctx context.Context, data map[string]any) (string, error) {
+// A mark is the node of the template that wrote an output from an offset on.
+type mark struct {
+	offset int
+	node   parse.Pos
+}
+
+// execute runs the program with data, and returns its output, and marks if it is traced.
+func (p *program) execute(ctx context.Context, data map[string]any) (string, []mark, error) {
 	cause := func() error { return context.Cause(ctx) }
 	e := &execution{cause: cause, features: p.features, template: template.New(rootName).Option(p.options...), including: map[string]int{}}
 	e.template.Funcs(e.calls(p.functions))
 	for name, tree := range p.trees {
 		if _, err := e.template.AddParseTree(name, tree); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
-	return e.run(rootName, data)
+	out, err := e.run(rootName, data)
+	return out, e.marks, err
 }
 
 // run executes the template called name and returns its output. It returns a
@@ -43,6 +55,8 @@ func (e *execution) run(name string, data any) (text string, err error) {
 		}
 	}()
 	out := &output{cause: e.cause}
+	e.outputs = append(e.outputs, out)
+	defer func() { e.outputs = e.outputs[:len(e.outputs)-1] }()
 	if err := e.template.ExecuteTemplate(out, name, data); err != nil {
 		return "", errors.New(clip(err.Error()))
 	}
@@ -53,7 +67,7 @@ func (e *execution) run(name string, data any) (text string, err error) {
 // compile adds.
 func (e *execution) calls(names map[string]bool) template.FuncMap {
 	added := e.functions()
-	calls := template.FuncMap{enterFunction: e.enter, leaveFunction: e.leave, tickFunction: e.tick}
+	calls := template.FuncMap{enterFunction: e.enter, leaveFunction: e.leave, tickFunction: e.tick, markFunction: e.mark}
 	for name := range names {
 		if f, ok := added[name]; ok {
 			calls[name] = f
@@ -74,6 +88,20 @@ func (e *execution) enter(weight int) (bool, error) {
 
 func (e *execution) leave(weight int) bool {
 	e.weight -= weight
+	return false
+}
+
+// mark adds a mark for a node that may write to the output of the template.
+func (e *execution) mark(node int) bool {
+	if len(e.outputs) > 1 {
+		return false // The output of an include is that of the action that includes it.
+	}
+	m := mark{e.outputs[0].text.Len(), parse.Pos(node)}
+	if last := len(e.marks) - 1; last >= 0 && e.marks[last].offset == m.offset {
+		e.marks[last] = m
+	} else {
+		e.marks = append(e.marks, m)
+	}
 	return false
 }
 

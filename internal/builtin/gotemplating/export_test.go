@@ -14,7 +14,8 @@ func Render(ctx context.Context, text string, data map[string]any, options ...st
 	if err != nil {
 		return "", err
 	}
-	return p.execute(ctx, data)
+	out, _, err := p.execute(ctx, data)
+	return out, err
 }
 
 // Objects returns the objects in a template's output, and nil for each document

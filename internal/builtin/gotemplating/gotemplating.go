@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/durationpb"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/function"
@@ -23,30 +25,52 @@ type Options struct {
 	Dir string
 	// Templates are further folders. They are searched in order, after Dir.
 	Templates []string
-	// Source is the folder with the template of an input that has no source, as the real
-	// function's FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE. It may be outside of the other
-	// folders. Empty means that an input must have a source.
+	// Source is the folder with the template of an input that has no source. It may be
+	// outside of the other folders. It takes precedence over Settings.DefaultSource.
 	Source string
 	// Version is the version of the real function to imitate: a release such as
-	// v0.12.3, or main for its main branch. The default is the newest release.
+	// v0.12.2, or main for its main branch. The default is the newest release.
 	Version string
+	Settings
+}
+
+// Settings are settings of the real function's process.
+type Settings struct {
+	// DefaultSource is the path of the template of an input that has no source. It is read
+	// like the path in an input with the source FileSystem. Empty means that an input must
+	// have a source.
+	DefaultSource string
+	// AnyFolder lets DefaultSource be outside of Dir and Templates. A relative path is then
+	// relative to the working directory.
+	AnyFolder bool
+	// DefaultOptions are the options of an input that has none.
+	DefaultOptions []string
+	// TTL is the time to live of responses. If it is nil, it is sdk.TTL.
+	TTL *time.Duration
 }
 
 // New returns the function. It reads only files in the folders of o, opens no
-// network connection, and caches parsed templates.
+// network connection, and caches parsed templates. It implements sdk.Locator.
 //
 // RunFunction returns an error only if its context is done, and then immediately.
 // The template then runs in the background until it begins a loop iteration or a
 // template, or writes output. Until then it reads the request.
 func New(o Options) function.Runner {
-	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), source: o.Source, features: featuresOf(o.Version)}
+	return newRunner(o)
+}
+
+func newRunner(o Options) *runner {
+	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), source: o.Source, settings: o.Settings, features: featuresOf(o.Version)}
 }
 
 type runner struct {
 	folders  []string
 	source   string
+	settings Settings
 	features features
 	programs sdk.Memo[programKey, *program]
+	// places are those of errors, by their texts.
+	places sdk.Memo[string, place]
 }
 
 // RunFunction implements function.Runner.
@@ -59,6 +83,9 @@ func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctio
 	go func() {
 		defer watchdog.EnterStep(ctx, function.Step(ctx))()
 		rsp := sdk.To(req)
+		if r.settings.TTL != nil {
+			rsp.Meta.Ttl = durationpb.New(*r.settings.TTL)
+		}
 		done <- outcome{rsp, r.answer(ctx, req, rsp)}
 	}()
 	select {
@@ -87,11 +114,15 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	if err != nil {
 		return fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
 	}
-	text, err := r.text(ctx, in, req)
+	parts, err := r.parts(ctx, in, req.GetContext())
 	if err != nil {
 		return fmt.Errorf("invalid function input: %w", err)
 	}
-	program, err := r.program(newProgramKey(text, in, r.features), in.Options)
+	if in.Options == nil {
+		in.Options = r.settings.DefaultOptions
+	}
+	key := newProgramKey(parts.text(), in, r.features)
+	program, err := r.program(key, in.Options)
 	if err != nil {
 		return err
 	}
@@ -99,16 +130,19 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	if err != nil {
 		return fmt.Errorf("cannot convert request to map: %w", err)
 	}
-	out, err := program.execute(ctx, data)
+	out, _, err := program.execute(ctx, data)
 	if err != nil {
 		return fmt.Errorf("cannot execute template: %w", err)
 	}
 	documents, err := readDocuments(ctx, out)
-	if err != nil {
-		return err
+	if err == nil {
+		r.features.annotated(req, rsp)
+		err = apply(req, rsp, documents)
 	}
-	r.features.annotated(req, rsp)
-	return apply(req, rsp, documents)
+	if err != nil {
+		r.remember(ctx, err, key, in.Options, req, out)
+	}
+	return err
 }
 
 // maxKept is the maximum size in bytes of a template that is cached. A parsed

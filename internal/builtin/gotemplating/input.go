@@ -7,8 +7,8 @@ type GoTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Source is the source of the template: Inline, FileSystem or Environment. It
-	// is required.
+	// Source is the source of the template: Inline, FileSystem or Environment. It is
+	// required unless the function has a default source.
 	Source source `json:"source"`
 	// Inline has the template if the source is Inline.
 	Inline *inline `json:"inline,omitempty"`
@@ -32,6 +32,11 @@ const (
 	fileSystemSource  source = "FileSystem"
 	environmentSource source = "Environment"
 )
+
+// Enum returns the sources of templates.
+func (source) Enum() []string {
+	return []string{string(inlineSource), string(fileSystemSource), string(environmentSource)}
+}
 
 type inline struct {
 	// Template is the text of the template. If it is not empty, Templates is ignored.

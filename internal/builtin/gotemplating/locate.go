@@ -1,38 +1,83 @@
 package gotemplating
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
+	"sync"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// templateLine matches the name and the line with which text/template begins its errors.
-var templateLine = regexp.MustCompile(`template: [^:]*:(\d+):`)
-
-// Locate returns the path of the field with the template to which a fatal result refers, and
-// the line in this template, counted from 1. The input is in JSON. Locate returns "" if the
-// result has no line, or if the template is not in the input.
-func Locate(fatal string, input []byte) (field string, line int) {
+// Locate implements sdk.Locator. A result about the output of the template has the place of the
+// line that wrote it, if r returned the result and the template writes the same output again.
+func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Location {
 	in := &GoTemplate{}
-	m := templateLine.FindStringSubmatch(fatal)
-	if m == nil || json.Unmarshal(input, in) != nil || in.Source != inlineSource || in.Inline == nil {
-		return "", 0
+	if len(input) > 0 && json.Unmarshal(input, in) != nil {
+		return sdk.Location{}
+	}
+	at := place{template: templateLine(fatal)}
+	if at.template == 0 {
+		at, _ = r.places.Get(fatal, func() (place, error) { return place{}, nil })
+	}
+	if at == (place{}) {
+		return sdk.Location{}
+	}
+	if in.Source == environmentSource {
+		// The text is known only while the function runs.
+		return sdk.Location{Field: "environment.key", Line: 1, Detail: at.String()}
+	}
+	all, err := r.parts(ctx, in, nil)
+	switch {
+	case err != nil:
+		return sdk.Location{}
+	case at.template > 0:
+		return all.locate(at.template)
+	}
+	whole := r.whole(in, all)
+	whole.Detail = at.String()
+	return whole
+}
+
+// whole returns the place of the whole template.
+func (r *runner) whole(in *GoTemplate, all parts) sdk.Location {
+	switch {
+	case len(all) == 1:
+		return all.locate(1)
+	case in.Source == inlineSource:
+		return sdk.Location{Field: "inline.templates", Line: 1}
+	case in.Source == fileSystemSource:
+		return sdk.Location{Field: "fileSystem.dirPath", Line: 1}
+	default:
+		return sdk.Location{File: cmp.Or(r.source, r.settings.DefaultSource)}
+	}
+}
+
+// The patterns of messages about lines of the template.
+var (
+	inTemplate = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:invalid function input: cannot parse the provided templates|cannot execute template): template: ` + rootName + `:(\d+):`)
+	})
+	inInclude = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`: error calling ` + includeFunction + `: template: ` + rootName + `:(\d+):\d+: executing `)
+	})
+)
+
+// templateLine returns the line in the template to which a message refers, or 0. In the message
+// about an include, it is the line in the innermost template.
+func templateLine(fatal string) int {
+	m := inTemplate().FindStringSubmatch(fatal)
+	if m == nil {
+		return 0
+	}
+	if inner := inInclude().FindAllStringSubmatch(fatal, -1); len(inner) > 0 {
+		m = inner[len(inner)-1]
 	}
 	line, err := strconv.Atoi(m[1])
 	if err != nil {
-		return "", 0
+		return 0
 	}
-	if in.Inline.Template != "" {
-		return "inline.template", line
-	}
-	for i, part := range in.Inline.Templates {
-		lines := strings.Count(part+separator, "\n")
-		if line <= lines {
-			return fmt.Sprintf("inline.templates[%d]", i), line
-		}
-		line -= lines
-	}
-	return "", 0
+	return line
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
@@ -73,7 +74,13 @@ func TestLongCall(t *testing.T) {
 
 func fatal(t *testing.T, o gotemplating.Options, request string) string {
 	t.Helper()
-	results, _ := answer(t, o, request).(map[string]any)["results"].([]any)
+	return fatalOf(t, gotemplating.New(o), request)
+}
+
+// fatalOf is like fatal, for a given function.
+func fatalOf(t *testing.T, r function.Runner, request string) string {
+	t.Helper()
+	results, _ := answerOf(t, r, request).(map[string]any)["results"].([]any)
 	if len(results) != 1 {
 		t.Fatalf("got the results %v", results)
 	}

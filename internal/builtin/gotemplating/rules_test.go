@@ -10,12 +10,19 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
 // answer returns the function's response to a request. It also asserts that the
 // function does not change the request.
 func answer(t *testing.T, o gotemplating.Options, request string) any {
+	t.Helper()
+	return answerOf(t, gotemplating.New(o), request)
+}
+
+// answerOf is like answer, for a given function.
+func answerOf(t *testing.T, r function.Runner, request string) any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(request))
 	if err != nil {
@@ -26,7 +33,7 @@ func answer(t *testing.T, o gotemplating.Options, request string) any {
 		t.Fatal(err)
 	}
 	before := protojson.Format(req)
-	rsp, err := gotemplating.New(o).RunFunction(t.Context(), "", req)
+	rsp, err := r.RunFunction(t.Context(), "", req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ import (
 	"strings"
 	"syscall"
 
-	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
 // environmentKey is the key of the environment, which has the data of
@@ -31,108 +32,135 @@ const (
 	maxFiles    = 10_000
 )
 
-// text returns the text of the template from the source that the input selects.
-func (r *runner) text(ctx context.Context, in *GoTemplate, req *fnv1.RunFunctionRequest) (string, error) {
-	switch {
-	case in.Source == "" && r.source != "":
-		text, err := readTree(ctx, r.source, ".", r.source)
-		if err != nil {
-			return "", fmt.Errorf("cannot read tmpl from the folder {%s}: %w", r.source, err)
-		}
-		return text, nil
-	case in.Source == "":
-		return "", errors.New("source is required")
-	}
+// parts returns the parts of the template from the source that the input selects. values is
+// the context of the request.
+func (r *runner) parts(ctx context.Context, in *GoTemplate, values *structpb.Struct) (parts, error) {
 	switch in.Source {
+	case "":
+		return r.defaultParts(ctx)
 	case inlineSource:
-		return in.Inline.text()
+		return in.Inline.parts()
 	case fileSystemSource:
 		return r.files(ctx, in.FileSystem)
 	case environmentSource:
-		return in.Environment.text(req.GetContext())
+		return in.Environment.parts(values)
 	default:
-		return "", fmt.Errorf("invalid source: %s", in.Source)
+		return nil, fmt.Errorf("invalid source: %s", in.Source)
 	}
 }
 
-func (i *inline) text() (string, error) {
+// defaultParts returns the template of an input without a source.
+func (r *runner) defaultParts(ctx context.Context) (all parts, err error) {
+	dir := r.settings.DefaultSource
+	switch {
+	case r.source != "":
+		dir = r.source
+		all, err = readTree(ctx, dir, ".", dir)
+	case dir == "":
+		return nil, errors.New("source is required")
+	case !r.settings.AnyFolder:
+		return r.files(ctx, &fileSystem{DirPath: dir})
+	case hidden(filepath.Base(filepath.FromSlash(dir))):
+		return nil, nil
+	default:
+		all, err = readPath(ctx, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read tmpl from the folder {%s}: %w", dir, err)
+	}
+	return all, nil
+}
+
+// readPath returns the files at a path of a file or folder, which may be anywhere.
+func readPath(ctx context.Context, dir string) (parts, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return readTree(ctx, filepath.Dir(dir), filepath.Base(dir), dir)
+	}
+	return readTree(ctx, dir, ".", dir)
+}
+
+func (i *inline) parts() (parts, error) {
 	switch {
 	case i == nil || i.Template == "" && len(i.Templates) == 0:
-		return "", errors.New("inline.template or inline.templates should be provided")
+		return nil, errors.New("inline.template or inline.templates should be provided")
 	case i.Template != "":
-		return i.Template, nil
-	default:
-		return strings.Join(i.Templates, separator), nil
+		return parts{{at: sdk.Location{Field: "inline.template"}, text: i.Template}}, nil
 	}
+	var all parts
+	for n, text := range i.Templates {
+		if n < len(i.Templates)-1 {
+			text += separator
+		}
+		all = append(all, part{at: sdk.Location{Field: fmt.Sprintf("inline.templates[%d]", n)}, text: text})
+	}
+	return all, nil
 }
 
-func (e *environment) text(in *structpb.Struct) (string, error) {
+func (e *environment) parts(in *structpb.Struct) (parts, error) {
 	if e == nil || e.Key == "" {
-		return "", errors.New("environment.key should be provided")
+		return nil, errors.New("environment.key should be provided")
 	}
 	env := in.GetFields()[environmentKey].GetStructValue()
 	if env == nil {
-		return "", fmt.Errorf("cannot read tmpl from the environment: %s key does not exist in context", environmentKey)
+		return nil, fmt.Errorf("cannot read tmpl from the environment: %s key does not exist in context", environmentKey)
 	}
 	v, ok := env.GetFields()[e.Key]
 	if !ok {
-		return "", fmt.Errorf("cannot read tmpl from the environment: key: %s does not exist", e.Key)
+		return nil, fmt.Errorf("cannot read tmpl from the environment: key: %s does not exist", e.Key)
 	}
 	if _, ok := v.GetKind().(*structpb.Value_StringValue); !ok {
-		return "", fmt.Errorf("cannot read tmpl from the environment: key: %s value is not a string", e.Key)
+		return nil, fmt.Errorf("cannot read tmpl from the environment: key: %s value is not a string", e.Key)
 	}
-	return v.GetStringValue(), nil
+	return parts{{text: v.GetStringValue()}}, nil
 }
 
-// files returns the joined text of the files at f.DirPath, in the first folder
-// that contains this path.
-func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
+// files returns the files at f.DirPath, in the first folder that contains this path.
+func (r *runner) files(ctx context.Context, f *fileSystem) (parts, error) {
 	if f == nil || f.DirPath == "" {
-		return "", errors.New("fileSystem.dirPath should be provided")
+		return nil, errors.New("fileSystem.dirPath should be provided")
 	}
 	var failed error
 	for _, folder := range r.folders {
-		text, err := readFolder(ctx, folder, f.DirPath)
+		all, err := readFolder(ctx, folder, f.DirPath)
 		if err == nil {
-			return text, nil
+			return all, nil
 		}
 		if failed == nil || absent(failed) && !absent(err) {
 			failed = err
 		}
 	}
-	return "", fmt.Errorf("cannot read tmpl from the folder {%s}: %w", f.DirPath, failed)
+	return nil, fmt.Errorf("cannot read tmpl from the folder {%s}: %w", f.DirPath, failed)
 }
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
+func readFolder(ctx context.Context, folder, dirPath string) (parts, error) {
 	if base := filepath.Base(filepath.FromSlash(dirPath)); base == "." || base == ".." {
-		return "", nil // A name that begins with a dot is ignored, so the template is empty.
+		return nil, nil // A name that begins with a dot is ignored, so the template is empty.
 	}
 	inside, err := within(folder, dirPath)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	return readTree(ctx, folder, inside, dirPath)
 }
 
-// readTree returns the joined text of the files at the path inside of a folder. Errors name
-// them by dirPath.
-func readTree(ctx context.Context, folder, inside, dirPath string) (string, error) {
+// readTree returns the files at the path inside of a folder. Errors name them by dirPath.
+func readTree(ctx context.Context, folder, inside, dirPath string) (parts, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer root.Close()
 	t := &tree{root: root, inside: inside, dirPath: dirPath}
 	info, err := root.Stat(inside)
 	if err != nil {
-		return "", t.explain("open", inside, err)
+		return nil, t.explain("open", inside, err)
 	}
 	if inside == "." || !hidden(filepath.Base(filepath.FromSlash(dirPath))) {
 		err = t.read(ctx, inside, info.IsDir())
 	}
-	return t.text.String(), err
+	return t.parts, err
 }
 
 // within returns dirPath relative to the folder. If it is not in the folder, within returns
@@ -155,18 +183,18 @@ func within(folder, dirPath string) (string, error) {
 	return inside, nil
 }
 
-// A tree reads and joins files. Its errors contain paths as the input spells them.
+// A tree reads files. Its errors contain paths as the input spells them.
 type tree struct {
 	root            *os.Root
 	inside, dirPath string
-	text            strings.Builder
-	files           int
+	parts           parts
+	size, files     int
 }
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// read adds the text of a file, or the texts of all files in a folder, sorted by
-// name and without hidden files. It follows symbolic links.
+// read adds a file, or all files in a folder, sorted by name and
+// without hidden files. It follows symbolic links.
 func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -224,15 +252,16 @@ func (t *tree) readFile(name string) error {
 	case !info.Mode().IsRegular():
 		return t.explain("read", name, errors.New("not a regular file"))
 	}
-	left := int64(maxTemplate - t.text.Len())
-	n, err := io.Copy(&t.text, io.LimitReader(f, left+1))
+	left := maxTemplate - t.size
+	text, err := io.ReadAll(io.LimitReader(f, int64(left)+1))
 	if err != nil {
 		return t.explain("read", name, err)
 	}
-	if n > left {
+	if len(text) > left {
 		return errTemplateSize
 	}
-	t.text.WriteString(separator)
+	t.size += len(text) + len(separator)
+	t.parts = append(t.parts, part{at: sdk.Location{File: filepath.Join(t.root.Name(), name)}, text: string(text) + separator})
 	return nil
 }
 

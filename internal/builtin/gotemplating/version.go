@@ -20,11 +20,14 @@ type features struct {
 	connectionDetails bool
 }
 
-// featuresOf returns the features of a version such as v0.12.3, or of the branch main.
-// No release up to v0.12.3 has what the branch has. Any other text, such as "", means the
-// newest release.
+// Branch is the first version with what only the main branch of the real function has. No
+// release up to v0.12.2 has it.
+const Branch = "v0.13.0-0"
+
+// featuresOf returns the features of a version such as v0.12.2, or of the branch main. Any
+// other text, such as "", means the newest release.
 func featuresOf(version string) features {
-	branch := version == "main" || semver.IsValid(version) && semver.Compare(version, "v0.13.0-0") >= 0
+	branch := version == "main" || semver.IsValid(version) && semver.Compare(version, Branch) >= 0
 	return features{ttl: branch, connectionDetails: branch}
 }
 
@@ -58,26 +61,8 @@ func (f features) annotated(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionR
 	if !f.ttl {
 		return
 	}
-	if ttl, ok := annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
+	if ttl, ok := sdk.Annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
 		d, _ := time.ParseDuration(ttl)
 		rsp.Meta.Ttl = durationpb.New(d)
 	}
-}
-
-// annotations returns an object's annotations, or nil if the value of an annotation is
-// neither a string nor null. The value of null is "".
-func annotations(object *structpb.Struct) map[string]string {
-	metadata := object.GetFields()["metadata"].GetStructValue()
-	found := map[string]string{}
-	for name, v := range metadata.GetFields()["annotations"].GetStructValue().GetFields() {
-		switch v := v.GetKind().(type) {
-		case *structpb.Value_StringValue:
-			found[name] = v.StringValue
-		case *structpb.Value_NullValue:
-			found[name] = ""
-		default:
-			return nil
-		}
-	}
-	return found
 }

@@ -18,15 +18,15 @@ func TestVersions(t *testing.T) {
 	)
 	cases := map[string]struct{ reason, version, input, ttl, fatal string }{
 		"Default":           {"the default version is a release, which has no field ttl", "", input, "60s", noField},
-		"Release":           {"the newest release has no field ttl", "v0.12.3", input, "60s", noField},
+		"Release":           {"the newest release has no field ttl", "v0.12.2", input, "60s", noField},
 		"Older":             {"an older release has no field ttl", "v0.12.0", input, "60s", noField},
 		"Candidate":         {"a release candidate of the next version has the field ttl", "v0.13.0-rc.1", input, "300s", ""},
 		"Next":              {"the next release has the field ttl", "v0.13.0", input, "300s", ""},
 		"Branch":            {"the main branch has the field ttl", "main", input, "300s", ""},
 		"Other":             {"a tag that is not a version means the newest release", "latest", input, "60s", noField},
-		"ReleaseFunction":   {"a release has no function getComposedConnectionDetails", "v0.12.3", connection, "60s", noFunction},
+		"ReleaseFunction":   {"a release has no function getComposedConnectionDetails", "v0.12.2", connection, "60s", noFunction},
 		"BranchFunction":    {"the main branch has the function getComposedConnectionDetails", "main", connection, "60s", ""},
-		"ReleaseAnnotation": {"a release ignores the annotation for the time to live", "v0.12.3", annotated, "60s", ""},
+		"ReleaseAnnotation": {"a release ignores the annotation for the time to live", "v0.12.2", annotated, "60s", ""},
 		"BranchAnnotation":  {"the main branch reads the annotation for the time to live", "main", annotated, "7s", ""},
 	}
 	for name, tc := range cases {

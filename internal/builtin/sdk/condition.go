@@ -7,26 +7,35 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// ConditionStatus returns the status of an object's first condition of the given
-// type, or "Unknown" if there is none. It returns "" if the object has no status,
-// or if a field of a condition has the wrong type.
-func ConditionStatus(obj *structpb.Struct, conditionType string) string {
+// A Condition is a condition of an object.
+type Condition struct{ Status, Reason, Message string }
+
+// ConditionOf returns an object's first condition of the given type. If there is none, the
+// status is "Unknown". If the object has no status, or a field of a condition has the wrong
+// type, the result is empty.
+func ConditionOf(obj *structpb.Struct, conditionType string) Condition {
 	status, ok := obj.GetFields()["status"]
 	conditions := status.GetStructValue().GetFields()["conditions"]
 	if !ok || !isA[*structpb.Value_StructValue](status) || !isA[*structpb.Value_ListValue](conditions) {
-		return ""
+		return Condition{}
 	}
-	result, found := "Unknown", false
+	result, found := Condition{Status: "Unknown"}, false
 	for _, c := range conditions.GetListValue().GetValues() {
 		fields := c.GetStructValue().GetFields()
 		if !isA[*structpb.Value_StructValue](c) || !isCondition(fields) {
-			return ""
+			return Condition{}
 		}
 		if !found && fields["type"].GetStringValue() == conditionType {
-			result, found = fields["status"].GetStringValue(), true
+			found = true
+			result = Condition{fields["status"].GetStringValue(), fields["reason"].GetStringValue(), fields["message"].GetStringValue()}
 		}
 	}
 	return result
+}
+
+// ConditionStatus returns the status in ConditionOf.
+func ConditionStatus(obj *structpb.Struct, conditionType string) string {
+	return ConditionOf(obj, conditionType).Status
 }
 
 // isCondition reports whether the fields of c have the types of a condition's

@@ -1,3 +1,4 @@
 // Package sdk is the function SDK of the builtins. It creates responses, adds
-// results, decodes inputs, converts objects, and caches compiled inputs.
+// results, decodes inputs, converts objects, evaluates CEL expressions, and caches compiled
+// inputs.
 package sdk

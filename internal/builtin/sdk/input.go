@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"go/token"
 	"maps"
 	"math"
 	"reflect"
@@ -20,27 +21,26 @@ import (
 
 // Decode decodes a function's input into a struct by its json tags. Unknown
 // fields, field names in another case, and values of the wrong type are errors.
+// absent are the paths of fields that the struct has, but not the imitated version of the
+// function, such as "rules[].condition". They are unknown fields, too.
 //
 // An error begins with the text of the real functions, whose input types are in Go packages
-// called v1beta1. For an unknown field of a type in goTypes, all of the text is theirs. For
-// other errors, the text after "json: " is that of the JSON library.
-//
-// lacks are fields of the struct that a version of the function does not have, and which are
-// unknown fields: paths without indexes, such as "list[].name".
-func Decode(input *structpb.Struct, into any, lacks ...string) error {
-	kind := reflect.TypeOf(into).Elem().Name()
+// called v1beta1. For an unknown field of a type whose Go name is known, all of the text is
+// theirs. For other errors, the text after "json: " is that of the JSON library.
+func Decode(input *structpb.Struct, into any, absent ...string) error {
+	t := reflect.TypeOf(into).Elem()
 	raw, err := input.MarshalJSON()
 	if err == nil {
 		var unknown []error
 		if unknown, err = kjson.UnmarshalStrict(raw, into, kjson.DisallowUnknownFields); err == nil && len(unknown) > 0 {
-			err = unknownField(kind, pathOf(unknown[0]))
+			err = unknownField(t, pathOf(unknown[0]))
 		}
 	}
-	if i := slices.IndexFunc(lacks, func(path string) bool { return has(input, path) }); err == nil && i >= 0 {
-		err = unknownField(kind, lacks[i])
+	if i := slices.IndexFunc(absent, func(path string) bool { return has(input, path) }); err == nil && i >= 0 {
+		err = unknownField(t, absent[i])
 	}
 	if err != nil {
-		return fmt.Errorf("cannot get function input *v1beta1.%s from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.%s: json: %s", kind, kind, strings.TrimPrefix(err.Error(), "json: "))
+		return fmt.Errorf("cannot get function input *v1beta1.%s from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.%s: json: %s", t.Name(), t.Name(), strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }
@@ -83,16 +83,59 @@ var goTypes = map[string]string{
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
 // unknownField returns the error of the real functions for an unknown field at a path of an
-// input of a kind. If the name of the Go type is not known, it returns that of the JSON library.
-func unknownField(kind, path string) error {
-	name, goType := path, kind
+// input of type t. If the name of the field's Go type is not known, it returns that of the JSON
+// library.
+func unknownField(t reflect.Type, path string) error {
+	parent, name := "", path
 	if dot := strings.LastIndex(path, "."); dot >= 0 {
-		name, goType = path[dot+1:], goTypes[index.ReplaceAllString(path[:dot], "[]")]
+		parent, name = index.ReplaceAllString(path[:dot], "[]"), path[dot+1:]
 	}
-	if goType == "" {
+	goType := "v1beta1." + goTypes[parent]
+	if goTypes[parent] == "" {
+		goType = goTypeAt(t, parent)
+	}
+	if strings.HasSuffix(goType, ".") {
 		return fmt.Errorf("unknown field %q", path)
 	}
-	return fmt.Errorf("cannot unmarshal Go value of type v1beta1.%s: unknown name %q", goType, name)
+	return fmt.Errorf("cannot unmarshal Go value of type %s: unknown name %q", goType, name)
+}
+
+// goTypeAt returns the name of the struct type at a path below t, with the package name of the
+// real functions. Without such a type, and for an unexported type, whose name differs from that
+// of the real function, the result ends with a dot.
+func goTypeAt(t reflect.Type, path string) string {
+	for part := range strings.SplitSeq(path, ".") {
+		if path != "" {
+			t = fieldType(t, part)
+		}
+	}
+	switch {
+	case t == nil || t.Kind() != reflect.Struct || !token.IsExported(t.Name()):
+		return "v1beta1."
+	case strings.HasPrefix(t.PkgPath(), "k8s.io/"):
+		return t.String()
+	default:
+		return "v1beta1." + t.Name()
+	}
+}
+
+// fieldType returns the type to which part of a path leads, such as name or list[], or nil.
+func fieldType(t reflect.Type, part string) reflect.Type {
+	name, isList := strings.CutSuffix(part, "[]")
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch elem := f.Type; {
+		case tag != name || isList != (elem.Kind() == reflect.Slice):
+		case elem.Kind() == reflect.Slice || elem.Kind() == reflect.Pointer:
+			return elem.Elem()
+		default:
+			return elem
+		}
+	}
+	return nil
 }
 
 // UnknownFields returns the paths of the fields in an input that a struct type does not have.

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -69,6 +70,31 @@ func toValue(v any) (*structpb.Value, error) {
 	}
 }
 
+// At returns the value at a path of keys in an object, or nil.
+func At(object *structpb.Struct, keys ...string) *structpb.Value {
+	for _, key := range keys[:len(keys)-1] {
+		object = object.GetFields()[key].GetStructValue()
+	}
+	return object.GetFields()[keys[len(keys)-1]]
+}
+
+// Annotations returns an object's annotations, or nil if the value of an annotation is
+// neither a string nor null. The value of null is "".
+func Annotations(object *structpb.Struct) map[string]string {
+	found := map[string]string{}
+	for name, v := range At(object, "metadata", "annotations").GetStructValue().GetFields() {
+		switch v := v.GetKind().(type) {
+		case *structpb.Value_StringValue:
+			found[name] = v.StringValue
+		case *structpb.Value_NullValue:
+			found[name] = ""
+		default:
+			return nil
+		}
+	}
+	return found
+}
+
 // TTL is the default time to live of a response.
 const TTL = 60 * time.Second
 
@@ -104,6 +130,11 @@ func Fatal(rsp *fnv1.RunFunctionResponse, err error) *fnv1.RunFunctionResponse {
 // Warn adds err to rsp as a result of severity warning, and returns rsp.
 func Warn(rsp *fnv1.RunFunctionResponse, err error) *fnv1.RunFunctionResponse {
 	return result(rsp, fnv1.Severity_SEVERITY_WARNING, err)
+}
+
+// Normal adds text to rsp as a result of severity normal.
+func Normal(rsp *fnv1.RunFunctionResponse, text string) {
+	result(rsp, fnv1.Severity_SEVERITY_NORMAL, errors.New(text))
 }
 
 func result(rsp *fnv1.RunFunctionResponse, severity fnv1.Severity, err error) *fnv1.RunFunctionResponse {

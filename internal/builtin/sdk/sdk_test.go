@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -39,7 +40,13 @@ type Sample struct {
 	Name  string   `json:"name"`
 	Count *int64   `json:"count"`
 	List  []Sample `json:"list"`
+	Late  int64    `json:"late"`
+
+	Private  private           `json:"private"`
+	Metadata metav1.ObjectMeta `json:"metadata"`
 }
+
+type private struct{}
 
 func TestDecode(t *testing.T) {
 	const prefix = "cannot get function input *v1beta1.Sample from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.Sample: json: "
@@ -53,7 +60,12 @@ func TestDecode(t *testing.T) {
 		"Nulls":    {"a null leaves the field unset", "{name: null, count: null, list: null}", Sample{}, ""},
 		"Whole":    {"a float without a fraction is an integer", "{count: 3.0}", Sample{Count: &three}, ""},
 		"Nothing":  {"a nil input is empty", "", Sample{}, ""},
-		"Unknown":  {"an unknown field of another type is named by its path", "{list: [{}, {nam: a}]}", Sample{}, `unknown field "list[1].nam"`},
+		"Unknown":  {"an unknown field has the name of its Go type", "{list: [{}, {nam: a}]}", Sample{}, `cannot unmarshal Go value of type v1beta1.Sample: unknown name "nam"`},
+		"Private":  {"an unknown field of a type without a known name has a path", "{private: {nam: a}}", Sample{}, `unknown field "private.nam"`},
+		"Meta":     {"an unknown field of metadata has the name of the type of Kubernetes", "{metadata: {nam: a}}", Sample{}, `cannot unmarshal Go value of type v1.ObjectMeta: unknown name "nam"`},
+		"Absent":   {"a field that the version does not have is unknown", "{list: [{}, {late: 1}]}", Sample{}, `cannot unmarshal Go value of type v1beta1.Sample: unknown name "late"`},
+		"Null":     {"a null in a field that the version does not have is unknown", "{list: [{late: null}]}", Sample{}, `cannot unmarshal Go value of type v1beta1.Sample: unknown name "late"`},
+		"Present":  {"the version may have the field in another object", "{late: 2}", Sample{Late: 2}, ""},
 		"Capitals": {"a name with other capitals is an unknown field", "{Name: a}", Sample{}, `cannot unmarshal Go value of type v1beta1.Sample: unknown name "Name"`},
 		"Dot":      {"a name may have a dot", "{list.x: a}", Sample{}, `unknown field "list.x"`},
 		"Fraction": {"a fraction is not an integer", "{count: 1.5}", Sample{}, "cannot unmarshal number 1.5"},
@@ -67,7 +79,7 @@ func TestDecode(t *testing.T) {
 				in = object(t, tc.input)
 			}
 			var got Sample
-			err := sdk.Decode(in, &got)
+			err := sdk.Decode(in, &got, "list[].late")
 			if tc.wantErr != "" {
 				if err == nil || !strings.HasPrefix(err.Error(), prefix+tc.wantErr) {
 					t.Errorf("%s: got %v", tc.reason, err)
@@ -86,7 +98,7 @@ func TestDecodeLacks(t *testing.T) {
 	cases := map[string]struct{ reason, input, want string }{
 		"Absent":  {"an input without the field is valid", "{name: a, list: [{name: b}]}", ""},
 		"Root":    {"the type of the input itself is named", "{count: 1}", `cannot unmarshal Go value of type v1beta1.Sample: unknown name "count"`},
-		"Element": {"any element of a list may have the field", "{list: [{}, {list: null}]}", `unknown field "list[].list"`},
+		"Element": {"any element of a list may have the field", "{list: [{}, {list: null}]}", `cannot unmarshal Go value of type v1beta1.Sample: unknown name "list"`},
 		"Unknown": {"a field that no version has is reported first", "{count: 1, x: 1}", `unknown name "x"`},
 	}
 	for name, tc := range cases {

@@ -30,27 +30,18 @@ func SplitError(err error) (path, text string) {
 // allowed lists the values of the fields with an enumeration, by the text of the error for
 // another value.
 var allowed = map[string][]string{
-	"unknown patch type": texts(FromCompositeFieldPath, ToCompositeFieldPath, CombineFromComposite, CombineToComposite,
-		FromEnvironmentFieldPath, ToEnvironmentFieldPath, CombineFromEnvironment, CombineToEnvironment, PatchSetType),
-	"unknown toFieldPathPolicy":      texts(Replace, MergeObjects, MergeObjectsAppendArrays, ForceMergeObjects, ForceMergeObjectsAppendArrays, MergeObject, AppendArray),
-	"unknown fromFieldPathPolicy":    texts(FromOptional, FromRequired),
-	"unknown strategy type":          texts(CombineByString),
-	"unknown connection detail type": texts(FromConnectionSecretKey, FromFieldPath, FromValue),
-	"unknown readiness check type":   texts(CheckNonEmpty, CheckMatchString, CheckMatchInteger, CheckMatchTrue, CheckMatchFalse, CheckMatchCondition, CheckNone),
-	"unknown transform type":         texts(TransformMap, TransformMatch, TransformMath, TransformString, TransformConvert),
-	"unknown pattern type":           texts(MatchLiteral, MatchRegexp),
-	"unknown math transform type":    texts(Multiply, ClampMin, ClampMax),
-	"unknown string transform type":  texts(Format, ConvertString, TrimPrefix, TrimSuffix, RegexpMatch, JoinList, ReplaceAll),
-	"invalid format":                 texts(FormatNone, FormatQuantity, FormatJSON),
-	"invalid type":                   texts(ToString, ToInt, ToInt64, ToBool, ToFloat64, ToObject, ToArray),
-}
-
-func texts[T ~string](values ...T) []string {
-	all := make([]string, len(values))
-	for i, v := range values {
-		all[i] = string(v)
-	}
-	return all
+	"unknown patch type":             PatchType("").Enum(),
+	"unknown toFieldPathPolicy":      ToPolicy("").Enum(),
+	"unknown fromFieldPathPolicy":    FromPolicy("").Enum(),
+	"unknown strategy type":          CombineStrategy("").Enum(),
+	"unknown connection detail type": ConnectionDetailType("").Enum(),
+	"unknown readiness check type":   ReadinessCheckType("").Enum(),
+	"unknown transform type":         TransformType("").Enum(),
+	"unknown pattern type":           PatternType("").Enum(),
+	"unknown math transform type":    MathType("").Enum(),
+	"unknown string transform type":  StringType("").Enum(),
+	"invalid format":                 ConvertFormat("").Enum(),
+	"invalid type":                   ConvertType("").Enum(),
 }
 
 // Nearest returns the allowed value that is most similar to the value in the text of an error

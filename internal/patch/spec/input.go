@@ -28,9 +28,9 @@ type Resources struct {
 
 // A PatchSet is a named list of patches.
 type PatchSet struct {
-	Name string `json:"name"`
+	Name string `json:"name" required:""`
 	// Patches may have any type except PatchSet.
-	Patches []Patch `json:"patches"`
+	Patches []Patch `json:"patches" required:""`
 }
 
 // Environment contains patches between the environment and the XR.
@@ -45,7 +45,7 @@ type Environment struct {
 // A Template is the template of a composed resource.
 type Template struct {
 	// Name is the name of the composed resource in the pipeline.
-	Name string `json:"name"`
+	Name string `json:"name" required:""`
 	// Base is an object with a kind. Default: the resource of the same name that
 	// an earlier step or template desires.
 	Base json.RawMessage `json:"base,omitempty"`
@@ -69,9 +69,9 @@ type ComposedPatch struct {
 // A ConnectionDetail is an entry of the XR's connection details.
 type ConnectionDetail struct {
 	// Name is the key of the connection detail in the XR. It is required.
-	Name string `json:"name"`
+	Name string `json:"name" required:""`
 	// Type decides whether FromConnectionSecretKey, FromFieldPath or Value is required.
-	Type ConnectionDetailType `json:"type"`
+	Type ConnectionDetailType `json:"type" required:""`
 	// FromConnectionSecretKey is a key in the connection details of the observed
 	// composed resource.
 	FromConnectionSecretKey *string `json:"fromConnectionSecretKey,omitempty"`
@@ -93,7 +93,7 @@ const (
 
 // A ReadinessCheck is a check of the observed composed resource.
 type ReadinessCheck struct {
-	Type ReadinessCheckType `json:"type"`
+	Type ReadinessCheckType `json:"type" required:""`
 	// FieldPath is the path to check. It is required for all types except None and
 	// MatchCondition.
 	FieldPath      *string         `json:"fieldPath,omitempty"`
@@ -118,8 +118,8 @@ const (
 
 // MatchCondition is a type of condition and the status that it must have.
 type MatchCondition struct {
-	Type   string `json:"type"`
-	Status string `json:"status"`
+	Type   string `json:"type" required:""`
+	Status string `json:"status" required:""`
 }
 
 // A ConnectionSecret names a Secret.

@@ -79,9 +79,9 @@ func (p *Patch) Over() ToPolicy {
 // Combine computes one value from several values.
 type Combine struct {
 	// Variables are the arguments of the format. At least one is required.
-	Variables []Variable `json:"variables"`
+	Variables []Variable `json:"variables" required:""`
 	// Strategy must be "string", the only strategy.
-	Strategy CombineStrategy `json:"strategy"`
+	Strategy CombineStrategy `json:"strategy" required:""`
 	// String contains the format. It is required.
 	String *CombineString `json:"string,omitempty"`
 }
@@ -94,13 +94,13 @@ const CombineByString CombineStrategy = "string"
 
 // A Variable selects one of the values to combine.
 type Variable struct {
-	FromFieldPath string `json:"fromFieldPath"`
+	FromFieldPath string `json:"fromFieldPath" required:""`
 }
 
 // CombineString combines values by formatting them.
 type CombineString struct {
 	// Format is a format for Go's fmt.Sprintf, with the variables as arguments.
-	Format string `json:"fmt"`
+	Format string `json:"fmt" required:""`
 }
 
 // A Policy decides what a patch does if its source is missing, or its target has a value.

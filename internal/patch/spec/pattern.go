@@ -81,6 +81,9 @@ func (e *Expression) FindStringSubmatch(text string) ([]string, error) {
 	return e.expr.FindStringSubmatch(text), nil
 }
 
+// SubexpNames returns the names of the groups, as regexp.Regexp.SubexpNames does.
+func (e *Expression) SubexpNames() []string { return e.expr.SubexpNames() }
+
 func (e *Expression) check(text string) error {
 	if e.size > MaxSteps/(len(text)+1) {
 		return fmt.Errorf("the regexp is too large for a text of %d bytes", len(text))

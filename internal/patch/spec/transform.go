@@ -5,7 +5,7 @@ import "encoding/json"
 // A Transform converts one value to another.
 type Transform struct {
 	// Type decides whether Math, Map, Match, String or Convert is required.
-	Type    TransformType              `json:"type"`
+	Type    TransformType              `json:"type" required:""`
 	Math    *Math                      `json:"math,omitempty"`
 	Map     map[string]json.RawMessage `json:"map,omitempty"`
 	Match   *Match                     `json:"match,omitempty"`
@@ -110,25 +110,25 @@ const (
 
 // Regexp returns the first match of an RE2 regular expression in a string.
 type Regexp struct {
-	Match string `json:"match"`
+	Match string `json:"match" required:""`
 	// Group is the number of the capturing group to return. Default: 0, the whole match.
 	Group *int `json:"group,omitempty"`
 }
 
 // Join concatenates the elements of a list with Separator.
 type Join struct {
-	Separator string `json:"separator"`
+	Separator string `json:"separator" required:""`
 }
 
 // A Replacement replaces all occurrences of Search by Replace.
 type Replacement struct {
-	Search  string `json:"search"`
-	Replace string `json:"replace"`
+	Search  string `json:"search" required:""`
+	Replace string `json:"replace" required:""`
 }
 
 // Convert converts a value to another type.
 type Convert struct {
-	ToType ConvertType `json:"toType"`
+	ToType ConvertType `json:"toType" required:""`
 	// Format is the format of the input string. Default: FormatNone.
 	Format *ConvertFormat `json:"format,omitempty"`
 }

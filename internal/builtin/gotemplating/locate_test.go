@@ -1,0 +1,104 @@
+package gotemplating_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// TestLocate checks the places to which fatal results refer. Each input fails.
+func TestLocate(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"random/x.yaml":  "{{ randAlphaNum 20 }}: {{ `d: e` }}\n",
+		"two/1.yaml":     "kind: One\n# {{ .a }}",
+		"two/2.yaml":     "kind: Two\nmetadata: {{ fail `no` }}\n",
+		"open/1.yaml":    "a: 1\n",
+		"open/2.yaml":    "{{ if true }}\nb: 1\n",
+		"parse/1.yaml":   "a: 1\n",
+		"parse/2.yaml":   "\n\nb: {{ none }}\n",
+		"output/1.yaml":  "kind: A\n",
+		"output/2.yaml":  "kind: B\nc: d: e\n",
+		"default/d.yaml": "a: 1\n{{ fail `no` }}\n",
+	})
+	field := func(field string, line int) sdk.Location { return sdk.Location{Field: field, Line: line} }
+	file := func(path string, line int) sdk.Location {
+		return sdk.Location{File: filepath.Join(dir, filepath.FromSlash(path)), Line: line}
+	}
+	detailed := func(at sdk.Location, detail string) sdk.Location {
+		at.Detail = detail
+		return at
+	}
+	inline := func(template string) string {
+		text, err := yaml.Marshal(map[string]any{"source": "Inline", "inline": map[string]any{"template": template}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	files := func(path string) string { return "{source: FileSystem, fileSystem: {dirPath: " + path + "}}" }
+	cases := map[string]struct {
+		reason, input string
+		want          sdk.Location
+	}{
+		"Parse":      {"a syntax error", inline("a: 1\nb: {{ none }}\n"), field("inline.template", 2)},
+		"Execute":    {"an error of an action", inline("a: 1\n\nb: {{ fail `no` }}\n"), field("inline.template", 3)},
+		"Unclosed":   {"an end that is missing has the last line", inline("a: 1\n{{ if true }}\nb: 1\n"), field("inline.template", 3)},
+		"Define":     {"an error in a defined template", inline("{{ define `x` }}\na: 1\n{{ fail `no` }}\n{{ end }}\n{{ template `x` }}\n"), field("inline.template", 3)},
+		"Include":    {"an error in an included template has the line of the innermost template", inline("{{ define `y` }}\n{{ fail `no` }}\n{{ end }}{{ define `x` }}\n{{ include `y` . }}{{ end }}\n\n{{ include `x` . }}\n"), field("inline.template", 2)},
+		"Second":     {"a line of the second template", "{source: Inline, inline: {templates: ['a: 1', \"b: 1\\nc: {{ none }}\"]}}", field("inline.templates[1]", 2)},
+		"File":       {"a line of the second file", files("two"), file("two/2.yaml", 2)},
+		"FileParse":  {"a syntax error in the second file", files("parse"), file("parse/2.yaml", 3)},
+		"FileEnd":    {"an end that is missing is in the last file", files("open"), file("open/2.yaml", 2)},
+		"Default":    {"a file of the default source, without an input", "", file("default/d.yaml", 2)},
+		"NoSource":   {"a file of the default source, with an input without a source", "{delims: {left: '{{', right: '}}'}}", file("default/d.yaml", 2)},
+		"Context":    {"a template in the environment has a line, but no file", "{source: Environment, environment: {key: k}}", detailed(field("environment.key", 1), "line 2 of the template")},
+		"Static":     {"a line without actions that is not YAML", inline("# {{ `x` }}\nkind: A\n---\n\nkind: A\nc: d: e\n"), field("inline.template", 6)},
+		"Start":      {"a line of the first document", inline("kind: A\nc: d: e\nf: g\n"), field("inline.template", 2)},
+		"First":      {"the first line of the output", inline("{{ $v := 1 }}\n\nc: d: e\n"), field("inline.template", 3)},
+		"Separators": {"empty documents are counted", inline("---\n---\nkind: A\n---\n# none\n---\nkind: A\nc: d: e\n"), field("inline.template", 8)},
+		"Dynamic":    {"a line whose actions write invalid YAML", inline("kind: A\n{{ $v := `d: e` }}\na: 1\nc: {{ $v }} # x\n"), field("inline.template", 4)},
+		"Action":     {"lines that only an action writes have its line", inline("kind: A\na: 1\n{{ print `b: 1\nc: d: e` }}\n"), field("inline.template", 3)},
+		"Loop":       {"a line in a loop", inline("{{- range list `a` `b: c` `d` }}\n---\nkind: A\n{{ if . }}a: {{ . }}{{ end }}\n{{ end }}\n"), field("inline.template", 4)},
+		"Included":   {"the output of an include has the line of the action that includes it", inline("{{ define `x` }}a: 1\nb: c: d{{ end }}kind: A\n{{ include `x` . }}\n"), field("inline.template", 3)},
+		"Called":     {"the output of a template has the line in the template", inline("{{ define `x` }}a: 1\nb: c: d{{ end }}kind: A\n{{ template `x` }}\n"), field("inline.template", 2)},
+		"Delimiters": {"a line with other delimiters", "{source: Inline, delims: {left: '[[', right: ']]'}, inline: {template: \"kind: A\\nc: [[ `d: e` ]]\\n\"}}", field("inline.template", 2)},
+		"NoKind":     {"a document that is no object has its first line", inline("kind: A\n---\n# x\n\na: {{ 1 }}\n"), field("inline.template", 5)},
+		"Random":     {"a template that writes another output each time has only a line of the output", files("random"), detailed(file("random/x.yaml", 1), "line 1 of the output")},
+		"Joined":     {"a line of the second template", "{source: Inline, inline: {templates: ['kind: A', \"kind: B\\nc: d: e\"]}}", field("inline.templates[1]", 2)},
+		"FileOutput": {"a line of the second file that is not YAML", files("output"), file("output/2.yaml", 2)},
+		"Unnamed":    {"a resource without a name has the first line of its document", inline("apiVersion: meta.gotemplating.fn.crossplane.io/v1alpha1\nkind: Context\ndata: {}\n---\n{{ if true }}\napiVersion: v1\nkind: Thing\n{{ end }}"), field("inline.template", 6)},
+		"Kind":       {"a meta kind that does not exist", inline("apiVersion: meta.gotemplating.fn.crossplane.io/v1alpha1\nkind: Contxt\n"), field("inline.template", 1)},
+		"Annotation": {"an annotation that is not a string", inline("# x\napiVersion: a.b/v1\nkind: Thing\nmetadata: {annotations: {a: 1}}\n"), field("inline.template", 2)},
+		"OfContext":  {"the output of a template in the environment has a line, but no file", "{source: Environment, environment: {key: other}}", detailed(field("environment.key", 1), "line 2 of the template")},
+		"JSON":       {"output in JSON has no lines", inline("{\"kind\": 1,}\n"), sdk.Location{}},
+		"Other":      {"a result about a source has no place", "{source: Odd}", sdk.Location{}},
+		"NoFolder":   {"a folder that does not exist has no place", files("absent"), sdk.Location{}},
+	}
+	o := gotemplating.Options{Dir: dir, Settings: gotemplating.Settings{DefaultSource: "default"}}
+	const environment = `context: {apiextensions.crossplane.io/environment: {k: "a: 1\n{{ fail 'no' }}", other: "kind: A\nb: c: d"}}`
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			request := strings.ReplaceAll(environment, "'no'", "`no`") + "\n"
+			input := []byte(nil)
+			if tc.input != "" {
+				json, err := yaml.YAMLToJSON([]byte(tc.input))
+				if err != nil {
+					t.Fatal(err)
+				}
+				input, request = json, request+"input: "+string(json)
+			}
+			r := gotemplating.New(o)
+			message := fatalOf(t, r, request)
+			if diff := cmp.Diff(tc.want, r.(sdk.Locator).Locate(t.Context(), message, input)); diff != "" {
+				t.Errorf("%s: %s\n(-want +got):\n%s", tc.reason, message, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,46 @@
+package gotemplating
+
+import (
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// parts are the texts that the real function joins to a template, in order.
+type parts []part
+
+// A part is an inline template or a file.
+type part struct {
+	// at is the place of the text, without a line.
+	at sdk.Location
+	// text ends with the separator that joins it to the next part.
+	text string
+}
+
+// text returns the template.
+func (p parts) text() string {
+	if len(p) == 1 {
+		return p[0].text
+	}
+	var b strings.Builder
+	for _, one := range p {
+		b.WriteString(one.text)
+	}
+	return b.String()
+}
+
+// locate returns the place of a line of the template, counted from 1. A line of a separator has
+// the place of the last line before it.
+func (p parts) locate(line int) sdk.Location {
+	for i, one := range p {
+		if lines := strings.Count(one.text, "\n"); line > lines && i < len(p)-1 {
+			line -= lines
+			continue
+		}
+		own := strings.TrimSuffix(strings.TrimSuffix(one.text, separator), "\n")
+		at := one.at
+		at.Line = min(line, strings.Count(own, "\n")+1)
+		return at
+	}
+	return sdk.Location{}
+}

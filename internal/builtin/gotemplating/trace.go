@@ -1,0 +1,113 @@
+package gotemplating
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"text/template/parse"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+)
+
+// trace adds calls of markFunction to a list of nodes and the lists in it.
+func trace(l *parse.ListNode) {
+	if l == nil {
+		return
+	}
+	var nodes []parse.Node
+	for _, node := range l.Nodes {
+		switch n := node.(type) {
+		case *parse.TextNode, *parse.ActionNode:
+			nodes = append(nodes, action(n.Position(), markFunction, int(n.Position())))
+		case *parse.IfNode:
+			traceBranch(&n.BranchNode)
+		case *parse.WithNode:
+			traceBranch(&n.BranchNode)
+		case *parse.RangeNode:
+			traceBranch(&n.BranchNode)
+		}
+		nodes = append(nodes, node)
+	}
+	l.Nodes = nodes
+}
+
+func traceBranch(b *parse.BranchNode) {
+	trace(b.List)
+	trace(b.ElseList)
+}
+
+// A place is a line in the output of a template, and the line of the template that wrote it.
+// Lines are counted from 1. template is 0 if it is unknown.
+type place struct{ output, template int }
+
+func (p place) String() string {
+	if p.template > 0 {
+		return fmt.Sprintf("line %d of the template", p.template)
+	}
+	return fmt.Sprintf("line %d of the output", p.output)
+}
+
+// maxTraced is the maximum size in bytes of an output whose origin is traced.
+const maxTraced = 1 << 20
+
+// remember caches the place of an error about a document in the output out of a template, for
+// Locate.
+func (r *runner) remember(ctx context.Context, err error, key programKey, options []string, req *fnv1.RunFunctionRequest, out string) {
+	var of documentError
+	if !errors.As(err, &of) || len(out) > maxTraced || strings.HasPrefix(strings.TrimSpace(out), "{") {
+		return
+	}
+	_, _ = r.places.Get(message(err).Error(), func() (place, error) {
+		offset, line := positionOf(out, of.index, of.line)
+		return place{output: line, template: origin(ctx, key, options, req, out, offset)}, nil
+	})
+}
+
+// positionOf returns the offset and the line in an output of the first text in a line of a
+// document, or of the document if line is 0. It divides documents as the YAML decoder does.
+func positionOf(out string, document, line int) (offset, at int) {
+	size, begun, end := 0, 0, 0 // size and begun are those of the current document.
+	for text := range strings.Lines(out) {
+		begin := end
+		end += len(text)
+		at++
+		if strings.HasPrefix(text, "---") && size > 0 {
+			document, size, begun = document-1, 0, 0
+			continue
+		}
+		size, begun = size+len(text), begun+1
+		content := strings.TrimSpace(text)
+		isFirst := line == 0 && content != "" && !strings.HasPrefix(content, "---") && !strings.HasPrefix(content, "#")
+		if document == 0 && (isFirst || begun == line) {
+			return begin + strings.Index(text, content), at
+		}
+	}
+	return len(out), at
+}
+
+// origin executes the template again, and returns the line that wrote the output at an offset.
+// It returns 0 if the output is not the same.
+func origin(ctx context.Context, key programKey, options []string, req *fnv1.RunFunctionRequest, out string, offset int) int {
+	key.traced = true
+	p, err := compile(key, options)
+	if err != nil {
+		return 0
+	}
+	data, err := templateData(req)
+	if err != nil {
+		return 0
+	}
+	again, marks, err := p.execute(ctx, data)
+	after := sort.Search(len(marks), func(i int) bool { return marks[i].offset > offset })
+	if err != nil || again != out || after == 0 {
+		return 0
+	}
+	m := marks[after-1]
+	// A text that the template has at this position is written as it is.
+	if written := out[m.offset:offset]; strings.HasPrefix(key.text[m.node:], written) {
+		return strings.Count(key.text[:m.node], "\n") + strings.Count(written, "\n") + 1
+	}
+	return strings.Count(key.text[:m.node], "\n") + 1
+}
