@@ -119,6 +119,7 @@ func All() []Builtin {
 			New: func(o Options) function.Runner {
 				return celfilter.New(celfilter.Options{Version: version(tag(o.Package))})
 			},
+			locate: celfilter.Locate,
 		},
 		{
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
