@@ -104,7 +104,7 @@ func (o Options) forGoTemplating() gotemplating.Options {
 func All() []Builtin {
 	return []Builtin{
 		{
-			Name: "function-auto-ready", Measured: "v0.7.0", From: "v0.6.0", Below: "v0.8.0",
+			Name: "function-auto-ready", Measured: autoready.Measured, From: "v0.6.0", Below: "v0.8.0",
 			Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[autoready.Input](),
 			Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
 			Differs:  "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
@@ -112,13 +112,14 @@ func All() []Builtin {
 			New:      func(o Options) function.Runner { return autoready.New(o.forAutoReady()) },
 		},
 		{
-			Name: "function-cel-filter", Measured: "v0.2.0", From: "v0.1.0", Below: "v0.3.0",
+			Name: "function-cel-filter", Measured: celfilter.Measured, From: "v0.1.0", Below: "v0.3.0",
 			Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[celfilter.Filters](),
 			Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
 			Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
 			New: func(o Options) function.Runner {
 				return celfilter.New(celfilter.Options{Version: version(tag(o.Package))})
 			},
+			locate: celfilter.Locate,
 		},
 		{
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
@@ -169,7 +170,7 @@ func All() []Builtin {
 			New:     func(o Options) function.Runner { return sequencer.New(version(tag(o.Package))) },
 		},
 		{
-			Name: "function-status-transformer", Measured: "v0.5.1", From: "v0.1.0", Below: "v0.6.0",
+			Name: "function-status-transformer", Measured: statustransformer.Measured, From: "v0.1.0", Below: "v0.6.0",
 			Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[statustransformer.StatusTransformation](),
 			Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
 			Differs: "Resources that match are compared in the order of their names. The real function uses them in random order, on which groups of the same name depend. Regular expressions (16 KiB), and the output (64 MiB) and recursion of messages are limited, and the timeout of the render applies.",

@@ -94,6 +94,7 @@ func TestGoldenOverGRPC(t *testing.T) {
 func TestGoldenSettings(t *testing.T) {
 	const golden = "../../../testdata/golden/"
 	source, options, wrong := golden+"go-templating-default-source-fs/tpl", "missingkey=error", "nope"
+	gates := "CELHealthcheckCustomizations=true"
 	cases := map[string]struct {
 		reason, cases string
 		env           map[string]string
@@ -104,6 +105,7 @@ func TestGoldenSettings(t *testing.T) {
 		"SourceBoth":      {"the flag takes precedence over the variable", "go-templating-default-source", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE": wrong}, func(c *function.ServeCmd) { c.DefaultSource = &source }},
 		"Options":         {"the flag for the options", "go-templating-default-options", nil, func(c *function.ServeCmd) { c.DefaultOptions = &options }},
 		"OptionsVariable": {"the variable for the options", "go-templating-default-options", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": options}, func(c *function.ServeCmd) { c.Tag = "main" }},
+		"FeatureGates":    {"the flag for feature gates", "auto-ready-cel", nil, func(c *function.ServeCmd) { c.Name, c.FeatureGates = "auto-ready", &gates }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	fnv1beta1 "github.com/crossplane/function-sdk-go/proto/v1beta1"
 	"github.com/google/cel-go/cel"
-	"golang.org/x/mod/semver"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,25 +18,29 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// Filters is the input of function-cel-filter. All fields are optional. Error texts contain
-// the names of this type and of Filter, so they are the same as in the real function.
+// Filters is the input of function-cel-filter. The function needs no field; required fields are
+// those of the real function's schema. Error texts contain the names of this type and of Filter,
+// so they are the same as in the real function.
 type Filters struct {
 	// APIVersion, Kind and Metadata are ignored.
-	APIVersion string            `json:"apiVersion,omitempty"`
-	Kind       string            `json:"kind,omitempty"`
-	Metadata   metav1.ObjectMeta `json:"metadata,omitempty"`
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   metav1.ObjectMeta `json:"metadata"`
 
 	// Filters are applied to the desired composed resources.
-	Filters []Filter `json:"filters"`
+	Filters []Filter `json:"filters" required:""`
 }
 
 // A Filter removes the composed resources whose names it matches if its expression is false.
 type Filter struct {
 	// Name is an RE2 regular expression, to which ^ and $ are added, without a group.
-	Name string `json:"name"`
+	Name string `json:"name" required:""`
 	// Expression is a CEL expression with the variables observed, desired and context.
-	Expression string `json:"expression"`
+	Expression string `json:"expression" required:""`
 }
+
+// Measured is the version of the real function with which tests compare the builtin.
+const Measured = "v0.2.0"
 
 // Options configure the function.
 type Options struct {
@@ -55,7 +58,7 @@ func New(o Options) function.Runner {
 		Program: "cannot create CEL program", Evaluate: "cannot evaluate CEL program",
 		NotBool: "expression did not return a bool",
 	}
-	if semver.IsValid(o.Version) && semver.Compare(o.Version, "v0.2.0-0") < 0 {
+	if !sdk.Since(o.Version, Measured, "v0.2.0-0") {
 		// These versions served only v1beta1 of the protocol, whose messages have other names.
 		state := cel.ObjectType(string((&fnv1beta1.State{}).ProtoReflect().Descriptor().FullName()))
 		d.Variables["observed"], d.Variables["desired"] = state, state

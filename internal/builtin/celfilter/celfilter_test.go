@@ -89,6 +89,33 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// TestLocate checks that the fatal results of inputs lead to their fields.
+func TestLocate(t *testing.T) {
+	cases := map[string]struct {
+		reason, filter, want string
+		line                 int
+	}{
+		"Name":      {"a pattern is invalid", `{"name": "("}`, "filters[1].name", 1},
+		"Parse":     {"an expression has a fault in a line", `{"expression": "true &&\n\"x\" for filter 7: == 1"}`, "filters[1].expression", 2},
+		"Check":     {"an expression has an unknown variable", `{"expression": "true ||\n  false ||\n  input.x"}`, "filters[1].expression", 3},
+		"Evaluate":  {"an expression fails", `{"expression": "true &&\n1 / 0 == 1"}`, "filters[1].expression", 1},
+		"Whole":     {"a fault of the whole expression has no place", `{"expression": "` + strings.Repeat("(", 300) + `"}`, "filters[1].expression", 1},
+		"Elsewhere": {"a result about the form of the input has no field", `{"nam": "a"}`, "", 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			input := `{"filters": [{"name": "a", "expression": "true"}, ` + tc.filter + `]}`
+			rsp, err := celfilter.New(celfilter.Options{}).RunFunction(t.Context(), "f", request(t, input))
+			if err != nil || len(rsp.GetResults()) != 1 {
+				t.Fatal(rsp, err)
+			}
+			if field, line := celfilter.Locate(rsp.GetResults()[0].GetMessage(), nil); field != tc.want || line != tc.line {
+				t.Errorf("%s: got %q, line %d for %v", tc.reason, field, line, rsp.GetResults())
+			}
+		})
+	}
+}
+
 func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"golang.org/x/mod/semver"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/function"
@@ -18,6 +17,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 )
 
+// Measured is the version of the real function with which tests compare the builtin.
+const Measured = "v0.5.1"
+
 // Options configure the function.
 type Options struct {
 	// Version is the version of the real function to imitate, such as v0.5.1. Any other
@@ -25,20 +27,12 @@ type Options struct {
 	Version string
 }
 
-// since are the fields that not all versions have, with their first version.
-var since = map[string]string{
-	"statusConditionHooks[].matchers[].includeCompositeAsResource": "v0.4.0-0",
-	"statusConditionHooks[].matchers[].includeExtraResources":      "v0.5.0-0",
-}
-
 // New returns the function. It caches decoded inputs and compiled patterns.
 func New(o Options) function.Runner {
-	t := &transformer{}
-	for field, first := range since {
-		if semver.IsValid(o.Version) && semver.Compare(o.Version, first) < 0 {
-			t.absent = append(t.absent, field)
-		}
-	}
+	t := &transformer{absent: sdk.Absent(o.Version, Measured, map[string]string{
+		"statusConditionHooks[].matchers[].includeCompositeAsResource": "v0.4.0-0",
+		"statusConditionHooks[].matchers[].includeExtraResources":      "v0.5.0-0",
+	})}
 	return function.RunnerFunc(t.run)
 }
 
