@@ -184,6 +184,28 @@ func TestUsageName(t *testing.T) {
 	}
 }
 
+// TestLocate checks that the fatal results of inputs lead to their fields.
+func TestLocate(t *testing.T) {
+	cases := map[string]struct{ reason, input, want string }{
+		"TTL":       {"a duration is invalid", `{"cacheTTL": "soon"}`, "cacheTTL"},
+		"Condition": {"a condition is invalid", `{"rules": [{"sequence": ["a"], "condition": "true"}, {"sequence": ["a"], "condition": "no"}]}`, "rules[1].condition"},
+		"Pattern":   {"a pattern is invalid", `{"rules": [{"sequence": ["a", "("]}]}`, "rules[0].sequence[1]"},
+		"Both":      {"a rule has two fields that exclude each other", `{"rules": [{"sequence": ["a"]}, {"sequence": ["a"], "createOnly": true, "deleteOnly": true}]}`, "rules[1]"},
+		"Elsewhere": {"a result about the request has no field", `{"resetCompositeReadiness": true, "rules": [{"sequence": ["a", "b"]}]}`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, tc.input, "{b: {}}", "{}")
+			req.Desired.Composite = nil
+			rsp := run(t, "main", req)
+			fatal := rsp.GetResults()[len(rsp.GetResults())-1]
+			if got := sequencer.Locate(fatal.GetMessage(), []byte(tc.input)); fatal.GetSeverity() != fnv1.Severity_SEVERITY_FATAL || got != tc.want {
+				t.Errorf("%s: got %q for %v, want %q", tc.reason, got, fatal, tc.want)
+			}
+		})
+	}
+}
+
 // TestManyUsages checks that the number of Usages is limited, although two patterns match all
 // resources.
 func TestManyUsages(t *testing.T) {
