@@ -83,9 +83,11 @@ func All() []Builtin {
 		{
 			Name: "function-auto-ready", Measured: "v0.7.0", From: "v0.6.0", Below: "v0.8.0",
 			Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[autoready.Input](),
-			Covered: "`ttl`; the kinds that the real function supports, and the condition Ready for all others.",
-			Differs: "`celHealthCheckCustomization` is ignored, as the real function does by default.",
-			New:     func(Options) function.Runner { return autoready.Runner },
+			Covered: "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
+			Differs: "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
+			New: func(o Options) function.Runner {
+				return autoready.New(autoready.Options{Version: version(tag(o.Package))})
+			},
 		},
 		{
 			Name: "function-cel-filter", Measured: "v0.2.0", From: "v0.1.0", Below: "v0.3.0",
@@ -295,7 +297,7 @@ func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 // lines, line is the line in it, counted from 1. Locate returns "" if it finds no field.
 func (b Builtin) Locate(fatal string, input []byte) (field string, line int) {
 	switch {
-	case strings.HasPrefix(fatal, badInput):
+	case isBadInput(fatal):
 		return b.unknownField(fatal, input), 1
 	case b.locate == nil:
 		return "", 0
@@ -304,8 +306,10 @@ func (b Builtin) Locate(fatal string, input []byte) (field string, line int) {
 	}
 }
 
-// badInput is the beginning of a fatal result about an input that the function cannot decode.
-const badInput = "cannot get Function input"
+// isBadInput reports whether a fatal result is about an input that the function cannot decode.
+func isBadInput(fatal string) bool {
+	return strings.HasPrefix(fatal, "cannot get Function input") || strings.HasPrefix(fatal, "cannot get filters from")
+}
 
 // Advice returns a hint for a fatal result of b with the message fatal for an input, which is
 // in JSON. If the message says that the input cannot be decoded, the input may be for a
@@ -319,7 +323,7 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {
 		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders that the command line names for templates", b.Name))
 	}
-	if !strings.HasPrefix(fatal, badInput) {
+	if !isBadInput(fatal) {
 		return ""
 	}
 	field, meant := "the fields of the input", ""

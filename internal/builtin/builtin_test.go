@@ -151,14 +151,15 @@ func TestAdvice(t *testing.T) {
 	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0", Type: reflect.TypeFor[spec.Resources]()}
 	const input = `{"resources": [{}, {"patches": [{"toFieldPat": "a"}]}, {"patches": [{"toFieldPath": "a"}]}]}`
 	cases := map[string]struct{ reason, fatal, want string }{
-		"Path":  {"the hint has the path of a field that the result only names", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.ComposedPatch: unknown name "toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[1].patches[0].toFieldPat: "},
-		"Name":  {"a field that the input does not have has no path", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.Resources: unknown name "resorces"`, "did you mean resources? Otherwise check resorces: "},
-		"Newer": {"the hint has the name of a field that function-tag-manager reports", `cannot get Function input: … json: cannot unmarshal JSON string into Go v1beta1.ManagedTags: unknown object member name "resorces"`, "did you mean resources? Otherwise check resorces: "},
-		"Near":  {"the hint suggests a similar field", `cannot get Function input: … json: unknown field "resources[0].patches[0].toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "},
-		"Value": {"the hint suggests a similar value", `invalid Function input: resources[0].patches[0].type: Invalid value: "FromCompositFieldPath": unknown patch type`, "did you mean FromCompositeFieldPath?"},
-		"Odd":   {"a value that is similar to no other has no hint", `invalid Function input: resources[0].patches[0].type: Invalid value: "Odd": unknown patch type`, ""},
-		"Field": {"the hint contains an unknown field", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: the builtin function-x has the input of versions v0.8.0 to below v0.11.0; for another version, give its package with {package} NAME=PATH"},
-		"Type":  {"the hint for another error in the input has no field", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of the input: "},
+		"Path":   {"the hint has the path of a field that the result only names", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.ComposedPatch: unknown name "toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[1].patches[0].toFieldPat: "},
+		"Name":   {"a field that the input does not have has no path", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.Resources: unknown name "resorces"`, "did you mean resources? Otherwise check resorces: "},
+		"Near":   {"the hint suggests a similar field", `cannot get Function input: … json: unknown field "resources[0].patches[0].toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "},
+		"Value":  {"the hint suggests a similar value", `invalid Function input: resources[0].patches[0].type: Invalid value: "FromCompositFieldPath": unknown patch type`, "did you mean FromCompositeFieldPath?"},
+		"Odd":    {"a value that is similar to no other has no hint", `invalid Function input: resources[0].patches[0].type: Invalid value: "Odd": unknown patch type`, ""},
+		"Field":  {"the hint contains an unknown field", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: the builtin function-x has the input of versions v0.8.0 to below v0.11.0; for another version, give its package with {package} NAME=PATH"},
+		"Type":   {"the hint for another error in the input has no field", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of the input: "},
+		"Filter": {"the text of function-cel-filter is about its input, too", `cannot get filters from *v1.RunFunctionRequest: cannot get function input: json: unknown field "a[0].b"`, "check a[0].b: the builtin function-x has the input of versions"},
+		"Newer":  {"the hint has the name of a field that function-tag-manager reports", `cannot get Function input: … json: cannot unmarshal JSON string into Go v1beta1.ManagedTags: unknown object member name "resorces"`, "did you mean resources? Otherwise check resorces: "},
 		"Folder": {
 			"the hint for templates that cannot be read names the folders", "invalid function input: cannot read tmpl from the folder {/x}: open /x: no such file or directory",
 			"the builtin function-x reads templates only below the working directory",

@@ -3,10 +3,12 @@ package autoready
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"golang.org/x/mod/semver"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,37 +29,66 @@ type Input struct {
 	// TTL is the time to live of the response, as a Go duration. It may be zero
 	// or negative. If it is empty, it is sdk.TTL.
 	TTL string `json:"ttl"`
-	// The two fields of CEL health checks are ignored. They configure an alpha
-	// feature that the real function does not enable by default.
-	CELHealthCheckCustomization     map[string]string `json:"celHealthCheckCustomization"`
-	CELHealthCheckCustomizationFrom string            `json:"celHealthCheckCustomizationFrom"`
+	// CELHealthCheckCustomization are CEL rules by group_version_kind. They and the next field
+	// are ignored unless Options.CELHealthChecks is set.
+	CELHealthCheckCustomization map[string]string `json:"celHealthCheckCustomization"`
+	// CELHealthCheckCustomizationFrom is the path of further rules in the context.
+	CELHealthCheckCustomizationFrom string `json:"celHealthCheckCustomizationFrom"`
 }
 
-// Runner is the builtin function-auto-ready.
-var Runner = function.RunnerFunc(run)
+// Options configure the function, like the flags of the real one.
+type Options struct {
+	// TTL is the time to live of a response whose input has none. The default is sdk.TTL.
+	TTL *time.Duration
+	// CELHealthChecks enables the CEL rules in inputs: the feature gate
+	// CELHealthcheckCustomizations.
+	CELHealthChecks bool
+	// Version is the version of the real function to imitate, such as v0.7.0. Any other
+	// text, such as "", means the newest release.
+	Version string
+}
+
+// New returns the function. It caches compiled CEL rules.
+func New(o Options) function.Runner {
+	f := &fn{Options: o, cel: newCEL()}
+	// Earlier versions have no input and none of the options.
+	f.hasInput = !semver.IsValid(o.Version) || semver.Compare(o.Version, "v0.7.0-0") >= 0
+	return function.RunnerFunc(f.run)
+}
+
+type fn struct {
+	Options
+	hasInput bool
+	cel      *sdk.CEL
+}
 
 // run sets a desired resource to ready if its readiness is unspecified and the
 // observed resource is ready. Like the real function, it drops the connection
 // details of desired resources.
-func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
-	in := &Input{}
-	if err := sdk.Decode(req.GetInput(), in); err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)), nil
-	}
-	if in.TTL != "" {
-		ttl, err := time.ParseDuration(in.TTL)
-		if err != nil {
-			return sdk.Fatal(rsp, fmt.Errorf("cannot set ttl: %w", err)), nil
-		}
-		rsp.Meta.Ttl = durationpb.New(ttl)
+	in, err := f.input(req, rsp)
+	if err != nil {
+		return sdk.Fatal(rsp, err), nil
 	}
 	rsp.Desired = &fnv1.State{Composite: req.GetDesired().GetComposite(), Resources: sdk.Desired(req)}
-	for name, d := range rsp.GetDesired().GetResources() {
+	healthChecks := f.healthChecks(in, req)
+	for _, name := range slices.Sorted(maps.Keys(rsp.GetDesired().GetResources())) {
+		d := rsp.GetDesired().GetResources()[name]
 		switch d.GetReady() {
 		case fnv1.Ready_READY_TRUE, fnv1.Ready_READY_FALSE:
 		case fnv1.Ready_READY_UNSPECIFIED:
-			if o, ok := req.GetObserved().GetResources()[name]; ok && ready(o.GetResource()) {
+			o, ok := req.GetObserved().GetResources()[name]
+			if !ok {
+				continue
+			}
+			if d.Ready, err = healthChecks.evaluate(ctx, o.GetResource()); err != nil {
+				sdk.Warn(rsp, err)
+			}
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("checking the health of %q: %w", name, context.Cause(ctx))
+			}
+			if d.GetReady() == fnv1.Ready_READY_UNSPECIFIED && ready(o.GetResource()) {
 				d.Ready = fnv1.Ready_READY_TRUE
 			}
 		default:
@@ -65,6 +96,28 @@ func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFu
 		}
 	}
 	return rsp, nil
+}
+
+// input decodes the input, and sets the time to live in rsp.
+func (f *fn) input(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) (*Input, error) {
+	in := &Input{}
+	if !f.hasInput {
+		return in, nil
+	}
+	if f.TTL != nil {
+		rsp.Meta.Ttl = durationpb.New(*f.TTL)
+	}
+	if err := sdk.Decode(req.GetInput(), in); err != nil {
+		return nil, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
+	}
+	if in.TTL != "" {
+		ttl, err := time.ParseDuration(in.TTL)
+		if err != nil {
+			return nil, fmt.Errorf("cannot set ttl: %w", err)
+		}
+		rsp.Meta.Ttl = durationpb.New(ttl)
+	}
+	return in, nil
 }
 
 // ready reports whether an observed object is ready: it passes the check for its

@@ -16,7 +16,7 @@ import (
 )
 
 func TestGolden(t *testing.T) {
-	functiontest.Golden(t, "../../../testdata/golden/autoready", autoready.Runner)
+	functiontest.Golden(t, "../../../testdata/golden/autoready", autoready.New(autoready.Options{}))
 }
 
 // object parses an object from YAML.
@@ -42,9 +42,11 @@ func request(obj *structpb.Struct) *fnv1.RunFunctionRequest {
 	}
 }
 
+var runner = autoready.New(autoready.Options{})
+
 func run(t testing.TB, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	t.Helper()
-	rsp, err := autoready.Runner(t.Context(), "function-auto-ready", req)
+	rsp, err := runner.RunFunction(t.Context(), "function-auto-ready", req)
 	if err != nil {
 		t.Fatal(err)
 	}
