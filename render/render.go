@@ -147,7 +147,7 @@ func (r *Result) Documents(include Include) []map[string]any {
 
 // Render runs the Composition's pipeline for the XR. It calls functions with run.
 //
-// It returns a *FatalError for a FATAL result of a function, and ErrNoSpec in
+// It returns an error that is a *FatalError, for errors.As, for a FATAL result of a function, and ErrNoSpec in
 // the profiles before V2 if Full is set and the XR has no spec.
 func Render(ctx context.Context, run function.Runner, req Request) (*Result, error) {
 	v, err := reconciler.VersionOf(string(req.Profile))

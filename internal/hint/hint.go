@@ -17,7 +17,6 @@ const (
 	Builtins              Hint = "{builtins}"
 	CAFile                Hint = "{ca-file}"
 	Compositions          Hint = "{compositions}"
-	ContextValues         Hint = "{context-values}"
 	Dependencies          Hint = "{dependencies}"
 	EmbedRuntimeDir       Hint = "{embed-runtime-dir}"
 	EmbedRuntimeSource    Hint = "{embed-runtime-source}"
@@ -37,6 +36,7 @@ const (
 	Platform              Hint = "{platform}"
 	Profile               Hint = "{profile}"
 	Registry              Hint = "{registry}"
+	RequiredResources     Hint = "{required-resources}"
 	Runtime               Hint = "{runtime}"
 	SignKey               Hint = "{sign-key}"
 	Timeout               Hint = "{timeout}"
@@ -46,10 +46,10 @@ const (
 // Options returns all options.
 func Options() []Hint {
 	return []Hint{
-		Builtin, Builtins, CAFile, Compositions, ContextValues, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
+		Builtin, Builtins, CAFile, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
 		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
-		Registry, Runtime, SignKey, Timeout, Update,
+		Registry, RequiredResources, Runtime, SignKey, Timeout, Update,
 	}
 }
 

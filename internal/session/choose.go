@@ -118,13 +118,19 @@ func functionNames(answers map[string]function.Runner, compositions ...compositi
 }
 
 // addUnlisted adds a function to p.functions for each name in the pipeline of e
-// that has a builtin, but is not in p.functions.
+// that has a builtin, but is not in p.functions. The builtin behaves like the newest version
+// of the function that the imitated version of Crossplane supports.
 func (s *Session) addUnlisted(p *plan, e composition.Entry) {
 	for _, name := range functionNames(nil, e) {
 		b, ok := builtinFor(name)
-		if ok && s.config.Builtins.Mode != builtin.Off && p.functions[name].Name == "" {
-			p.functions[name] = runtimes.Function{Name: name, Package: "crossplane-contrib/" + b.Name}
+		if !ok || s.config.Builtins.Mode == builtin.Off || p.functions[name].Name != "" {
+			continue
 		}
+		pkg := "crossplane-contrib/" + b.Name
+		if p.onlyExtra && b.LastExtra != "" {
+			pkg += ":" + b.LastExtra
+		}
+		p.functions[name] = runtimes.Function{Name: name, Package: pkg}
 	}
 }
 

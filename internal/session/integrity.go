@@ -45,8 +45,8 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 		return hint.Wrap(err, "correct or remove the unknown fields, or render without them with "+hint.Lenient)
 	case !refused[composition.UnknownFunction]:
 		return err
-	case e.Converted:
-		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package with "+hint.Package+" function-environment-configs=PATH, or remove the selection of EnvironmentConfigs and give the environment with "+hint.ContextValues+" apiextensions.crossplane.io/environment=YAML")
+	case e.Converted && s.config.Builtins.Mode == builtin.Off:
+		return hint.Wrap(err, "leave out "+hint.Builtins+"=off to use the builtins for the pipeline, or name the package of each function with "+hint.Package+" NAME=PATH")
 	case s.config.Functions == "":
 		return hint.Wrap(err, "name a functions file after the Composition, or a package with "+hint.Package+" NAME=PATH")
 	case len(p.dependencies) > 0:

@@ -52,8 +52,10 @@ func TestLegacyEqualsPipeline(t *testing.T) {
 			if diff := cmp.Diff(outputs[1], outputs[0]); diff != "" {
 				t.Errorf("(-pipeline +legacy):\n%s", diff)
 			}
-			if !strings.Contains(outputs[0], "size-12") {
-				t.Errorf("the output has no patches:\n%s", outputs[0])
+			for _, want := range []string{"size-12", "zone: b1", "grade: a"} {
+				if !strings.Contains(outputs[0], want) {
+					t.Errorf("the output has no %q:\n%s", want, outputs[0])
+				}
 			}
 		})
 	}
@@ -63,7 +65,7 @@ func renderLegacyDir(t *testing.T, profile render.Profile, file string) string {
 	t.Helper()
 	s := session.Open(session.Config{Reader: manifest.Reader{FS: afero.NewBasePathFs(afero.NewOsFs(), legacyDir)}})
 	r, err := renderOne(t.Context(), s, session.Inputs{
-		Profile: profile, XRs: []string{"xr.yaml"}, Composition: file, Observed: []string{"observed.yaml"},
+		Profile: profile, XRs: []string{"xr.yaml"}, Composition: file, Observed: []string{"observed.yaml"}, Required: []string{"environments.yaml"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +100,7 @@ func TestLegacyFunctions(t *testing.T) {
 		unknown   = `composition.yaml:6: spec.resources: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`
 	)
 	b, _ := builtin.Named("function-patch-and-transform")
+	environments, _ := builtin.Named("function-environment-configs")
 	ran := "note: function-patch-and-transform: Builtin, measured against function-patch-and-transform " + b.Measured
 	stub := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return &fnv1.RunFunctionResponse{Desired: req.GetDesired()}, nil
@@ -121,8 +124,14 @@ func TestLegacyFunctions(t *testing.T) {
 			"",
 		},
 		"Environment": {
-			"a function that is not a builtin must be listed", "", old + "  environment: {defaultData: {a: 1}}\n",
+			"EnvironmentConfigs are read by a builtin", "", old + "  environment: {environmentConfigs: [{ref: {name: a}}], policy: {resolution: Optional}}\n",
 			session.Config{},
+			[]string{converted, "note: function-environment-configs: Builtin, measured against function-environment-configs " + environments.Measured, ran},
+			"",
+		},
+		"EnvironmentOff": {
+			"without builtins the function for EnvironmentConfigs must be listed", "", old + "  environment: {environmentConfigs: [{ref: {name: a}}]}\n",
+			session.Config{Builtins: builtin.Policy{Mode: builtin.Off}},
 			[]string{converted},
 			`composition.yaml:10: spec.environment: the step "environment-configs" calls the function "function-environment-configs", which was not found`,
 		},

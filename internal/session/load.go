@@ -105,6 +105,8 @@ type plan struct {
 	definitions schema.Definitions
 	observed    ownerIndex
 	fixtures    []converge.Fixture
+	// onlyExtra means that functions can require resources only in the field extra_resources.
+	onlyExtra bool
 	// only decodes the XR if there is exactly one, and caches it for all callers.
 	// It is nil if there are several XRs.
 	only func() (*unstructured.Unstructured, error)
@@ -164,7 +166,10 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 }
 
 func newPlan(in Inputs, version reconciler.Version) plan {
-	return plan{in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full}}
+	return plan{
+		in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full},
+		onlyExtra: version.Classic != nil && !version.Classic.Requirements,
+	}
 }
 
 // checkOnly checks the XR before any function starts, if there is exactly one XR.

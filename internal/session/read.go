@@ -22,9 +22,13 @@ import (
 )
 
 func (s *Session) documents(ctx context.Context, what string, paths []string) ([]manifest.Document, error) {
+	return documents(ctx, s.config.Reader, what, paths)
+}
+
+func documents(ctx context.Context, r manifest.Reader, what string, paths []string) ([]manifest.Document, error) {
 	var docs []manifest.Document
 	for _, path := range paths {
-		some, err := s.config.Reader.All(ctx, path)
+		some, err := r.All(ctx, path)
 		if err != nil {
 			return nil, fmt.Errorf("loading %s: %w", what, err)
 		}
@@ -34,7 +38,13 @@ func (s *Session) documents(ctx context.Context, what string, paths []string) ([
 }
 
 func (s *Session) all(ctx context.Context, what string, paths []string) ([]*unstructured.Unstructured, error) {
-	docs, err := s.documents(ctx, what, paths)
+	return Objects(ctx, s.config.Reader, what, paths)
+}
+
+// Objects returns the objects in files and folders. The items of a list replace the list. what is
+// what errors call the objects.
+func Objects(ctx context.Context, r manifest.Reader, what string, paths []string) ([]*unstructured.Unstructured, error) {
+	docs, err := documents(ctx, r, what, paths)
 	if err != nil {
 		return nil, err
 	}

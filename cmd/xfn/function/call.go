@@ -2,6 +2,7 @@ package function
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,11 +14,14 @@ import (
 	"github.com/spf13/afero"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/session"
 	engine "github.com/xfn-dev/xfn/render"
 )
 
@@ -25,8 +29,10 @@ import (
 type CallCmd struct {
 	Function string `arg:"" name:"name|target" help:"Name of a builtin, where the prefix function- is optional, or the address of a served function: HOST:PORT, unix:///PATH or another gRPC target."`
 
-	File           string        `short:"f" required:"" placeholder:"FILE" help:"RunFunctionRequest in YAML or JSON, or - for stdin."`
-	Format         string        `enum:"yaml,json" default:"yaml" help:"Print ${enum}."`
+	File              string   `short:"f" required:"" placeholder:"FILE" help:"RunFunctionRequest in YAML or JSON, or - for stdin."`
+	Format            string   `enum:"yaml,json" default:"yaml" help:"Print ${enum}."`
+	RequiredResources []string `short:"e" sep:"none" placeholder:"PATH" help:"Resources that the function may require. A file or folder. Repeatable. The function is called until its requirements do not change."`
+
 	Timeout        time.Duration `default:"1m" help:"Timeout of the call."`
 	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"Maximum size of a target's response, in MiB."`
 	TLSCertsDir    string        `name:"tls-certs-dir" placeholder:"DIR" help:"Call a target with mutual TLS: a folder with tls.crt, tls.key, and ca.crt for the function's certificate. Default: plaintext."`
@@ -42,6 +48,7 @@ Examples:
 
     xfn function call patch-and-transform -f request.yaml
     xfn function call localhost:9443 -f - --format json <request.json
+    xfn function call environment-configs -f request.yaml -e environments/
 
 Exit codes: 0 success, 1 the call failed, 2 invalid usage, 3 the function returned a fatal result, which is printed as well.
 `
@@ -52,37 +59,52 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err := c.check(); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	req, err := proc.Await(ctx, func() (*fnv1.RunFunctionRequest, error) {
-		return readRequest(ctx, manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, c.File)
-	})
+	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}
+	req, err := proc.Await(ctx, func() (*fnv1.RunFunctionRequest, error) { return readRequest(ctx, reader, c.File) })
 	if err != nil {
 		return err
 	}
-	rsp, text, err := c.answer(ctx, term, req)
+	required, err := session.Objects(ctx, reader, "required resources", c.RequiredResources)
+	if err != nil {
+		return err
+	}
+	rsp, advice, text, err := c.answer(ctx, term, req, required)
 	if err != nil {
 		return err
 	}
 	if _, err := term.Stdout.Write(text); err != nil {
 		return fmt.Errorf("printing the response: %w", err)
 	}
-	return c.fatal(rsp, req)
+	return c.fatal(rsp, advice, req)
 }
 
-// answer calls the function, and returns the response and its encoded form. It encodes
-// within proc.Await, because this step does not stop when ctx is done.
-func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, []byte, error) {
+// answer calls the function, and returns the response, a hint about required resources that do
+// not exist, and the encoded response. It encodes within proc.Await, because this step does not
+// stop when ctx is done.
+func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal, req *fnv1.RunFunctionRequest, required reconciler.Store) (rsp *fnv1.RunFunctionResponse, advice hint.Hint, text []byte, err error) {
 	callCtx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	rsp, err := c.call(callCtx, term, req)
-	if err != nil {
-		return nil, nil, terminal.Cause(callCtx, err)
+	call := func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return c.call(callCtx, term, req)
 	}
-	text, err := proc.Await(ctx, func() ([]byte, error) { return encode(c.Format, rsp) })
-	return rsp, text, err
+	if len(c.RequiredResources) == 0 {
+		rsp, err = call(req)
+	} else if err = required.Check(); err == nil {
+		rsp, advice, err = reconciler.Requirements{
+			Dynamic: required.Exact, SkipSame: true,
+			Schema: func(*fnv1.SchemaSelector) *fnv1.Schema { return &fnv1.Schema{} },
+		}.Satisfy(req, call)
+	}
+	if err != nil {
+		return nil, "", nil, terminal.Cause(callCtx, err)
+	}
+	text, err = proc.Await(ctx, func() ([]byte, error) { return encode(c.Format, rsp) })
+	return rsp, advice, text, err
 }
 
 func (c *CallCmd) check() error {
-	switch err := terminal.Positive("--timeout", c.Timeout); {
+	err := cmp.Or(terminal.Positive("--timeout", c.Timeout), flags.CheckStdin(append([]string{c.File}, c.RequiredResources...)...))
+	switch {
 	case err != nil:
 		return err
 	case c.TLSServerName != "" && c.TLSCertsDir == "":
@@ -150,8 +172,8 @@ func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// fatal returns the first fatal result as an error, with the builtin's Advice as its hint.
-func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse, req *fnv1.RunFunctionRequest) error {
+// fatal returns the first fatal result as an error. Its hint is the builtin's Advice, or else advice.
+func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse, advice hint.Hint, req *fnv1.RunFunctionRequest) error {
 	for _, r := range rsp.GetResults() {
 		if r.GetSeverity() != fnv1.Severity_SEVERITY_FATAL {
 			continue
@@ -159,10 +181,10 @@ func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse, req *fnv1.RunFunctionRequ
 		err := error(&fatalError{engine.FatalError{Step: c.Function, Message: r.GetMessage()}})
 		b, findErr := find(c.Function)
 		input, inputErr := req.GetInput().MarshalJSON()
-		if findErr != nil || inputErr != nil {
-			return err
+		if findErr == nil && inputErr == nil {
+			advice = cmp.Or(b.Advice(r.GetMessage(), input), advice)
 		}
-		if advice := b.Advice(r.GetMessage(), input); advice != "" {
+		if advice != "" {
 			return hint.Wrap(err, advice)
 		}
 		return err

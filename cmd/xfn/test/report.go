@@ -40,7 +40,7 @@ type reporter struct {
 }
 
 func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
-	r := &reporter{reportFlags: f, term: term, junit: format.JUnit{Spell: term.Spell}, pages: map[string]int{}}
+	r := &reporter{reportFlags: f, term: term, junit: format.JUnit{Spell: spell(term)}, pages: map[string]int{}}
 	if f.JUnit != "" {
 		if _, err := os.Stat(filepath.Dir(f.JUnit)); err != nil {
 			return nil, fmt.Errorf("writing the report %q: %w", f.JUnit, fsx.Cause(err))
@@ -52,11 +52,22 @@ func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 		}
 	}
 	if f.Format == "json" {
-		r.doc = &format.Document{Cases: []format.Case{}, Spell: term.Spell}
+		r.doc = &format.Document{Cases: []format.Case{}, Spell: spell(term)}
 	} else {
-		r.text = &format.Text{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Columns: term.Columns, Spell: term.Spell}
+		r.text = &format.Text{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Columns: term.Columns, Spell: spell(term)}
 	}
 	return r, nil
+}
+
+// spell returns the syntax of an option that a hint names: the field of a case that replaces it,
+// or else a flag.
+func spell(term *terminal.Terminal) hint.Speller {
+	return func(option string) string {
+		if option == strings.Trim(string(hint.RequiredResources), "{}") {
+			return "required:"
+		}
+		return term.Spell(option)
+	}
 }
 
 func (r *reporter) add(o suite.Outcome) error {
@@ -108,7 +119,7 @@ func (r *reporter) page(o suite.Outcome) error {
 	err := fsx.Write(path, 0o644, func(w io.Writer) error {
 		trace := *o.Trace
 		var err error
-		if trace.Error, err = format.Failures(o, r.term.Spell); err != nil {
+		if trace.Error, err = format.Failures(o, spell(r.term)); err != nil {
 			return err
 		}
 		return report.WritePage(w, "xfn test", []report.Trace{trace})

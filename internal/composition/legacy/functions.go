@@ -117,6 +117,9 @@ func (c *converter) environmentInput(e environment) (map[string]any, error) {
 	if slices.ContainsFunc(e.EnvironmentConfigs, isSelector) && e.Policy.Resolve != "Always" {
 		c.note("spec.environment.policy.resolve", "function-environment-configs selects again in each reconcile, like Always; the default, IfNotPresent, keeps the first selection")
 	}
+	if len(e.EnvironmentConfigs) == 0 {
+		c.note("spec.environment.defaultData", "function-environment-configs ignores default data if there are no environmentConfigs")
+	}
 	e.Patches, e.Policy.Resolve = nil, ""
 	return object(struct {
 		APIVersion string      `json:"apiVersion"`

@@ -220,7 +220,10 @@ func TestConvert(t *testing.T) {
 
 // TestSteps checks the steps of converted Compositions.
 func TestSteps(t *testing.T) {
-	const resources = "  resources: [{name: one}]\n"
+	const (
+		resources = "  resources: [{name: one}]\n"
+		ignored   = "spec.environment.defaultData: function-environment-configs ignores default data if there are no environmentConfigs"
+	)
 	cases := map[string]struct {
 		reason, spec string
 		want         []string
@@ -228,7 +231,7 @@ func TestSteps(t *testing.T) {
 	}{
 		"Resources":       {"all resources are converted to one step", resources, []string{"patch-and-transform"}, nil},
 		"EnvironmentOnly": {"a patched environment needs no resources", "  mode: Resources\n  environment: {patches: [{fromFieldPath: a}]}\n", []string{"patch-and-transform"}, nil},
-		"DataOnly":        {"environment data without patches and resources lacks resources", "  mode: Resources\n  environment: {defaultData: {a: 1}}\n", []string{"environment-configs", "patch-and-transform"}, []string{legacy.NoResources.Error()}},
+		"DataOnly":        {"environment data without patches and resources lacks resources", "  mode: Resources\n  environment: {defaultData: {a: 1}}\n", []string{"environment-configs", "patch-and-transform"}, []string{ignored, legacy.NoResources.Error()}},
 		"PolicyOnly":      {"an environment policy alone needs no step", resources + "  environment: {policy: {resolve: IfNotPresent, resolution: Required}}\n", []string{"patch-and-transform"}, nil},
 		"SameName": {"the names of steps are unique", resources + "  functions: [{name: patch-and-transform}, {name: f-2}, {name: f}, {name: f}, {name: f}]\n", []string{"patch-and-transform", "patch-and-transform-2", "f-2", "f", "f-3", "f-4"}, []string{
 			`spec.functions[0].container.image: a pipeline calls servers of RunFunction, but "" reads a FunctionIO from its standard input: port the function, and install it as Function "patch-and-transform"`,

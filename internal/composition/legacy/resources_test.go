@@ -146,6 +146,7 @@ environment:
 func TestEnvironment(t *testing.T) {
 	const selects = "{type: Selector, selector: {mode: Multiple, maxMatch: 2, minMatch: 0, sortByFieldPath: data.x, matchLabels: [{type: Value, key: k, value: v}, {key: k, valueFromFieldPath: spec.x, fromFieldPathPolicy: Optional}]}}"
 	anew := []string{"spec.environment.policy.resolve: function-environment-configs selects again in each reconcile, like Always; the default, IfNotPresent, keeps the first selection"}
+	const ignored = "spec.environment.defaultData: function-environment-configs ignores default data if there are no environmentConfigs"
 	cases := map[string]struct {
 		reason, environment, want string
 		notes                     []string
@@ -154,8 +155,8 @@ func TestEnvironment(t *testing.T) {
 		"Selector":     {"the policy IfNotPresent is noted", "{environmentConfigs: [" + selects + "]}", "{environmentConfigs: [" + selects + "]}", anew},
 		"IfNotPresent": {"the explicit default policy is noted", "{environmentConfigs: [" + selects + "], policy: {resolve: IfNotPresent}}", "{environmentConfigs: [" + selects + "]}", anew},
 		"Always":       {"the policy Always needs no note", "{environmentConfigs: [" + selects + "], policy: {resolve: Always}}", "{environmentConfigs: [" + selects + "]}", nil},
-		"Data":         {"default data needs no source", "{defaultData: {a: {b: [1, null]}}}", "{defaultData: {a: {b: [1, null]}}}", nil},
-		"Unknown":      {"unknown fields are dropped", "{defaultData: {a: 1}, default: 1}", "{defaultData: {a: 1}}", []string{"spec.environment.default: unknown field: the API server drops it"}},
+		"Data":         {"default data without a source is noted", "{defaultData: {a: {b: [1, null]}}}", "{defaultData: {a: {b: [1, null]}}}", []string{ignored}},
+		"Unknown":      {"unknown fields are dropped", "{defaultData: {a: 1}, default: 1}", "{defaultData: {a: 1}}", []string{"spec.environment.default: unknown field: the API server drops it", ignored}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 )
 
@@ -81,7 +82,7 @@ func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 	if err != nil {
 		return fmt.Errorf("running pipeline step %q: %w", s.Step, err)
 	}
-	rsp, err := in.Requirements.satisfy(req, func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp, advice, err := in.Requirements.Satisfy(req, func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return run.RunFunction(function.WithStep(ctx, s.Step), s.FunctionRef.Name, req)
 	})
 	if err != nil {
@@ -89,12 +90,19 @@ func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 	}
 	for _, r := range rsp.GetResults() {
 		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
-			return &function.FatalError{Step: s.Step, Function: s.FunctionRef.Name, Message: r.GetMessage()}
+			fatal := &function.FatalError{Step: s.Step, Function: s.FunctionRef.Name, Message: r.GetMessage()}
+			if advice == "" {
+				return fatal
+			}
+			return hint.Wrap(fatal, advice)
 		}
 		out.Results = append(out.Results, result{Step: s.Step, Result: r})
 	}
 	out.Conditions = append(out.Conditions, rsp.GetConditions()...)
 	out.Warnings = append(out.Warnings, warnings(s.Step, in.Observed, out.Desired, rsp.GetDesired())...)
+	for _, key := range in.Requirements.unsupported(rsp) {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("pipeline step %q requires the resource %q in a field that the imitated version of Crossplane ignores: use a version of the function for this Crossplane", s.Step, key))
+	}
 	out.Context, out.Desired = rsp.GetContext(), rsp.GetDesired()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -13,6 +14,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	klabels "k8s.io/apimachinery/pkg/labels"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // maxIterations limits how often a step calls its function again because the
@@ -70,31 +74,91 @@ func selector(sel apiextv1.RequiredResourceSelector) *fnv1.ResourceSelector {
 	return s
 }
 
-// satisfy calls a function until its response is fatal or has the same requirements as its
+// Satisfy calls a function until its response is fatal or has the same requirements as its
 // previous response. Each further request is the first request with the resources and
-// schemas that the last response requires, and with the context of that response.
-func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)) (*fnv1.RunFunctionResponse, error) {
+// schemas that the last response requires, and with the context of that response. advice is a
+// hint about required resources that do not exist, if the last response is fatal, or "".
+func (r Requirements) Satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)) (rsp *fnv1.RunFunctionResponse, advice hint.Hint, err error) {
 	first := req
 	var asked *fnv1.Requirements
 	for i := 0; ; i++ {
 		rsp, err := call(req)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		asks := rsp.GetRequirements()
-		if IsFatal(rsp) || proto.Equal(asked, asks) {
-			return rsp, nil
+		if IsFatal(rsp) {
+			return rsp, r.advise(asked), nil
+		}
+		if proto.Equal(asked, asks) {
+			return rsp, "", nil
 		}
 		if i == maxIterations {
-			return nil, fmt.Errorf("the function's requirements still change after %d more calls", maxIterations)
+			return nil, "", fmt.Errorf("the function's requirements still change after %d more calls", maxIterations)
 		}
 		next := r.fetch(first, asks)
 		if i == 0 && r.SkipSame && sameRequired(req, next) {
-			return rsp, nil
+			return rsp, "", nil
 		}
 		next.Context = rsp.GetContext()
 		req, asked = next, asks
 	}
+}
+
+// maxAdvised limits the number of resources in a hint.
+const maxAdvised = 3
+
+// advise returns a hint about the resources in asks that do not exist, or "".
+func (r Requirements) advise(asks *fnv1.Requirements) hint.Hint {
+	selectors := slices.Collect(maps.Values(ExtraResources(asks)))
+	if !r.OnlyExtra {
+		selectors = slices.AppendSeq(selectors, maps.Values(asks.GetResources()))
+	}
+	var missing []string
+	for _, s := range selectors {
+		if len(r.Dynamic(s).GetItems()) == 0 {
+			missing = append(missing, describe(s))
+		}
+	}
+	slices.Sort(missing)
+	missing = slices.Compact(missing)
+	if len(missing) == 0 {
+		return ""
+	}
+	if n := len(missing) - maxAdvised; n > 0 {
+		missing = append(missing[:maxAdvised], fmt.Sprintf("%d more", n))
+	}
+	return "name the files of the missing resources with " + hint.RequiredResources + " PATH: " + hint.Hint(strings.Join(missing, ", "))
+}
+
+// describe returns the resources that a selector selects, such as `Boat "gull" (v1)`.
+func describe(s *fnv1.ResourceSelector) string {
+	which := ""
+	switch m := s.GetMatch().(type) {
+	case *fnv1.ResourceSelector_MatchName:
+		which = fmt.Sprintf(" %q", m.MatchName)
+	case *fnv1.ResourceSelector_MatchLabels:
+		which = " with the labels " + klabels.Set(m.MatchLabels.GetLabels()).String()
+	}
+	if ns := s.GetNamespace(); ns != "" {
+		which += fmt.Sprintf(" in namespace %q", ns)
+	}
+	return fmt.Sprintf("%s%s (%s)", s.GetKind(), which, s.GetApiVersion())
+}
+
+// unsupported returns the keys of the resources that a response requires and OnlyExtra ignores.
+func (r Requirements) unsupported(rsp *fnv1.RunFunctionResponse) []string {
+	if !r.OnlyExtra {
+		return nil
+	}
+	extra := ExtraResources(rsp.GetRequirements())
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(rsp.GetRequirements().GetResources())) {
+		if extra[key] == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // IsFatal reports whether a response has a result of severity FATAL.
