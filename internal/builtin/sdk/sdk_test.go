@@ -252,3 +252,37 @@ func object(t *testing.T, text string) *structpb.Struct {
 	}
 	return s
 }
+
+func TestAbsent(t *testing.T) {
+	since := map[string]string{"old": "v0.1.0", "b[].new": "v0.3.0", "a": "v0.3.0", "branch": "v0.4.0-0"}
+	cases := map[string]struct{ reason, version, want string }{
+		"Older":  {"fields of later versions are absent, sorted", "v0.2.0", "a,b[].new,branch"},
+		"Newest": {"the newest release does not have what only the branch has", "", "branch"},
+		"Branch": {"the branch has all fields", "main", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := strings.Join(sdk.Absent(tc.version, "v0.3.0", since), ","); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAnnotations(t *testing.T) {
+	cases := map[string]struct {
+		reason, object string
+		want           map[string]string
+	}{
+		"Texts":  {"a null is an empty text", "{metadata: {annotations: {a: b, c: null}}}", map[string]string{"a": "b", "c": ""}},
+		"Number": {"a number invalidates all annotations", "{metadata: {annotations: {a: b, c: 1}}}", nil},
+		"None":   {"an object may have no metadata", "{metadata: []}", map[string]string{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, sdk.Annotations(object(t, tc.object))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

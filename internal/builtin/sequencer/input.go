@@ -5,37 +5,37 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Input is the input of function-sequencer. All fields are optional.
 type Input struct {
 	// APIVersion, Kind and Metadata are ignored.
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   metav1.ObjectMeta `json:"metadata"`
+	APIVersion string            `json:"apiVersion,omitempty"`
+	Kind       string            `json:"kind,omitempty"`
+	Metadata   metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// CacheTTL is the time to live of the response, as a Go duration. It may be zero or
 	// negative. If it is empty, it is sdk.TTL.
-	CacheTTL string `json:"cacheTTL"`
+	CacheTTL string `json:"cacheTTL,omitempty"`
 	// EnableDeletionSequencing creates Usages.
-	EnableDeletionSequencing bool `json:"enableDeletionSequencing"`
+	EnableDeletionSequencing bool `json:"enableDeletionSequencing,omitempty"`
 	// ReplayDeletion is a field of each Usage.
-	ReplayDeletion bool `json:"replayDeletion"`
+	ReplayDeletion bool `json:"replayDeletion,omitempty"`
 	// UsageVersion is v1 for the Usages of Crossplane v1. Any other text means v2.
-	UsageVersion string `json:"usageVersion"`
+	UsageVersion string `json:"usageVersion,omitempty"`
 	// ResetCompositeReadiness sets the composite resource to not ready if a rule delays a
 	// resource.
-	ResetCompositeReadiness bool `json:"resetCompositeReadiness"`
+	ResetCompositeReadiness bool `json:"resetCompositeReadiness,omitempty"`
 	// Rules are applied in order.
-	Rules []Rule `json:"rules"`
+	Rules []Rule `json:"rules,omitempty"`
 }
 
 // A Rule is a sequence of resources.
 type Rule struct {
 	// Sequence has names of composed resources, or regular expressions that match them. A
 	// regular expression that neither begins with ^ nor ends with $ gets both.
-	Sequence []string `json:"sequence"`
+	Sequence []string `json:"sequence,omitempty"`
 	// Condition is a CEL expression. If it is false, the rule delays no resource.
-	Condition string `json:"condition"`
+	Condition string `json:"condition,omitempty"`
 	// DeleteOnly orders only the deletion.
-	DeleteOnly bool `json:"deleteOnly"`
+	DeleteOnly bool `json:"deleteOnly,omitempty"`
 	// CreateOnly orders only the creation.
-	CreateOnly bool `json:"createOnly"`
+	CreateOnly bool `json:"createOnly,omitempty"`
 }
 
 // since has the first version of the real function with each field. Other fields are older.

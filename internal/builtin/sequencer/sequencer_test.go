@@ -109,7 +109,6 @@ func TestRules(t *testing.T) {
 		"ConditionSees": {"a condition sees the readiness that an earlier rule changed, but not its removals", "{resetCompositeReadiness: true, rules: [{sequence: [a, b]}, {sequence: [c, d], condition: 'desired.composite.ready == 2 && \"b\" in desired.resources'}]}", "{a: {}, b: {}}", "{}", "a|" + wait + `|Delaying creation of resource(s) matching "d" because "c" does not exist yet`},
 		"NoContext":     {"an absent context is an empty map", "{rules: [{sequence: [a, b], condition: 'size(context) == 0'}]}", "{a: {}, b: {}}", "{}", "a|" + wait},
 		"Null":          {"a context cannot be compared with null", "{rules: [{sequence: [a, b], condition: 'context == null'}]}", "{a: {}}", "{}", "found no matching overload"},
-		"Expensive":     {"the cost of conditions is limited", "{rules: [{sequence: [a, b], condition: '" + strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(i, ", 9) + "true" + strings.Repeat(")", 9) + "'}]}", "{a: {}}", "{}", "exceeds the cost limit"},
 		"LargePattern":  {"the size of a pattern is limited", "{rules: [{sequence: [a, '" + strings.Repeat("b{1000}", 11) + "']}]}", "{a: {}}", "{}", "the regular expression is too large"},
 		"FatalKeeps":    {"a fatal result keeps earlier results", "{rules: [{sequence: [a, b]}, {sequence: [a, '(']}]}", "{a: {}, b: {}}", "{}", "a,b|" + wait + "|cannot compile regex (: error parsing regexp: missing closing ): `^($`"},
 	}
@@ -179,6 +178,28 @@ func TestUsageName(t *testing.T) {
 			got := usage.GetFields()["metadata"].GetStructValue().GetFields()["name"].GetStringValue()
 			if got != tc.want || len(got) > 63 {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestLocate checks that the fatal results of inputs lead to their fields.
+func TestLocate(t *testing.T) {
+	cases := map[string]struct{ reason, input, want string }{
+		"TTL":       {"a duration is invalid", `{"cacheTTL": "soon"}`, "cacheTTL"},
+		"Condition": {"a condition is invalid", `{"rules": [{"sequence": ["a"], "condition": "true"}, {"sequence": ["a"], "condition": "no"}]}`, "rules[1].condition"},
+		"Pattern":   {"a pattern is invalid", `{"rules": [{"sequence": ["a", "("]}]}`, "rules[0].sequence[1]"},
+		"Both":      {"a rule has two fields that exclude each other", `{"rules": [{"sequence": ["a"]}, {"sequence": ["a"], "createOnly": true, "deleteOnly": true}]}`, "rules[1]"},
+		"Elsewhere": {"a result about the request has no field", `{"resetCompositeReadiness": true, "rules": [{"sequence": ["a", "b"]}]}`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, tc.input, "{b: {}}", "{}")
+			req.Desired.Composite = nil
+			rsp := run(t, "main", req)
+			fatal := rsp.GetResults()[len(rsp.GetResults())-1]
+			if got := sequencer.Locate(fatal.GetMessage(), []byte(tc.input)); fatal.GetSeverity() != fnv1.Severity_SEVERITY_FATAL || got != tc.want {
+				t.Errorf("%s: got %q for %v, want %q", tc.reason, got, fatal, tc.want)
 			}
 		})
 	}

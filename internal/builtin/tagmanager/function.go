@@ -237,3 +237,12 @@ func (c *change) kept(observed tags) (updates, error) {
 	}
 	return all, nil
 }
+
+// Locate returns the path of the entry in an input to which a fatal result refers, or "".
+func Locate(fatal string) string {
+	entry, _, ok := strings.Cut(fatal, ": fromFieldPath is required for type ")
+	if !ok {
+		return ""
+	}
+	return entry
+}

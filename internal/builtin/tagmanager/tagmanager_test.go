@@ -37,6 +37,9 @@ func TestCrashes(t *testing.T) {
 			if got := rsp.GetResults(); len(got) != 1 || got[0].GetSeverity() != fnv1.Severity_SEVERITY_FATAL || got[0].GetMessage() != want {
 				t.Errorf("got %v, want %s", got, want)
 			}
+			if entry, _, _ := strings.Cut(want, ":"); tagmanager.Locate(want) != entry {
+				t.Errorf("got entry %q, want %q", tagmanager.Locate(want), entry)
+			}
 			if !proto.Equal(rsp.GetDesired(), req.GetDesired()) {
 				t.Errorf("the desired state was changed: %v", rsp.GetDesired())
 			}
