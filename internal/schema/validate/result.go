@@ -34,10 +34,18 @@ type Result struct {
 	Namespace  string  `json:"namespace,omitempty"`
 	Name       string  `json:"name"`
 	Status     Status  `json:"status"`
+	// Partial is true if only metadata and the structure were validated: for kinds of
+	// Kubernetes, neither required fields nor further rules of the API server.
+	Partial    bool    `json:"partial,omitempty"`
 	Faults     []Fault `json:"faults,omitempty"`
 
 	// broken is the invalid definition of the object's kind, or nil.
 	broken *definition
+}
+
+// PartialNote returns a note about kinds whose Results have Partial set.
+func PartialNote(kinds ...string) string {
+	return fmt.Sprintf("only the structure of %s was checked, because for kinds of Kubernetes xfn knows neither required fields nor further rules of the API server", strings.Join(kinds, ", "))
 }
 
 // A Fault is an error in an object.
@@ -84,11 +92,16 @@ type Counts struct {
 	Valid    int `json:"valid"`
 	Invalid  int `json:"invalid"`
 	NoSchema int `json:"noSchema"`
+	// Partial is the number of objects whose Result has Partial set.
+	Partial int `json:"partial"`
 }
 
 // Add adds a result to the counts.
 func (c *Counts) Add(r Result) {
 	c.Total++
+	if r.Partial {
+		c.Partial++
+	}
 	switch r.Status {
 	case Valid:
 		c.Valid++

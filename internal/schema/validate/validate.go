@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	pkgmetav1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -206,6 +208,7 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	}
 	var found []schema.Fault
 	r.Status, found, r.broken = v.validate(ctx, obj, gvk, isLegacy)
+	r.Partial = r.Status == Valid && v.isPartial(ctx, gvk)
 	r.Faults = faults(at, found)
 	for _, f := range own {
 		if !slices.ContainsFunc(found, func(s schema.Fault) bool { return covers(s.Field, f.Field) }) {
@@ -282,6 +285,14 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 	obj = v.placed(obj, k.Namespaced)
 	found = slices.Concat(found, v.scope(k.Namespaced), k.Metadata(obj, v.old(obj, gvk)))
 	return Valid, append(found, k.Decode(obj)...), nil
+}
+
+// isPartial reports whether gvk is a kind of Kubernetes without a definition. CRDs are
+// checked by definingFaults.
+func (v *Validator) isPartial(ctx context.Context, gvk kschema.GroupVersionKind) bool {
+	def, _ := v.definition(ctx, gvk.GroupKind())
+	_, isBuiltin := schema.FindKind(gvk)
+	return def == nil && isBuiltin && gvk.Group != pkgmetav1.Group && gvk.Group != extv1.GroupName
 }
 
 // definition returns the definition of a kind: one of v.definitions, or that of Crossplane,
