@@ -67,7 +67,7 @@ type Guess struct {
 // if before is empty, in the dump. If a resource has no managed fields, a field that only an
 // old Composition sets is reported as removed. If the old Compositions cannot be rendered,
 // Compute warns.
-func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) error {
+func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) (failed error) {
 	in.Live, in.Full = true, true
 	was := in
 	was.Compositions, was.Composition = before, ""
@@ -81,9 +81,12 @@ func Compute(ctx context.Context, s *session.Session, in session.Inputs, before 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err != nil {
-		warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only they set are not shown as removed, unless the dump has managed fields", err))
-	}
+	defer func() {
+		// If both renders fail for the same reason, one message is enough.
+		if err != nil && (failed == nil || err.Error() != failed.Error()) {
+			warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only they set are not shown as removed, unless the dump has managed fields", err))
+		}
+	}()
 	return s.Render(ctx, in, func(r session.Result) error {
 		if r.Err != nil {
 			return each(diffOf(r, nil))

@@ -3,10 +3,14 @@ package session
 import (
 	"errors"
 	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -37,27 +41,42 @@ func (s *Session) advise(err error, fatal *render.FatalError, e composition.Entr
 		return err
 	}
 	n, input := inputOf(e, fatal.Step)
-	err = locate(err, fatal, b, e, n, input)
+	if f := misfit(b, input); f.Field != "" && strings.Contains(fatal.Message, "cannot unmarshal") {
+		return hint.Wrap(locate(err, f.Field, 1, e, n), f.Field+" "+f.Text)
+	}
+	if input != nil {
+		if field, line := b.Locate(fatal.Message, input); field != "" {
+			err = locate(err, field, line, e, n)
+		}
+	}
 	if advice := b.Advice(fatal.Message, input); ran && advice != "" {
 		return hint.Wrap(err, advice)
 	}
 	return err
 }
 
-// locate adds the position and the path of the field in e to which a fatal result refers. input
-// is the input of the step with index n.
-func locate(err error, fatal *render.FatalError, b builtin.Builtin, e composition.Entry, n int, input []byte) error {
-	if input == nil {
-		return err
-	}
-	below, line := b.Locate(fatal.Message, input)
-	if below == "" {
-		return err
-	}
+// locate adds to err the position and the path of a field of the input of the step in e with
+// index n. line is the line in the text of the field.
+func locate(err error, below string, line int, e composition.Entry, n int) error {
 	field := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input.%s", n, below))
 	at := e.Document
 	at.Line = at.Lines().OfText(field, line)
 	return fmt.Errorf("%s: %s: %w", at.Position(), field, err)
+}
+
+// misfit returns the first field of an input that has another type than the builtin decodes.
+// Errors of decoding lack the indices of lists.
+func misfit(b builtin.Builtin, input []byte) (none schema.Fault) {
+	var obj any
+	if b.Type == nil || json.Unmarshal(input, &obj) != nil {
+		return none
+	}
+	for _, f := range schema.DecodeKind(nil, obj, b.Type) {
+		if !f.Unknown {
+			return f
+		}
+	}
+	return none
 }
 
 // inputOf returns the index of a step and its input in JSON, or nil.

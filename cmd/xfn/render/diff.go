@@ -90,7 +90,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return terminal.Cause(ctx, err)
 	}
 	if len(all.CompositeResources) == 0 {
-		term.Warn("--observed has no composite resource for which there is a Composition")
+		term.Warn("--observed has no composite resource for which there is a Composition\nhint: the order is Composition, functions, as in xfn diff composition.yaml functions.yaml -o dump.yaml; -o names what the cluster has")
 	}
 	if n := all.Resources.Missing; n > 0 {
 		term.Warn(countAre(n) + " not in the dump: --print-kubectl prints commands that get the rest")
