@@ -24,7 +24,7 @@ func memoryFiles() map[string]string {
 		fmt.Fprintf(&list, "- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: cm-%d, namespace: default}\n  data:\n    key: value-%[1]d\n", i)
 	}
 	return map[string]string{
-		"xr.yaml":   xr,
+		"xr.yaml": xr,
 		"crd.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.org}\n" +
 			"spec: {group: example.org, scope: Cluster, names: {kind: A, plural: as}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n",
 		"list.yaml": "apiVersion: v1\nkind: List\nitems:\n" + list.String(),
@@ -172,10 +172,6 @@ func TestMemoryLimit(t *testing.T) {
 		"List": {
 			reason: "a List of 1 MB is validated with a small limit, because its items are decoded one after the other",
 			args:   "validate crd.yaml list.yaml --skip-success-results --memory-limit=32Mi",
-		},
-		"Dump": {
-			reason: "a List of 1 MB is observed with a small limit, because it is converted in parts",
-			args:   render + " -o list.yaml --memory-limit=56Mi",
 		},
 		"Kept": {
 			reason:   "a template that stores its output exceeds the limit",

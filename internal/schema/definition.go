@@ -64,12 +64,12 @@ func (d *Definition) Versions() []string {
 // A definer is the part of a CRD or MRD from which a Definition is decoded.
 type definer struct {
 	Spec struct {
-		Group    string
-		Scope    string
-		Names    struct{ Kind string }
+		Group string
+		Scope string
+		Names struct{ Kind string }
 		// Conversion has the strategy None or Webhook. None is the default.
 		Conversion struct{ Strategy string }
-		Versions []struct {
+		Versions   []struct {
 			Name   string
 			Served bool
 			Schema *struct {

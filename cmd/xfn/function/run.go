@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 

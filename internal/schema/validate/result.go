@@ -29,15 +29,15 @@ type Result struct {
 	Line int    `json:"line,omitempty"`
 	// Name is the object's name or generateName. A rendered resource without both
 	// is identified by its name in the Composition.
-	APIVersion string  `json:"apiVersion"`
-	Kind       string  `json:"kind"`
-	Namespace  string  `json:"namespace,omitempty"`
-	Name       string  `json:"name"`
-	Status     Status  `json:"status"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	Status     Status `json:"status"`
 	// Partial is true if only metadata and the structure were validated: for kinds of
 	// Kubernetes, neither required fields nor further rules of the API server.
-	Partial    bool    `json:"partial,omitempty"`
-	Faults     []Fault `json:"faults,omitempty"`
+	Partial bool    `json:"partial,omitempty"`
+	Faults  []Fault `json:"faults,omitempty"`
 
 	// broken is the invalid definition of the object's kind, or nil.
 	broken *definition
