@@ -2,6 +2,7 @@ package clusterdiff
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,7 +53,7 @@ func apply(types schema.Definitions, owner string, live, desired, previous map[s
 	}
 	now, next := runtime.DeepCopyJSON(applicable(live, "labels", "annotations")), applicable(desired, "labels", "annotations")
 	if version, ok := next["apiVersion"]; ok {
-		now["apiVersion"] = version // The API server converts the object.
+		now["apiVersion"] = version // Versions that can be compared differ only in their names.
 	}
 	var last map[string]any
 	if len(managers) == 0 && previous != nil {
@@ -80,7 +81,31 @@ func apply(types schema.Definitions, owner string, live, desired, previous map[s
 	if known {
 		t.Default(after)
 	}
+	if next["apiVersion"] == "v1" && next["kind"] == "Secret" {
+		mergeStringData(after)
+	}
 	return applied{withServerFields(now, live), withServerFields(after, live), guess, len(managers) > 0}, nil
+}
+
+// mergeStringData sets the data of a Secret to its stringData in base64, and removes the
+// stringData, as the API server does.
+func mergeStringData(secret map[string]any) {
+	texts, ok := secret["stringData"].(map[string]any)
+	if !ok {
+		return
+	}
+	delete(secret, "stringData")
+	old, _ := secret["data"].(map[string]any)
+	data := maps.Clone(old)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, text := range texts {
+		if text, ok := text.(string); ok {
+			data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+		}
+	}
+	secret["data"] = data
 }
 
 // unknownOwners is the manager of all fields that the previous configuration lacks, if the

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -32,11 +33,22 @@ type Diff struct {
 	// Missing are the resources that the XR's resourceRefs name and the dump lacks. Whether
 	// they change is unknown.
 	Missing []session.Reference `json:"missing,omitempty"`
+	// Unconverted are the resources that the dump has in another version than the Composition
+	// composes. Whether they change is unknown.
+	Unconverted []Unconverted `json:"unconverted,omitempty"`
 	// Guesses are the changes that may differ from those in a cluster.
 	Guesses []Guess `json:"guesses,omitempty"`
 	// Err is the error of the render, or nil. Error is its text.
 	Err   error  `json:"-"`
 	Error string `json:"error,omitempty"`
+}
+
+// An Unconverted is a resource in a dump whose version must be converted before it can be
+// compared.
+type Unconverted struct {
+	session.Reference
+	// Desired is the apiVersion that the Composition composes.
+	Desired string `json:"desired"`
 }
 
 // A Guess says why the changes of a composed resource may differ from those in a cluster.
@@ -55,7 +67,7 @@ type Guess struct {
 // if before is empty, in the dump. If a resource has no managed fields, a field that only an
 // old Composition sets is reported as removed. If the old Compositions cannot be rendered,
 // Compute warns.
-func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) error {
+func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) (failed error) {
 	in.Live, in.Full = true, true
 	was := in
 	was.Compositions, was.Composition = before, ""
@@ -69,9 +81,12 @@ func Compute(ctx context.Context, s *session.Session, in session.Inputs, before 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err != nil {
-		warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only they set are not shown as removed, unless the dump has managed fields", err))
-	}
+	defer func() {
+		// If both renders fail for the same reason, one message is enough.
+		if err != nil && (failed == nil || err.Error() != failed.Error()) {
+			warn.Warn(fmt.Sprintf("rendering with the old Compositions: %v; fields that only they set are not shown as removed, unless the dump has managed fields", err))
+		}
+	}()
 	return s.Render(ctx, in, func(r session.Result) error {
 		if r.Err != nil {
 			return each(diffOf(r, nil))
@@ -129,6 +144,11 @@ func (i *Diff) compare(r session.Result, previous map[string]map[string]any) err
 			i.add(report.Compare([]map[string]any{applicable(o.Object, identifying...)}, nil))
 		case groupKind(d) != groupKind(o.Object):
 			i.add([]report.DocDiff{report.Orphan(o.Object)})
+		case !canCompare(r.Definitions, o.Object, d):
+			u := unstructured.Unstructured{Object: o.Object}
+			ref := session.Reference{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
+			i.Unconverted = append(i.Unconverted, Unconverted{ref, (&unstructured.Unstructured{Object: d}).GetAPIVersion()})
+			delete(desired, name)
 		default:
 			result, err := apply(r.Definitions, owner, o.Object, d, previous[name])
 			if err != nil {
@@ -156,6 +176,16 @@ func (i *Diff) compare(r session.Result, previous map[string]map[string]any) err
 	return nil
 }
 
+// canCompare reports whether two objects of one kind have the same version, or versions whose
+// conversion changes nothing else.
+func canCompare(types schema.Definitions, a, b map[string]any) bool {
+	if a["apiVersion"] == b["apiVersion"] {
+		return true
+	}
+	def := types.Definition(groupKind(a))
+	return def != nil && !def.Converts
+}
+
 // identifying are the fields of metadata that a diff shows of added and removed resources.
 var identifying = []string{"name", "generateName", "namespace", "labels", "annotations"}
 
@@ -178,7 +208,7 @@ func (i *Diff) guess(live map[string]any, reason string) {
 	i.Guesses = append(i.Guesses, Guess{u.GetAPIVersion(), u.GetKind(), reconciler.ResourceName(live), reason})
 }
 
-func groupKind(object map[string]any) schema.GroupKind {
+func groupKind(object map[string]any) kschema.GroupKind {
 	return (&unstructured.Unstructured{Object: object}).GroupVersionKind().GroupKind()
 }
 

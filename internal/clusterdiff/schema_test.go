@@ -146,3 +146,45 @@ func TestApplySchema(t *testing.T) {
 		})
 	}
 }
+
+func TestApplySecret(t *testing.T) {
+	secret := func(fields string) string { return `{"apiVersion":"v1","kind":"Secret",` + fields + `}` }
+	cases := map[string]struct{ reason, live, desired, previous, want string }{
+		"Merged": {
+			reason:  "stringData is merged into data, in base64",
+			live:    secret(`"type":"Opaque","data":{"a":"YQ==","b":"Yg=="}`),
+			desired: secret(`"stringData":{"a":"A","c":"c"}`),
+			want:    secret(`"type":"Opaque","data":{"a":"QQ==","b":"Yg==","c":"Yw=="}`),
+		},
+		"Same": {
+			reason:  "stringData that data has already changes nothing",
+			live:    secret(`"type":"Opaque","data":{"a":"YQ=="}`),
+			desired: secret(`"stringData":{"a":"a"}`),
+			want:    secret(`"type":"Opaque","data":{"a":"YQ=="}`),
+		},
+		"Precedence": {
+			reason:  "stringData takes precedence over data",
+			live:    secret(`"type":"Opaque","data":{}`),
+			desired: secret(`"data":{"a":"YQ=="},"stringData":{"a":"b"}`),
+			want:    secret(`"type":"Opaque","data":{"a":"Yg=="}`),
+		},
+		"Removed": {
+			reason:   "a key that stringData no longer has stays in data, because nobody owns the key there",
+			live:     secret(`"type":"Opaque","data":{"a":"YQ==","b":"Yg=="}`),
+			desired:  secret(`"stringData":{"a":"a"}`),
+			previous: secret(`"stringData":{"a":"a","b":"b"}`),
+			want:     secret(`"type":"Opaque","data":{"a":"YQ==","b":"Yg=="}`),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := apply(nil, owner, object(t, tc.live), object(t, tc.desired), object(t, tc.previous))
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(object(t, tc.want), got.after); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package composition
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,11 +47,11 @@ func Decode(doc manifest.Document) (Entry, error) {
 		return Entry{}, err
 	}
 	u := unstructured.Unstructured{Object: obj}
-	if gvk := u.GroupVersionKind(); gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind {
+	if u.GetKind() != apiextv1.CompositionKind {
 		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Composition, got %s", Describe(&u))}
 	}
 	if want := apiextv1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {
-		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: fmt.Errorf("expected a Composition of apiVersion %s, got %s", want, u.GetAPIVersion())}
+		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: fmt.Errorf("expected a Composition of apiVersion %s, got %s", want, cmp.Or(u.GetAPIVersion(), "none"))}
 	}
 	e := Entry{Composition: &apiextv1.Composition{}, Document: doc, object: obj}
 	if err := doc.Decode(e.Composition); err != nil {

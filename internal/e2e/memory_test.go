@@ -19,8 +19,15 @@ func memoryFiles() map[string]string {
 	for i := range 12_000 {
 		fmt.Fprintf(&properties, "          p%d: {type: object, properties: {a: {type: string}}}\n", i)
 	}
+	list := strings.Builder{}
+	for i := range 10_000 {
+		fmt.Fprintf(&list, "- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: cm-%d, namespace: default}\n  data:\n    key: value-%[1]d\n", i)
+	}
 	return map[string]string{
-		"xr.yaml":   xr,
+		"xr.yaml": xr,
+		"crd.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.org}\n" +
+			"spec: {group: example.org, scope: Cluster, names: {kind: A, plural: as}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n",
+		"list.yaml": "apiVersion: v1\nkind: List\nitems:\n" + list.String(),
 		"bomb.yaml": xr + "a: &a " + strings.Repeat("x", 100_000) + "\nb: [" + strings.Repeat("*a,", 10_000) + "]\n",
 		"functions.yaml": `apiVersion: pkg.crossplane.io/v1
 kind: Function
@@ -161,6 +168,10 @@ func TestMemoryLimit(t *testing.T) {
 		"Enough": {
 			reason: "an ordinary render succeeds with a small limit",
 			args:   render + " --memory-limit=96Mi",
+		},
+		"List": {
+			reason: "a List of 1 MB is validated with a small limit, because its items are decoded one after the other",
+			args:   "validate crd.yaml list.yaml --skip-success-results --memory-limit=32Mi",
 		},
 		"Kept": {
 			reason:   "a template that stores its output exceeds the limit",

@@ -2,73 +2,102 @@ package manifest
 
 import (
 	"bytes"
+	"iter"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 )
 
 const (
-	// minCompact is the least size in bytes of a document whose lists are compacted, and
-	// minList that of a list.
+	// minCompact is the least size in bytes of a document that is compacted. It is also the
+	// usual size of a chunk.
 	minCompact = 64 << 10
-	minList    = 4 << 10
+	// minPart is the least size in bytes of a part that is replaced.
+	minPart = 4 << 10
 	// maxNested limits the depth of nested lists that are compacted.
-	maxNested = 100
-	// mark begins the scalar that replaces a list.
+	maxNested = 20
+	// mark begins the scalar that replaces a part.
 	mark = "xfn-list-"
 )
 
 // toJSON converts a YAML document to JSON. If strict, a duplicate key is an error. The YAML
-// library needs about 200 bytes for each scalar, so toJSON converts large lists of simple
-// scalars itself: it replaces them by short lists before the conversion, and inserts their
-// JSON afterwards.
+// library needs about 200 bytes for each scalar at the same time. Therefore toJSON converts
+// the parts of a large document one after the other, and replaces them by short lists. It
+// inserts the JSON of the parts after the conversion of the short document.
 func toJSON(text []byte, strict bool) ([]byte, error) {
 	convert := yaml.YAMLToJSON
 	if strict {
 		convert = yaml.YAMLToJSONStrict
 	}
-	if len(text) < minCompact || bytes.Contains(text, []byte(mark)) {
-		return convert(text)
-	}
-	c := &compactor{}
-	short := c.blocks(c.flows(text))
-	if len(c.lists) == 0 {
-		return convert(text)
-	}
-	if out, err := convert(short); err == nil {
-		if out, ok := c.expand(out, len(text)); ok {
+	if canCompact(text) {
+		c := &compactor{convert: convert}
+		if out, ok := c.document(text); ok {
 			return out, nil
 		}
 	}
 	return convert(text) // for the error with its line, or because brackets are in a string
 }
 
-// A compactor replaces lists in YAML.
+// canCompact reports whether a document is large and has none of the characters that YAML
+// libraries reject, change or read as the end of a line.
+func canCompact(text []byte) bool {
+	odd := func(r rune) bool { return unlikeInYAML(r) || r == '\r' || r == '\u2028' || r == '\u2029' }
+	return len(text) >= minCompact && utf8.Valid(text) && !bytes.ContainsFunc(text, odd) && !bytes.Contains(text, []byte(mark))
+}
+
+// A compactor replaces parts of a YAML document.
 type compactor struct {
-	// lists are the replaced lists as JSON: with brackets, or without them for a part of a
-	// list in block style.
-	lists [][]byte
+	convert func([]byte) ([]byte, error)
+	// parts are the replaced parts as JSON: a list or an object, or elements of a list
+	// without brackets. A part that was inserted is nil.
+	parts [][]byte
 }
 
-// replace returns the flow sequence that replaces a list.
-func (c *compactor) replace(list []byte) string {
-	c.lists = append(c.lists, list)
-	return "[" + mark + strconv.Itoa(len(c.lists)-1) + "]"
+func (c *compactor) document(text []byte) ([]byte, bool) {
+	short, ok := c.blocks(c.flows(text), 0)
+	if !ok || len(c.parts) == 0 {
+		return nil, false
+	}
+	out, err := c.convert(short)
+	if err != nil {
+		return nil, false
+	}
+	out, ok = c.expand(out)
+	unused := slices.ContainsFunc(c.parts, func(part []byte) bool { return part != nil })
+	return out, ok && !unused
 }
 
-// flows replaces the large lists in flow style, such as [1, "a", [true]].
+// replace returns the flow sequence that replaces a part.
+func (c *compactor) replace(part []byte) string {
+	c.parts = append(c.parts, part)
+	return "[" + mark + strconv.Itoa(len(c.parts)-1) + "]"
+}
+
+// flows replaces large lists and objects in flow style.
 func (c *compactor) flows(text []byte) []byte {
-	var out []byte
+	var out, part []byte
 	done := 0
-	for _, l := range flowLists(text) {
-		if l.end-l.start < minList {
+	for at := 0; ; {
+		next := bytes.IndexAny(text[at:], "[{")
+		if next < 0 {
+			break
+		}
+		at += next
+		var n int
+		if part, n = flow(part[:0], text[at:], 0); n == 0 {
+			at++
 			continue
 		}
-		out = append(append(out, text[done:l.start]...), c.replace(withoutSpace(text[l.start:l.end]))...)
-		done = l.end
+		if n >= minPart {
+			out = append(append(out, text[done:at]...), c.replace(bytes.Clone(part))...)
+			done = at + n
+		}
+		at += n
 	}
 	if done == 0 {
 		return text
@@ -76,172 +105,165 @@ func (c *compactor) flows(text []byte) []byte {
 	return append(out, text[done:]...)
 }
 
-// A flowList is a list in flow style in text[start:end].
-type flowList struct{ start, end int }
-
-// flowLists returns the outermost lists of simple scalars and of such lists.
-func flowLists(text []byte) (all []flowList) {
-	var open []int
-	needsValue := false // after a comma
-	needsComma := false // after a value
-	for i := 0; i < len(text); {
-		b := text[i]
+// blocks replaces chunks of lists in block style. If an element is larger than a chunk, it
+// replaces chunks in the element. The bool is false if a chunk is not a list.
+func (c *compactor) blocks(text []byte, depth int) ([]byte, bool) {
+	var out []byte
+	done := 0
+	for k := range chunks(text) {
+		whole := text[k.start:k.end]
 		switch {
-		case b == '[' && len(open) < maxNested && (len(open) == 0 || !needsComma):
-			open, needsValue, needsComma = append(open, i), false, false
-			i++
-		case len(open) == 0:
-			next := bytes.IndexByte(text[i:], '[')
-			if next < 0 {
-				return all
+		case hasAnchor(whole):
+			continue
+		case k.elements == 1 && len(whole) > 2*minCompact && depth < maxNested:
+			first := k.start + bytes.IndexByte(whole, '\n') + 1
+			inner, ok := c.blocks(text[first:k.end], depth+1)
+			if !ok {
+				return nil, false
 			}
-			i += next
-		case b == ']' && !needsValue:
-			start := open[len(open)-1]
-			open = open[:len(open)-1]
-			for len(all) > 0 && all[len(all)-1].start > start {
-				all = all[:len(all)-1]
-			}
-			i++
-			all = append(all, flowList{start, i})
-			needsComma = true
-		case b == ',' && needsComma:
-			needsValue, needsComma = true, false
-			i++
-		case b == ' ' || b == '\n':
-			i++
+			out = append(append(out, text[done:first]...), inner...)
 		default:
-			n := simple(text[i:])
-			if n == 0 || needsComma {
-				open = open[:0]
-				i++
-				continue
+			part, ok := c.elements(whole)
+			if !ok {
+				return nil, false
 			}
-			needsValue, needsComma = false, true
-			i += n
+			out = append(append(out, text[done:k.start+k.indent]...), "- "...)
+			out = append(append(out, c.replace(part)...), '\n')
 		}
+		done = k.end
 	}
-	return all
-}
-
-// simple returns the length of the scalar at the start of text, or 0. It accepts scalars
-// that are the same in YAML and JSON: integers, true, false, null and strings in double
-// quotes without escapes.
-func simple(text []byte) int {
-	n := 0
-	switch {
-	case text[0] == '"':
-		for n = 1; n < len(text) && text[n] >= ' ' && text[n] <= '~' && !strings.ContainsRune(`"\<>&`, rune(text[n])); n++ {
-		}
-		if n == len(text) || text[n] != '"' {
-			return 0
-		}
-		n++
-	case bytes.HasPrefix(text, []byte("true")), bytes.HasPrefix(text, []byte("null")):
-		n = len("true")
-	case bytes.HasPrefix(text, []byte("false")):
-		n = len("false")
-	default:
-		first := 0
-		if text[0] == '-' {
-			first = 1
-		}
-		for n = first; n < len(text) && text[n] >= '0' && text[n] <= '9'; n++ {
-		}
-		const maxDigits = 18 // each such number fits an int64
-		if digits := n - first; digits == 0 || digits > maxDigits || text[first] == '0' && n > 1 {
-			return 0
-		}
-	}
-	if n < len(text) && !strings.ContainsRune(" \n,]", rune(text[n])) {
-		return 0
-	}
-	return n
-}
-
-// withoutSpace returns a list without the white space between its elements.
-func withoutSpace(list []byte) []byte {
-	out := make([]byte, 0, len(list))
-	quoted := false
-	for _, b := range list {
-		if b == '"' {
-			quoted = !quoted
-		}
-		if quoted || b != ' ' && b != '\n' {
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
-// blocks replaces runs of elements in block style, such as lines "- 1", by one element. The
-// last line of a run remains, because the next line may continue its scalar.
-func (c *compactor) blocks(text []byte) []byte {
-	var out, run []byte
-	done, start, indent, last := 0, 0, -1, 0
-	end := func(at int) {
-		if last-start >= minList {
-			out = append(out, text[done:start]...)
-			out = append(out, bytes.Repeat([]byte(" "), indent)...)
-			out = append(append(append(out, "- "...), c.replace(run)...), '\n')
-			done, run = last, nil
-		}
-		start, last, run = at, at, run[:0]
-	}
-	at := 0
-	var value []byte // of the line before
-	for line := range bytes.Lines(text) {
-		content := bytes.TrimLeft(line, " ")
-		spaces := len(line) - len(content)
-		item, isItem := bytes.CutPrefix(content, []byte("- "))
-		item, isWhole := bytes.CutSuffix(item, []byte("\n"))
-		isItem = isItem && isWhole && len(item) > 0 && simple(item) == len(item)
-		if value != nil && isItem && spaces == indent {
-			if len(run) > 0 {
-				run = append(run, ',')
-			}
-			run = append(run, value...)
-			last = at
-		} else {
-			end(at)
-		}
-		if value = nil; isItem {
-			value, indent = item, spaces
-		}
-		at += len(line)
-	}
-	end(at)
 	if done == 0 {
-		return text
+		return text, true
 	}
-	return append(out, text[done:]...)
+	return append(out, text[done:]...), true
+}
+
+// elements returns the elements of a chunk as JSON, without brackets around them.
+func (c *compactor) elements(chunk []byte) ([]byte, bool) {
+	if part, ok := scalars(chunk); ok {
+		return part, true
+	}
+	part, err := c.convert(chunk)
+	if err != nil || part[0] != '[' {
+		return nil, false
+	}
+	return c.expand(part[1 : len(part)-1])
+}
+
+// scalars is like elements, for a chunk that has a simple scalar on each line.
+func scalars(chunk []byte) ([]byte, bool) {
+	var part []byte
+	for line := range bytes.Lines(chunk) {
+		item, isItem := bytes.CutPrefix(bytes.TrimLeft(line, " "), []byte("- "))
+		if !isItem {
+			return nil, false
+		}
+		if len(part) > 0 {
+			part = append(part, ',')
+		}
+		var n int
+		if part, n = scalar(part, item); n == 0 || string(item[n:]) != "\n" {
+			return nil, false
+		}
+	}
+	return part, true
+}
+
+// hasAnchor reports whether text may define an anchor.
+func hasAnchor(text []byte) bool {
+	for at, rest := 0, text; ; rest = text[at:] {
+		next := bytes.IndexByte(rest, '&')
+		if next < 0 {
+			return false
+		}
+		at += next + 1
+		if at == 1 || strings.IndexByte(" \t\n[{,", text[at-2]) >= 0 {
+			return true
+		}
+	}
 }
 
 var replaced = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\["` + mark + `(\d+)"\]`) })
 
-// expand inserts the lists into the JSON of the document. It returns false unless it finds
-// each list once and as a list: one that is missing was in a comment or a string, and
+// expand inserts parts into the JSON of a document or a chunk. It returns false unless it
+// finds each part once and as a list: one that is missing was in a comment or a string, and
 // aliases, which the library limits, repeat one.
-func (c *compactor) expand(doc []byte, size int) ([]byte, bool) {
+func (c *compactor) expand(doc []byte) ([]byte, bool) {
 	found := replaced().FindAllSubmatchIndex(doc, -1)
 	if len(found) != bytes.Count(doc, []byte(mark)) {
 		return nil, false
 	}
-	used := make([]bool, len(c.lists))
+	if len(found) == 0 {
+		return doc, true
+	}
+	size := len(doc)
+	for _, m := range found {
+		if n, err := strconv.Atoi(string(doc[m[2]:m[3]])); err == nil && n < len(c.parts) {
+			size += len(c.parts[n])
+		}
+	}
 	out, done := make([]byte, 0, size), 0
 	for _, m := range found {
 		n, err := strconv.Atoi(string(doc[m[2]:m[3]]))
-		if err != nil || n >= len(used) || used[n] {
+		if err != nil || n >= len(c.parts) || c.parts[n] == nil {
 			return nil, false
 		}
-		used[n] = true
-		out = append(append(out, doc[done:m[0]]...), c.lists[n]...)
-		done = m[1]
-	}
-	for _, u := range used {
-		if !u {
-			return nil, false
-		}
+		out = append(append(out, doc[done:m[0]]...), c.parts[n]...)
+		c.parts[n], done = nil, m[1]
 	}
 	return append(out, doc[done:]...), true
+}
+
+// A chunk is text[start:end] with consecutive whole elements of a list in block style.
+type chunk struct {
+	start, end int
+	// last is the start of the last element.
+	last int
+	// indent is the number of spaces before the dashes.
+	indent   int
+	elements int
+}
+
+// chunks yields the chunks of the outermost lists that have at least minPart bytes. Lines
+// in a string can look like a list. A chunk has about minCompact bytes, or one element.
+func chunks(text []byte) iter.Seq[chunk] {
+	return func(yield func(chunk) bool) {
+		none := chunk{indent: -1}
+		c, at := none, 0
+		for line := range bytes.Lines(text) {
+			content := bytes.TrimLeft(line, " ")
+			indent := len(line) - len(content)
+			isElement := bytes.HasPrefix(content, []byte("- ")) || string(content) == "-\n"
+			switch {
+			case len(content) == 0 || content[0] == '\n' || content[0] == '#':
+			case c.indent >= 0 && indent > c.indent:
+			case isElement && indent == c.indent && at-c.start < minCompact:
+				c.elements++
+				c.last = at
+			default:
+				if !c.yield(yield) {
+					return
+				}
+				if c = none; isElement {
+					c = chunk{start: at, last: at, indent: indent, elements: 1}
+				}
+			}
+			at += len(line)
+			c.end = at
+		}
+		c.yield(yield)
+	}
+}
+
+// yield yields c if it is large. If its last element is, it yields that one separately.
+func (c chunk) yield(each func(chunk) bool) bool {
+	switch {
+	case c.indent < 0 || c.end-c.start < minPart:
+		return true
+	case c.elements > 1 && c.end-c.last > minCompact:
+		last := chunk{start: c.last, last: c.last, end: c.end, indent: c.indent, elements: 1}
+		c.end, c.elements = c.last, c.elements-1
+		return c.yield(each) && each(last)
+	}
+	return each(c)
 }

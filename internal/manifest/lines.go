@@ -17,16 +17,121 @@ import (
 type Lines struct {
 	doc  Document
 	root *yamlv3.Node
+	// chunks are the chunks of large lists that root does not have. In root, each is an
+	// element with the scalar mark and the chunk's index.
+	chunks []chunk
+	// parsed is the chunk that was parsed last.
+	parsed *parsedChunk
+}
+
+// A parsedChunk is the list in a chunk.
+type parsedChunk struct {
+	sync.Mutex
+	index int
+	list  *yamlv3.Node
 }
 
 // Lines parses the document. If it is not valid YAML, Lines.Of returns the
 // first line of the document for every field.
 func (d Document) Lines() Lines {
-	var doc yamlv3.Node
-	if err := yamlv3.Unmarshal(d.Text, &doc); err != nil || len(doc.Content) == 0 {
-		return Lines{doc: d}
+	l := Lines{doc: d, parsed: &parsedChunk{}}
+	text := bytes.TrimSpace(d.Text)
+	if len(text) >= minCompact && bytes.IndexByte(text, '\n') < 0 {
+		l.doc.Line = d.FirstLine() // All fields are on one line.
+		return l
 	}
-	return Lines{doc: d, root: doc.Content[0]}
+	if canCompact(d.Text) && !hasAnchor(d.Text) {
+		short := l.compact()
+		if l.root = parseNodes(short); l.root != nil {
+			return l
+		}
+		l.chunks = nil
+	}
+	l.root = parseNodes(d.Text)
+	return l
+}
+
+// compact returns the text of the document with chunks replaced by as many lines, and sets
+// l.chunks.
+func (l *Lines) compact() []byte {
+	var out []byte
+	done := 0
+	for k := range chunks(l.doc.Text) {
+		out = append(out, l.doc.Text[done:k.start+k.indent]...)
+		out = fmt.Appendf(out, "- [%s%d]", mark, len(l.chunks))
+		out = append(out, bytes.Repeat([]byte("\n"), bytes.Count(l.doc.Text[k.start:k.end], []byte("\n")))...)
+		l.chunks, done = append(l.chunks, k), k.end
+	}
+	return append(out, l.doc.Text[done:]...)
+}
+
+// parseNodes returns the value in text, or nil.
+func parseNodes(text []byte) *yamlv3.Node {
+	var doc yamlv3.Node
+	if err := yamlv3.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {
+		return nil
+	}
+	return doc.Content[0]
+}
+
+// element returns the element of a list with an index, or nil.
+func (l Lines) element(list *yamlv3.Node, index int) *yamlv3.Node {
+	if len(l.chunks) == 0 && index >= 0 && index < len(list.Content) {
+		return list.Content[index]
+	}
+	for _, node := range list.Content {
+		elements := 1
+		n, isChunk := l.chunkOf(node)
+		if isChunk {
+			elements = l.chunks[n].elements
+		}
+		switch {
+		case index < 0:
+			return nil
+		case index >= elements:
+			index -= elements
+		case isChunk:
+			return l.parse(n, index)
+		default:
+			return node
+		}
+	}
+	return nil
+}
+
+// chunkOf returns the index of the chunk that an element replaces. The bool is false if it
+// replaces none.
+func (l Lines) chunkOf(element *yamlv3.Node) (int, bool) {
+	if len(l.chunks) == 0 || element.Kind != yamlv3.SequenceNode || len(element.Content) != 1 {
+		return 0, false
+	}
+	index, ok := strings.CutPrefix(element.Content[0].Value, mark)
+	n, err := strconv.Atoi(index)
+	return n, ok && err == nil && n < len(l.chunks)
+}
+
+// parse returns the element with an index of chunk n, or nil. Lines of its nodes are lines of
+// the document.
+func (l Lines) parse(n, index int) *yamlv3.Node {
+	l.parsed.Lock()
+	defer l.parsed.Unlock()
+	if k := l.chunks[n]; l.parsed.list == nil || l.parsed.index != n {
+		list := parseNodes(l.doc.Text[k.start:k.end])
+		if list == nil || len(list.Content) != k.elements {
+			return nil
+		}
+		moveDown(list, bytes.Count(l.doc.Text[:k.start], []byte("\n")))
+		l.parsed.index, l.parsed.list = n, list
+	}
+	return l.parsed.list.Content[index]
+}
+
+// moveDown adds lines to the lines of a node and of all nodes in it.
+func moveDown(node *yamlv3.Node, lines int) {
+	node.Line += lines
+	for _, n := range node.Content {
+		moveDown(n, lines)
+	}
 }
 
 // Of returns the line in the file, counted from 1, of a field's key or a list's
@@ -109,7 +214,7 @@ func (l Lines) find(field string) (int, *yamlv3.Node) {
 			node = node.Alias
 		}
 		var at int
-		if node, at, field = child(node, field); node != nil {
+		if node, at, field = l.child(node, field); node != nil {
 			line = at
 		}
 	}
@@ -118,12 +223,14 @@ func (l Lines) find(field string) (int, *yamlv3.Node) {
 
 // child returns the child of node with which the path field begins, its line, and the rest
 // of the path. If node has no such child, value is nil.
-func child(node *yamlv3.Node, field string) (value *yamlv3.Node, line int, rest string) {
+func (l Lines) child(node *yamlv3.Node, field string) (value *yamlv3.Node, line int, rest string) {
 	switch node.Kind {
 	case yamlv3.SequenceNode:
 		index, rest, _ := strings.Cut(strings.TrimPrefix(field, "["), "]")
-		if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(node.Content) {
-			return node.Content[i], node.Content[i].Line, strings.TrimPrefix(rest, ".")
+		if i, err := strconv.Atoi(index); err == nil {
+			if element := l.element(node, i); element != nil {
+				return element, element.Line, strings.TrimPrefix(rest, ".")
+			}
 		}
 	case yamlv3.MappingNode:
 		found := -1

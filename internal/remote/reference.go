@@ -37,7 +37,12 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 		err = checkRepository(tag.Context())
 	}
 	if err != nil {
-		return name.Tag{}, fmt.Errorf("parsing reference %q: %w", s, err)
+		err = fmt.Errorf("parsing reference %q: %w", s, err)
+		end := strings.LastIndex(full, ":")
+		if lower := strings.ToLower(full[:end]); lower != full[:end] {
+			err = hint.Wrap(err, fmt.Sprintf("write the repository in lower case: %q", lower+full[end:]))
+		}
+		return name.Tag{}, err
 	}
 	return tag, nil
 }

@@ -21,6 +21,9 @@ type Definition struct {
 	GroupKind schema.GroupKind
 	// Namespaced is true if the kind is namespaced.
 	Namespaced bool
+	// Converts is true if a webhook converts objects between versions. Otherwise versions of
+	// an object differ only in their apiVersion.
+	Converts bool
 
 	versions []version
 }
@@ -61,10 +64,12 @@ func (d *Definition) Versions() []string {
 // A definer is the part of a CRD or MRD from which a Definition is decoded.
 type definer struct {
 	Spec struct {
-		Group    string
-		Scope    string
-		Names    struct{ Kind string }
-		Versions []struct {
+		Group string
+		Scope string
+		Names struct{ Kind string }
+		// Conversion has the strategy None or Webhook. None is the default.
+		Conversion struct{ Strategy string }
+		Versions   []struct {
 			Name   string
 			Served bool
 			Schema *struct {
@@ -95,6 +100,7 @@ func decodeDefinition(obj map[string]any) (*Definition, error) {
 		return nil, errors.New("expected an OpenAPI v3 schema")
 	}
 	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}, Namespaced: d.Spec.Scope == "Namespaced"}
+	def.Converts = d.Spec.Conversion.Strategy != "" && d.Spec.Conversion.Strategy != string(extv1.NoneConverter)
 	for i, from := range d.Spec.Versions {
 		v := version{name: from.Name, served: from.Served, at: field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")}
 		if from.Schema != nil && from.Schema.OpenAPIV3Schema != nil {

@@ -27,6 +27,8 @@ type Options struct {
 	// Old is the existing object that obj replaces, of the same version and kind.
 	// Nil means that obj is new.
 	Old map[string]any
+	// Reuse allows Validate to change obj, which saves the memory of a copy.
+	Reuse bool
 	// Metadata enables the validation of metadata, as the function Metadata does it.
 	Metadata bool
 	// Embedded means that obj is part of another object, such as the input of a function. It
@@ -40,7 +42,7 @@ type Options struct {
 // are applied first, and CEL rules are checked only if the structure is valid.
 //
 // obj must have the types of decoded JSON, with whole numbers as int64.
-// Validate does not change obj. It returns an error if obj's version does not
+// Validate does not change obj, unless o.Reuse is set. It returns an error if obj's version does not
 // exist or has an invalid schema. It is safe for concurrent use.
 func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options) ([]Fault, error) {
 	apiVersion, _ := obj["apiVersion"].(string)
@@ -53,7 +55,9 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	if j.err != nil {
 		return nil, fmt.Errorf("reading the schema of version %s: %w", name, j.err)
 	}
-	obj = runtime.DeepCopyJSON(obj)
+	if !o.Reuse {
+		obj = runtime.DeepCopyJSON(obj)
+	}
 	if o.Embedded && obj["metadata"] == nil {
 		obj["metadata"] = map[string]any{}
 	}

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -40,6 +45,9 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 		return err
 	}
 	n, input := inputOf(e, fatal.Step)
+	if f := misfit(b, input); f.Field != "" && strings.Contains(fatal.Message, "cannot unmarshal") {
+		return hint.Wrap(addPlace(err, sdk.Location{Field: f.Field, Line: 1}, e, n), f.Field+" "+f.Text)
+	}
 	if at := b.Locate(ctx, fatal.Message, input, inProcess); ran || at.File == "" {
 		err = addPlace(err, at, e, n)
 	}
@@ -69,6 +77,21 @@ func addPlace(err error, at sdk.Location, e composition.Entry, n int) error {
 		place += ", " + at.Detail
 	}
 	return fmt.Errorf("%w (at %s)", err, place)
+}
+
+// misfit returns the first field of an input that has another type than the builtin decodes.
+// Errors of decoding lack the indices of lists.
+func misfit(b builtin.Builtin, input []byte) (none schema.Fault) {
+	var obj any
+	if b.Type == nil || json.Unmarshal(input, &obj) != nil {
+		return none
+	}
+	for _, f := range schema.DecodeKind(nil, obj, b.Type) {
+		if !f.Unknown {
+			return f
+		}
+	}
+	return none
 }
 
 // inputOf returns the index of a step and its input in JSON, or nil.

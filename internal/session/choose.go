@@ -173,7 +173,11 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 	}
 	if fn.Package == "" && c.runtime != Development {
-		return c, hint.Wrap(errors.New("spec.package is missing"), "name the function's package with "+packageOf(fn))
+		err := errors.New("spec.package is missing")
+		if fn.PackagePosition != "" {
+			err = fmt.Errorf("%s: %w", fn.PackagePosition, err)
+		}
+		return c, hint.Wrap(err, "name the function's package with "+packageOf(fn))
 	}
 	isFile := given || lock.IsPath(fn.Package)
 	if c.runtime != Development {

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -51,9 +52,14 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 		return hint.Wrap(err, "name a functions file after the Composition, or a package with "+hint.Package+" NAME=PATH")
 	case len(p.dependencies) > 0:
 		return hint.Wrap(err, hint.Hint("the functions that "+s.config.Functions+" depends on are "+objectNames(p.dependencies)+": use one of these names, add the function to dependsOn, or name its package with ")+hint.Package+" NAME=PATH")
-	default:
-		return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
 	}
+	listed := slices.Sorted(maps.Keys(p.functions))
+	for _, step := range e.Spec.Pipeline {
+		if near := hint.Nearest(step.FunctionRef.Name, listed); near != "" && !slices.Contains(listed, step.FunctionRef.Name) {
+			return hint.Wrap(err, "did you mean "+hint.Hint(near)+", which "+hint.Hint(s.config.Functions)+" has?")
+		}
+	}
+	return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
 }
 
 // refuses reports whether a problem of a Composition makes a render fail.

@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
@@ -326,7 +327,7 @@ func (s *Session) xrsOf(ctx context.Context, path string, all bool) ([]manifest.
 		return nil, err
 	}
 	if len(docs) == 0 {
-		return nil, &manifest.Error{Path: path, Err: manifest.ErrEmpty}
+		return nil, hint.Wrap(&manifest.Error{Path: path, Err: manifest.ErrEmpty}, "name the file of a composite resource, or a directory with .yaml or .yml files")
 	}
 	if all {
 		return docs, nil

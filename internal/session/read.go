@@ -15,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -150,7 +151,8 @@ func decode(doc manifest.Document) (*unstructured.Unstructured, error) {
 	}
 	u := &unstructured.Unstructured{Object: obj}
 	if u.GetKind() == "" {
-		return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the object has no kind")}
+		err := &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the object has no kind")}
+		return nil, hint.Wrap(err, "expected an object of Kubernetes, which has apiVersion and kind; other YAML, such as Helm values, has not")
 	}
 	return u, nil
 }

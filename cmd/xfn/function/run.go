@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
@@ -68,6 +70,9 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 		}
 	}()
 	fn, err := starter.Start(ctx, runtimes.Function{Name: c.Image, Package: c.Image, Annotations: c.annotations()})
+	if ext := filepath.Ext(c.Image); err != nil && (ext == ".yaml" || ext == ".yml") {
+		return hint.Wrap(err, "name the file of a package, as xfn xpkg build writes it")
+	}
 	if err != nil {
 		return err
 	}

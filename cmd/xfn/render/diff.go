@@ -12,6 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/clusterdiff"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
 )
@@ -89,7 +90,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return terminal.Cause(ctx, err)
 	}
 	if len(all.CompositeResources) == 0 {
-		term.Warn("--observed has no composite resource for which there is a Composition")
+		term.Warn("--observed has no composite resource for which there is a Composition\nhint: the order is Composition, functions, as in xfn diff composition.yaml functions.yaml -o dump.yaml; -o names what the cluster has")
 	}
 	if n := all.Resources.Missing; n > 0 {
 		term.Warn(countAre(n) + " not in the dump: --print-kubectl prints commands that get the rest")
@@ -105,7 +106,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 type summary struct {
 	CompositeResources []clusterdiff.Diff `json:"compositeResources"`
 	// Changed, Failed and Unknown count composite resources, Resources composed resources.
-	// Unknown are unchanged, except for resources that are not in the dump.
+	// Unknown are unchanged, except for resources that could not be compared.
 	Changed   int `json:"changed"`
 	Failed    int `json:"failed"`
 	Unknown   int `json:"unknown"`
@@ -116,6 +117,8 @@ type summary struct {
 		// Orphaned resources stay in the cluster. Missing resources are not in the dump.
 		Orphaned int `json:"orphaned"`
 		Missing  int `json:"missing"`
+		// Unconverted resources have another version in the dump.
+		Unconverted int `json:"unconverted"`
 	} `json:"resources"`
 }
 
@@ -126,7 +129,7 @@ func (s *summary) add(i clusterdiff.Diff) {
 		s.Failed++
 	case len(i.Changes) > 0:
 		s.Changed++
-	case len(i.Missing) > 0:
+	case len(i.Missing) > 0, len(i.Unconverted) > 0:
 		s.Unknown++
 	}
 	for _, c := range i.Changes {
@@ -142,6 +145,7 @@ func (s *summary) add(i clusterdiff.Diff) {
 		}
 	}
 	s.Resources.Missing += len(i.Missing)
+	s.Resources.Unconverted += len(i.Unconverted)
 }
 
 func (s *summary) write(w io.Writer, style report.Style) error {
@@ -154,7 +158,7 @@ func (s *summary) write(w io.Writer, style report.Style) error {
 	text := fmt.Sprintf("%s: %d would change, %d would not", terminal.Count(total, "composite resource"), s.Changed, total-s.Changed-s.Failed-s.Unknown)
 	text += optional(s.Unknown, "unknown")
 	text += fmt.Sprintf("\ncomposed resources: %d added, %d changed, %d removed", r.Added, r.Changed, r.Removed)
-	text += optional(r.Orphaned, "orphaned") + optional(r.Missing, "not in the dump")
+	text += optional(r.Orphaned, "orphaned") + optional(r.Missing, "not in the dump") + optional(r.Unconverted, "not compared")
 	for _, note := range s.notes() {
 		text += "\nnote: " + terminal.Printable(note)
 	}
@@ -169,22 +173,24 @@ func optional(n int, what string) string {
 	return fmt.Sprintf(", %d %s", n, what)
 }
 
-// writeDiff writes the changes of one XR, and the composed resources that the dump lacks.
+// writeDiff writes the changes of one XR, and the composed resources that were not compared.
 func writeDiff(w io.Writer, i clusterdiff.Diff, style report.Style) error {
-	if len(i.Changes) == 0 && len(i.Missing) == 0 {
+	var unknown strings.Builder
+	for _, m := range i.Missing {
+		fmt.Fprintln(&unknown, terminal.Printable(fmt.Sprintf("  ? %s (%s) is not in the dump", named(m.Kind, m.Namespace, m.Name), m.APIVersion)))
+	}
+	for _, u := range i.Unconverted {
+		fmt.Fprintln(&unknown, terminal.Printable(fmt.Sprintf("  ? %s (%s) was not compared: the Composition composes %s, and only an API server can convert it", named(u.Kind, u.Namespace, u.Name), u.APIVersion, u.Desired)))
+	}
+	if len(i.Changes) == 0 && unknown.Len() == 0 {
 		return nil
 	}
 	_, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i)))
 	if err == nil {
 		err = report.WriteChanges(w, i.Changes, style)
 	}
-	for _, m := range i.Missing {
-		if err == nil {
-			_, err = fmt.Fprintln(w, terminal.Printable(fmt.Sprintf("  ? %s (%s) is not in the dump", named(m.Kind, m.Namespace, m.Name), m.APIVersion)))
-		}
-	}
 	if err == nil {
-		_, err = fmt.Fprintln(w)
+		_, err = fmt.Fprintln(w, unknown.String())
 	}
 	return err
 }
@@ -230,6 +236,8 @@ func (s *summary) verdict(exitCode bool) error {
 		return ErrChanges
 	case exitCode && s.Resources.Missing > 0:
 		return errors.New("whether anything would change is unknown, because the dump is not complete")
+	case exitCode && s.Resources.Unconverted > 0:
+		return hint.Wrap(errors.New("whether anything would change is unknown, because the dump has other versions than the Compositions"), "get the resources in the version that the Composition composes, as in kubectl get deployments.v1.apps")
 	}
 	return nil
 }

@@ -109,6 +109,9 @@ func (v *validation) print(r session.Result, what string, found validate.Result)
 	kind := fmt.Sprintf("%s of %s", found.Kind, found.APIVersion)
 	switch {
 	case found.Status == validate.Valid:
+		if found.Partial && v.once(found.Kind) {
+			v.term.Note(validate.PartialNote(found.Kind))
+		}
 		return
 	case found.Status == validate.NoSchema:
 		if len(found.Faults) == 0 && v.once(kind) {

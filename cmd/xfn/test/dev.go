@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -129,7 +130,7 @@ func (c *DevCmd) discover(config *dev.Config, p *project.Project) error {
 		c.XR = cmp.Or(c.XR, p.Dir(p.Paths.Examples))
 		return c.watchFunctions(p)
 	case c.XR != "" && c.Composition == "":
-		return errors.New("expected the files of a composite resource and a Composition, or no arguments")
+		return hint.Wrap(errors.New("expected the files of a composite resource and a Composition, or no arguments"), "add the Composition and the functions, as in xfn dev xr.yaml composition.yaml functions.yaml")
 	case c.XR != "":
 		return nil
 	}

@@ -133,6 +133,8 @@ type output struct {
 	// quiet omits valid resources.
 	quiet  bool
 	counts validate.Counts
+	// partial are the kinds of which only the structure was validated.
+	partial []string
 	// broken is the number of definitions that cannot be read.
 	broken int
 	format
@@ -165,6 +167,9 @@ func (o *output) faulty(err error) {
 
 func (o *output) add(r validate.Result) error {
 	o.counts.Add(r)
+	if r.Partial && !slices.Contains(o.partial, r.Kind) {
+		o.partial = append(o.partial, r.Kind)
+	}
 	if o.quiet && r.Status == validate.Valid && len(r.Faults) == 0 {
 		return nil
 	}
@@ -175,7 +180,12 @@ func (o *output) add(r validate.Result) error {
 	return o.result(r)
 }
 
-func (o *output) finish() error { return o.end(o.counts) }
+func (o *output) finish() error {
+	if len(o.partial) > 0 {
+		o.term.Note(validate.PartialNote(o.partial...))
+	}
+	return o.end(o.counts)
+}
 
 func (o *output) verdict(missing bool) error {
 	resources := terminal.Count(o.counts.Total, "resource")

@@ -88,7 +88,11 @@ func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p term
 		return fromDaemon(ctx, term, p, c.Package)
 	default:
 		ref, err := c.Reference(c.Package)
-		if err != nil {
+		switch {
+		case err == nil:
+		case isFile(c.Package):
+			return nil, hint.Wrap(fmt.Errorf("expected a reference, got the file %q", c.Package), "add --from-xpkg to read the file of a package")
+		default:
 			return nil, err
 		}
 		return c.fetch(ctx, p, c.Package, ref)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -79,6 +81,9 @@ func openFile(ctx context.Context, path string) (*source, error) {
 // checkFile returns an error for a directory, because a package is a file.
 func checkFile(path string) error {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return hint.Wrap(fmt.Errorf("opening %q: %w", path, fsx.Cause(err)), "build the package first, as in xfn xpkg build -o "+path)
+	}
 	if err != nil || !info.IsDir() {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -84,7 +85,7 @@ func (s Sources) file(ctx context.Context, path string) ([]Want, error) {
 		}
 	}
 	if !found {
-		return nil, &manifest.Error{Path: path, Err: errors.New("expected a Function or package metadata, found neither")}
+		return nil, hint.Wrap(&manifest.Error{Path: path, Err: errors.New("expected a Function or package metadata, found neither")}, "name a functions file or a crossplane.yaml")
 	}
 	return all, nil
 }

@@ -31,11 +31,11 @@ func ReadOld(docs iter.Seq2[manifest.Document, error]) (Old, error) {
 		if err != nil {
 			return nil, err
 		}
-		obj, err := doc.Object()
+		objects, _, err := decode(doc)
 		if err != nil {
 			return nil, err
 		}
-		for _, obj := range members(doc, obj) {
+		for _, obj := range objects {
 			u := unstructured.Unstructured{Object: obj}
 			all[identify(obj, u.GroupVersionKind())] = obj
 		}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/json"
-
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -31,15 +29,23 @@ type Result struct {
 	Line int    `json:"line,omitempty"`
 	// Name is the object's name or generateName. A rendered resource without both
 	// is identified by its name in the Composition.
-	APIVersion string  `json:"apiVersion"`
-	Kind       string  `json:"kind"`
-	Namespace  string  `json:"namespace,omitempty"`
-	Name       string  `json:"name"`
-	Status     Status  `json:"status"`
-	Faults     []Fault `json:"faults,omitempty"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	Status     Status `json:"status"`
+	// Partial is true if only metadata and the structure were validated: for kinds of
+	// Kubernetes, neither required fields nor further rules of the API server.
+	Partial bool    `json:"partial,omitempty"`
+	Faults  []Fault `json:"faults,omitempty"`
 
 	// broken is the invalid definition of the object's kind, or nil.
 	broken *definition
+}
+
+// PartialNote returns a note about kinds whose Results have Partial set.
+func PartialNote(kinds ...string) string {
+	return fmt.Sprintf("only the structure of %s was checked, because for kinds of Kubernetes xfn knows neither required fields nor further rules of the API server", strings.Join(kinds, ", "))
 }
 
 // A Fault is an error in an object.
@@ -86,11 +92,16 @@ type Counts struct {
 	Valid    int `json:"valid"`
 	Invalid  int `json:"invalid"`
 	NoSchema int `json:"noSchema"`
+	// Partial is the number of objects whose Result has Partial set.
+	Partial int `json:"partial"`
 }
 
 // Add adds a result to the counts.
 func (c *Counts) Add(r Result) {
 	c.Total++
+	if r.Partial {
+		c.Partial++
+	}
 	switch r.Status {
 	case Valid:
 		c.Valid++
@@ -141,48 +152,4 @@ func faults(at place, all []schema.Fault) []Fault {
 		out[i] = Fault{Field: f.Field, Line: at.line(f.Field), Text: f.String(), Nearest: f.Nearest, last: f.Unchecked}
 	}
 	return out
-}
-
-// A place is the position of an object in a document. The zero value is an
-// unknown position.
-type place struct {
-	doc manifest.Document
-	// field is the path of the object in the document, such as "items[0]" for an
-	// item of a list. It is empty if the object is the whole document.
-	field string
-	lines func() manifest.Lines
-}
-
-// line returns the line of the field in the file, or 0 if it is unknown. field
-// is a path in the object.
-func (p place) line(field string) int {
-	if p.lines == nil {
-		return p.doc.Line
-	}
-	if field == "" && p.field == "" {
-		return p.doc.FirstLine()
-	}
-	return p.lines().Of(strings.Trim(p.field+"."+field, "."))
-}
-
-// decode returns the object in a document. If the document has a duplicate key,
-// decode returns the object and the error for the key as duplicate.
-func decode(doc manifest.Document) (obj map[string]any, duplicate, err error) {
-	data, duplicate := doc.StrictJSON()
-	if duplicate == nil && json.Unmarshal(data, &obj) == nil && obj != nil {
-		return obj, nil, nil
-	}
-	obj, err = doc.Object()
-	return obj, duplicate, err
-}
-
-// plain returns a copy of obj whose values have the types of decoded JSON, with
-// whole numbers as int64.
-func plain(obj map[string]any) (map[string]any, error) {
-	data, err := json.Marshal(obj)
-	if err != nil {
-		return nil, err
-	}
-	var out map[string]any
-	return out, json.Unmarshal(data, &out)
 }

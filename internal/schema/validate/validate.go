@@ -10,9 +10,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	pkgmetav1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -164,12 +165,15 @@ func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Resul
 }
 
 func (v *Validator) document(ctx context.Context, doc manifest.Document) []Result {
-	obj, duplicate, err := decode(doc)
+	objects, duplicate, err := decode(doc)
 	if err != nil {
 		return []Result{Unreadable(doc, err)}
 	}
 	var all []Result
-	for at, obj := range members(doc, obj) {
+	for at, obj := range objects {
+		if ctx.Err() != nil { // A list may have many items.
+			return nil
+		}
 		if r, ok := v.object(ctx, obj, at); ok {
 			all = append(all, r)
 		}
@@ -185,7 +189,7 @@ func (v *Validator) document(ctx context.Context, doc manifest.Document) []Resul
 // resources: results of functions and the context.
 const engineGroup = "render.crossplane.io"
 
-// object validates the object at a place. The bool is false for an object of
+// object validates the object at a place, and may change it. The bool is false for an object of
 // engineGroup, which is not validated.
 func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (Result, bool) {
 	u := unstructured.Unstructured{Object: obj}
@@ -204,6 +208,7 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	}
 	var found []schema.Fault
 	r.Status, found, r.broken = v.validate(ctx, obj, gvk, isLegacy)
+	r.Partial = r.Status == Valid && v.isPartial(ctx, gvk)
 	r.Faults = faults(at, found)
 	for _, f := range own {
 		if !slices.ContainsFunc(found, func(s schema.Fault) bool { return covers(s.Field, f.Field) }) {
@@ -282,6 +287,14 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 	return Valid, append(found, k.Decode(obj)...), nil
 }
 
+// isPartial reports whether gvk is a kind of Kubernetes without a definition. CRDs are
+// checked by definingFaults.
+func (v *Validator) isPartial(ctx context.Context, gvk kschema.GroupVersionKind) bool {
+	def, _ := v.definition(ctx, gvk.GroupKind())
+	_, isBuiltin := schema.FindKind(gvk)
+	return def == nil && isBuiltin && gvk.Group != pkgmetav1.Group && gvk.Group != extv1.GroupName
+}
+
 // definition returns the definition of a kind: one of v.definitions, or that of Crossplane,
 // or nil. If it is one of v.definitions and invalid, it is returned as broken.
 func (v *Validator) definition(ctx context.Context, kind kschema.GroupKind) (def *schema.Definition, broken *definition) {
@@ -301,7 +314,7 @@ func (v *Validator) custom(ctx context.Context, def *schema.Definition, obj map[
 	err := def.Serves(gvk.Version)
 	if err == nil {
 		var found []schema.Fault
-		if found, err = def.Validate(ctx, obj, schema.Options{Metadata: true, Old: v.old(obj, gvk)}); err == nil {
+		if found, err = def.Validate(ctx, obj, schema.Options{Metadata: true, Old: v.old(obj, gvk), Reuse: true}); err == nil {
 			return found
 		}
 	}
@@ -342,24 +355,4 @@ func untyped(gvk kschema.GroupVersionKind) []schema.Fault {
 		}
 	}
 	return found
-}
-
-// members returns the items of obj if obj is a list, and otherwise obj itself.
-// The kind of a list ends with "List".
-func members(doc manifest.Document, obj map[string]any) iter.Seq2[place, map[string]any] {
-	return func(yield func(place, map[string]any) bool) {
-		lines := sync.OnceValue(doc.Lines)
-		items, ok := obj["items"].([]any)
-		if kind, _ := obj["kind"].(string); !ok || !strings.HasSuffix(kind, "List") {
-			yield(place{doc: doc, lines: lines}, obj)
-			return
-		}
-		for i, item := range items {
-			at := place{doc: doc, lines: lines, field: fmt.Sprintf("items[%d]", i)}
-			member, _ := item.(map[string]any)
-			if !yield(at, member) {
-				return
-			}
-		}
-	}
 }

@@ -1,0 +1,97 @@
+package validate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// A place is the position of an object in a document. The zero value is an
+// unknown position.
+type place struct {
+	doc manifest.Document
+	// field is the path of the object in the document, such as "items[0]" for an
+	// item of a list. It is empty if the object is the whole document.
+	field string
+	lines func() manifest.Lines
+}
+
+// line returns the line of the field in the file, or 0 if it is unknown. field
+// is a path in the object.
+func (p place) line(field string) int {
+	if p.lines == nil {
+		return p.doc.Line
+	}
+	if field == "" && p.field == "" {
+		return p.doc.FirstLine()
+	}
+	return p.lines().Of(strings.Trim(p.field+"."+field, "."))
+}
+
+// decode returns the object in a document or, if that is a list, its items. Items are decoded
+// one after the other, because the values of all items together need about ten times the
+// memory of their text. If the document has a duplicate key, decode returns the objects and
+// the error for the key as duplicate.
+func decode(doc manifest.Document) (objects iter.Seq2[place, map[string]any], duplicate, err error) {
+	data, duplicate := doc.StrictJSON()
+	if duplicate != nil {
+		obj, err := doc.Object()
+		if err != nil {
+			return nil, nil, err
+		}
+		if data, err = json.Marshal(obj); err != nil {
+			return nil, nil, err
+		}
+	}
+	lines := sync.OnceValue(doc.Lines)
+	if items, ok := items(data); ok {
+		return func(yield func(place, map[string]any) bool) {
+			for i, item := range items {
+				var obj map[string]any
+				_ = kjson.Unmarshal(item, &obj) // An item that is no object has no kind.
+				if !yield(place{doc: doc, lines: lines, field: fmt.Sprintf("items[%d]", i)}, obj) {
+					return
+				}
+			}
+		}, duplicate, nil
+	}
+	var obj map[string]any
+	if kjson.Unmarshal(data, &obj) != nil || obj == nil {
+		if _, err := doc.Object(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return func(yield func(place, map[string]any) bool) { yield(place{doc: doc, lines: lines}, obj) }, duplicate, nil
+}
+
+// items returns the items of a list, and false for another object. The kind of a list ends
+// with "List".
+func items(data []byte) ([]json.RawMessage, bool) {
+	if !bytes.Contains(data, []byte(`"items":[`)) {
+		return nil, false
+	}
+	var list struct {
+		Kind  string            `json:"kind"`
+		Items []json.RawMessage `json:"items"`
+	}
+	err := kjson.Unmarshal(data, &list)
+	return list.Items, err == nil && list.Items != nil && strings.HasSuffix(list.Kind, "List")
+}
+
+// plain returns a copy of obj whose values have the types of decoded JSON, with
+// whole numbers as int64.
+func plain(obj map[string]any) (map[string]any, error) {
+	data, err := kjson.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	return out, kjson.Unmarshal(data, &out)
+}
