@@ -4,13 +4,15 @@ import (
 	"errors"
 	"fmt"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/render"
 )
 
-// explain adds the name of the XR to the error of a render, which may be nil. If err is a fatal
+// explain adds the name of the XR or Operation to the error of a render, which may be nil. If err is a fatal
 // result of a function that has a builtin, explain adds the position of the field in e to which
 // the result refers and, if the builtin ran, a hint.
 func (s *Session) explain(err error, xr string, e composition.Entry) error {
@@ -19,7 +21,11 @@ func (s *Session) explain(err error, xr string, e composition.Entry) error {
 		err = s.advise(err, fatal, e)
 	}
 	if err != nil {
-		err = fmt.Errorf("rendering composite resource %q: %w", xr, err)
+		what := "composite resource"
+		if e.What() != apiextv1.CompositionKind {
+			what = e.What()
+		}
+		err = fmt.Errorf("rendering %s %q: %w", what, xr, err)
 	}
 	return err
 }

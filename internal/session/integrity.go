@@ -48,7 +48,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	case e.Converted:
 		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package with "+hint.Package+" function-environment-configs=PATH, or remove the selection of EnvironmentConfigs and give the environment with "+hint.ContextValues+" apiextensions.crossplane.io/environment=YAML")
 	case s.config.Functions == "":
-		return hint.Wrap(err, "name a functions file after the Composition, or a package with "+hint.Package+" NAME=PATH")
+		return hint.Wrap(err, "name a functions file after the "+hint.Hint(e.What())+", or a package with "+hint.Package+" NAME=PATH")
 	case len(p.dependencies) > 0:
 		return hint.Wrap(err, hint.Hint("the functions that "+s.config.Functions+" depends on are "+objectNames(p.dependencies)+": use one of these names, add the function to dependsOn, or name its package with ")+hint.Package+" NAME=PATH")
 	default:
