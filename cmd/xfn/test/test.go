@@ -27,6 +27,8 @@ type Cmd struct {
 
 	Schema bool `help:"Print the JSON Schema of suites, for editors, and run nothing."`
 	List   bool `help:"Print the names of the cases, and run nothing."`
+
+	Convert bool `help:"Write the tests of other tools as suites of xfn, beside their files, and run nothing."`
 }
 
 // selectFlags select the cases to run.
@@ -108,6 +110,14 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	suites, err := suite.Load(ctx, o.Config.Reader, c.Paths)
 	if err != nil {
 		return err
+	}
+	for _, s := range suites {
+		for _, w := range s.Warnings {
+			term.Warn(w.Error())
+		}
+	}
+	if c.Convert {
+		return convert(term, suites)
 	}
 	items, err := suite.Plan(suites, sel)
 	if err != nil {
