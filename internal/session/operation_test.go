@@ -67,7 +67,9 @@ func operationDifferences(t *testing.T) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var listed struct{ Operation []struct{ Case, Differs string } }
+	var listed struct {
+		Operation []struct{ Case, Differs string }
+	}
 	if err := yaml.Unmarshal(b, &listed); err != nil {
 		t.Fatal(err)
 	}

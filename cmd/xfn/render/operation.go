@@ -63,14 +63,8 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 	if err != nil {
 		return err
 	}
-	if config.Functions = c.Functions; c.Functions == "" {
-		p, err := flags.FindProject(ctx, term)
-		if err == nil {
-			err = flags.UseFunctions(p, &config)
-		}
-		if err != nil {
-			return err
-		}
+	if err := flags.SetFunctions(ctx, term, &config, c.Functions); err != nil {
+		return err
 	}
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
 	out := &output{flags: outputFlags{printFlags: c.printFlags}, term: term}

@@ -95,11 +95,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	p, err := flags.FindProject(ctx, term)
-	if err == nil {
-		err = flags.UseFunctions(p, &o.Config)
-	}
-	if err != nil {
+	if err := flags.SetFunctions(ctx, term, &o.Config, ""); err != nil {
 		return err
 	}
 	if len(c.Paths) == 0 {
