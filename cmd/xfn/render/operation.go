@@ -30,6 +30,8 @@ type OperationCmd struct {
 	CrossplaneImage         string `hidden:""`
 	CrossplaneDockerNetwork string `hidden:""`
 
+	ProjectFile          string `more:"" short:"f" group:"Functions:" placeholder:"FILE" help:"The file of the project that has the functions. Default: that of the working directory."`
+	MaxConcurrency       uint   `hidden:""`
 	flags.Runtimes       `group:"Functions:"`
 	IncludeFullOperation bool `more:"" short:"o" group:"Output:" help:"Has no effect: the Operation is always printed with all of its fields."`
 	printFlags           `group:"Output:"`
@@ -63,7 +65,7 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 	if err != nil {
 		return err
 	}
-	if err := flags.SetFunctions(ctx, term, &config, c.Functions); err != nil {
+	if err := c.setFunctions(ctx, term, &config); err != nil {
 		return err
 	}
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
@@ -85,6 +87,19 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 		err = out.finish()
 	}
 	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
+}
+
+// setFunctions sets the functions of the config of a session: those of the argument, or else
+// those of the project.
+func (c *OperationCmd) setFunctions(ctx context.Context, term *terminal.Terminal, config *session.Config) error {
+	if c.Functions != "" || c.ProjectFile == "" {
+		return flags.SetFunctions(ctx, term, config, c.Functions)
+	}
+	p, err := flags.ReadProject(ctx, term, c.ProjectFile)
+	if err != nil {
+		return err
+	}
+	return flags.UseFunctions(p, config)
 }
 
 // checkVersion returns an error for a version of Crossplane without Operations.
