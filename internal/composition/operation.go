@@ -31,8 +31,8 @@ func templatePath(kind string) string {
 	return "spec.operationTemplate."
 }
 
-// IsOperation reports whether an object is an Operation, CronOperation or WatchOperation.
-func IsOperation(obj map[string]any) bool {
+// isOperation reports whether an object is an Operation, CronOperation or WatchOperation.
+func isOperation(obj map[string]any) bool {
 	gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
 	return gvk.Group == opsv1alpha1.Group && operationTypes[gvk.Kind] != nil
 }
@@ -47,7 +47,7 @@ func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, erro
 		return nil, Entry{}, err
 	}
 	u := &unstructured.Unstructured{Object: obj}
-	if !IsOperation(obj) {
+	if !isOperation(obj) {
 		err := fmt.Errorf("not an operation type: %s/%s: expected an Operation, CronOperation or WatchOperation", u.GetKind(), u.GetAPIVersion())
 		return nil, Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: err}
 	}
