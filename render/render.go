@@ -106,9 +106,11 @@ func (r Request) input() reconciler.Input {
 // A Result is the output of a render, as documents that can be printed.
 type Result struct {
 	// XR is the resulting composite resource: its identity and status, or Full if
-	// Request.Full is set. Full is nil if the profile cannot show all fields.
+	// Request.Full is set. Full is nil if the profile cannot show all fields. For an
+	// Operation, both are the Operation.
 	XR, Full map[string]any
-	// Composed are the composed resources, sorted by their name in the pipeline.
+	// Composed are the composed resources, sorted by their name in the pipeline. For an
+	// Operation, they are the resources that it applies, sorted as its references to them.
 	Composed []map[string]any
 	// Results are what functions and the engine reported, in order.
 	Results []map[string]any

@@ -56,7 +56,10 @@ type app struct {
 		Generate project.XRCmd `cmd:"" help:"Print an XR for an XRD or a claim."`
 	} `cmd:"" name:"xr" help:"Print an XR."`
 
-	Render     render.Cmd          `cmd:"" help:"Render the composed resources of a composite resource."`
+	Render    render.Cmd `cmd:"" help:"Render the composed resources of a composite resource."`
+	Operation struct {
+		Render render.OperationCmd `cmd:"" help:"Render what an Operation applies."`
+	} `cmd:"" help:"Render Operations."`
 	Dev        test.DevCmd         `cmd:"" help:"Render and test again whenever a function or a file changes."`
 	Test       test.Cmd            `cmd:"" help:"Test which resources Compositions compose."`
 	Diff       render.DiffCmd      `cmd:"" help:"Show how Compositions would change the resources of a cluster."`

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 )
 
 // helpLines is the maximum number of lines of --help: two screens of 24 lines.
@@ -86,9 +88,9 @@ func shorten(node *kong.Node) string {
 		}
 	}
 	if strings.TrimSpace(detail) == node.Detail {
-		return fmt.Sprintf("%d more flags", hidden)
+		return terminal.Count(hidden, "more flag")
 	}
-	return fmt.Sprintf("the description and %d more flags", hidden)
+	return "the description and " + terminal.Count(hidden, "more flag")
 }
 
 // examples returns the paragraphs of a detailed help from "Example" up to the end of

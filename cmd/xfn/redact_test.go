@@ -22,6 +22,7 @@ func TestCredentialsAreNotPrinted(t *testing.T) {
 		"fn.yaml":                 "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\nspec: {package: " + ref + "}\n",
 		"xr.yaml":                 "apiVersion: example.org/v1\nkind: XR\nmetadata: {name: x}\n",
 		"c.yaml":                  "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XR}\n  mode: Pipeline\n  pipeline: [{step: a, functionRef: {name: f}}]\n",
+		"operation.yaml":          "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: o}\nspec: {mode: Pipeline, pipeline: [{step: a, functionRef: {name: f}}]}\n",
 		"suite.yaml":              "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ndefaults: {xr: xr.yaml, composition: c.yaml, functions: fn.yaml}\ncases: [{name: a, expect: {fatal: x}}]\n",
 		"io.yaml":                 "apiVersion: apiextensions.crossplane.io/v1alpha1\nkind: FunctionIO\n",
 		"root/program":            "text\n",
@@ -70,6 +71,8 @@ render xr.yaml c.yaml --builtin f=REF
 render xr.yaml c.yaml --package REF
 render xr.yaml c.yaml --package f=REF
 render xr.yaml c.yaml fn.yaml --validate --crd REF
+operation render operation.yaml fn.yaml
+operation render operation.yaml REF
 test suite.yaml
 test suite.yaml --format json
 test suite.yaml --junit out.xml

@@ -77,19 +77,24 @@ func Check(e Entry, known func(function string) bool) []Problem {
 		found.checkCredentials(at, step.Credentials)
 		found.checkRequirements(at, step.Requirements)
 	}
-	if e.refused.Field == "" {
+	if e.refused.Field == "" && e.operation == "" {
 		found.checkFields(e.object, e.Converted)
 	}
 	for _, note := range e.Notes {
 		found.add(NotCarried, note.Field, "%s", note.Text)
+	}
+	for i, p := range found {
+		found[i].Field = e.DocumentField(p.Field)
+	}
+	if e.operation != "" {
+		found.checkOperation(e)
 	}
 	if len(found) == 0 {
 		return nil
 	}
 	lines := e.Document.Lines()
 	for i, p := range found {
-		at := e.DocumentField(p.Field)
-		found[i].Path, found[i].Line, found[i].Field = e.Document.Path, lines.Of(at), at
+		found[i].Path, found[i].Line = e.Document.Path, lines.Of(p.Field)
 	}
 	slices.SortStableFunc(found, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return found
@@ -109,8 +114,15 @@ func (ps *problems) checkMode(e Entry) {
 	switch e.Spec.Mode {
 	case apiextv1.CompositionModePipeline:
 	case "":
+		if e.operation != "" {
+			break // An Operation has only one mode.
+		}
 		ps.add(UnknownMode, "spec.mode", "no mode is set: only Pipeline and Resources are supported")
 	default:
+		if e.operation != "" {
+			ps.add(UnknownMode, "spec.mode", "expected mode Pipeline, got %q", e.Spec.Mode)
+			break
+		}
 		// The fields of a Composition with an unknown mode are not checked.
 		ps.add(UnknownMode, "spec.mode", "expected mode Pipeline or Resources, got %q", e.Spec.Mode)
 		return
@@ -199,20 +211,28 @@ func (ps *problems) checkFields(obj map[string]any, isLegacy bool) {
 	if err != nil {
 		return
 	}
-	unknown, err := kjson.UnmarshalStrict(data, &apiextv1.Composition{}, kjson.DisallowUnknownFields)
+	for _, field := range unknownFields(data, &apiextv1.Composition{}) {
+		if schema.LegacyField(apiextv1.CompositionKind, field) {
+			ps.add(LegacyField, field, "Crossplane v2 removed this field of a Composition, and its API server drops it")
+			continue
+		}
+		ps.add(UnknownField, field, "unknown field of a Composition: the API server drops it%s", didYouMean(isLegacy, field))
+	}
+}
+
+// unknownFields returns the paths of fields in data that the type of into does not define.
+func unknownFields(data []byte, into any) (fields []string) {
+	unknown, err := kjson.UnmarshalStrict(data, into, kjson.DisallowUnknownFields)
 	if err != nil {
-		return
+		return nil
 	}
 	for _, err := range unknown {
 		var field kjson.FieldError
-		switch {
-		case !errors.As(err, &field):
-		case schema.LegacyField(apiextv1.CompositionKind, field.FieldPath()):
-			ps.add(LegacyField, field.FieldPath(), "Crossplane v2 removed this field of a Composition, and its API server drops it")
-		default:
-			ps.add(UnknownField, field.FieldPath(), "unknown field of a Composition: the API server drops it%s", didYouMean(isLegacy, field.FieldPath()))
+		if errors.As(err, &field) {
+			fields = append(fields, field.FieldPath())
 		}
 	}
+	return fields
 }
 
 // didYouMean returns the end of a message about an unknown field of a Composition. For a

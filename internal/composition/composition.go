@@ -28,6 +28,9 @@ type Entry struct {
 	Notes     []legacy.Note
 	// Alpha is true if the Composition calls alpha functions.
 	Alpha bool
+	// operation is the kind of the document if it is an Operation, CronOperation or
+	// WatchOperation, whose pipeline is that of the Composition.
+	operation string
 
 	// object is the Composition. For a legacy Composition, it is the result of
 	// the conversion, and origins are the fields of which its first steps were made.
@@ -95,6 +98,9 @@ func (e *Entry) convert() error {
 // in the steps of a converted Composition. A field that the conversion added has the path of
 // the part of the document from which it made the step.
 func (e Entry) DocumentField(field string) string {
+	if e.operation != "" {
+		return templatePath(e.operation) + field
+	}
 	rest, isStep := strings.CutPrefix(field, "spec.pipeline[")
 	index, rest, _ := strings.Cut(rest, "]")
 	i, err := strconv.Atoi(index)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/function"
@@ -17,16 +18,20 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// explain adds the name of the XR to the error of a render, which may be nil. If err is a fatal
-// result of a function that has a builtin, explain adds the place to which the result refers
-// and, if the builtin ran, a hint.
+// explain adds the name of the XR or Operation to the error of a render, which may be nil. If
+// err is a fatal result of a function that has a builtin, explain adds the place to which the
+// result refers and, if the builtin ran, a hint.
 func (s *Session) explain(ctx context.Context, err error, xr string, e composition.Entry) error {
 	var fatal *render.FatalError
 	if errors.As(err, &fatal) {
 		err = s.advise(ctx, err, fatal, e)
 	}
 	if err != nil {
-		err = fmt.Errorf("rendering composite resource %q: %w", xr, err)
+		what := "composite resource"
+		if e.What() != apiextv1.CompositionKind {
+			what = e.What()
+		}
+		err = fmt.Errorf("rendering %s %q: %w", what, xr, err)
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	case e.Converted && s.config.Builtins.Mode == builtin.Off:
 		return hint.Wrap(err, "leave out "+hint.Builtins+"=off to use the builtins for the pipeline, or name the package of each function with "+hint.Package+" NAME=PATH")
 	case s.config.Functions == "":
-		return hint.Wrap(err, "name a functions file after the Composition, or a package with "+hint.Package+" NAME=PATH")
+		return hint.Wrap(err, "name a functions file after the "+hint.Hint(e.What())+", or a package with "+hint.Package+" NAME=PATH")
 	case len(p.dependencies) > 0:
 		return hint.Wrap(err, hint.Hint("the functions that "+s.config.Functions+" depends on are "+objectNames(p.dependencies)+": use one of these names, add the function to dependsOn, or name its package with ")+hint.Package+" NAME=PATH")
 	}

@@ -37,6 +37,11 @@ type Inputs struct {
 	// Compositions are files or folders of Compositions and XRDs. If it is not
 	// empty, claims and composed XRs are rendered, too, up to DefaultDepth levels.
 	Compositions []string
+	// Operation is the path of a file whose first document is an Operation, CronOperation or
+	// WatchOperation, or "". If it is set, the Operation is rendered instead of XRs, with
+	// Required, Schemas, Credentials and the context. Watched is the path of the file of the one
+	// resource for which a WatchOperation makes the Operation, or "".
+	Operation, Watched string
 	// XRD is the path of the file with the XRD of the XRs, or "".
 	XRD string
 	// Observed are files or folders of existing resources. Resources in a list are a dump
@@ -67,7 +72,8 @@ type Inputs struct {
 	// Starting, if not nil, is called before a render starts the functions of a pipeline or
 	// waits for those that other renders start. It returns a func that is called afterwards.
 	Starting func() (started func())
-	// WrapRunner, if not nil, wraps the Runner of the XR with number n (Result.N).
+	// WrapRunner, if not nil, wraps the Runner of the XR with number n (Result.N), or of the
+	// Operation.
 	// It is called from several goroutines.
 	WrapRunner func(n int, r function.Runner) function.Runner
 	// Steps replace the functions of pipeline steps, by step name. A replaced
@@ -85,7 +91,7 @@ type Inputs struct {
 
 // Paths returns the paths of all files and folders in the inputs.
 func (in Inputs) Paths() []string {
-	paths := slices.Concat(in.XRs, []string{in.Composition, in.XRD}, in.Compositions, in.Observed, in.Required, in.Extra,
+	paths := slices.Concat(in.XRs, []string{in.Operation, in.Watched, in.Composition, in.XRD}, in.Compositions, in.Observed, in.Required, in.Extra,
 		in.Schemas, in.Credentials, in.ObserveFixtures, slices.Collect(maps.Values(in.ContextFiles)))
 	return slices.DeleteFunc(paths, func(p string) bool { return p == "" })
 }

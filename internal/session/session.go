@@ -112,7 +112,7 @@ type Run struct {
 	Detail  string
 }
 
-// A Result is the output of the render of one XR, with its inputs.
+// A Result is the output of the render of one XR or Operation, with its inputs.
 type Result struct {
 	// N is the unique number of the XR. Source is the position of the XR as "path:line".
 	// For a nested XR, the names of the composed resources that lead to it follow.
@@ -174,10 +174,13 @@ func (s *Session) open(ctx context.Context) {
 }
 
 // Render loads the inputs, starts the functions of the pipeline that are not running, and
-// renders each XR. It calls each with one Result at a time, in the order of the XRs, while
+// renders each XR, or the Operation. It calls each with one Result at a time, in the order of the XRs, while
 // later XRs are rendered. An error of one XR is in its Result. Render returns errors that
 // affect all XRs, and the error of each, after which it stops.
 func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error) error {
+	if in.Operation != "" {
+		return s.renderOperation(ctx, in, each)
+	}
 	docs, err := s.xrs(ctx, in)
 	if err != nil {
 		return err
@@ -267,7 +270,7 @@ func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) ([]Ru
 	if s.config.ExplainBuiltins {
 		s.noteChoices(p, e, choices)
 	}
-	return s.start(ctx, choices, p.in.Strict)
+	return s.start(ctx, choices, capabilityOf(e), p.in.Strict)
 }
 
 // match returns an error if the Composition cannot compose the XR in doc. The hint names the

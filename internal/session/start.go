@@ -9,12 +9,14 @@ import (
 	"strings"
 	"sync"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	pkgmetav1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -42,8 +44,8 @@ type started struct {
 
 // start starts the functions that are not running, concurrently, and waits until they run.
 // If one fails, it cancels the other starts, unless another render waits for them.
-// If a package lacks a capability, start warns or, if strict is true, fails.
-func (s *Session) start(ctx context.Context, choices []choice, strict bool) ([]Run, error) {
+// If a package lacks the capability, start warns or, if strict is true, fails.
+func (s *Session) start(ctx context.Context, choices []choice, needed capability, strict bool) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
 		return nil, advisePull(err, choices)
 	}
@@ -71,7 +73,7 @@ func (s *Session) start(ctx context.Context, choices []choice, strict bool) ([]R
 		if isNew[i] {
 			s.noteRun(runs[i])
 		}
-		switch err := checkCapabilities(fn.Name, e.instance.Capabilities); {
+		switch err := needed.check(fn.Name, e.instance.Capabilities); {
 		case err != nil && strict:
 			errs = append(errs, err)
 		case err != nil && isNew[i]:
@@ -81,14 +83,26 @@ func (s *Session) start(ctx context.Context, choices []choice, strict bool) ([]R
 	return runs, errors.Join(errs...)
 }
 
-// checkCapabilities returns an error if the package of a function has capabilities, but not
-// that for Compositions. If the package has none, Crossplane assumes this capability.
-func checkCapabilities(function string, all []string) error {
-	if len(all) == 0 || pkgmetav1.CapabilitiesContainFuzzyMatch(all, pkgmetav1.FunctionCapabilityComposition) {
+// A capability is what a function must be able to do for a kind of document that calls it.
+type capability struct{ name, callers string }
+
+// capabilityOf returns the capability that the functions of e need.
+func capabilityOf(e composition.Entry) capability {
+	if e.What() == apiextv1.CompositionKind {
+		return capability{pkgmetav1.FunctionCapabilityComposition, "Compositions"}
+	}
+	return capability{pkgmetav1.FunctionCapabilityOperation, "Operations"}
+}
+
+// check returns an error if the package of a function has capabilities, but not this one.
+// Crossplane assumes that a package without capabilities has that for Compositions. It is
+// unknown whether such a package has that for Operations.
+func (c capability) check(function string, all []string) error {
+	if len(all) == 0 || pkgmetav1.CapabilitiesContainFuzzyMatch(all, c.name) {
 		return nil
 	}
-	return fmt.Errorf("function %q: spec.capabilities of its package has no %q, so Crossplane refuses Compositions that call the function; it has %q",
-		function, pkgmetav1.FunctionCapabilityComposition, all)
+	return fmt.Errorf("function %q: spec.capabilities of its package has no %q, so Crossplane refuses %s that call the function; it has %q",
+		function, c.name, c.callers, all)
 }
 
 func (s *Session) noteRun(r Run) {

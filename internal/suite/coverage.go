@@ -8,6 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
 // covering returns a Runner that records the calls to r for the coverage, if it is collected.
@@ -36,10 +37,8 @@ func (a *attempt) cover(ctx context.Context, r session.Result) {
 	}
 	// The render has already reported an XR or an XRD that cannot be decoded.
 	c.XR, _ = r.Document.Object()
-	if a.form.XRD != "" {
-		if doc, _, err := a.options.Config.Reader.First(ctx, a.path(a.form.XRD)); err == nil {
-			c.XRD, _ = doc.Object()
-		}
+	if docs, err := a.documents(ctx, []spec.Source{a.form.XRD}, "xrd"); err == nil && len(docs) > 0 {
+		c.XRD, _ = docs[0].Object()
 	}
 	if r.Result != nil {
 		c.Composed = make(map[string]map[string]any, len(r.Composed))

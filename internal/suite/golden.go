@@ -32,8 +32,8 @@ type caseGoldens struct {
 	of *attempt
 }
 
-// Read returns the documents in a golden file.
-func (g caseGoldens) Read(file string) ([]map[string]any, error) {
+// Text returns the text of a golden file.
+func (g caseGoldens) Text(file string) ([]byte, error) {
 	path := g.of.path(file)
 	text, err := afero.ReadFile(g.fs, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,16 @@ func (g caseGoldens) Read(file string) ([]map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading golden file %q: %w", path, fsx.Cause(err))
 	}
-	docs, err := manifest.Objects(path, text)
+	return text, nil
+}
+
+// Read returns the documents in a golden file.
+func (g caseGoldens) Read(file string) ([]map[string]any, error) {
+	text, err := g.Text(file)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := manifest.Objects(g.of.path(file), text)
 	if err != nil {
 		return nil, fmt.Errorf("reading a golden file: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -43,13 +44,21 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	if in.Profile, err = f.RenderProfile(); err != nil {
 		return in, release, fmt.Errorf("crossplaneVersion: %w", err)
 	}
-	in.XRs, in.Invalid = []string{h.xr()}, session.RefuseInvalid
-	if f.Expect.Valid.All != nil { // The expectation validates the XR after the render.
+	h.checkFields()
+	if isSet(f.Operation) {
+		in.Operation = h.one(f.Operation, "operation")
+		if isSet(f.Watched) {
+			in.Watched = h.one(f.Watched, "watched")
+		}
+	} else {
+		in.XRs, in.Invalid = []string{h.xr()}, session.RefuseInvalid
+		in.Composition = h.one(f.Composition, "composition")
+	}
+	if f.Invalid || f.Expect.Valid.All != nil { // The expectation validates the XR after the render.
 		in.Invalid = session.AllowInvalid
 	}
-	in.Composition = h.one(f.Composition, "composition")
-	if f.XRD != "" {
-		in.XRD = a.path(f.XRD)
+	if isSet(f.XRD) {
+		in.XRD = h.one(f.XRD, "xrd")
 	}
 	in.Observed = h.all(f.Observed, "observed")
 	in.Required = h.all(f.Required, "required")
@@ -74,6 +83,41 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 		}
 	}
 	return in, release, errors.Join(h.errs...)
+}
+
+func isSet(s spec.Source) bool { return s.File != "" || s.Object != nil }
+
+// checkFields reports fields of a case with an Operation that are only for composite resources,
+// and the reverse.
+func (h *inputResolver) checkFields() {
+	f, e := h.form, h.form.Expect
+	isOperation := isSet(f.Operation)
+	for _, c := range []struct {
+		set, operation bool
+		path           []string
+	}{
+		{f.XR.File != "" || f.XR.From != "" || f.XR.Patch != nil || f.XR.Object != nil, false, []string{"xr"}},
+		{isSet(f.Composition), false, []string{"composition"}},
+		{isSet(f.XRD), false, []string{"xrd"}},
+		{len(f.Observed) > 0, false, []string{"observed"}},
+		{len(f.Extra) > 0, false, []string{"extraResources"}},
+		{f.Observe.Passes != 0 || len(f.Observe.Fixtures) > 0, false, []string{"observe"}},
+		{e.XR != nil, false, []string{"expect", "xr"}},
+		{e.Ready.XR != nil || e.Ready.After != nil || len(e.Ready.Resources)+len(e.Ready.Unready) > 0, false, []string{"expect", "ready"}},
+		{e.Passes != nil, false, []string{"expect", "passes"}},
+		{e.Connection != nil, false, []string{"expect", "connectionDetails"}},
+		{isSet(f.Watched), true, []string{"watched"}},
+		{e.Operation != nil, true, []string{"expect", "operation"}},
+	} {
+		if !c.set || c.operation == isOperation {
+			continue
+		}
+		err := fmt.Errorf("%s: this is only for cases with a composite resource, not with an operation", strings.Join(c.path, "."))
+		if c.operation {
+			err = fmt.Errorf("%s: this is only for cases with an operation", strings.Join(c.path, "."))
+		}
+		h.fault(hint.Wrap(err, "remove it, or set it to null in the case if it is one of the defaults"), c.path...)
+	}
 }
 
 func (a *attempt) loop() int {

@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite/foreign"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -29,6 +30,8 @@ type Suite struct {
 	// Suite is nil if Err is set. Err joins all errors of the suite as a whole.
 	*spec.Suite
 	Err error
+	// Warnings are about fields of suites of other tools that have no effect.
+	Warnings []error
 }
 
 // ErrNone is the error if no suite was found.
@@ -36,7 +39,8 @@ var ErrNone = errors.New("there is no suite")
 
 // Load returns the suites in files and folders, in the order of paths. A
 // folder, with or without "/..." at the end, is searched recursively for .yaml
-// and .yml files with documents of kind TestSuite. Hidden folders and symbolic
+// and .yml files with documents of kind TestSuite, or with tests of other tools: see package
+// foreign. The tests of other tools in a file are one suite. Hidden folders and symbolic
 // links in it are skipped. For a file that cannot be parsed, Load returns a
 // suite with Err. A path that does not exist is an error.
 func Load(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, error) {
@@ -131,7 +135,7 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 			all = append(all, found{p, true})
 		case info.IsDir() && p != path && strings.HasPrefix(info.Name(), "."):
 			return filepath.SkipDir
-		case info.Mode().IsRegular() && slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(p)):
+		case info.Mode().IsRegular() && (slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(p)) || foreign.IsProgram(p)):
 			all = append(all, found{p, false})
 		}
 		return nil
@@ -142,9 +146,11 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 	return all, nil
 }
 
-// kindLine matches "kind: TestSuite". Files without it need not be parsed.
+// kindLine matches "kind: TestSuite", and the kinds of tests of other tools. Files without it
+// need not be parsed.
 var kindLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^"?kind"?\s*:\s*["']?` + spec.Kind + `["']?\s*(#.*)?\r?$`)
+	kinds := strings.Join(append(foreign.Kinds(), spec.Kind), "|")
+	return regexp.MustCompile(`(?m)^"?kind"?\s*:\s*["']?(` + kinds + `)["']?\s*(#.*)?\r?$`)
 })
 
 // load returns the suites in a file. It is an error if the file has none and
@@ -154,7 +160,17 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 	if err != nil {
 		return nil, err
 	}
-	if !explicit && !kindLine().Match(text) {
+	if foreign.IsProgram(path) {
+		if tests := foreign.Program(path, text); explicit || len(tests) > 0 {
+			s := &Suite{Path: path, Suite: spec.FromConverted(path, tests)}
+			for _, t := range tests {
+				s.Warnings = append(s.Warnings, fmt.Errorf("%s: %s", path, t.Fields["skip"]))
+			}
+			return []*Suite{s}, nil
+		}
+		return nil, nil
+	}
+	if !explicit && !kindLine().Match(text) && !foreign.IsXprin(path) {
 		return nil, nil
 	}
 	docs, err := manifest.Split(path, text)
@@ -165,16 +181,34 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 		return []*Suite{{Path: path, Err: err}}, nil
 	}
 	var all []*Suite
+	var tests []spec.Converted
 	for _, doc := range docs {
-		if !explicit && !kindLine().Match(doc.Text) {
-			continue
+		obj, err := doc.Object()
+		switch {
+		case foreign.IsXprin(path) && obj["kind"] == nil:
+			all = append(all, xprin(ctx, r, doc))
+		case !explicit && !kindLine().Match(doc.Text):
+		case foreign.Is(obj):
+			tests = append(tests, foreign.Test(ctx, r, doc))
+		case err == nil && !explicit && !spec.Is(obj):
+			// The document is not a suite.
+		default:
+			s := &Suite{Path: path}
+			s.Suite, s.Err = spec.Parse(doc)
+			all = append(all, s)
 		}
-		if obj, err := doc.Object(); err == nil && !explicit && !spec.Is(obj) {
-			continue // The document is not a suite.
-		}
-		s := &Suite{Path: path}
-		s.Suite, s.Err = spec.Parse(doc)
-		all = append(all, s)
+	}
+	if len(tests) > 0 {
+		all = append(all, &Suite{Path: path, Suite: spec.FromConverted(path, tests)})
 	}
 	return all, nil
+}
+
+func xprin(ctx context.Context, r manifest.Reader, doc manifest.Document) *Suite {
+	s := &Suite{Path: doc.Path}
+	var cases []spec.Converted
+	if cases, s.Warnings, s.Err = foreign.Xprin(ctx, r, doc); s.Err == nil {
+		s.Suite = spec.FromConverted(doc.Path, cases)
+	}
+	return s
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,9 +181,11 @@ func (o Outcome) Name() string {
 // fail adds the errors joined in err. An error that has a position keeps it.
 func (o *Outcome) fail(path string, line int, err error) {
 	o.Status = Failed
-	for _, e := range splitJoined(err) {
+	all := splitJoined(err)
+	own := slices.ContainsFunc(all, func(e error) bool { return hint.Of(e) != "" })
+	for _, e := range all {
 		f := Failure{Path: path, Line: line, Failure: check.Failure{Text: e.Error(), Hint: hint.Of(e)}}
-		if f.Hint == "" {
+		if !own { // The hint of all errors together, if there is one, is for each.
 			f.Hint = hint.Of(err)
 		}
 		var at *manifest.Error

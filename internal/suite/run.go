@@ -250,8 +250,12 @@ func (a *attempt) subject(r session.Result) *check.Subject {
 	if s.XR == nil {
 		s.XR = r.XR
 	}
+	all := *r.Result.Result
+	all.XR = s.XR
+	s.Documents = all.Documents(render.Include{Results: true, Context: true})
 	s.Context, _ = r.Context["fields"].(map[string]any)
 	s.Connection = connection(r.ConnectionDetails)
+	s.IsOperation = isSet(a.form.Operation)
 	if a.calls == nil {
 		return s
 	}
@@ -262,9 +266,12 @@ func (a *attempt) subject(r session.Result) *check.Subject {
 		}
 	}
 	if len(calls) > 0 {
-		s.Ready = map[string]bool{}
+		s.Ready, s.Names = map[string]bool{}, map[string]string{}
 		for name, r := range calls[len(calls)-1].Response.GetDesired().GetResources() {
 			s.Ready[name] = r.GetReady() == fnv1.Ready_READY_TRUE
+			if s.IsOperation {
+				s.Names[check.Identity(r.GetResource().AsMap())] = name
+			}
 		}
 	}
 	s.Trace = func() report.Trace { return a.calls.Trace(a.out.Name()) }

@@ -61,7 +61,7 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 	var faults []check.Fault
 	for i, obj := range objects {
 		validator := composed
-		if i == 0 {
+		if i == 0 || isSet(a.form.Operation) {
 			validator = v
 		}
 		if ignored(obj, ignore) {
@@ -71,14 +71,17 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 			faults = append(faults, schemaFaults(i, r)...)
 		}
 	}
+	if isSet(a.form.Operation) {
+		return faults, nil
+	}
 	more, err := a.validateComposition(ctx, v, ignore)
 	return append(faults, more...), err
 }
 
 // validator returns the Validator for the schemas of the case.
 func (a *attempt) validator(ctx context.Context, sources []spec.Source) (*validate.Validator, error) {
-	if a.form.XRD != "" {
-		sources = append(slices.Clip(sources), spec.Source{File: a.form.XRD})
+	if isSet(a.form.XRD) {
+		sources = append(slices.Clip(sources), a.form.XRD)
 	}
 	docs, err := a.documents(ctx, sources, "schemas")
 	if err != nil {

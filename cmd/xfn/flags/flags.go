@@ -158,10 +158,15 @@ func (f Registries) PatientClient(p terminal.Program, t Patience) *remote.Client
 
 // Sources are the flags for the inputs of a render, except its arguments.
 type Sources struct {
-	XRD                 string            `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource. It sets defaults and the scope, and validates the resource."`
-	ObservedResources   []string          `short:"o" sep:"none" placeholder:"PATH" help:"Existing composed resources. A file or folder. Repeatable."`
+	XRD               string   `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource. It sets defaults and the scope, and validates the resource."`
+	ObservedResources []string `short:"o" sep:"none" placeholder:"PATH" help:"Existing composed resources. A file or folder. Repeatable."`
+	ExtraResources    []string `more:"" sep:"none" placeholder:"PATH" help:"File or folder of resources for functions that request extra resources. Repeatable."`
+	Requirements
+}
+
+// Requirements are the flags for what functions may require, and for their context.
+type Requirements struct {
 	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"Resources that functions may require. A file or folder. Repeatable."`
-	ExtraResources      []string          `more:"" sep:"none" placeholder:"PATH" help:"File or folder of resources for functions that request extra resources. Repeatable."`
 	RequiredSchemas     []string          `more:"" short:"s" sep:"none" placeholder:"PATH" help:"JSON file or folder of OpenAPI schemas that functions may require. Repeatable."`
 	FunctionCredentials []string          `more:"" sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
 	ContextFiles        map[string]string `more:"" mapsep:"none" placeholder:"KEY=FILE" help:"Add YAML or JSON from a file to the context of the functions. Repeatable."`
@@ -170,10 +175,16 @@ type Sources struct {
 
 // Inputs returns the inputs of a render.
 func (s Sources) Inputs() session.Inputs {
+	in := s.Requirements.Inputs()
+	in.XRD, in.Observed, in.Extra = s.XRD, s.ObservedResources, s.ExtraResources
+	return in
+}
+
+// Inputs returns the inputs of a render.
+func (r Requirements) Inputs() session.Inputs {
 	return session.Inputs{
-		XRD: s.XRD, Observed: s.ObservedResources, Required: s.RequiredResources, Extra: s.ExtraResources,
-		Schemas: s.RequiredSchemas, Credentials: s.FunctionCredentials,
-		ContextFiles: s.ContextFiles, ContextValues: s.ContextValues,
+		Required: r.RequiredResources, Schemas: r.RequiredSchemas, Credentials: r.FunctionCredentials,
+		ContextFiles: r.ContextFiles, ContextValues: r.ContextValues,
 	}
 }
 

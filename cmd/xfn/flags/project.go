@@ -55,6 +55,19 @@ func UseFunctions(p *project.Project, config *session.Config) error {
 	return nil
 }
 
+// SetFunctions sets the functions of the config of a session: those in path or, if path is "",
+// those of the project in the working directory, if there is one.
+func SetFunctions(ctx context.Context, term *terminal.Terminal, config *session.Config, path string) error {
+	if config.Functions = path; path != "" {
+		return nil
+	}
+	p, err := FindProject(ctx, term)
+	if err != nil {
+		return err
+	}
+	return UseFunctions(p, config)
+}
+
 // UseDependencies makes the path of a project file, in a reader, that of package metadata with
 // the dependencies of the project.
 func UseDependencies(p *project.Project, r *manifest.Reader) error {

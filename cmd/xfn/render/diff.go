@@ -58,14 +58,8 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err != nil {
 		return err
 	}
-	if config.Functions = c.Functions; c.Functions == "" {
-		p, err := flags.FindProject(ctx, term)
-		if err == nil {
-			err = flags.UseFunctions(p, &config)
-		}
-		if err != nil {
-			return err
-		}
+	if err := flags.SetFunctions(ctx, term, &config, c.Functions); err != nil {
+		return err
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()

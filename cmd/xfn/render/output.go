@@ -18,14 +18,19 @@ import (
 
 // outputFlags select what is printed, and where.
 type outputFlags struct {
-	IncludeFullXR            bool   `short:"x" name:"include-full-xr" help:"Print the composite resource with all input fields."`
-	IncludeFunctionResults   bool   `short:"r" help:"Print the results of functions, as documents of kind Result."`
-	IncludeContext           bool   `more:"" short:"c" help:"Print the context after the last function, as a document of kind Context."`
-	IncludeConnectionDetails bool   `more:"" help:"Print the connection details of the composite resource, which are secrets, as a document of kind ConnectionDetails."`
-	Format                   string `more:"" enum:"yaml,json" default:"yaml" help:"Print ${enum}: JSON has one document a line."`
-	OutputDir                string `more:"" xor:"output" placeholder:"DIR" help:"Write one file for each composite resource into DIR instead of printing."`
-	Check                    string `xor:"output" placeholder:"PATH" help:"Compare with PATH, and print the differences. PATH is a file, or a folder of files as --output-dir writes them."`
-	Update                   bool   `more:"" help:"Write the files that --check compares with."`
+	IncludeFullXR            bool `short:"x" name:"include-full-xr" help:"Print the composite resource with all input fields."`
+	IncludeConnectionDetails bool `more:"" help:"Print the connection details of the composite resource, which are secrets, as a document of kind ConnectionDetails."`
+	printFlags
+}
+
+// printFlags are the outputFlags that renders of Operations have, too.
+type printFlags struct {
+	IncludeFunctionResults bool   `short:"r" help:"Print the results of functions, as documents of kind Result."`
+	IncludeContext         bool   `more:"" short:"c" help:"Print the context after the last function, as a document of kind Context."`
+	Format                 string `more:"" enum:"yaml,json" default:"yaml" help:"Print ${enum}: JSON has one document a line."`
+	OutputDir              string `more:"" xor:"output" placeholder:"DIR" help:"Write one file for each rendered resource into DIR instead of printing."`
+	Check                  string `xor:"output" placeholder:"PATH" help:"Compare with PATH, and print the differences. PATH is a file, or a folder of files as --output-dir writes them."`
+	Update                 bool   `more:"" help:"Write the files that --check compares with."`
 }
 
 // A sink receives the documents of renders.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -100,9 +101,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err := from.apply(&config); err != nil {
 		return err
 	}
-	if c.CrossplaneBinary != "" || c.CrossplaneImage != "" || c.CrossplaneDockerNetwork != "" {
-		term.Note("the engine is built in: --crossplane-binary, --crossplane-image and --crossplane-docker-network have no effect")
-	}
+	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
 	many := len(in.XRs) > 1 || in.AllDocuments || len(in.Compositions) > 0 || isDir(in.XRs[0])
 	sink, err := c.sink(term, many)
 	if err != nil {
@@ -130,6 +129,14 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 		err = explainOrder(ctx, in, err)
 	}
 	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
+}
+
+// noteEngine prints a note if one of the flags is set that select the engine of the crossplane
+// CLI.
+func noteEngine(term *terminal.Terminal, flags ...string) {
+	if strings.Join(flags, "") != "" {
+		term.Note("the engine is built in: --crossplane-binary, --crossplane-image and --crossplane-docker-network have no effect")
+	}
 }
 
 // inputs returns the inputs and the path of the functions. With --xr there is no

@@ -28,6 +28,8 @@ type Cmd struct {
 
 	Schema bool `help:"Print the JSON Schema of suites, for editors, and run nothing."`
 	List   bool `help:"Print the names of the cases, and run nothing."`
+
+	Convert bool `help:"Write the tests of other tools as suites of xfn, beside their files, and run nothing."`
 }
 
 // selectFlags select the cases to run.
@@ -95,11 +97,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	p, err := flags.FindProject(ctx, term)
-	if err == nil {
-		err = flags.UseFunctions(p, &o.Config)
-	}
-	if err != nil {
+	if err := flags.SetFunctions(ctx, term, &o.Config, ""); err != nil {
 		return err
 	}
 	if len(c.Paths) == 0 {
@@ -110,6 +108,14 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	suites, err := suite.Load(ctx, o.Config.Reader, c.Paths)
 	if err != nil {
 		return err
+	}
+	for _, s := range suites {
+		for _, w := range s.Warnings {
+			term.Warn(w.Error())
+		}
+	}
+	if c.Convert {
+		return convert(term, suites)
 	}
 	items, err := suite.Plan(suites, sel)
 	if err != nil {

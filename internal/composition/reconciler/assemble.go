@@ -250,10 +250,15 @@ func initialEvents(in Input) []map[string]any {
 }
 
 func resultEvent(r result) map[string]any {
-	severity, reason, format := "Warning", "ComposeResources", "Pipeline step %q: %s"
 	if r.Reason != nil {
-		reason = r.GetReason()
+		return eventOf(r, r.GetReason())
 	}
+	return eventOf(r, "ComposeResources")
+}
+
+// eventOf returns the event of a function's result, with another reason than the result's.
+func eventOf(r result, reason string) map[string]any {
+	severity, format := "Warning", "Pipeline step %q: %s"
 	switch r.GetSeverity() {
 	case fnv1.Severity_SEVERITY_NORMAL:
 		severity = "Normal"

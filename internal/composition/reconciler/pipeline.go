@@ -20,8 +20,10 @@ import (
 
 // pipelineInput is the input of a pipeline.
 type pipelineInput struct {
-	// Steps are a Composition's spec.pipeline.
+	// Steps are the spec.pipeline of a Composition or an Operation.
 	Steps []apiextv1.PipelineStep
+	// Operation means that the pipeline is that of an Operation: it has no composite resource.
+	Operation bool
 	// Observed is the observed state. Every step gets it.
 	Observed *fnv1.State
 	// Context is the context of the first step. It may be nil.
@@ -44,6 +46,8 @@ type outcome struct {
 	// returned, in the order of the steps.
 	Results    []result
 	Conditions []*fnv1.Condition
+	// Outputs are what steps returned for the status of an Operation.
+	Outputs []stepOutput
 	// Warnings describe changes by steps that have no effect or are probably mistakes.
 	Warnings []string
 }
@@ -59,6 +63,12 @@ func (o *outcome) output(keys []string) *Output {
 type result struct {
 	Step string
 	*fnv1.Result
+}
+
+// A stepOutput is the field output of a function's response.
+type stepOutput struct {
+	Step  string
+	Value *structpb.Struct
 }
 
 // run calls the function of each step. The response of a step replaces the whole desired
@@ -99,7 +109,10 @@ func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 		out.Results = append(out.Results, result{Step: s.Step, Result: r})
 	}
 	out.Conditions = append(out.Conditions, rsp.GetConditions()...)
-	out.Warnings = append(out.Warnings, warnings(s.Step, in.Observed, out.Desired, rsp.GetDesired())...)
+	if rsp.GetOutput() != nil {
+		out.Outputs = append(out.Outputs, stepOutput{Step: s.Step, Value: rsp.GetOutput()})
+	}
+	out.Warnings = append(out.Warnings, in.warnings(s.Step, out.Desired, rsp.GetDesired())...)
 	for _, key := range in.Requirements.unsupported(rsp) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("pipeline step %q requires the resource %q in a field that the imitated version of Crossplane ignores: use a version of the function for this Crossplane", s.Step, key))
 	}
@@ -155,28 +168,35 @@ func decodeInput(raw []byte) (*structpb.Struct, error) {
 // mistakes: changes to spec or metadata of the composite resource, changes to the
 // status of a composed resource, texts of templates without a value, and the removal of a
 // desired resource.
-func warnings(step string, observed, before, after *fnv1.State) []string {
+func (in *pipelineInput) warnings(step string, before, after *fnv1.State) []string {
 	var ws []string
 	warn := func(format string, args ...any) {
 		ws = append(ws, fmt.Sprintf("pipeline step %q ", step)+fmt.Sprintf(format, args...))
 	}
+	what := "composed resource"
+	if in.Operation {
+		what = "resource"
+		if len(after.GetComposite().GetResource().GetFields()) > 0 && !proto.Equal(before.GetComposite(), after.GetComposite()) {
+			warn("desires a composite resource, but an Operation has none")
+		}
+	}
 	for _, field := range []string{"metadata", "spec"} {
-		if isNew(field, after.GetComposite(), before.GetComposite(), observed.GetComposite()) {
+		if !in.Operation && isNew(field, after.GetComposite(), before.GetComposite(), in.Observed.GetComposite()) {
 			warn("desires %s of the composite resource, but functions can only change its status", field)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after.GetResources())) {
 		if isNew("status", after.GetResources()[name], before.GetResources()[name]) {
-			warn("desires status of composed resource %q, but only its provider can set it", name)
+			warn("desires status of %s %q, but only its provider can set it", what, name)
 		}
 		was, is := before.GetResources()[name].GetResource(), after.GetResources()[name].GetResource()
 		if field := findNoValue("", structpb.NewStructValue(was), structpb.NewStructValue(is)); field != "" {
-			warn("writes %q to %s of composed resource %q: a template prints this for a field that does not exist", noValue, field, name)
+			warn("writes %q to %s of %s %q: a template prints this for a field that does not exist", noValue, field, what, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.GetResources())) {
 		if after.GetResources()[name] == nil {
-			warn("leaves out composed resource %q, which an earlier step desires", name)
+			warn("leaves out %s %q, which an earlier step desires", what, name)
 		}
 	}
 	return ws

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -71,6 +70,7 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 	r := run{Checker: c, ctx: ctx, form: form, subject: s}
 	e := form.Expect
 	r.fields(fieldsOf{what: "composite resource", object: s.XR, path: []string{"expect", "xr"}}, e.XR)
+	r.fields(fieldsOf{what: "Operation", object: s.XR, path: []string{"expect", "operation"}}, e.Operation)
 	for _, name := range slices.Sorted(maps.Keys(e.Resources)) {
 		r.resource(name, e.Resources[name])
 	}
@@ -86,6 +86,8 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 	for i, expr := range e.CEL {
 		r.evaluate(expr, nil, "", []string{"expect", "cel", fmt.Sprintf("[%d]", i)})
 	}
+	r.objects(e.Objects)
+	r.assertions(e.Assertions)
 	r.golden(e.Golden)
 	return r.failures
 }
@@ -104,7 +106,7 @@ func (r *run) failErr(path []string, err error) {
 func (r *run) failResource(path []string, name string, obj map[string]any, text string) {
 	step := ""
 	if obj != nil {
-		step = r.subject.step(reconciler.ResourceName(obj), "")
+		step = r.subject.step(r.subject.name(obj), "")
 	}
 	r.fail(Failure{Path: path, Resource: name, Step: step, Text: name + ": " + text + setBy(step)})
 }
@@ -121,7 +123,7 @@ func (r *run) resource(name string, e spec.Resource) {
 	case err != nil:
 		r.fail(Failure{Path: path, Resource: name, Text: err.Error()})
 	default:
-		r.fields(fieldsOf{what: name, resource: reconciler.ResourceName(obj), object: obj, path: path}, e.Fields)
+		r.fields(fieldsOf{what: name, resource: r.subject.name(obj), object: obj, path: path}, e.Fields)
 	}
 }
 
@@ -152,6 +154,8 @@ func (r *run) evaluate(expr string, self any, prefix string, path []string) {
 type Goldens interface {
 	// Read returns the documents of a file. A missing file is fs.ErrNotExist.
 	Read(path string) ([]map[string]any, error)
+	// Text returns the text of a file. A missing file is fs.ErrNotExist.
+	Text(path string) ([]byte, error)
 	// Update writes docs to a golden file, if golden files are updated in
 	// this run. It reports whether it wrote the file.
 	Update(path string, docs []map[string]any) (bool, error)

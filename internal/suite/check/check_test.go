@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -161,6 +162,16 @@ func (f files) Read(path string) ([]map[string]any, error) {
 		return nil, fs.ErrNotExist
 	}
 	return docs, nil
+}
+
+func (f files) Text(path string) ([]byte, error) {
+	docs, err := f.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = manifest.Write(&b, docs...)
+	return b.Bytes(), err
 }
 
 func (f files) Update(path string, docs []map[string]any) (bool, error) {

@@ -23,7 +23,7 @@ const (
 )
 
 // Variables are the names of the variables that expressions can use.
-var Variables = []string{"self", "xr", "resources", "results", "context"}
+var Variables = []string{"self", "xr", "operation", "resources", "results", "context"}
 
 // An Env compiles each CEL expression once. It is safe for concurrent use. The
 // zero value is ready to use.

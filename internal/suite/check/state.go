@@ -26,13 +26,13 @@ func (r *run) only(names []string) {
 			r.failErr([]string{"expect", "only", fmt.Sprintf("[%d]", i)}, err)
 			continue
 		}
-		allowed[kindAndName(obj)+reconciler.ResourceName(obj)] = true
+		allowed[kindAndName(obj)+r.subject.name(obj)] = true
 	}
 	for _, obj := range r.subject.Composed {
-		if allowed[kindAndName(obj)+reconciler.ResourceName(obj)] {
+		if allowed[kindAndName(obj)+r.subject.name(obj)] {
 			continue
 		}
-		r.failResource([]string{"expect", "only"}, reconciler.ResourceName(obj), obj, fmt.Sprintf("this resource (%s) is unexpected", kindAndName(obj)))
+		r.failResource([]string{"expect", "only"}, r.subject.name(obj), obj, fmt.Sprintf("this resource (%s) is unexpected", kindAndName(obj)))
 	}
 }
 
@@ -60,7 +60,7 @@ func (r *run) present() string {
 	}
 	var all []string
 	for _, obj := range r.subject.Composed {
-		all = append(all, fmt.Sprintf("%s (%s)", reconciler.ResourceName(obj), fieldpath.Text(obj, "kind")))
+		all = append(all, fmt.Sprintf("%s (%s)", r.subject.name(obj), fieldpath.Text(obj, "kind")))
 	}
 	return ": there are " + list(all)
 }
@@ -186,7 +186,7 @@ func (r *run) conditions(want map[string]spec.Condition) {
 		path, w := []string{"expect", "conditions", name}, want[name]
 		c, ok := got[name]
 		if !ok {
-			r.failf(path, "condition %s does not exist%s", name, suggestNames("the composite resource", name, slices.Sorted(maps.Keys(got))))
+			r.failf(path, "condition %s does not exist%s", name, suggestNames("the "+r.subject.what(), name, slices.Sorted(maps.Keys(got))))
 			continue
 		}
 		if w.Status != "" && string(w.Status) != fieldpath.Text(c, "status") {
@@ -260,8 +260,8 @@ func (r *run) readiness(key string, names []string, want bool) {
 		switch {
 		case err != nil:
 			r.failErr(path, err)
-		case r.subject.Ready[reconciler.ResourceName(obj)] != want:
-			r.fail(Failure{Path: path, Resource: reconciler.ResourceName(obj), Text: fmt.Sprintf("%s: functions %s this resource as ready", name, verb)})
+		case r.subject.Ready[r.subject.name(obj)] != want:
+			r.fail(Failure{Path: path, Resource: r.subject.name(obj), Text: fmt.Sprintf("%s: functions %s this resource as ready", name, verb)})
 		}
 	}
 }
@@ -311,9 +311,9 @@ func (r *run) valid(want spec.Valid) {
 }
 
 func (r *run) invalid(path []string, obj map[string]any, fault Fault) {
-	what, name := "composite resource", ""
+	what, name := r.subject.what(), ""
 	if fault.Object > 0 {
-		name = reconciler.ResourceName(obj)
+		name = r.subject.name(obj)
 		what = name
 	}
 	step := r.subject.step(name, fault.Field)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -16,9 +18,16 @@ import (
 // A Subject is the output of a render, which is checked.
 type Subject struct {
 	// Document is the composite resource as xfn render prints it, XR the composite resource
-	// with all of its fields. Composed has the composed resources.
+	// with all of its fields. Composed has the composed resources. Of an Operation, XR is the
+	// Operation, and Composed the resources that it applies.
 	Document, XR map[string]any
 	Composed     []map[string]any
+	// IsOperation is true for an Operation. Names then has the names of resources in the
+	// pipeline, by Identity.
+	IsOperation bool
+	Names       map[string]string
+	// Documents are XR, Composed, the results and the context as documents.
+	Documents []map[string]any
 	// Results has the results that functions returned.
 	Results []Reported
 	// Ready has the composed resources, by name, that functions reported as ready.
@@ -50,7 +59,7 @@ type Reported struct {
 func (s *Subject) index() {
 	s.byName = make(map[string]map[string]any, len(s.Composed))
 	for _, obj := range s.Composed {
-		name := reconciler.ResourceName(obj)
+		name := s.name(obj)
 		s.byName[name] = obj
 		s.names = append(s.names, name)
 	}
@@ -73,7 +82,30 @@ func (s *Subject) plain() map[string]any {
 	for i, r := range s.Results {
 		results[i] = map[string]any{"step": r.Step, "severity": r.Severity, "message": r.Message, "reason": r.Reason}
 	}
-	return map[string]any{"xr": Plain(s.XR), "resources": resources, "results": results, "context": Plain(s.Context)}
+	xr, operation := Plain(s.XR), any(map[string]any{})
+	if s.IsOperation {
+		xr, operation = operation, xr
+	}
+	return map[string]any{"xr": xr, "operation": operation, "resources": resources, "results": results, "context": Plain(s.Context)}
+}
+
+// Identity returns a key for an object: its apiVersion, kind, namespace and name.
+func Identity(obj map[string]any) string {
+	u := unstructured.Unstructured{Object: obj}
+	return strings.Join([]string{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName()}, "\x00")
+}
+
+// what names the composite resource or Operation in messages.
+func (s *Subject) what() string {
+	if s.IsOperation {
+		return "Operation"
+	}
+	return "composite resource"
+}
+
+// name returns the name of a resource in the pipeline, or "".
+func (s *Subject) name(obj map[string]any) string {
+	return cmp.Or(reconciler.ResourceName(obj), s.Names[Identity(obj)])
 }
 
 func kindAndName(obj map[string]any) string {
@@ -101,7 +133,7 @@ func (s *Subject) find(name string) (map[string]any, error) {
 	case 1:
 		return ofKind[0], nil
 	default:
-		return nil, fmt.Errorf("there are %d resources of kind %s: name one of %s", len(ofKind), name, strings.Join(namesOf(ofKind), ", "))
+		return nil, fmt.Errorf("there are %d resources of kind %s: name one of %s", len(ofKind), name, strings.Join(s.namesOf(ofKind), ", "))
 	}
 }
 
@@ -125,10 +157,10 @@ func (s *Subject) missing(name string) error {
 	return &missingError{fmt.Sprintf("there is no resource %q%s", name, text)}
 }
 
-func namesOf(objs []map[string]any) []string {
+func (s *Subject) namesOf(objs []map[string]any) []string {
 	names := make([]string, len(objs))
 	for i, obj := range objs {
-		names[i] = cmp.Or(reconciler.ResourceName(obj), kindAndName(obj))
+		names[i] = cmp.Or(s.name(obj), kindAndName(obj))
 	}
 	return names
 }

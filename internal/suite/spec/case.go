@@ -21,6 +21,8 @@ type Case struct {
 	row    any
 	hasRow bool
 	err    error
+	// origin returns the line of a field of a case that was converted from another format.
+	origin func(path []string) int
 	// renamed has the original keys, before variables were replaced, by path.
 	renamed map[string]string
 }
@@ -132,11 +134,16 @@ func MergePatch(value, patch any) any {
 }
 
 // Line returns the line on which the case begins.
-func (c *Case) Line() int { return c.suite.lines().Of(c.at(nil)) }
+func (c *Case) Line() int { return c.Position() }
 
 // Position returns the line of a field of the case, which may be inherited from
 // the defaults. The path consists of keys, and indexes in the form "[0]".
-func (c *Case) Position(path ...string) int { return c.suite.lines().Of(c.at(path)) }
+func (c *Case) Position(path ...string) int {
+	if c.origin != nil {
+		return c.origin(c.original(path))
+	}
+	return c.suite.lines().Of(c.at(path))
+}
 
 func (c *Case) errorAt(path []string, err error) error {
 	return &manifest.Error{Path: c.suite.Document.Path, Line: c.Position(path...), Err: err}

@@ -22,7 +22,7 @@ type file struct {
 	Kind       string     `json:"kind" required:"" enum:"TestSuite"`
 	Metadata   Metadata   `json:"metadata"`
 	Defaults   CaseSpec   `json:"defaults" doc:"Values for all cases. The context, mocks and expect of a case are merged with these, key by key; null removes a key. Any other field of a case replaces the default."`
-	Cases      []CaseSpec `json:"cases" required:"" doc:"The cases. Each renders one composite resource and checks the output."`
+	Cases      []CaseSpec `json:"cases" required:"" doc:"The cases. Each renders one composite resource or Operation and checks the output."`
 }
 
 // Metadata names a suite.
@@ -40,8 +40,10 @@ type CaseSpec struct {
 	Timeout Duration `json:"timeout" doc:"Timeout of the case, such as 30s."`
 
 	XR          XR                `json:"xr" doc:"The composite resource: a file, the object itself, or a patch of another one."`
-	XRD         string            `json:"xrd" doc:"File of the CompositeResourceDefinition, which sets the defaults and the scope of the XR. The case fails with an error if an API server would refuse the XR."`
+	XRD         Source            `json:"xrd" doc:"The CompositeResourceDefinition: a file, or the object itself. It sets the defaults and the scope of the XR. The case fails with an error if an API server would refuse the XR."`
 	Composition Source            `json:"composition" doc:"The Composition: a file, or the object itself."`
+	Operation   Source            `json:"operation" doc:"The Operation, CronOperation or WatchOperation to render, in place of xr and composition: a file, or the object itself."`
+	Watched     Source            `json:"watched" doc:"The resource for which a WatchOperation makes the Operation: a file, or the object itself."`
 	Functions   []Source          `json:"functions" single:"" doc:"Functions: files, folders or objects. Optional if each step is a builtin or mocked."`
 	Observed    []Source          `json:"observed" single:"" doc:"Existing composed resources: files, folders or objects."`
 	Required    []Source          `json:"required" single:"" doc:"Resources that functions may require: files, folders or objects."`
@@ -51,6 +53,7 @@ type CaseSpec struct {
 	Context     map[string]any    `json:"context" doc:"Context of the first function, by key."`
 	ContextFile map[string]string `json:"contextFiles" doc:"Files with context of the first function, by key."`
 	Observe     Observe           `json:"observe" doc:"Add the output to the observed state and render again, until nothing changes."`
+	Invalid     bool              `json:"allowInvalid" doc:"Whether a composite resource is rendered that an API server would refuse."`
 	Profile     string            `json:"profile" enum:"v2,classic,v1.20,v1.14,alpha" doc:"The Crossplane to imitate."`
 	Crossplane  string            `json:"crossplaneVersion" doc:"Version of the Crossplane to imitate, such as v1.20. Overrides profile."`
 	Mocks       map[string]Mock   `json:"mocks" doc:"Mocks of pipeline steps, by step name."`
@@ -136,18 +139,21 @@ func Schema() map[string]any {
 // Expect is the expected output of a render.
 type Expect struct {
 	XR         map[string]Matcher   `json:"xr" doc:"Fields of the composite resource by their paths, such as status.url or metadata.labels[example.org/team], with the expectations of each."`
-	Resources  map[string]Resource  `json:"resources" doc:"Composed resources, by their names in the Composition, by Kind/name, or by kind if only one resource has it."`
+	Operation  map[string]Matcher   `json:"operation" doc:"Fields of the Operation by their paths, such as status.pipeline[0].output.count, with the expectations of each."`
+	Resources  map[string]Resource  `json:"resources" doc:"Composed resources, or resources that an Operation applies, by their names in the pipeline, by Kind/name, or by kind if only one resource has it."`
 	Only       []string             `json:"only" single:"" doc:"All composed resources, named as in resources. Any other composed resource is a failure."`
 	Count      map[string]int       `json:"count" doc:"The number of composed resources: by Kind, by apiVersion/Kind, or total."`
+	Objects    []map[string]any     `json:"objects" single:"" doc:"Objects that the output must contain. Each is compared with the first document that has its apiVersion, its kind, its name and its annotations. The document may have more fields; lists must be equal. Documents are the composite resource or Operation with all of its fields, the resources, and those of kind Result and Context that xfn render prints."`
+	Assertions []Assertion          `json:"assertions" single:"" doc:"Assertions about all rendered resources of a kind, with the types and the rules of xprin."`
 	Golden     Golden               `json:"golden" doc:"A file with the expected output, compared by structure. xfn test writes it when it updates golden files."`
 	Results    []Result             `json:"results" single:"" doc:"Results that functions must return. At least one result must match each."`
-	Conditions map[string]Condition `json:"conditions" doc:"Conditions of the composite resource by type, such as Ready."`
+	Conditions map[string]Condition `json:"conditions" doc:"Conditions of the composite resource or Operation by type, such as Ready."`
 	Ready      Ready                `json:"ready" doc:"Whether the composite resource is ready after the last pass, or which resources are."`
 	Passes     *int                 `json:"passes" doc:"The maximum number of passes until nothing changes (see observe)."`
 	Context    map[string]Matcher   `json:"context" doc:"Context after the last function, by path. Write keys with dots in brackets."`
 	Connection map[string]Matcher   `json:"connectionDetails" doc:"Connection details of the composite resource, by key."`
 	Valid      Valid                `json:"valid" doc:"Whether the composite resource and the composed resources are valid by the schemas of the case and by its XRD. If true, the Composition's patches must also be valid, except for violations that are warnings in its validation mode."`
-	CEL        []string             `json:"cel" single:"" doc:"CEL expressions that must be true. Variables are xr, resources (objects by name), results and context."`
+	CEL        []string             `json:"cel" single:"" doc:"CEL expressions that must be true. Variables are xr, operation, resources (objects by name), results and context."`
 	Fatal      *Text                `json:"fatal" doc:"The fatal result that a function must return. Other expectations are ignored."`
 	Error      *Text                `json:"error" doc:"The error with which the render must fail. Other expectations are ignored."`
 }
@@ -161,7 +167,19 @@ type Matcher struct {
 	Absent  *bool           `json:"absent" doc:"Whether the field must not exist."`
 	In      []any           `json:"in" doc:"The allowed values of the field."`
 	Length  *int            `json:"length" doc:"The number of characters, elements or keys of the field."`
-	CEL     *string         `json:"cel" doc:"A CEL expression that must be true. Variables are self (the field), xr, resources, results and context."`
+	CEL     *string         `json:"cel" doc:"A CEL expression that must be true. Variables are self (the field), xr, operation, resources, results and context."`
+}
+
+// An Assertion is a check of the composite resource and the composed resources, by their kinds
+// and names.
+type Assertion struct {
+	Name     string          `json:"name" doc:"Name of the assertion in messages."`
+	Type     string          `json:"type" required:"" doc:"Count, Exists, NotExists, FieldExists, FieldNotExists, FieldType, FieldValue, Diff or Dyff. Those of fields must hold for each resource; without any, they fail. Diff compares the text with the file expected, Dyff the structure."`
+	Resource string          `json:"resource" doc:"The resources as Kind or Kind/name, in which * stands for any text. Diff and Dyff accept one Kind/name, and without it compare the whole output."`
+	Field    string          `json:"field" doc:"Keys of the field, with dots between them. Elements of lists cannot be named."`
+	Operator string          `json:"operator" doc:"The operator of FieldValue: == or is, which compare values as text."`
+	Value    *manifest.Value `json:"value" doc:"The expected value, type (string, number, boolean, array, object or null) or number of resources."`
+	Expected string          `json:"expected" doc:"The golden file of Diff and Dyff."`
 }
 
 // A Text is the expectation of a string.

@@ -204,8 +204,8 @@ cases:
 	if err != nil || !ok || xr.File != "other.yaml" || cmp.Diff(map[string]any{"spec": map[string]any{"size": "two"}}, xr.Patch) != "" {
 		t.Errorf("got %+v, %v as XR of the defaults", xr, err)
 	}
-	if f, err = s.Cases[3].Spec(); err != nil || f.XRD != "2.yaml" {
-		t.Errorf("got %q, %v for a row that is not an object", f.XRD, err)
+	if f, err = s.Cases[3].Spec(); err != nil || f.XRD.File != "2.yaml" {
+		t.Errorf("got %q, %v for a row that is not an object", f.XRD.File, err)
 	}
 }
 

@@ -25,8 +25,9 @@ type Suite struct {
 	// Cases are in the order of the file. Each row of a table is a case.
 	Cases []*Case
 
-	defaults map[string]any
-	lines    func() manifest.Lines
+	defaults  map[string]any
+	lines     func() manifest.Lines
+	converted bool
 }
 
 // Is reports whether an object is a suite, of any version of the format.

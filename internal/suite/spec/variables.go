@@ -22,6 +22,30 @@ func hasVariable(s string) bool {
 	return strings.Contains(s, "${each") && variable().MatchString(s)
 }
 
+// literal returns a copy of v in which texts that look like variables stand for themselves.
+func literal(v any) any {
+	switch v := v.(type) {
+	case string:
+		if hasVariable(v) {
+			return variable().ReplaceAllStringFunc(v, func(m string) string { return "$" + m })
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = literal(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, e := range v {
+			name, _ := literal(key).(string)
+			out[name] = literal(e)
+		}
+		return out
+	}
+	return v
+}
+
 // replace returns a copy of v, the value at path, with variables replaced.
 func (c *Case) replace(v any, path []string) (any, error) {
 	switch v := v.(type) {

@@ -1,0 +1,117 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// OperationCmd is xfn operation render.
+type OperationCmd struct {
+	Operation string `arg:"" help:"File of the Operation, CronOperation or WatchOperation, or - for stdin."`
+	Functions string `arg:"" optional:"" help:"File or folder of Functions, or the crossplane.yaml or root of a package whose dependencies are the functions. Optional in a project, and if each step is a builtin or named by --package."`
+
+	WatchedResource    string `short:"w" group:"Inputs:" placeholder:"FILE" help:"The resource for which a WatchOperation makes the Operation. Each step requires it."`
+	flags.Requirements `group:"Inputs:"`
+
+	CrossplaneVersion string        `more:"" group:"Crossplane:" placeholder:"VERSION" help:"The version of Crossplane to imitate, v2.0 or later. All render Operations alike."`
+	Timeout           time.Duration `more:"" group:"Crossplane:" default:"1m" help:"Timeout of the render, including the start of functions."`
+	Strict            bool          `more:"" group:"Crossplane:" xor:"strict" help:"Fail for any problem of the Operation, not only for those that make Crossplane fail."`
+
+	CrossplaneBinary        string `hidden:""`
+	CrossplaneImage         string `hidden:""`
+	CrossplaneDockerNetwork string `hidden:""`
+
+	ProjectFile          string `more:"" short:"f" group:"Functions:" placeholder:"FILE" help:"The file of the project that has the functions. Default: that of the working directory."`
+	MaxConcurrency       uint   `hidden:""`
+	flags.Runtimes       `group:"Functions:"`
+	IncludeFullOperation bool `more:"" short:"o" group:"Output:" help:"Has no effect: the Operation is always printed with all of its fields."`
+	printFlags           `group:"Output:"`
+	traceFlags           `group:"Output:"`
+}
+
+// Help is shown by --help.
+func (OperationCmd) Help() string {
+	return `Prints the Operation with its status, and then each resource that Crossplane would apply. Of a CronOperation or a WatchOperation, it renders the Operation that they make. Functions run as in xfn render.
+
+Examples:
+
+    xfn operation render operation.yaml functions.yaml
+    xfn operation render operation.yaml -e resources/ -r
+    xfn operation render watch.yaml functions.yaml -w changed.yaml
+    xfn operation render operations/backup.yaml    # in a project
+
+Exit codes: 0 rendered, 1 failed, 2 usage error, 3 a function returned a fatal result.
+`
+}
+
+// Run renders and prints the documents.
+func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	in := c.Requirements.Inputs()
+	in.Operation, in.Watched, in.Strict = c.Operation, c.WatchedResource, c.Strict
+	err = cmp.Or(c.checkVersion(), terminal.Positive("--timeout", c.Timeout), flags.CheckStdin(append(in.Paths(), c.Functions)...))
+	if err != nil {
+		return &terminal.UsageError{Err: err}
+	}
+	config, err := c.Config(term, program)
+	if err != nil {
+		return err
+	}
+	if err := c.setFunctions(ctx, term, &config); err != nil {
+		return err
+	}
+	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
+	out := &output{flags: outputFlags{printFlags: c.printFlags}, term: term}
+	if out.sink, err = out.flags.sink(term, false); err != nil {
+		return err
+	}
+	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	s := session.Open(config)
+	defer func() { err = terminal.Close(ctx, s.Close, err) }()
+	traces := c.tracer(term)
+	in.WrapRunner = traces.wrap()
+	err = s.Render(ctx, in, func(r session.Result) error {
+		traces.add(r)
+		return out.add(r)
+	})
+	if err == nil {
+		err = out.finish()
+	}
+	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
+}
+
+// setFunctions sets the functions of the config of a session: those of the argument, or else
+// those of the project.
+func (c *OperationCmd) setFunctions(ctx context.Context, term *terminal.Terminal, config *session.Config) error {
+	if c.Functions != "" || c.ProjectFile == "" {
+		return flags.SetFunctions(ctx, term, config, c.Functions)
+	}
+	p, err := flags.ReadProject(ctx, term, c.ProjectFile)
+	if err != nil {
+		return err
+	}
+	return flags.UseFunctions(p, config)
+}
+
+// checkVersion returns an error for a version of Crossplane without Operations.
+func (c *OperationCmd) checkVersion() error {
+	if c.CrossplaneVersion == "" {
+		return nil
+	}
+	if _, err := flags.Profile(c.CrossplaneVersion); err != nil {
+		return err
+	}
+	if v, err := semver.NewVersion(c.CrossplaneVersion); err == nil && v.Major() < 2 {
+		return fmt.Errorf("--crossplane-version %s: there were no Operations before Crossplane v2.0", c.CrossplaneVersion)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package composition
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	opsv1alpha1 "github.com/crossplane/crossplane/apis/v2/ops/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// operationTypes are the types of the kinds that Operations are made of.
+var operationTypes = map[string]reflect.Type{
+	opsv1alpha1.OperationKind:      reflect.TypeFor[opsv1alpha1.Operation](),
+	opsv1alpha1.CronOperationKind:  reflect.TypeFor[opsv1alpha1.CronOperation](),
+	opsv1alpha1.WatchOperationKind: reflect.TypeFor[opsv1alpha1.WatchOperation](),
+}
+
+// templatePath returns the path of an Operation's fields in a document of a kind, with a dot
+// at the end if it is not empty.
+func templatePath(kind string) string {
+	if kind == opsv1alpha1.OperationKind {
+		return ""
+	}
+	return "spec.operationTemplate."
+}
+
+// isOperation reports whether an object is an Operation, CronOperation or WatchOperation.
+func isOperation(obj map[string]any) bool {
+	gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
+	return gvk.Group == opsv1alpha1.Group && operationTypes[gvk.Kind] != nil
+}
+
+// DecodeOperation returns the Operation in a document, or the Operation that the CronOperation
+// or WatchOperation in it makes, with the name of the latter. The Entry has the pipeline of the
+// Operation as that of a Composition. DecodeOperation ignores unknown fields as the API server
+// does; Check reports them.
+func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, error) {
+	obj, err := doc.Object()
+	if err != nil {
+		return nil, Entry{}, err
+	}
+	u := &unstructured.Unstructured{Object: obj}
+	if !isOperation(obj) {
+		err := fmt.Errorf("not an operation type: %s/%s: expected an Operation, CronOperation or WatchOperation", u.GetKind(), u.GetAPIVersion())
+		return nil, Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: err}
+	}
+	if want := opsv1alpha1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {
+		err := fmt.Errorf("expected the apiVersion %s of kind %s, got %s", want, u.GetKind(), u.GetAPIVersion())
+		return nil, Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: err}
+	}
+	op, err := decodeOperation(doc, u.GetKind())
+	if err != nil {
+		return nil, Entry{}, err
+	}
+	e := Entry{Composition: &apiextv1.Composition{}, Document: doc, operation: u.GetKind(), object: obj}
+	e.Name = op.GetName()
+	e.Spec.Mode = apiextv1.CompositionMode(op.Spec.Mode)
+	if e.Spec.Pipeline, err = Steps(op); err != nil {
+		return nil, Entry{}, fmt.Errorf("%s: %w", doc.Position(), err)
+	}
+	return op, e, nil
+}
+
+func decodeOperation(doc manifest.Document, kind string) (*opsv1alpha1.Operation, error) {
+	switch kind {
+	case opsv1alpha1.CronOperationKind:
+		cron := &opsv1alpha1.CronOperation{}
+		err := doc.Decode(cron)
+		return fromTemplate(cron.GetName(), cron.Spec.OperationTemplate), err
+	case opsv1alpha1.WatchOperationKind:
+		watch := &opsv1alpha1.WatchOperation{}
+		err := doc.Decode(watch)
+		return fromTemplate(watch.GetName(), watch.Spec.OperationTemplate), err
+	default:
+		op := &opsv1alpha1.Operation{}
+		return op, doc.Decode(op)
+	}
+}
+
+// fromTemplate returns the Operation of a template. A control plane adds a suffix to the name,
+// labels and an owner; operation render of the crossplane CLI adds none.
+func fromTemplate(name string, t opsv1alpha1.OperationTemplate) *opsv1alpha1.Operation {
+	op := &opsv1alpha1.Operation{
+		TypeMeta:   metav1.TypeMeta{APIVersion: opsv1alpha1.SchemeGroupVersion.String(), Kind: opsv1alpha1.OperationKind},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: t.GetLabels(), Annotations: t.GetAnnotations()},
+		Spec:       t.Spec,
+	}
+	return op
+}
+
+// Steps returns the pipeline of an Operation as that of a Composition, which has the same
+// fields.
+func Steps(op *opsv1alpha1.Operation) (steps []apiextv1.PipelineStep, err error) {
+	raw, err := json.Marshal(op.Spec.Pipeline)
+	if err == nil {
+		err = json.Unmarshal(raw, &steps)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decoding the pipeline of Operation %q: %w", op.GetName(), err)
+	}
+	return steps, nil
+}
+
+// What returns the kind of the document: Composition, Operation, CronOperation or
+// WatchOperation.
+func (e Entry) What() string {
+	if e.operation != "" {
+		return e.operation
+	}
+	return apiextv1.CompositionKind
+}
+
+// checkOperation reports fields that the kind of e's document does not define.
+func (ps *problems) checkOperation(e Entry) {
+	data, err := json.Marshal(e.object)
+	if err != nil {
+		return
+	}
+	t := operationTypes[e.operation]
+	for _, field := range slices.Compact(unknownFields(data, reflect.New(t).Interface())) {
+		ps.add(UnknownField, field, "unknown field of kind %s: the API server drops it%s", e.operation, schema.DidYouMean(t, field))
+	}
+}

@@ -1,0 +1,184 @@
+package session_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// TestOperationGolden renders the Operations of the golden cases, and compares the output and
+// the success with those of the crossplane CLI. The CLI prints the times of conditions, its
+// own helper steps, and applied resources in a random order, which are not compared.
+func TestOperationGolden(t *testing.T) {
+	t.Parallel()
+	known := operationDifferences(t)
+	cases, err := filepath.Glob(filepath.Join(goldenDir, "operation", "*", "args"))
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("found %d cases: %v", len(cases), err)
+	}
+	for _, args := range cases {
+		dir := filepath.Dir(args)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			g := golden{dir: dir}
+			in, include := operationInputs(t, g.read(t, "args"))
+			got, err := renderOperation(t, filepath.Join(dir, "in"), in)
+			failed, differs := err != nil, strings.TrimSpace(g.read(t, "exit")) != "0"
+			if failed != differs && !known[filepath.Base(dir)] {
+				t.Errorf("verdict: got error %v, want one: %t", err, differs)
+			}
+			if differs || failed {
+				return
+			}
+			var stdout bytes.Buffer
+			if err := manifest.Write(&stdout, got.Documents(include)...); err != nil {
+				t.Fatal(err)
+			}
+			want := strings.ReplaceAll(g.read(t, "stdout"), `"{now}"`, `"`+reconciler.Time+`"`)
+			if diff := cmp.Diff(comparable(t, want), comparable(t, stdout.String())); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", g.read(t, "about.txt"), diff)
+			}
+		})
+	}
+}
+
+func operationDifferences(t *testing.T) map[string]bool {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(goldenDir, "differences.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed struct {
+		Operation []struct{ Case, Differs string }
+	}
+	if err := yaml.Unmarshal(b, &listed); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, d := range listed.Operation {
+		known[d.Case] = true
+	}
+	return known
+}
+
+// comparable returns documents without the steps that the crossplane CLI adds to the pipeline,
+// and with the applied resources in a fixed order.
+func comparable(t *testing.T, text string) []string {
+	t.Helper()
+	docs, err := manifest.Objects("stdout", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, _ := docs[0]["spec"].(map[string]any)
+	steps, _ := spec["pipeline"].([]any)
+	spec["pipeline"] = slices.DeleteFunc(steps, func(s any) bool {
+		step, _ := s.(map[string]any)
+		ref, _ := step["functionRef"].(map[string]any)
+		return ref["name"] == "crossplane-render-context"
+	})
+	var out []string
+	for _, doc := range docs {
+		raw, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, string(raw))
+	}
+	slices.SortStableFunc(out[1:], func(a, b string) int {
+		if strings.Contains(a, reconciler.APIVersion) || strings.Contains(b, reconciler.APIVersion) {
+			return 0
+		}
+		return strings.Compare(a, b)
+	})
+	return out
+}
+
+// operationInputs parses the arguments of crossplane operation render.
+func operationInputs(t *testing.T, args string) (in session.Inputs, include render.Include) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(args), "\n")
+	in = session.Inputs{Operation: lines[2], ContextValues: map[string]string{}}
+	for i := 4; i < len(lines); i++ {
+		switch lines[i] {
+		case "-r":
+			include.Results = true
+		case "-c":
+			include.Context = true
+		case "-o", "--crossplane-binary={core}":
+		case "-e":
+			i++
+			in.Required = append(in.Required, lines[i])
+		case "-w":
+			i++
+			in.Watched = lines[i]
+		case "--function-credentials":
+			i++
+			in.Credentials = append(in.Credentials, lines[i])
+		case "--context-values":
+			i++
+			key, value, _ := strings.Cut(lines[i], "=")
+			in.ContextValues[key] = value
+		default:
+			t.Fatalf("this test does not support an argument of the case: %s", lines[i])
+		}
+	}
+	return in, include
+}
+
+func renderOperation(t *testing.T, dir string, in session.Inputs) (session.Result, error) {
+	t.Helper()
+	s := session.Open(session.Config{
+		Reader: manifest.Reader{FS: afero.NewBasePathFs(afero.NewOsFs(), dir)}, Functions: "functions.yaml",
+		Runners: function.Mux{"echo": function.RunnerFunc(echo)},
+	})
+	t.Cleanup(func() {
+		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return renderOne(t.Context(), s, in)
+}
+
+// echo is the function of the golden cases: it returns the response in its input, with the
+// desired resources of earlier steps. With echo: true, the output is the request.
+func echo(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp := &fnv1.RunFunctionResponse{Desired: proto.CloneOf(req.GetDesired()), Context: proto.CloneOf(req.GetContext())}
+	input := req.GetInput().GetFields()
+	if text, err := protojson.Marshal(input["response"]); err != nil {
+		return nil, err
+	} else {
+		own := &fnv1.RunFunctionResponse{}
+		if err := protojson.Unmarshal(text, own); err != nil {
+			return nil, err
+		}
+		proto.Merge(rsp, own)
+	}
+	if input["echo"].GetBoolValue() {
+		text, err := protojson.Marshal(req)
+		if err != nil {
+			return nil, err
+		}
+		rsp.Output = &structpb.Struct{}
+		return rsp, protojson.Unmarshal(text, rsp.Output)
+	}
+	return rsp, nil
+}

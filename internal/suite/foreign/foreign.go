@@ -1,0 +1,158 @@
+package foreign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
+)
+
+// A builder collects the content of a case, and where each part is in the document that it is
+// converted from.
+type builder struct {
+	ctx    context.Context
+	reader manifest.Reader
+	doc    manifest.Document
+	lines  func() manifest.Lines
+	fields map[string]any
+	// origins has the path in the document of each path in fields.
+	origins map[string]string
+	errs    []error
+}
+
+func newBuilder(ctx context.Context, r manifest.Reader, doc manifest.Document) *builder {
+	return &builder{ctx: ctx, reader: r, doc: doc, lines: sync.OnceValue(doc.Lines), fields: map[string]any{}, origins: map[string]string{}}
+}
+
+// set sets the field at a path in the case. from is the path in the document.
+func (b *builder) set(value any, from string, to ...string) {
+	at := b.fields
+	for _, key := range to[:len(to)-1] {
+		below, ok := at[key].(map[string]any)
+		if !ok {
+			below = map[string]any{}
+			at[key] = below
+		}
+		at = below
+	}
+	at[to[len(to)-1]] = value
+	b.origins[manifest.JoinPath(to)] = from
+}
+
+func (b *builder) fail(field string, err error) {
+	b.errs = append(b.errs, &manifest.Error{Path: b.doc.Path, Line: b.lines().Of(field), Err: fmt.Errorf("%s: %w", field, err)})
+}
+
+// line implements spec.Converted.Line. at is the path of the test in the document.
+func (b *builder) line(at string) func(path []string) int {
+	return func(path []string) int {
+		for i := len(path); i > 0; i-- {
+			if from, ok := b.origins[manifest.JoinPath(path[:i])]; ok {
+				return b.lines().Of(manifest.JoinPath(append([]string{from}, path[i:]...)))
+			}
+		}
+		return b.lines().Of(at)
+	}
+}
+
+func (b *builder) converted(name, at string) spec.Converted {
+	return spec.Converted{Name: name, Fields: b.fields, Line: b.line(at), Err: errors.Join(b.errs...)}
+}
+
+// decode decodes a value strictly into the struct that into points to. at is its path in the
+// document. Unknown fields are passed to unknown.
+func (b *builder) decode(value, into any, at string, unknown func(field string, fault manifest.DecodeFault)) {
+	for _, f := range manifest.DecodeStrict(value, into) {
+		field := manifest.JoinPath(append(segments(at), f.Path...))
+		if f.Unknown {
+			unknown(field, f)
+			continue
+		}
+		b.fail(field, errors.New(f.Text))
+	}
+}
+
+func segments(at string) []string {
+	if at == "" {
+		return nil
+	}
+	return []string{at}
+}
+
+// first reads the first object of a file. The path is that of the file in the case.
+func (b *builder) first(file string) (map[string]any, error) {
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(filepath.Dir(b.doc.Path), filepath.FromSlash(file))
+	}
+	doc, _, err := b.reader.First(b.ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	return doc.Object()
+}
+
+// projectFiles are the files in the root of a project.
+var projectFiles = []string{"upbound.yaml", "crossplane-project.yaml"}
+
+// depth limits how many folders above a test are searched for a project file.
+const depth = 32
+
+// root returns the path of the project's root from the folder dir: "" if dir is the root, or a
+// number of "..". Without a project file, it is the working directory.
+func root(fsys afero.Fs, dir string) string {
+	up := ""
+	for at := dir; len(up) < 3*depth; at, up = filepath.Join(at, ".."), up+"../" {
+		for _, name := range projectFiles {
+			if ok, err := afero.Exists(fsys, filepath.Join(at, name)); ok && err == nil {
+				return up
+			}
+		}
+	}
+	if rel, err := filepath.Rel(dir, "."); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return ""
+}
+
+// fromRoot returns the path of a file in the case for a path from the root of the project. The
+// path cannot leave the project.
+func (b *builder) fromRoot(file string) string {
+	return path.Join(root(b.reader.FS, filepath.Dir(b.doc.Path)), path.Clean("/" + filepath.ToSlash(file))[1:])
+}
+
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// within reports whether any string in v satisfies is, and the path of the first one.
+func within(v any, at string, is func(string) bool) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return at, is(v)
+	case []any:
+		for i, e := range v {
+			if found, ok := within(e, fmt.Sprintf("%s[%d]", at, i), is); ok {
+				return found, true
+			}
+		}
+	case map[string]any:
+		for _, key := range keys(v) {
+			field := strings.TrimPrefix(at+"."+key, ".")
+			if is(key) {
+				return field, true
+			}
+			if found, ok := within(v[key], field, is); ok {
+				return found, true
+			}
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,285 @@
+package foreign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
+)
+
+// The kinds of tests of Upbound's CLI.
+const (
+	compositionTest = "CompositionTest"
+	operationTest   = "OperationTest"
+	e2eTest         = "E2ETest"
+
+	upboundGroup   = "meta.dev.upbound.io"
+	upboundVersion = upboundGroup + "/v1alpha1"
+	defaultTimeout = 30
+)
+
+// Kinds are the kinds of tests that Test converts.
+func Kinds() []string { return []string{compositionTest, operationTest, e2eTest} }
+
+// Is reports whether an object is a test that Test converts, of any version of its format.
+func Is(obj map[string]any) bool {
+	u := unstructured.Unstructured{Object: obj}
+	switch u.GetKind() {
+	case compositionTest, operationTest, e2eTest:
+		return u.GroupVersionKind().Group == upboundGroup
+	}
+	return false
+}
+
+// A testDocument is a document of one of Kinds.
+type testDocument struct {
+	APIVersion string         `json:"apiVersion" enum:"meta.dev.upbound.io/v1alpha1"`
+	Kind       string         `json:"kind"`
+	Metadata   map[string]any `json:"metadata"`
+	Spec       map[string]any `json:"spec" required:""`
+}
+
+// common are the fields that CompositionTest and OperationTest share.
+type common struct {
+	Timeout     *int
+	Context     map[string]any
+	Credentials string
+	Asserts     []map[string]any
+}
+
+type compositionSpec struct {
+	Timeout         *int             `json:"timeoutSeconds"`
+	CompositionPath string           `json:"compositionPath"`
+	Composition     map[string]any   `json:"composition"`
+	XRPath          string           `json:"xrPath"`
+	XR              map[string]any   `json:"xr"`
+	XRDPath         string           `json:"xrdPath"`
+	XRD             map[string]any   `json:"xrd"`
+	Observed        []map[string]any `json:"observedResources"`
+	Extra           []map[string]any `json:"extraResources"`
+	Context         map[string]any   `json:"context"`
+	Credentials     string           `json:"functionCredentialsPath"`
+	// Validate is not used: the CLI does not read it.
+	Validate bool             `json:"validate"`
+	Asserts  []map[string]any `json:"assertResources"`
+}
+
+type operationSpec struct {
+	Timeout       *int             `json:"timeoutSeconds"`
+	OperationPath string           `json:"operationPath"`
+	Operation     map[string]any   `json:"operation"`
+	RequiredPath  string           `json:"requiredResourcesPath"`
+	Required      []map[string]any `json:"requiredResources"`
+	WatchedPath   string           `json:"watchedResourcePath"`
+	Watched       map[string]any   `json:"watchedResource"`
+	Context       map[string]any   `json:"context"`
+	Credentials   string           `json:"functionCredentialsPath"`
+	Asserts       []map[string]any `json:"assertResources"`
+}
+
+// Test converts a document for which Is is true.
+func Test(ctx context.Context, r manifest.Reader, doc manifest.Document) spec.Converted {
+	b := newBuilder(ctx, r, doc)
+	var d testDocument
+	obj, err := doc.Object()
+	if err == nil {
+		_, err = doc.StrictJSON()
+	}
+	if err != nil {
+		b.errs = append(b.errs, err)
+		return b.converted(doc.Position(), "")
+	}
+	b.decode(obj, &d, "", b.unknown)
+	name := (&unstructured.Unstructured{Object: obj}).GetName()
+	if name == "" {
+		b.fail("metadata.name", errors.New("the test has no name"))
+		name = doc.Position()
+	}
+	switch d.Kind {
+	case compositionTest:
+		b.compositionTest(d.Spec)
+	case operationTest:
+		b.operationTest(d.Spec)
+	default:
+		b.set("an E2ETest needs a cluster", "kind", "skip")
+	}
+	return b.converted(name, "")
+}
+
+func (b *builder) unknown(field string, f manifest.DecodeFault) { b.fail(field, errors.New(f.Text)) }
+
+func (b *builder) compositionTest(fields map[string]any) {
+	var s compositionSpec
+	b.decode(fields, &s, "spec", b.unknown)
+	if s.Composition == nil && s.CompositionPath == "" {
+		b.fail("spec", errors.New("expected composition or compositionPath"))
+	}
+	if s.Composition != nil {
+		s.CompositionPath = "" // The CLI prefers the object.
+	}
+	b.source("composition", s.CompositionPath, s.Composition, "composition")
+	if (s.XR == nil) == (s.XRPath == "") {
+		b.fail("spec", errors.New("expected either xr or xrPath"))
+	}
+	b.source("xr", s.XRPath, s.XR, "xr")
+	if s.XRD != nil && s.XRDPath != "" {
+		b.fail("spec.xrdPath", errors.New("xrd and xrdPath cannot both be set"))
+	}
+	if b.source("xrd", s.XRDPath, s.XRD, "xrd"); b.fields["xrd"] != nil {
+		b.set(true, "spec", "allowInvalid") // The CLI only applies defaults.
+	}
+	b.observed(s)
+	if s.Extra != nil {
+		b.set(list(s.Extra), "spec.extraResources", "required")
+	}
+	b.common(common{s.Timeout, s.Context, s.Credentials, s.Asserts})
+}
+
+// source sets a field of the case to a file of the project or to an object.
+func (b *builder) source(field, file string, object map[string]any, to string) {
+	switch {
+	case file != "" && object != nil:
+	case object != nil:
+		b.set(object, "spec."+field, to)
+	case file != "":
+		b.set(b.fromRoot(file), "spec."+field+"Path", to)
+	}
+}
+
+// observed sets the observed resources. Like the CLI, it leaves out those without the
+// annotation of their name in the pipeline, and those that are not in the namespace of a
+// namespaced composite resource.
+func (b *builder) observed(s compositionSpec) {
+	if s.Observed == nil {
+		return
+	}
+	xr := s.XR
+	if xr == nil && s.XRPath != "" {
+		var err error
+		if xr, err = b.first(b.fromRoot(s.XRPath)); err != nil {
+			b.fail("spec.xrPath", err)
+			return
+		}
+	}
+	namespace := (&unstructured.Unstructured{Object: xr}).GetNamespace()
+	kept := []any{}
+	for i, obj := range s.Observed {
+		if reconciler.ResourceName(obj) == "" || namespace != "" && (&unstructured.Unstructured{Object: obj}).GetNamespace() != namespace {
+			continue
+		}
+		b.origins[fmt.Sprintf("observed[%d]", len(kept))] = fmt.Sprintf("spec.observedResources[%d]", i)
+		kept = append(kept, obj)
+	}
+	b.set(kept, "spec.observedResources", "observed")
+}
+
+func (b *builder) operationTest(fields map[string]any) {
+	var s operationSpec
+	b.decode(fields, &s, "spec", b.unknown)
+	if (s.Operation == nil) == (s.OperationPath == "") {
+		b.fail("spec", errors.New("expected either operation or operationPath"))
+	}
+	b.source("operation", s.OperationPath, s.Operation, "operation")
+	b.source("watchedResource", s.WatchedPath, s.Watched, "watched")
+	if s.Watched != nil && s.WatchedPath != "" {
+		b.fail("spec.watchedResourcePath", errors.New("watchedResource and watchedResourcePath cannot both be set"))
+	}
+	switch {
+	case s.Required != nil && s.RequiredPath != "":
+		b.fail("spec.requiredResourcesPath", errors.New("requiredResources and requiredResourcesPath cannot both be set"))
+	case s.Required != nil:
+		b.set(list(s.Required), "spec.requiredResources", "required")
+	case s.RequiredPath != "":
+		b.set(b.fromRoot(s.RequiredPath), "spec.requiredResourcesPath", "required")
+	}
+	b.common(common{s.Timeout, s.Context, s.Credentials, s.Asserts})
+}
+
+func (b *builder) common(c common) {
+	seconds := defaultTimeout
+	if c.Timeout != nil {
+		seconds = *c.Timeout
+	}
+	if seconds < 1 {
+		b.fail("spec.timeoutSeconds", fmt.Errorf("expected at least 1, got %d", seconds))
+	}
+	b.set(fmt.Sprintf("%ds", seconds), "spec.timeoutSeconds", "timeout")
+	if c.Context != nil {
+		b.set(c.Context, "spec.context", "context")
+	}
+	if c.Credentials != "" {
+		b.set(b.fromRoot(c.Credentials), "spec.functionCredentialsPath", "credentials")
+	}
+	const asserts = "spec.assertResources"
+	objects := make([]any, len(c.Asserts))
+	for i, obj := range c.Asserts {
+		objects[i] = b.plain(obj, fmt.Sprintf("%s[%d]", asserts, i))
+	}
+	if len(objects) > 0 {
+		b.set(objects, asserts, "expect", "objects")
+	}
+}
+
+// expression matches keys of an assertion tree that are not names of fields: in parentheses,
+// with the prefix ~ of a loop, or with the suffix of a binding. escaped matches names between
+// backslashes.
+var (
+	expression = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(~\w*\.|\(.*\)$)|->\w+$`) })
+	escaped    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\\(.+)\\$`) })
+)
+
+// plain returns an assertion without the escapes of assertion trees. Expressions, which are
+// evaluated, are errors.
+func (b *builder) plain(v any, at string) any {
+	switch v := v.(type) {
+	case string:
+		if strings.HasPrefix(v, "(") && strings.HasSuffix(v, ")") && len(v) > 1 {
+			b.refuseExpression(at, v)
+		}
+		return unescaped(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = b.plain(e, fmt.Sprintf("%s[%d]", at, i))
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, key := range keys(v) {
+			if expression().MatchString(key) {
+				b.refuseExpression(at, key)
+			}
+			out[unescaped(key)] = b.plain(v[key], at+"."+key)
+		}
+		return out
+	}
+	return v
+}
+
+func (b *builder) refuseExpression(at, text string) {
+	b.fail(at, hint.Wrap(fmt.Errorf("the expression %q is not supported", text), "write the expected value; or a suite of kind "+spec.Kind+" with expect.cel"))
+}
+
+func unescaped(text string) string {
+	if m := escaped().FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return text
+}
+
+func list(objects []map[string]any) []any {
+	out := make([]any, len(objects))
+	for i, obj := range objects {
+		out[i] = obj
+	}
+	return out
+}

@@ -1,0 +1,388 @@
+package foreign
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
+)
+
+// IsXprin reports whether the name of a file is that of a suite of xprin.
+func IsXprin(file string) bool {
+	name := filepath.Base(file)
+	return name == "xprin.yaml" || strings.HasSuffix(name, "_xprin.yaml")
+}
+
+// xprinFile is the content of a suite of xprin.
+type xprinFile struct {
+	Common map[string]any `json:"common"`
+	Tests  []any          `json:"tests"`
+}
+
+// xprinTest is a test of xprin, or its common part. Fields for which parts are merged are maps.
+type xprinTest struct {
+	Name       string         `json:"name"`
+	ID         string         `json:"id"`
+	Inputs     map[string]any `json:"inputs"`
+	Patches    map[string]any `json:"patches"`
+	Hooks      map[string]any `json:"hooks"`
+	Assertions map[string]any `json:"assertions"`
+}
+
+type xprinInputs struct {
+	XR            string            `json:"xr"`
+	Claim         string            `json:"claim"`
+	Composition   string            `json:"composition"`
+	Functions     string            `json:"functions"`
+	CRDs          []string          `json:"crds"`
+	ContextFiles  map[string]string `json:"context-files"`
+	ContextValues map[string]any    `json:"context-values"`
+	Observed      string            `json:"observed-resources"`
+	Extra         string            `json:"extra-resources"`
+	Credentials   string            `json:"function-credentials"`
+}
+
+type xprinPatches struct {
+	XRD             string `json:"xrd"`
+	Secret          bool   `json:"connection-secret"`
+	SecretName      string `json:"connection-secret-name"`
+	SecretNamespace string `json:"connection-secret-namespace"`
+}
+
+// An xprin converts a suite of xprin. In warnings are the fields that xprin ignores.
+type xprin struct {
+	ctx      context.Context
+	reader   manifest.Reader
+	doc      manifest.Document
+	common   map[string]any
+	ids      map[string]bool
+	warnings []error
+}
+
+// Xprin converts a suite of xprin. warnings are about fields that neither xprin nor xfn knows.
+// An error is about the suite as a whole.
+func Xprin(ctx context.Context, r manifest.Reader, doc manifest.Document) (cases []spec.Converted, warnings []error, err error) {
+	obj, err := doc.Object()
+	if err == nil {
+		_, err = doc.StrictJSON()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	x := &xprin{ctx: ctx, reader: r, doc: doc, ids: map[string]bool{}}
+	b := newBuilder(ctx, r, doc)
+	var f xprinFile
+	b.decode(obj, &f, "", x.ignored(b))
+	if len(f.Tests) == 0 && len(b.errs) == 0 {
+		b.fail("tests", errors.New("the suite has no tests"))
+	}
+	if err := errors.Join(b.errs...); err != nil {
+		return nil, x.warnings, err
+	}
+	x.common = f.Common
+	for i, test := range f.Tests {
+		cases = append(cases, x.test(test, fmt.Sprintf("tests[%d]", i)))
+	}
+	return cases, x.warnings, nil
+}
+
+// ignored returns a function that adds a warning about an unknown field, which xprin ignores.
+func (x *xprin) ignored(b *builder) func(string, manifest.DecodeFault) {
+	return func(field string, f manifest.DecodeFault) {
+		err := &manifest.Error{Path: x.doc.Path, Line: b.lines().Of(field), Err: fmt.Errorf("%s: %s; xprin ignores it", field, f.Text)}
+		for _, known := range x.warnings {
+			if known.Error() == err.Error() {
+				return
+			}
+		}
+		x.warnings = append(x.warnings, err)
+	}
+}
+
+var validID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
+
+// A merged is a test with the common part, and the path in the document of each field.
+type merged struct {
+	*builder
+	at string
+	// own are the fields of the test, and shared the common ones, by section and key.
+	own, shared map[string]map[string]any
+}
+
+// test converts the test at a path.
+func (x *xprin) test(value any, at string) spec.Converted {
+	m := &merged{builder: newBuilder(x.ctx, x.reader, x.doc), at: at, own: map[string]map[string]any{}, shared: map[string]map[string]any{}}
+	var t, shared xprinTest
+	m.decode(x.common, &shared, "common", x.ignored(m.builder))
+	m.decode(value, &t, at, x.ignored(m.builder))
+	if t.Name == "" {
+		m.fail(at, errors.New("the test has no name"))
+		t.Name = at
+	}
+	switch {
+	case t.ID == "":
+	case !validID().MatchString(t.ID):
+		m.fail(at+".id", fmt.Errorf("expected letters, digits, _ and -, got %q", t.ID))
+	case x.ids[t.ID]:
+		m.fail(at+".id", fmt.Errorf("another test has the id %q", t.ID))
+	}
+	x.ids[t.ID] = true
+	var in xprinInputs
+	var patches xprinPatches
+	m.section(x, "inputs", shared.Inputs, t.Inputs, &in)
+	m.section(x, "patches", shared.Patches, t.Patches, &patches)
+	hooks := m.merge("hooks", shared.Hooks, t.Hooks)
+	for _, key := range keys(hooks) {
+		if l, ok := hooks[key].([]any); !ok || len(l) > 0 {
+			m.fail(m.from("hooks", key), hint.Wrap(errors.New("hooks are shell commands, which are not run"), "prepare the inputs before the test, and remove the hook"))
+		}
+	}
+	m.inputs(in)
+	m.composite(in, patches)
+	m.assertions(m.merge("assertions", shared.Assertions, t.Assertions))
+	return m.converted(t.Name, at)
+}
+
+// merge returns the fields of a section: those of the test, and of common those that are not
+// set or empty in the test.
+func (m *merged) merge(section string, shared, own map[string]any) map[string]any {
+	m.own[section], m.shared[section] = own, shared
+	all := map[string]any{}
+	for key, v := range shared {
+		all[key] = v
+	}
+	for key, v := range own {
+		if !isEmpty(v) || all[key] == nil {
+			all[key] = v
+		}
+	}
+	for _, key := range keys(all) {
+		if field, ok := within(all[key], m.from(section, key), func(s string) bool { return strings.Contains(s, "{{") }); ok {
+			m.fail(field, hint.Wrap(errors.New("templates are not supported"), "write the value"))
+		}
+	}
+	return all
+}
+
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// from returns the path in the document of a field of a section.
+func (m *merged) from(section, key string) string {
+	_, isShared := m.shared[section][key]
+	if v, ok := m.own[section][key]; ok && (!isEmpty(v) || !isShared) {
+		return m.at + "." + section + "." + key
+	}
+	return "common." + section + "." + key
+}
+
+func (m *merged) section(x *xprin, section string, shared, own map[string]any, into any) {
+	all := m.merge(section, shared, own)
+	for _, f := range manifest.DecodeStrict(all, into) {
+		field := manifest.JoinPath(append([]string{m.from(section, f.Path[0])}, f.Path[1:]...))
+		if f.Unknown {
+			x.ignored(m.builder)(field, f)
+			continue
+		}
+		m.fail(field, errors.New(f.Text))
+	}
+}
+
+// inputs sets the fields of the case for inputs, except for the composite resource.
+func (m *merged) inputs(in xprinInputs) {
+	for _, f := range []struct{ key, value, to string }{
+		{"composition", in.Composition, "composition"},
+		{"functions", in.Functions, "functions"},
+		{"observed-resources", in.Observed, "observed"},
+		{"extra-resources", in.Extra, "extraResources"},
+		{"function-credentials", in.Credentials, "credentials"},
+	} {
+		switch {
+		case f.value != "":
+			m.set(f.value, m.from("inputs", f.key), f.to)
+		case f.key == "composition" || f.key == "functions":
+			m.fail(m.at, fmt.Errorf("inputs.%s is missing", f.key))
+		}
+	}
+	if len(in.CRDs) > 0 {
+		m.set(texts(in.CRDs), m.from("inputs", "crds"), "schemas")
+		// crossplane validate does not validate patches.
+		m.set(map[string]any{"all": true, "ignore": []any{"Composition"}}, m.from("inputs", "crds"), "expect", "valid")
+	}
+	if len(in.ContextFiles) > 0 {
+		files := map[string]any{}
+		for key, file := range in.ContextFiles {
+			files[key] = file
+		}
+		m.set(files, m.from("inputs", "context-files"), "contextFiles")
+	}
+	if len(in.ContextValues) == 0 {
+		return
+	}
+	from, values := m.from("inputs", "context-values"), map[string]any{}
+	for _, key := range keys(in.ContextValues) {
+		v := in.ContextValues[key]
+		if text, ok := v.(string); ok {
+			var err error
+			if v, err = (manifest.Document{Path: "value", Line: 1, Text: []byte(text)}).Value(); err != nil {
+				m.fail(manifest.JoinPath([]string{from, key}), err)
+			}
+		}
+		values[key] = v
+	}
+	m.set(values, from, "context")
+}
+
+func texts(all []string) []any {
+	out := make([]any, len(all))
+	for i, s := range all {
+		out[i] = s
+	}
+	return out
+}
+
+// composite sets the composite resource of the case, and its XRD.
+func (m *merged) composite(in xprinInputs, p xprinPatches) {
+	if p.XRD != "" {
+		m.set(p.XRD, m.from("patches", "xrd"), "xrd")
+		m.set(true, m.from("patches", "xrd"), "allowInvalid") // xprin only applies defaults.
+	}
+	if (in.XR == "") == (in.Claim == "") {
+		m.fail(m.at, errors.New("expected either inputs.xr or inputs.claim"))
+		return
+	}
+	from, file := m.from("inputs", "xr"), in.XR
+	if in.Claim != "" {
+		from, file = m.from("inputs", "claim"), in.Claim
+	}
+	if in.Claim == "" && !p.Secret {
+		m.set(file, from, "xr")
+		return
+	}
+	if strings.Contains(file, "{{") {
+		return // merge has reported the template.
+	}
+	obj, err := m.first(file)
+	if err != nil {
+		m.fail(from, err)
+		return
+	}
+	u := &unstructured.Unstructured{Object: obj}
+	if in.Claim != "" {
+		u = ofClaim(u)
+	}
+	if p.Secret {
+		id := uuid.NewSHA1(uuid.Nil, []byte(u.GetKind()+"/"+u.GetNamespace()+"/"+u.GetName())).String()
+		ref := map[string]any{"name": cmp.Or(p.SecretName, id), "namespace": cmp.Or(p.SecretNamespace, "default")}
+		patch := map[string]any{"metadata": map[string]any{"uid": id}, "spec": map[string]any{"writeConnectionSecretToRef": ref}}
+		if in.Claim == "" {
+			m.set(map[string]any{"file": file, "patch": patch}, from, "xr")
+			return
+		}
+		u.Object, _ = spec.MergePatch(u.Object, patch).(map[string]any)
+	}
+	m.set(u.Object, from, "xr")
+}
+
+// ofClaim returns the composite resource that xprin makes of a claim. xprin appends five random
+// characters to the name; here, they depend on the claim.
+func ofClaim(claim *unstructured.Unstructured) *unstructured.Unstructured {
+	xr := claim.DeepCopy()
+	sum := sha256.Sum256([]byte(claim.GetNamespace() + "/" + claim.GetName()))
+	xr.SetKind("X" + claim.GetKind())
+	xr.SetName(claim.GetName() + "-" + hex.EncodeToString(sum[:])[:5])
+	xr.SetNamespace("")
+	labels := xr.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["crossplane.io/claim-name"], labels["crossplane.io/claim-namespace"] = claim.GetName(), claim.GetNamespace()
+	xr.SetLabels(labels)
+	ref := map[string]any{"apiVersion": claim.GetAPIVersion(), "kind": claim.GetKind(), "name": claim.GetName(), "namespace": claim.GetNamespace()}
+	spec, _ := xr.Object["spec"].(map[string]any)
+	if spec == nil {
+		spec = map[string]any{}
+		xr.Object["spec"] = spec
+	}
+	spec["claimRef"] = ref
+	return xr
+}
+
+// An xprinAssertion is an assertion of any engine.
+type xprinAssertion struct {
+	Name     string          `json:"name"`
+	Type     string          `json:"type"`
+	Resource string          `json:"resource"`
+	Field    string          `json:"field"`
+	Operator string          `json:"operator"`
+	Value    *manifest.Value `json:"value"`
+	Expected string          `json:"expected"`
+}
+
+// assertions sets the assertions of the case. engines has the assertions by engine.
+func (m *merged) assertions(engines map[string]any) {
+	var all []any
+	for _, engine := range []string{"xprin", "diff", "dyff"} {
+		if engines[engine] == nil {
+			continue
+		}
+		from := m.from("assertions", engine)
+		var assertions []xprinAssertion
+		m.decode(engines[engine], &assertions, from, func(field string, f manifest.DecodeFault) { m.fail(field, errors.New(f.Text)) })
+		for i, a := range assertions {
+			m.origins[fmt.Sprintf("expect.assertions[%d]", len(all))] = fmt.Sprintf("%s[%d]", from, i)
+			all = append(all, a.fields(engine))
+		}
+	}
+	for _, engine := range keys(engines) {
+		if engine != "xprin" && engine != "diff" && engine != "dyff" {
+			m.fail(m.from("assertions", engine), fmt.Errorf("unknown engine of assertions: expected xprin, diff or dyff"))
+		}
+	}
+	if len(all) > 0 {
+		m.set(all, m.at, "expect", "assertions")
+	}
+}
+
+// fields returns the assertion as in a suite of xfn.
+func (a xprinAssertion) fields(engine string) map[string]any {
+	out := map[string]any{"type": a.Type}
+	if engine != "xprin" {
+		out["type"] = strings.ToUpper(engine[:1]) + engine[1:]
+	}
+	for key, v := range map[string]string{"name": a.Name, "resource": a.Resource, "field": a.Field, "operator": a.Operator, "expected": a.Expected} {
+		if v != "" {
+			out[key] = v
+		}
+	}
+	if a.Value != nil {
+		out["value"] = a.Value.Any
+	}
+	return out
+}
