@@ -41,6 +41,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.PackageRoot:         "xpkg.build",
 		hint.Platform:            "xpkg.build",
 		hint.Profile:             "render",
+		hint.Replace:             "xrd.generate",
 		hint.SignKey:             "xpkg.push",
 		hint.Timeout:             rendering + " run",
 		hint.Update:              "test",

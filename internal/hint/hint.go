@@ -37,6 +37,7 @@ const (
 	Platform              Hint = "{platform}"
 	Profile               Hint = "{profile}"
 	Registry              Hint = "{registry}"
+	Replace               Hint = "{replace}"
 	Runtime               Hint = "{runtime}"
 	SignKey               Hint = "{sign-key}"
 	Timeout               Hint = "{timeout}"
@@ -49,7 +50,7 @@ func Options() []Hint {
 		Builtin, Builtins, CAFile, Compositions, ContextValues, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
 		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
-		Registry, Runtime, SignKey, Timeout, Update,
+		Registry, Replace, Runtime, SignKey, Timeout, Update,
 	}
 }
 
