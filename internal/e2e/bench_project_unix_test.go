@@ -17,8 +17,8 @@ import (
 )
 
 // BenchmarkProjectGo builds a project with a function in Go. Builds alternate with the minimum
-// work: two go build processes at once, one for each platform. The source changes before each
-// of them. The goal of x-limit is below 1.15.
+// work: two go build processes at once with the same flags, one for each platform. The source
+// changes before each of them. The goal of x-limit is below 1.15.
 func BenchmarkProjectGo(b *testing.B) {
 	xfn := e2e.Binary(b)
 	address := remotetest.Serve(b, remotetest.Embedded(b))
@@ -47,7 +47,7 @@ func BenchmarkProjectGo(b *testing.B) {
 		g, ctx := errgroup.WithContext(b.Context())
 		for _, arch := range []string{"amd64", "arm64"} {
 			g.Go(func() error {
-				cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(work, arch), ".")
+				cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(work, arch), ".")
 				cmd.Dir, cmd.Env = source, append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOWORK=off")
 				if out, err := cmd.CombinedOutput(); err != nil {
 					return fmt.Errorf("%w: %s", err, out)
