@@ -197,11 +197,11 @@ type SchemaOptions struct {
 	// Open returns the Fetcher, whose Store Schemas closes. It is called only if a dependency
 	// has no schemas.
 	Open func() (*Fetcher, error)
-	// Skipped receives a text about each dependency that is left out, because it is not in the
-	// cache and Fetcher.Images.Offline is set.
+	// Skipped receives a text about each dependency that is left out: offline, if it is not in
+	// the cache; for a render, if it cannot be read.
 	Skipped func(text string)
 	// ForRender generates only what a render needs: nothing unless a function imports schemas,
-	// and not those of functions' inputs. A dependency that cannot be read is left out.
+	// and not those of functions' inputs.
 	ForRender bool
 }
 
@@ -231,6 +231,9 @@ func Schemas(ctx context.Context, p *project.Project, o SchemaOptions) (err erro
 			defer func() { err = errors.Join(err, f.Store.Close()) }()
 		}
 		sources, err := f.sources(ctx, p, &d)
+		if err == nil && o.ForRender {
+			err = readDefinitions(ctx, sources)
+		}
 		switch {
 		case err == nil:
 			all = append(all, sources...)
@@ -241,6 +244,18 @@ func Schemas(ctx context.Context, p *project.Project, o SchemaOptions) (err erro
 		}
 	}
 	return writeModels(ctx, p, append(all, APIs(p))...)
+}
+
+// readDefinitions reads the definitions of sources that fetch them only when they are needed.
+func readDefinitions(ctx context.Context, sources []models.Source) error {
+	for i, s := range sources {
+		read, err := s.Definitions(ctx)
+		if err != nil {
+			return err
+		}
+		sources[i].Definitions = func(context.Context) (models.Definitions, error) { return read, nil }
+	}
+	return nil
 }
 
 // importsSchemas reports whether the source of an embedded function refers to the directory of

@@ -74,6 +74,7 @@ func TestSchemasForRender(t *testing.T) {
 		"KCL":        {"a KCL function has a link to the schemas", crossplane, map[string]string{"functions/fn/kcl.mod": "", "functions/fn/model": "->../../schemas/kcl"}, true, ""},
 		"Templates":  {"templates import no schemas", crossplane, map[string]string{"functions/fn/a.gotmpl": "a"}, false, ""},
 		"Unread":     {"a render continues without a dependency", crossplane + provider, map[string]string{"functions/fn/go.mod": module}, true, `:7: the APIs of "http://127.0.0.1:1/crd.yaml" have no models`},
+		"Kubernetes": {"a render continues without the API of Kubernetes", crossplane + "  dependencies:\n  - {type: k8s, k8s: {version: v1.33.0}}\n", map[string]string{"functions/fn/go.mod": module}, true, `:7: the APIs of "k8s:v1.33.0" have no models`},
 		"NoRequest":  {"no dependency is read without an import", crossplane + provider, map[string]string{"functions/fn/a.gotmpl": "a"}, false, ""},
 		"Inputs":     {"the inputs of functions have no models in a render", crossplane + function, map[string]string{"functions/fn/go.mod": module}, true, ""},
 		"Others":     {"the schemas of another program, which has no lock file, stay", crossplane, map[string]string{"functions/fn/go.mod": module, "schemas/go/go.mod": "module dev.crossplane.io/models\n"}, false, ""},
@@ -103,7 +104,7 @@ func TestSchemasForRender(t *testing.T) {
 			err = generate.Schemas(t.Context(), open(t, filepath.Join(dir, project.File)), generate.SchemaOptions{
 				ForRender: true,
 				Open: func() (*generate.Fetcher, error) {
-					return &generate.Fetcher{Store: store, HTTP: http.DefaultClient}, nil
+					return &generate.Fetcher{Store: store, HTTP: http.DefaultClient, Kubernetes: "http://127.0.0.1:1"}, nil
 				},
 				Skipped: func(text string) { skipped += text },
 			})
