@@ -40,6 +40,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.PackageRoot:         "xpkg.build",
 		hint.Platform:            "xpkg.build",
 		hint.Profile:             "render",
+		hint.Replace:             "xrd.generate",
 		hint.RequiredResources:   "render dev diff function.call",
 		hint.SignKey:             "xpkg.push",
 		hint.Timeout:             rendering + " run",

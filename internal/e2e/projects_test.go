@@ -30,6 +30,7 @@ func TestProjects(t *testing.T) {
 	pushLanguageBases(t, address)
 	pushDependencies(t, address)
 	addresses := strings.NewReplacer("mirror.example.org", address, "crds.example.org", serveCRD(t), "https://git.example.org/acme/crds", gitRepository(t))
+	offline := []string{"--offline"}
 	cases := map[string]struct {
 		packages int
 		// example has the arguments of render, whose output must contain the text composes.
@@ -37,21 +38,23 @@ func TestProjects(t *testing.T) {
 		// no program that can run: the suites mock these functions.
 		example, composes string
 		tarballs          []string
+		// validate has the flags of validate. Without --offline, it reads the dependencies.
+		validate []string
 	}{
-		"all-languages": {packages: 6},
-		"go-models":     {packages: 2, example: "examples/app.yaml", composes: "size: large"},
+		"all-languages": {packages: 6, validate: offline},
+		"go-models":     {packages: 2, example: "examples/app.yaml", composes: "size: large", validate: offline},
 		"image-configs": {packages: 2, example: "examples/app.yaml", composes: "size: small"},
-		"kcl":           {packages: 2},
-		"no-functions":  {packages: 1, example: "examples/bucket.yaml", composes: "region: eu-west-1"},
-		"operations":    {packages: 3, example: "examples/backup.yaml", composes: "target: orders"},
-		"other-paths":   {packages: 2, example: "package/examples/xr.yaml", composes: `nodes: "2"`},
-		"platform":      {packages: 4, example: "examples/environment.yaml", composes: "engine: postgres"},
-		"python":        {packages: 2},
-		"tarballs":      {packages: 4, tarballs: []string{"build/schedule", "build/serve"}},
-		"templates":     {packages: 2, example: "examples/app.yaml", composes: `count: "3"`},
-		"typescript":    {packages: 2},
+		"kcl":           {packages: 2, validate: offline},
+		"no-functions":  {packages: 1, example: "examples/bucket.yaml", composes: "region: eu-west-1", validate: offline},
+		"operations":    {packages: 3, example: "examples/backup.yaml", composes: "target: orders", validate: offline},
+		"other-paths":   {packages: 2, example: "package/examples/xr.yaml", composes: `nodes: "2"`, validate: offline},
+		"platform":      {packages: 4, example: "examples/environment.yaml", composes: "engine: postgres", validate: offline},
+		"python":        {packages: 2, validate: offline},
+		"tarballs":      {packages: 4, tarballs: []string{"build/schedule", "build/serve"}, validate: offline},
+		"templates":     {packages: 2, example: "examples/app.yaml", composes: `count: "3"`, validate: offline},
+		"typescript":    {packages: 2, validate: offline},
 		"up-apis":       {packages: 3, example: "examples/store.yaml apis/stores/composition.yaml", composes: "region: eu-west-1"},
-		"up-old":        {packages: 2, example: "examples/app.yaml", composes: "region: small"},
+		"up-old":        {packages: 2, example: "examples/app.yaml", composes: "region: small", validate: offline},
 	}
 	found, err := os.ReadDir(projectsDir)
 	if err != nil {
@@ -74,12 +77,15 @@ func TestProjects(t *testing.T) {
 			if out := p.mustRun(t, "project", "lint"); !strings.Contains(out, "nothing is wrong") {
 				t.Errorf("lint: %s", out)
 			}
-			p.mustRun(t, "project", "build")
-			if tc.example != "" {
+			if tc.example != "" { // A new clone has no models: the render writes those that functions import.
 				if out := p.mustRun(t, append([]string{"render"}, strings.Fields(tc.example)...)...); !strings.Contains(out, tc.composes) {
 					t.Errorf("the render lacks %q:\n%s", tc.composes, out)
 				}
 			}
+			if out := p.mustRun(t, append([]string{"validate"}, tc.validate...)...); !strings.Contains(out, " 0 missing schemas, ") || !strings.Contains(out, " 0 failure cases") {
+				t.Errorf("validate: %s", out)
+			}
+			p.mustRun(t, "project", "build")
 			if out := p.mustRun(t, "test"); !strings.Contains(out, "ok (1 case") {
 				t.Errorf("test: %s", out)
 			}

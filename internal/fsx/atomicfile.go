@@ -21,6 +21,11 @@ const maxLinks = 40
 // process calls Write or Create for the directory. On Windows, Write fails if any process
 // has path open.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
+	return replace(path, perm, write, true)
+}
+
+// replace implements Write. Without sync, it does not sync the file.
+func replace(path string, perm fs.FileMode, write func(io.Writer) error, sync bool) (err error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		return writeInto(path, write)
@@ -39,7 +44,7 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err erro
 	if err := write(f); err != nil {
 		return err
 	}
-	return f.Commit(path, perm)
+	return f.commit(path, perm, sync)
 }
 
 // TemporaryDir returns the directory in which Write creates the temporary file for path.
@@ -83,10 +88,21 @@ func writeInto(path string, write func(io.Writer) error) (err error) {
 
 // WriteFile writes data to path as Write does.
 func WriteFile(path string, perm fs.FileMode, data []byte) error {
-	return Write(path, perm, func(w io.Writer) error {
+	return Write(path, perm, writerOf(path, data))
+}
+
+// WriteCached writes data to path as Write does, but does not sync the file: after a crash of
+// the machine it may be empty. It is for files that can be generated again, because a sync can
+// take longer than generating the file.
+func WriteCached(path string, perm fs.FileMode, data []byte) error {
+	return replace(path, perm, writerOf(path, data), false)
+}
+
+func writerOf(path string, data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
 		if _, err := w.Write(data); err != nil {
 			return fmt.Errorf("writing %q: %w", path, err)
 		}
 		return nil
-	})
+	}
 }

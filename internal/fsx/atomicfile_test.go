@@ -50,6 +50,22 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// A file that is not synced is whole, too, and replaces the target of a link.
+func TestWriteCached(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	put(t, path, "old")
+	if err := os.Symlink("file", link); err != nil {
+		t.Skip(err)
+	}
+	if err := fsx.WriteCached(link, 0o640, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, path); got != "new" || entries(t, dir) != 2 {
+		t.Errorf("got %q and %d files, want the new text and two files", got, entries(t, dir))
+	}
+}
+
 func TestModeIsThatAskedFor(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no file modes")

@@ -155,11 +155,17 @@ func (f *AtomicFile) Truncate(size int64) error { return Cause(f.f.Truncate(size
 // path. If path is a symbolic link, Commit renames the file to the target of the link.
 // Except on Windows, the file can be read until Close.
 func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
+	return f.commit(path, perm, true)
+}
+
+func (f *AtomicFile) commit(path string, perm fs.FileMode, sync bool) error {
 	if err := f.f.Chmod(perm); err != nil {
 		return fmt.Errorf("setting the mode of %q: %w", path, Cause(err))
 	}
-	if err := f.f.Sync(); err != nil {
-		return fmt.Errorf("syncing %q: %w", path, Cause(err))
+	if sync {
+		if err := f.f.Sync(); err != nil {
+			return fmt.Errorf("syncing %q: %w", path, Cause(err))
+		}
 	}
 	if runtime.GOOS == "windows" {
 		f.closed = true

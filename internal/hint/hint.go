@@ -36,6 +36,7 @@ const (
 	Platform              Hint = "{platform}"
 	Profile               Hint = "{profile}"
 	Registry              Hint = "{registry}"
+	Replace               Hint = "{replace}"
 	RequiredResources     Hint = "{required-resources}"
 	Runtime               Hint = "{runtime}"
 	SignKey               Hint = "{sign-key}"
@@ -49,7 +50,7 @@ func Options() []Hint {
 		Builtin, Builtins, CAFile, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
 		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
-		Registry, RequiredResources, Runtime, SignKey, Timeout, Update,
+		Registry, Replace, RequiredResources, Runtime, SignKey, Timeout, Update,
 	}
 }
 

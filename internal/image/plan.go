@@ -43,7 +43,11 @@ func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	up := newUpstream(ctx, r.Reference, o.Remote, s.blobs)
+	from, err := source(r.Reference, o.Rewrite)
+	if err != nil {
+		return nil, err
+	}
+	up := newUpstream(ctx, from, o.Remote, s.blobs)
 	r.Platform = orHost(r.Platform)
 	p := &plan{Request: r, upstream: up}
 	mayFetch := !o.Offline && r.Policy != Never
@@ -132,7 +136,7 @@ func (s *Store) known(ref name.Reference) (v1.Hash, error) {
 // ask finds the image of a request in the registry. It stores the manifests and config in
 // the cache.
 func (s *Store) ask(ctx context.Context, p *plan) error {
-	top, err := p.upstream.manifest(ctx, p.Reference.Identifier())
+	top, err := p.upstream.manifest(ctx, p.upstream.ref.Identifier())
 	if err != nil {
 		return err
 	}

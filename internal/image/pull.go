@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -25,6 +26,24 @@ type Options struct {
 	// The pull then uses the reference with the digest. If Pin returns an error, nothing is
 	// pulled.
 	Pin func(name.Reference) (name.Reference, error)
+	// Rewrite, if not nil, returns the reference from which an image is fetched, such as
+	// that of a mirror. File ignores it. A Store keeps the image under its own reference.
+	Rewrite func(string) string
+}
+
+// source returns the reference from which the image at ref is fetched.
+func source(ref name.Reference, rewrite func(string) string) (name.Reference, error) {
+	if rewrite == nil {
+		return ref, nil
+	}
+	// Users write docker.io for the registry that is called index.docker.io.
+	full := ref.Name()
+	for _, text := range []string{full, strings.TrimPrefix(full, "index.")} {
+		if to := rewrite(text); to != text {
+			return remote.ParseReference(to, "")
+		}
+	}
+	return ref, nil
 }
 
 func (o Options) client() *remote.Client {
@@ -39,8 +58,8 @@ func (o Options) client() *remote.Client {
 // continues after a broken connection. Layers can be read until ctx is done. Callers must
 // pass errors of reading layers to remote.Client.Explain.
 //
-// An error of Artifact is one sentence. It names ref, or the reference that Pin returned,
-// without credentials.
+// An error of Artifact is one sentence. It names the reference that was fetched, without
+// credentials.
 func Artifact(ctx context.Context, ref name.Reference, o Options) (xpkg.Artifact, error) {
 	client := o.client()
 	if o.Pin != nil {
@@ -48,6 +67,10 @@ func Artifact(ctx context.Context, ref name.Reference, o Options) (xpkg.Artifact
 		if ref, err = o.Pin(ref); err != nil {
 			return nil, err
 		}
+	}
+	ref, err := source(ref, o.Rewrite)
+	if err != nil {
+		return nil, err
 	}
 	_, a, err := fetch(ctx, ref, client)
 	if err != nil {

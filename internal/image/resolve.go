@@ -33,9 +33,13 @@ type Resolved struct {
 // cache instead. It fetches only manifests, and the config of an image without an index. An
 // error is one sentence that names the reference.
 func (s *Store) Resolve(ctx context.Context, ref name.Reference, o Options) (Resolved, error) {
-	up := newUpstream(ctx, ref, o.client(), s.blobs)
+	from, err := source(ref, o.Rewrite)
+	if err != nil {
+		return Resolved{}, err
+	}
+	up := newUpstream(ctx, from, o.client(), s.blobs)
 	if !o.Offline {
-		top, err := up.manifest(ctx, ref.Identifier())
+		top, err := up.manifest(ctx, from.Identifier())
 		if err != nil {
 			return Resolved{}, up.explain(err)
 		}
@@ -76,13 +80,19 @@ func resolved(ctx context.Context, w oci.Walk, top v1.Descriptor) (Resolved, err
 type Tags struct {
 	// Remote is the client of the registries. It is required.
 	Remote *remote.Client
+	// Rewrite is that of Options.
+	Rewrite func(string) string
 }
 
 // Has reports whether the registry has a tag. An error is one sentence that names the tag.
 func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
-	repo, err := t.Remote.Repository(ctx, tag.Context())
+	from, err := source(tag, t.Rewrite)
+	if err != nil {
+		return false, err
+	}
+	repo, err := t.Remote.Repository(ctx, from.Context())
 	if err == nil {
-		_, err = repo.Manifest(ctx, tag.TagStr())
+		_, err = repo.Manifest(ctx, from.Identifier())
 	}
 	switch {
 	case err == nil:
@@ -90,19 +100,23 @@ func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
 	case remote.NotFound(err):
 		return false, nil
 	default:
-		return false, fmt.Errorf("looking for %q: %w", tag.Name(), t.Remote.Explain(tag, err))
+		return false, fmt.Errorf("looking for %q: %w", from.Name(), t.Remote.Explain(from, err))
 	}
 }
 
 // List returns the tags of a repository, up to 100,000. An error is one sentence that names
 // the repository.
 func (t Tags) List(ctx context.Context, repo name.Repository) (tags []string, err error) {
-	from, err := t.Remote.Repository(ctx, repo)
+	from, err := source(repo.Tag(name.DefaultTag), t.Rewrite)
+	if err != nil {
+		return nil, err
+	}
+	upstream, err := t.Remote.Repository(ctx, from.Context())
 	if err == nil {
-		tags, err = from.Tags(ctx)
+		tags, err = upstream.Tags(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing the tags of %q: %w", repo.Name(), t.Remote.Explain(repo.Tag(name.DefaultTag), err))
+		return nil, fmt.Errorf("listing the tags of %q: %w", from.Context().Name(), t.Remote.Explain(from, err))
 	}
 	return tags, nil
 }

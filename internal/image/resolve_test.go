@@ -143,6 +143,39 @@ func TestTags(t *testing.T) {
 	}
 }
 
+// A mirror has the images, and the cache keeps them under their own references.
+func TestRewrite(t *testing.T) {
+	mirror := mustRef(t, remotetest.Serve(t, remotetest.Handler())+"/mirror/fn:v2")
+	img := imageFor(t, "linux/"+runtime.GOARCH)
+	must(t, ggcr.Write(mirror, img))
+	o := quick()
+	o.Rewrite = func(s string) string {
+		if rest, ok := strings.CutPrefix(s, "docker.io/acme/"); ok {
+			return mirror.Context().RegistryStr() + "/mirror/" + rest
+		}
+		return s
+	}
+	ref := mustRef(t, "docker.io/acme/fn:v2")
+	tags := image.Tags{Remote: o.Remote, Rewrite: o.Rewrite}
+	if all, err := tags.List(t.Context(), ref.Context()); err != nil || !slices.Equal(all, []string{"v2"}) {
+		t.Errorf("got the tags %q, %v", all, err)
+	}
+	if there, err := tags.Has(t.Context(), ref.Context().Tag("v2")); err != nil || !there {
+		t.Errorf("got %v, %v, want the tag v2", there, err)
+	}
+	if a, err := image.Artifact(t.Context(), ref, o); err != nil || digestOf(t, a) != digestOf(t, img) {
+		t.Errorf("got the artifact %v, %v", a, err)
+	}
+	store := openStore(t, t.TempDir())
+	_, err := store.Image(t.Context(), image.Request{Reference: ref}, o)
+	must(t, err)
+	for _, o := range []image.Options{o, offline()} {
+		if got, err := store.Resolve(t.Context(), ref, o); err != nil || got.Digest != digestOf(t, img) {
+			t.Errorf("got %v, %v, want the digest of the mirror", got, err)
+		}
+	}
+}
+
 // All pages of tags are read, up to a limit.
 func TestTagsPages(t *testing.T) {
 	var pages int

@@ -343,7 +343,7 @@ func (p *Project) checkFunction(f Function) error {
 		r := &reader{p: p, doc: manifest.Document{Path: dir}}
 		r.functionName("the function's name", f.Name)
 		if len(r.errs) > 0 {
-			return fmt.Errorf("%s: %w", dir, errors.Unwrap(r.errs[0]))
+			return hint.Wrap(fmt.Errorf("%s: %w", dir, errors.Unwrap(r.errs[0])), "rename the directory, or move it out of the directory of functions")
 		}
 		return nil
 	}

@@ -155,9 +155,9 @@ func (r *reader) rewrite(field string, c rewriting) {
 	}
 }
 
-// functions validates the listed functions.
+// functions validates the listed functions. As for the crossplane CLI, an empty list is no list.
 func (r *reader) functions(listed []listedFunction) {
-	if listed == nil {
+	if len(listed) == 0 {
 		return
 	}
 	r.p.Listed = []Function{}

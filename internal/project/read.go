@@ -57,6 +57,18 @@ func Find(dir string) (path, other string, err error) {
 	}
 }
 
+// Above returns the path of the project file in the nearest directory above dir, or "".
+func Above(dir string) string {
+	abs, err := filepath.Abs(dir)
+	for up := filepath.Join(dir, ".."); err == nil && abs != filepath.Dir(abs); up = filepath.Join(up, "..") {
+		if path, _, err := Find(up); err == nil {
+			return path
+		}
+		abs = filepath.Dir(abs)
+	}
+	return ""
+}
+
 // Read reads and validates a project file. The error joins all problems in the file, each a
 // *manifest.Error. A file named File or UpboundFile has the dialect of its name, because the
 // other CLI never reads it; any other file may have either dialect.

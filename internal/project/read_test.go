@@ -43,6 +43,10 @@ func TestRead(t *testing.T) {
 			"fields that are missing have the defaults of the crossplane CLI", project.File, crossplane,
 			project.Project{Dialect: project.Crossplane, CrossplaneVersion: ">=v2.0.0-rc.0", Paths: defaults, Architectures: both, Languages: project.Languages},
 		},
+		"NoFunctions": {
+			"an empty list of functions is no list, as for the crossplane CLI", project.File, crossplane + "  functions: []\n",
+			project.Project{Dialect: project.Crossplane, CrossplaneVersion: ">=v2.0.0-rc.0", Paths: defaults, Architectures: both, Languages: project.Languages},
+		},
 		"All": {
 			"all fields of the dialect Crossplane are read", "p.yaml", crossplane + `  maintainer: Ada
   source: github.com/acme/demo

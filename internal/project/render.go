@@ -96,27 +96,20 @@ type APIs struct {
 // APIsFor returns the APIs of composite resources or claims of a kind. If a kind that is not a
 // claim does not have exactly one Composition, this is an error.
 func (p *Project) APIsFor(apiVersion, kind string) (apis APIs, err error) {
-	sources, _, err := p.collect()
-	if err != nil {
-		return apis, err
-	}
 	group, _, _ := strings.Cut(apiVersion, "/")
 	var found []string
-	for _, s := range sources {
-		docs, err := manifest.Split(s.Path, s.Data)
-		if err != nil {
-			return apis, err
-		}
-		for _, d := range docs {
-			switch of, _ := kindOf(d); {
-			case slices.Contains(apiKinds[:2], of):
-				if xr, claim := defines(d, group, kind); xr || claim {
-					apis.XRD, apis.Claim = d, claim
-				}
-			case of == apiKinds[2] && composes(d, apiVersion, kind):
-				apis.Composition, found = d, append(found, d.Position())
+	err = p.eachAPI(func(of string, d manifest.Document) {
+		switch {
+		case slices.Contains(apiKinds[:2], of):
+			if xr, claim := defines(d, group, kind); xr || claim {
+				apis.XRD, apis.Claim = d, claim
 			}
+		case of == apiKinds[2] && composes(d, apiVersion, kind):
+			apis.Composition, found = d, append(found, d.Position())
 		}
+	})
+	if err != nil {
+		return apis, err
 	}
 	switch {
 	case apis.Claim || len(found) == 1:
@@ -127,6 +120,36 @@ func (p *Project) APIsFor(apiVersion, kind string) (apis APIs, err error) {
 		err := fmt.Errorf("several Compositions are for kind %s of %s: %s", kind, apiVersion, strings.Join(found, ", "))
 		return apis, hint.Wrap(err, "name the file of one of them as the second argument")
 	}
+}
+
+// Definition returns the XRD that defines a kind of composite resources. Its Text is nil if the
+// project has no such XRD.
+func (p *Project) Definition(group, kind string) (xrd manifest.Document, err error) {
+	err = p.eachAPI(func(of string, d manifest.Document) {
+		if xr, _ := defines(d, group, kind); xr && slices.Contains(apiKinds[:2], of) {
+			xrd = d
+		}
+	})
+	return xrd, err
+}
+
+// eachAPI calls do for each document of the Configuration with its apiVersion and kind.
+func (p *Project) eachAPI(do func(kind string, d manifest.Document)) error {
+	sources, _, err := p.collect()
+	if err != nil {
+		return err
+	}
+	for _, s := range sources {
+		docs, err := manifest.Split(s.Path, s.Data)
+		if err != nil {
+			return err
+		}
+		for _, d := range docs {
+			kind, _ := kindOf(d)
+			do(kind, d)
+		}
+	}
+	return nil
 }
 
 // defines reports whether an XRD defines a kind as that of composite resources or of claims.

@@ -102,7 +102,7 @@ func TestDependenciesListed(t *testing.T) {
 		Functions: "root", Dependencies: &versions{},
 	})
 	_, err := renderOne(t.Context(), s, inputs)
-	const want = "the functions that root depends on are acme-f, z-f: use one of these names, add the function to dependsOn, or name its package with {package} NAME=PATH"
+	const want = "the functions of root are acme-f, z-f: use one of these names, add the function to the dependencies, or name its package with {package} NAME=PATH"
 	if err == nil || string(hint.Of(err)) != want {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
@@ -51,7 +52,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	case s.config.Functions == "":
 		return hint.Wrap(err, "name a functions file after the "+hint.Hint(e.What())+", or a package with "+hint.Package+" NAME=PATH")
 	case len(p.dependencies) > 0:
-		return hint.Wrap(err, hint.Hint("the functions that "+s.config.Functions+" depends on are "+objectNames(p.dependencies)+": use one of these names, add the function to dependsOn, or name its package with ")+hint.Package+" NAME=PATH")
+		return hint.Wrap(err, hint.Hint("the functions of "+s.config.Functions+" are "+strings.Join(p.available(), ", ")+": use one of these names, add the function to the dependencies, or name its package with ")+hint.Package+" NAME=PATH")
 	}
 	listed := slices.Sorted(maps.Keys(p.functions))
 	for _, step := range e.Spec.Pipeline {

@@ -369,11 +369,12 @@ func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	}
 }
 
-func objectNames(all []lock.Dependency) string {
-	names := make([]string, len(all))
-	for i, d := range all {
-		names[i] = d.ObjectName()
+// available returns the names of all functions that pipelines can call, sorted.
+func (p *plan) available() []string {
+	names := slices.Collect(maps.Keys(p.functions))
+	for _, d := range p.dependencies {
+		names = append(names, d.ObjectName())
 	}
 	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return slices.Compact(names)
 }

@@ -46,8 +46,10 @@ func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
 type Versions struct {
 	Lock
 	// Parse parses the reference of a package.
-	Parse   func(string) (name.Reference, error)
-	Remote  *remote.Client
+	Parse  func(string) (name.Reference, error)
+	Remote *remote.Client
+	// Rewrite is that of image.Options.
+	Rewrite func(string) string
 	Offline bool
 	// Cache is the directory of the cache.
 	Cache string
@@ -58,7 +60,7 @@ func (v Versions) Reference(ctx context.Context, d dependency.Dependency) (_ str
 	if v.lock != nil {
 		return v.lock.Reference(d, v.Parse)
 	}
-	var tags dependency.Tags = image.Tags{Remote: v.Remote}
+	var tags dependency.Tags = image.Tags{Remote: v.Remote, Rewrite: v.Rewrite}
 	if v.Offline {
 		store, err := image.Open(v.Cache)
 		if err != nil {

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"runtime"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/generate"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -18,6 +22,9 @@ import (
 func FindProject(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
 	path, other, err := project.Find("")
 	if errors.Is(err, fs.ErrNotExist) {
+		if above := project.Above(""); above != "" {
+			term.Note(fmt.Sprintf("the project in %q is not used: run the command in that directory", filepath.Dir(above)))
+		}
 		return nil, nil
 	}
 	if err != nil {
@@ -41,8 +48,9 @@ func ReadProject(ctx context.Context, term *terminal.Terminal, path string) (*pr
 	return p, nil
 }
 
-// UseFunctions adds the functions of a project, which may be nil, to the config of a session.
-func UseFunctions(p *project.Project, config *session.Config) error {
+// UseFunctions adds the functions of a project, which may be nil, to the config of a session. It
+// generates the models that the source of the functions imports, unless calls are replayed.
+func (f Runtimes) UseFunctions(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project, config *session.Config) error {
 	if p == nil {
 		return nil
 	}
@@ -52,30 +60,43 @@ func UseFunctions(p *project.Project, config *session.Config) error {
 	}
 	config.Functions = p.Path
 	Inline(&config.Reader, config.Functions, docs...)
-	return nil
+	if f.Replay != "" {
+		return nil // No function is built.
+	}
+	return generate.Schemas(ctx, p, generate.SchemaOptions{
+		ForRender: true,
+		Open: func() (*generate.Fetcher, error) {
+			dir, err := f.Path()
+			if err != nil {
+				return nil, err
+			}
+			return f.Fetcher(dir, f.Registry, image.Options{Remote: f.Client(program), Progress: term.Progress, Offline: f.Offline})
+		},
+		Skipped: term.Warn,
+	})
 }
 
-// SetFunctions sets the functions of the config of a session: those in path or, if path is "",
-// those of the project in the working directory, if there is one.
-func SetFunctions(ctx context.Context, term *terminal.Terminal, config *session.Config, path string) error {
-	if config.Functions = path; path != "" {
-		return nil
-	}
-	p, err := FindProject(ctx, term)
+// UseDependencies makes the path of a project file, in a reader, that of the dependencies of the
+// project: of package metadata, and of the CRDs in git repositories and at URLs unless images
+// are offline.
+func (g Git) UseDependencies(ctx context.Context, p *project.Project, r *manifest.Reader, images image.Options) error {
+	doc, err := p.DependencyDocument(true)
 	if err != nil {
 		return err
 	}
-	return UseFunctions(p, config)
-}
-
-// UseDependencies makes the path of a project file, in a reader, that of package metadata with
-// the dependencies of the project.
-func UseDependencies(p *project.Project, r *manifest.Reader) error {
-	doc, err := p.DependencyDocument(true)
-	if err == nil {
-		Inline(r, p.Path, doc)
+	docs := []manifest.Document{doc}
+	for _, d := range p.Dependencies {
+		if images.Offline {
+			break
+		}
+		crds, err := g.files(images).Documents(ctx, d)
+		if err != nil {
+			return hint.Wrap(p.At(d.Field, err), "leave dependencies out with "+hint.Offline)
+		}
+		docs = append(docs, crds...)
 	}
-	return err
+	Inline(r, p.Path, docs...)
+	return nil
 }
 
 // Inline makes a reader return documents for a path that is not a file.

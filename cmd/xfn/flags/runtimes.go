@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -45,25 +46,27 @@ type Runtimes struct {
 	Offline               bool              `group:"Registry:" help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
 	FunctionAnnotations   map[string]string `more:"" short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable."`
 	recordingFlags
+	Git        `group:"Registry:"`
 	Index      `group:"Registry:"`
 	Cache      `group:"Registry:"`
 	Registries `group:"Registry:"`
 	Lock       `group:"Registry:"`
 }
 
-// Config returns the config of a session. The caller sets the functions file.
-func (f Runtimes) Config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
+// Config returns the config of a session. Images are fetched as the project p says, which may be
+// nil. The caller sets the functions file.
+func (f Runtimes) Config(term *terminal.Terminal, program terminal.Program, p *project.Project) (session.Config, error) {
 	if err := f.Load(); err != nil {
 		return session.Config{}, err
 	}
-	config, err := f.config(term, program)
+	config, err := f.config(term, program, p)
 	if err != nil {
 		return config, &terminal.UsageError{Err: err}
 	}
 	return config, nil
 }
 
-func (f Runtimes) config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
+func (f Runtimes) config(term *terminal.Terminal, program terminal.Program, p *project.Project) (session.Config, error) {
 	if err := cmp.Or(terminal.Positive("--xfn-cache-max-ttl", f.XfnCacheMaxTTL), terminal.CheckMessageSize(f.MaxMessageSize)); err != nil {
 		return session.Config{}, err
 	}
@@ -100,12 +103,12 @@ func (f Runtimes) config(term *terminal.Terminal, program terminal.Program) (ses
 	if err := f.apply(&config); err != nil {
 		return session.Config{}, err
 	}
-	err = f.start(&config, term, program)
+	err = f.start(&config, term, program, p)
 	return config, err
 }
 
 // start adds the runtimes of this machine to the config of a session.
-func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program terminal.Program) error {
+func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program terminal.Program, p *project.Project) error {
 	options := local.Options{TempDir: os.TempDir(), MaxMessageSize: f.MaxMessageSize << 20, Progress: term.Progress}
 	if term.Verbose {
 		options.Output = func(function, line string) { term.Note(function + " says: " + line) }
@@ -118,6 +121,9 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	}
 	client := f.Client(program)
 	pulling := image.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
+	if p != nil {
+		pulling.Rewrite = p.Rewritten
+	}
 	build := f.builder(dir, client, pulling)
 	config.Runtimes = map[session.Runtime]runtimes.Runtime{
 		session.Process: build.Runtime(processes, true),
@@ -129,11 +135,12 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 			Remote:      client,
 			Offline:     f.Offline,
 			Pin:         f.Pin(),
+			Rewrite:     pulling.Rewrite,
 			Options:     options,
 		}), false),
 		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
 	}
-	config.Dependencies = Versions{Lock: f.Lock, Parse: f.Reference, Remote: client, Offline: f.Offline, Cache: dir}
+	config.Dependencies = Versions{Lock: f.Lock, Parse: f.Reference, Remote: client, Rewrite: pulling.Rewrite, Offline: f.Offline, Cache: dir}
 	config.Locked = f.Locked
 	if runtime.GOOS != "linux" {
 		return nil
@@ -153,6 +160,9 @@ func (f Runtimes) builder(dir string, client *remote.Client, pull image.Options)
 		Artifacts: f.Artifacts(client, f.Offline, f.Index),
 		Options:   runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Progress: pull.Progress},
 		Base: func(ctx context.Context, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+			if pull.Rewrite != nil {
+				reference = pull.Rewrite(reference)
+			}
 			ref, err := f.Reference(reference)
 			if err != nil {
 				return nil, err

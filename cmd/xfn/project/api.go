@@ -50,19 +50,31 @@ func (c *CompositionCmd) Run(ctx context.Context, term *terminal.Terminal) error
 
 // XRDCmd writes an XRD.
 type XRDCmd struct {
-	File   string `arg:"" name:"xr" help:"File with an example of an XR."`
-	Plural string `placeholder:"PLURAL" help:"Plural of the kind."`
-	Path   string `placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/definition.yaml."`
+	File    string `arg:"" name:"xr" help:"File with an example of an XR, or with an XR in SimpleSchema."`
+	From    string `enum:"xr,simpleschema" default:"xr" placeholder:"FORMAT" help:"Content of the file: xr, an example with values, or simpleschema, types of fields in the syntax of kro. Default: ${default}."`
+	Plural  string `placeholder:"PLURAL" help:"Plural of the kind."`
+	Path    string `placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/definition.yaml."`
+	Replace bool   `help:"Replace the file of an existing XRD for the kind, or the file of --path."`
 	fileFlag
 }
 
 // Help is shown by --help.
 func (XRDCmd) Help() string {
-	return `The values of the example show the types of the fields. An example with a namespace defines a namespaced kind.
+	return `The values of the example show the types of the fields. An example with a namespace defines a namespaced kind. In SimpleSchema, a field has a type and markers, and the kind is namespaced:
 
-Example:
+    apiVersion: example.org/v1
+    kind: App
+    spec:
+      size: string | required=true enum="small,large"
+      replicas: integer | default=1 minimum=1
+      labels: map[string]string
+    status:
+      address: string
+
+Examples:
 
     xfn xrd generate examples/app.yaml
+    xfn xrd generate schema.yaml --from simpleschema --replace
 `
 }
 
@@ -72,7 +84,7 @@ func (c *XRDCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	path, err := generate.XRD(ctx, p, c.File, generate.APIOptions{Plural: c.Plural, Path: c.Path})
+	path, err := generate.XRD(ctx, p, c.File, generate.XRDOptions{Plural: c.Plural, Path: c.Path, SimpleSchema: c.From == "simpleschema", Replace: c.Replace})
 	if err != nil {
 		return err
 	}

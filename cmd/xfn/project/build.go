@@ -100,21 +100,16 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 
 // schemas generates the models that the source of functions imports.
 func (c *BuildCmd) schemas(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (err error) {
-	var f *generate.Fetcher
-	defer func() {
-		if f != nil {
-			err = errors.Join(err, f.Store.Close())
-		}
-	}()
-	return generate.Schemas(ctx, p, func() (*generate.Fetcher, error) {
-		opened, err := c.fetcher(term, program)
-		if err != nil {
-			return nil, err
-		}
-		f = opened
-		f.Images.Offline, f.Images.Pin = c.Offline, c.Pin()
-		return f, nil
-	}, func(skipped error) { term.Warn(skipped.Error()) })
+	return generate.Schemas(ctx, p, generate.SchemaOptions{
+		Open: func() (*generate.Fetcher, error) {
+			f, err := c.fetcher(term, program)
+			if err == nil {
+				f.Images.Offline = c.Offline
+			}
+			return f, err
+		},
+		Skipped: term.Warn,
+	})
 }
 
 // base opens the base images at a reference through the cache.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -32,8 +30,7 @@ Example:
 
 // fetchFlags configure how dependencies are read.
 type fetchFlags struct {
-	GitToken    string `more:"" env:"CROSSPLANE_GIT_TOKEN" placeholder:"TOKEN" help:"Token for git repositories at https URLs."`
-	GitUsername string `more:"" env:"CROSSPLANE_GIT_USERNAME" default:"x-access-token" placeholder:"NAME" help:"User name for --git-token. Default: ${default}."`
+	flags.Git
 	flags.Cache
 	flags.Registries
 }
@@ -44,15 +41,7 @@ func (f fetchFlags) fetcher(term *terminal.Terminal, program terminal.Program) (
 	if err != nil {
 		return nil, err
 	}
-	store, err := image.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	return &generate.Fetcher{
-		Store: store, Images: image.Options{Remote: f.Client(program), Progress: term.Progress}, Registry: f.Registry,
-		HTTP:    &http.Client{Timeout: 5 * time.Minute},
-		GitUser: f.GitUsername, GitToken: f.GitToken, Kubernetes: generate.KubernetesURL,
-	}, nil
+	return f.Fetcher(dir, f.Registry, image.Options{Remote: f.Client(program), Progress: term.Progress})
 }
 
 // AddCmd adds a dependency.

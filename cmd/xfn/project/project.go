@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -50,7 +51,11 @@ func (f fileFlag) read(ctx context.Context, term *terminal.Terminal) (*project.P
 	if path == "" {
 		found, other, err := project.Find("")
 		if errors.Is(err, fs.ErrNotExist) {
-			err = hint.Wrap(err, "name the project file with --project-file, or create a project with xfn project init")
+			next := "name the project file with --project-file, or create a project with xfn project init"
+			if above := project.Above(""); above != "" {
+				next = fmt.Sprintf("run the command in the directory %q of the project, or name its file with --project-file %s", filepath.Dir(above), above)
+			}
+			err = hint.Wrap(err, next)
 		}
 		if err != nil {
 			return nil, err

@@ -86,7 +86,7 @@ func (c CopyCmd) Validate() error { return c.check(c.Patience) }
 
 // Help is shown by --help.
 func (CopyCmd) Help() string {
-	return `Copies the embedded functions, then the Configuration, with the same digests and with the attachments of cosign and other tools. The Configuration still depends on the functions in the repositories that the project was built for: rewrite them with an ImageConfig in the cluster, or build the project for the new repository.
+	return `Copies the embedded functions, then the Configuration, with the same digests and with the attachments of cosign and other tools. The Configuration still depends on the functions in the repositories that the project was built for, because a change would change its digest. In the cluster, rewrite them with an ImageConfig. If the old registry will be out of reach, build the project for the new repository instead.
 
 Example:
 
@@ -119,6 +119,9 @@ func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	results, err := project.Copy(ctx, set, from, to, c.MaxConcurrency, opts)
 	if err != nil {
 		return err
+	}
+	if set.Repository != to.Context().Name() && len(set.Functions) > 0 {
+		term.Note(fmt.Sprintf("the Configuration still depends on the functions in %s_NAME: rewrite this prefix with an ImageConfig in the cluster, or build the project with --repository %s", set.Repository, to.Context().Name()))
 	}
 	return c.print(term, c.Format, fmt.Sprintf("Copied project %s to %s", from.Name(), to.Name()), results)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/clusterdiff"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
 )
@@ -54,11 +55,18 @@ func (c *DiffCmd) Validate() error { return terminal.Positive("--timeout", c.Tim
 
 // Run prints the changes.
 func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
-	config, err := c.Config(term, program)
+	var p *project.Project
+	if c.Functions == "" {
+		if p, err = flags.FindProject(ctx, term); err != nil {
+			return err
+		}
+	}
+	config, err := c.Config(term, program, p)
 	if err != nil {
 		return err
 	}
-	if err := flags.SetFunctions(ctx, term, &config, c.Functions); err != nil {
+	config.Functions = c.Functions
+	if err := c.UseFunctions(ctx, term, program, p, &config); err != nil {
 		return err
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)

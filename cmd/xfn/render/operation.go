@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -61,11 +62,16 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	config, err := c.Config(term, program)
+	p, err := c.project(ctx, term)
 	if err != nil {
 		return err
 	}
-	if err := c.setFunctions(ctx, term, &config); err != nil {
+	config, err := c.Config(term, program, p)
+	if err != nil {
+		return err
+	}
+	config.Functions = c.Functions
+	if err := c.UseFunctions(ctx, term, program, p, &config); err != nil {
 		return err
 	}
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
@@ -89,17 +95,17 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
 }
 
-// setFunctions sets the functions of the config of a session: those of the argument, or else
-// those of the project.
-func (c *OperationCmd) setFunctions(ctx context.Context, term *terminal.Terminal, config *session.Config) error {
-	if c.Functions != "" || c.ProjectFile == "" {
-		return flags.SetFunctions(ctx, term, config, c.Functions)
+// project returns the project whose functions are called, or nil if the functions are an
+// argument or there is no project.
+func (c *OperationCmd) project(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
+	switch {
+	case c.Functions != "":
+		return nil, nil
+	case c.ProjectFile != "":
+		return flags.ReadProject(ctx, term, c.ProjectFile)
+	default:
+		return flags.FindProject(ctx, term)
 	}
-	p, err := flags.ReadProject(ctx, term, c.ProjectFile)
-	if err != nil {
-		return err
-	}
-	return flags.UseFunctions(p, config)
 }
 
 // checkVersion returns an error for a version of Crossplane without Operations.

@@ -56,7 +56,7 @@ func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p proje
 }
 
 // pathOf returns the path of a document's file if the document is the first in it. Otherwise
-// it returns the document's position, which apply makes readable.
+// it returns the document's position, which addDocuments makes readable.
 func (p *projectInputs) pathOf(ctx context.Context, d manifest.Document) (string, error) {
 	first, _, err := manifest.Reader{FS: afero.NewOsFs()}.First(ctx, d.Path)
 	if err == nil && first.Line != d.Line {
@@ -66,10 +66,9 @@ func (p *projectInputs) pathOf(ctx context.Context, d manifest.Document) (string
 	return d.Path, err
 }
 
-// apply adds the documents and the functions of the project to the config of a session.
-func (p projectInputs) apply(config *session.Config) error {
+// addDocuments makes the reader of a session return the documents at their positions.
+func (p projectInputs) addDocuments(config *session.Config) {
 	for _, d := range p.docs {
 		flags.Inline(&config.Reader, d.Position(), d)
 	}
-	return flags.UseFunctions(p.project, config)
 }

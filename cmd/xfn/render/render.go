@@ -93,12 +93,13 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	config, err := c.Config(term, program)
+	config, err := c.Config(term, program, from.project)
 	if err != nil {
 		return err
 	}
 	config.Functions = functions
-	if err := from.apply(&config); err != nil {
+	from.addDocuments(&config)
+	if err := c.UseFunctions(ctx, term, program, from.project, &config); err != nil {
 		return err
 	}
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)

@@ -67,7 +67,7 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	if err := flags.UseFunctions(p, &config.Session); err != nil {
+	if err := c.UseFunctions(ctx, term, program, p, &config.Session); err != nil {
 		return err
 	}
 	screen := newScreen(term, c.TraceHTML)
@@ -108,7 +108,7 @@ func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program, p *pr
 		return config, err
 	}
 	var err error
-	if config.Session, err = c.Config(term, program); err != nil {
+	if config.Session, err = c.Config(term, program, p); err != nil {
 		return config, err
 	}
 	config.Session.Reader.Stdin = nil

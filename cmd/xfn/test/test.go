@@ -12,6 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
@@ -93,11 +94,15 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	if err = cmp.Or(err, c.check()); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	o, err := c.options(term, program)
+	p, err := flags.FindProject(ctx, term)
+	if err != nil {
+		return err
+	}
+	o, err := c.options(term, program, p)
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	if err := flags.SetFunctions(ctx, term, &o.Config, ""); err != nil {
+	if err := c.UseFunctions(ctx, term, program, p, &o.Config); err != nil {
 		return err
 	}
 	if len(c.Paths) == 0 {
@@ -212,8 +217,8 @@ func (f selectFlags) shard() (suite.Shard, error) {
 }
 
 // options returns the options of the run. Its errors are usage errors.
-func (c *Cmd) options(term *terminal.Terminal, program terminal.Program) (suite.Options, error) {
-	config, err := c.Config(term, program)
+func (c *Cmd) options(term *terminal.Terminal, program terminal.Program, p *project.Project) (suite.Options, error) {
+	config, err := c.Config(term, program, p)
 	o := suite.Options{
 		Config: config, Parallel: c.Parallel, Timeout: c.CaseTimeout, FailFast: c.FailFast,
 		Trace: c.TraceHTML != "", Now: time.Now, Recording: flags.Replay,

@@ -7,14 +7,15 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/crds"
 )
 
 const usage = "the usage is xfn validate [<schemas> [<resources>]] [flags]; separate several paths by commas, as in a.yaml,b.yaml"
 
 // paths returns the arguments. Without arguments, it returns those of the project in the
-// working directory: its APIs and dependencies, and its examples.
-func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, r *manifest.Reader) (schemas, resources []string, err error) {
+// working directory, its APIs and dependencies, and its examples, and changes o for it.
+func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *crds.Options) (schemas, resources []string, err error) {
 	switch {
 	case c.Extensions != "" && c.Resources != "":
 		return split(c.Extensions), split(c.Resources), nil
@@ -34,5 +35,7 @@ func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, r *manifest.Re
 	if resources, err = p.Existing(p.Paths.Examples); err != nil {
 		return nil, nil, err
 	}
-	return append(schemas, p.Path), resources, flags.UseDependencies(p, r)
+	o.Rewrite = p.Rewritten
+	images := image.Options{Remote: o.Remote, Progress: o.Progress, Offline: o.Offline || o.Follow == crds.FollowNone}
+	return append(schemas, p.Path), resources, c.UseDependencies(ctx, p, &o.Files, images)
 }

@@ -44,6 +44,7 @@ type Cmd struct {
 	CleanCache      bool   `hidden:""`
 	UpdateCache     bool   `hidden:""`
 	CrossplaneImage string `hidden:""`
+	flags.Git
 	flags.Registries
 }
 
@@ -66,8 +67,12 @@ Exit codes: 0 all valid, 1 some invalid, 2 usage error.
 
 // Run validates resources and prints the results.
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}
-	schemas, resources, err := c.paths(ctx, term, &reader)
+	out := newOutput(c.Format, term, c.SkipSuccessResults)
+	o := crds.Options{
+		Files: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,
+		Follow: crds.Follow(c.Dependencies), Offline: c.Offline, Progress: term.Progress, Faulty: out.faulty,
+	}
+	schemas, resources, err := c.paths(ctx, term, &o)
 	if err != nil {
 		return err
 	}
@@ -82,18 +87,14 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		}
 		release = session.Release(profile)
 	}
-	out := newOutput(c.Format, term, c.SkipSuccessResults)
-	definitions, err := crds.Collect(ctx, schemas, crds.Options{
-		Files: reader, Remote: c.Client(p), Registry: c.Registry, Follow: crds.Follow(c.Dependencies), Offline: c.Offline,
-		Progress: term.Progress, Faulty: out.faulty,
-	})
+	definitions, err := crds.Collect(ctx, schemas, o)
 	if err != nil {
 		return err
 	}
 	if len(definitions) == 0 {
 		term.Warn(fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: the order is schemas, resources, as in xfn validate definition.yaml xr.yaml", strings.Join(schemas, ",")))
 	}
-	old, err := validate.ReadOld(stream(ctx, reader, c.Old))
+	old, err := validate.ReadOld(stream(ctx, o.Files, c.Old))
 	if err != nil {
 		return fmt.Errorf("loading the resources to replace: %w", err)
 	}
@@ -101,7 +102,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		Namespace: c.Namespace, Old: old, Crossplane: release,
 		Composition: check.ForValidation(check.Options{Mode: check.Mode(c.CompositionMode), Inputs: builtin.Inputs()}),
 	})
-	if err := v.Documents(ctx, stream(ctx, reader, resources), out.add); err != nil {
+	if err := v.Documents(ctx, stream(ctx, o.Files, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}
 	if err := out.finish(); err != nil {

@@ -56,6 +56,8 @@ type Options struct {
 	// Faulty, if not nil, receives the errors of unreadable documents and definitions, which
 	// are then skipped. If it is nil, Collect returns the first such error.
 	Faulty func(error)
+	// Rewrite, if not nil, returns the reference from which a package is fetched.
+	Rewrite func(string) string
 	// Progress receives the name of each package that is read, and a warning for each CRD that
 	// two sources define differently.
 	Progress progress.Func
@@ -355,14 +357,14 @@ func (c *collector) fetch(ctx context.Context, r requirement) error {
 	if client == nil {
 		client = remote.New(remote.Options{})
 	}
-	ref, err := lock.Dependency{Package: r.pkg, Version: r.version}.Resolve(ctx, image.Tags{Remote: client}, func(s string) (name.Reference, error) {
+	ref, err := lock.Dependency{Package: r.pkg, Version: r.version}.Resolve(ctx, image.Tags{Remote: client, Rewrite: c.Rewrite}, func(s string) (name.Reference, error) {
 		return remote.ParseReference(s, c.Registry)
 	})
 	if err != nil {
 		return err
 	}
 	c.Progress.Step("reading " + ref.Name())
-	a, err := image.Artifact(ctx, ref, image.Options{Remote: client})
+	a, err := image.Artifact(ctx, ref, image.Options{Remote: client, Rewrite: c.Rewrite})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -25,7 +24,7 @@ const (
 	autoReadyName    = "crossplane-contrib-function-auto-ready"
 )
 
-// APIOptions are the options of Composition and XRD.
+// APIOptions are the options of Composition.
 type APIOptions struct {
 	// Name is a prefix of the Composition's name, or "".
 	Name string
@@ -111,7 +110,8 @@ func referenceable(xrd map[string]any) string {
 	return ""
 }
 
-// newFile returns the path of a new file in the directory of APIs.
+// newFile returns the path of a new file in the directory of APIs. A file that exists is an
+// error.
 func newFile(p *project.Project, given, standard string) (string, error) {
 	if given == "" {
 		given = standard
@@ -121,7 +121,7 @@ func newFile(p *project.Project, given, standard string) (string, error) {
 	}
 	path := filepath.Join(p.Dir(p.Paths.APIs), given)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return "", hint.Wrap(fmt.Errorf("the file %q already exists", path), "remove it, or choose another path")
+		return path, hint.Wrap(fmt.Errorf("the file %q already exists", path), "remove it, or choose another path")
 	}
 	return path, nil
 }
@@ -135,136 +135,4 @@ func writeObject(path string, obj map[string]any) error {
 		return err
 	}
 	return fsx.WriteFile(path, 0o644, []byte(strings.TrimPrefix(b.String(), "---\n")))
-}
-
-// crossplaneFields are fields of an XR's spec that an XRD does not define, because Crossplane
-// does.
-var crossplaneFields = strings.Fields("crossplane claimRef compositionRef compositionRevisionRef compositionRevisionSelector compositionSelector compositionUpdatePolicy environmentConfigRefs publishConnectionDetailsTo resourceRefs writeConnectionSecretToRef")
-
-// XRD writes an XRD for an example of an XR, whose values show the types of its fields. It
-// returns the path of the file.
-func XRD(ctx context.Context, p *project.Project, example string, o APIOptions) (string, error) {
-	example = locate(p, example)
-	obj, doc, err := readObject(ctx, example)
-	if err != nil {
-		return "", err
-	}
-	u := unstructured.Unstructured{Object: obj}
-	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
-	spec, ok := obj["spec"].(map[string]any)
-	if err != nil || gv.Group == "" || u.GetKind() == "" || u.GetName() == "" || !ok {
-		return "", &manifest.Error{Path: example, Line: doc.FirstLine(), Err: errors.New("expected an XR with an apiVersion such as example.org/v1, a kind, a name and a spec")}
-	}
-	for _, field := range crossplaneFields {
-		delete(spec, field)
-	}
-	status, _ := obj["status"].(map[string]any)
-	delete(status, "conditions")
-	kind, plural := u.GetKind(), strings.ToLower(o.Plural)
-	if plural == "" {
-		plural = pluralOf(kind)
-	}
-	path, err := newFile(p, o.Path, plural+"/definition.yaml")
-	if err != nil {
-		return "", err
-	}
-	scope := "Cluster"
-	if u.GetNamespace() != "" {
-		scope = "Namespaced"
-	}
-	root := map[string]any{
-		"type": "object", "description": kind + " is the Schema for the " + kind + " API.", "required": []any{"spec"},
-		"properties": map[string]any{
-			"spec":   described(inferred(spec), kind+"Spec defines the desired state of "+kind+"."),
-			"status": described(inferred(status), kind+"Status defines the observed state of "+kind+"."),
-		},
-	}
-	return path, writeObject(path, map[string]any{
-		"apiVersion": "apiextensions.crossplane.io/v2", "kind": "CompositeResourceDefinition",
-		"metadata": map[string]any{"name": plural + "." + gv.Group},
-		"spec": map[string]any{
-			"group": gv.Group, "scope": scope,
-			"names":    map[string]any{"kind": kind, "plural": plural, "categories": []any{"crossplane"}},
-			"versions": []any{map[string]any{"name": gv.Version, "served": true, "referenceable": true, "schema": map[string]any{"openAPIV3Schema": root}}},
-		},
-	})
-}
-
-// pluralOf returns the English plural of a kind in small letters.
-func pluralOf(kind string) string {
-	kind = strings.ToLower(kind)
-	for _, end := range []string{"s", "x", "z", "ch", "sh"} {
-		if strings.HasSuffix(kind, end) {
-			return kind + "es"
-		}
-	}
-	if stem, ok := strings.CutSuffix(kind, "y"); ok && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou") {
-		return stem + "ies"
-	}
-	return kind + "s"
-}
-
-func described(schema map[string]any, text string) map[string]any {
-	schema["description"] = text
-	return schema
-}
-
-// inferred returns the schema of a value. A value whose type is not known, such as a null or
-// an item of a list with several types, may have any type.
-func inferred(value any) map[string]any {
-	unknown := map[string]any{"x-kubernetes-preserve-unknown-fields": true}
-	switch v := value.(type) {
-	case string:
-		return map[string]any{"type": "string"}
-	case bool:
-		return map[string]any{"type": "boolean"}
-	case int64:
-		return map[string]any{"type": "integer"}
-	case float64:
-		return map[string]any{"type": "number"}
-	case map[string]any:
-		properties := map[string]any{}
-		for key, value := range v {
-			properties[key] = inferred(value)
-		}
-		return map[string]any{"type": "object", "properties": properties}
-	case []any:
-		items := unknown
-		for i, item := range v {
-			if s := inferred(item); i == 0 {
-				items = s
-			} else {
-				items = merged(items, s)
-			}
-		}
-		return map[string]any{"type": "array", "items": items}
-	}
-	return unknown
-}
-
-// merged returns a schema for the values of two inferred schemas.
-func merged(a, b map[string]any) map[string]any {
-	if a["type"] != b["type"] {
-		if a["type"] == "number" && b["type"] == "integer" || a["type"] == "integer" && b["type"] == "number" {
-			return map[string]any{"type": "number"}
-		}
-		return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
-	}
-	switch a["type"] {
-	case "object":
-		into, _ := a["properties"].(map[string]any)
-		from, _ := b["properties"].(map[string]any)
-		for key, value := range from {
-			schema, _ := value.(map[string]any)
-			if old, ok := into[key].(map[string]any); ok {
-				schema = merged(old, schema)
-			}
-			into[key] = schema
-		}
-	case "array":
-		old, _ := a["items"].(map[string]any)
-		other, _ := b["items"].(map[string]any)
-		a["items"] = merged(old, other)
-	}
-	return a
 }

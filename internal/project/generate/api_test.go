@@ -23,7 +23,7 @@ spec: {size: small, count: 3, ratio: 1.5, "on": true, "no": null, list: [], port
 status: {ready: "yes", conditions: []}
 `})
 	p := open(t, filepath.Join(dir, project.File))
-	xrd, err := generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.APIOptions{})
+	xrd, err := generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.XRDOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ status: {ready: "yes", conditions: []}
 	if strings.Contains(text, "compositionRef") {
 		t.Errorf("the XRD has a field of Crossplane: %s", text)
 	}
-	if _, err := generate.XRD(t.Context(), p, "xr.yaml", generate.APIOptions{}); err == nil || !strings.Contains(err.Error(), "already exists") {
+	if _, err := generate.XRD(t.Context(), p, "xr.yaml", generate.XRDOptions{}); err == nil || !strings.Contains(err.Error(), "already defines kind Policy") {
 		t.Errorf("an XRD that exists is not replaced: got %v", err)
 	}
 	composition, err := generate.Composition(t.Context(), p, xrd, generate.APIOptions{Name: "fast"})

@@ -2,8 +2,10 @@ package generate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -91,6 +93,9 @@ func nameOf(d project.Dependency) string {
 // AddDependency adds a dependency to the project file, after its schemas were generated. It
 // replaces a dependency on the same package, repository or URL. The file keeps its comments.
 func AddDependency(ctx context.Context, p *project.Project, d project.Dependency, f *Fetcher) error {
+	if p.Dialect == project.Upbound && d.XPkg != nil && d.XPkg.APIOnly {
+		return fmt.Errorf("%s cannot have packages that are needed for their APIs only: each package in it is installed", project.UpboundFile)
+	}
 	sources, err := f.sources(ctx, p, &d)
 	if err != nil {
 		return fmt.Errorf("reading the dependency %q: %w", nameOf(d), err)
@@ -187,10 +192,27 @@ func UpdateSchemas(ctx context.Context, p *project.Project, f *Fetcher) error {
 	return writeModels(ctx, p, all...)
 }
 
-// Schemas generates the schemas of a project before a build: those of dependencies that are
-// not in the lock file of the schemas, and those of the project's APIs. It calls open only
-// if a dependency is missing. Offline, it passes missing dependencies to skipped.
-func Schemas(ctx context.Context, p *project.Project, open func() (*Fetcher, error), skipped func(error)) error {
+// SchemaOptions are the options of Schemas.
+type SchemaOptions struct {
+	// Open returns the Fetcher, whose Store Schemas closes. It is called only if a dependency
+	// has no schemas.
+	Open func() (*Fetcher, error)
+	// Skipped receives a text about each dependency that is left out: offline, if it is not in
+	// the cache; for a render, if it cannot be read.
+	Skipped func(text string)
+	// ForRender generates only what a render needs: nothing unless a function imports schemas,
+	// and not those of functions' inputs.
+	ForRender bool
+}
+
+// Schemas generates the schemas of a project: those of dependencies that are not in the lock
+// file of the schemas, and those of the project's APIs.
+func Schemas(ctx context.Context, p *project.Project, o SchemaOptions) (err error) {
+	if o.ForRender {
+		if imports, err := importsSchemas(p); err != nil || !imports {
+			return err
+		}
+	}
 	target := Target(p)
 	locked, err := models.Locked(target)
 	if err != nil {
@@ -199,25 +221,73 @@ func Schemas(ctx context.Context, p *project.Project, open func() (*Fetcher, err
 	var all []models.Source
 	var f *Fetcher
 	for _, d := range p.Dependencies {
-		if known(d, locked) && target.Complete() {
+		if known(d, locked) && target.Complete() || o.ForRender && d.XPkg != nil && d.XPkg.Kind == "Function" {
 			continue
 		}
 		if f == nil {
-			if f, err = open(); err != nil {
+			if f, err = o.Open(); err != nil {
 				return err
 			}
-		}
-		if f.Images.Offline {
-			skipped(p.At(d.Field, fmt.Errorf("the APIs of %q have no models, because the dependency is not fetched offline", nameOf(d))))
-			continue
+			defer func() { err = errors.Join(err, f.Store.Close()) }()
 		}
 		sources, err := f.sources(ctx, p, &d)
-		if err != nil {
+		if err == nil && o.ForRender {
+			err = readDefinitions(ctx, sources)
+		}
+		switch {
+		case err == nil:
+			all = append(all, sources...)
+		case ctx.Err() == nil && (o.ForRender || f.Images.Offline):
+			o.Skipped(p.At(d.Field, fmt.Errorf("the APIs of %q have no models: %w", nameOf(d), err)).Error())
+		default:
 			return p.At(d.Field, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err))
 		}
-		all = append(all, sources...)
 	}
 	return writeModels(ctx, p, append(all, APIs(p))...)
+}
+
+// readDefinitions reads the definitions of sources that fetch them only when they are needed.
+func readDefinitions(ctx context.Context, sources []models.Source) error {
+	for i, s := range sources {
+		read, err := s.Definitions(ctx)
+		if err != nil {
+			return err
+		}
+		sources[i].Definitions = func(context.Context) (models.Definitions, error) { return read, nil }
+	}
+	return nil
+}
+
+// importsSchemas reports whether the source of an embedded function refers to the directory of
+// schemas. It returns false if another program has written the schemas, which has its own lock
+// file.
+func importsSchemas(p *project.Project) (bool, error) {
+	target := Target(p)
+	if _, err := os.Stat(target.Dir); err == nil && !fileExists(filepath.Join(target.Dir, models.LockFile)) {
+		if entries, err := os.ReadDir(target.Dir); err != nil || len(entries) > 0 {
+			return false, err
+		}
+	}
+	functions, err := p.Functions()
+	if err != nil {
+		return false, err
+	}
+	for _, f := range functions {
+		dir := p.FunctionDir(f)
+		schemas, err := filepath.Rel(dir, target.Dir)
+		if err != nil {
+			return false, err
+		}
+		for _, name := range []string{"go.mod", "kcl.mod", "pyproject.toml", "model"} {
+			path := filepath.Join(dir, name)
+			link, _ := os.Readlink(path)
+			text, _ := os.ReadFile(path) // A file that cannot be read refers to nothing.
+			if strings.Contains(filepath.ToSlash(link)+string(text), filepath.ToSlash(schemas)) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // known reports whether the lock file has a dependency: a version that a package's

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
@@ -52,6 +54,70 @@ func TestParseDependency(t *testing.T) {
 	}
 }
 
+// A render generates schemas only if a function imports them. It does without a dependency that
+// cannot be read.
+func TestSchemasForRender(t *testing.T) {
+	const (
+		provider = "  dependencies:\n  - {type: crd, http: {url: \"http://127.0.0.1:1/crd.yaml\"}}\n"
+		function = "  dependencies:\n  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Function, package: 127.0.0.1:1/fn, version: v1}}\n"
+		module   = "module a\nreplace dev.crossplane.io/models => ../../schemas/go\n"
+	)
+	for name, tc := range map[string]struct {
+		reason    string
+		file      string
+		files     map[string]string
+		generated bool
+		skipped   string
+	}{
+		"Imported":   {"the source imports schemas that a new clone does not have", crossplane, map[string]string{"functions/fn/go.mod": module}, true, ""},
+		"Python":     {"a Python function names the directory as a path", crossplane, map[string]string{"functions/fn/pyproject.toml": `"crossplane-models @ file:./../../schemas/python"`}, true, ""},
+		"KCL":        {"a KCL function has a link to the schemas", crossplane, map[string]string{"functions/fn/kcl.mod": "", "functions/fn/model": "->../../schemas/kcl"}, true, ""},
+		"Templates":  {"templates import no schemas", crossplane, map[string]string{"functions/fn/a.gotmpl": "a"}, false, ""},
+		"Unread":     {"a render continues without a dependency", crossplane + provider, map[string]string{"functions/fn/go.mod": module}, true, `:7: the APIs of "http://127.0.0.1:1/crd.yaml" have no models`},
+		"Kubernetes": {"a render continues without the API of Kubernetes", crossplane + "  dependencies:\n  - {type: k8s, k8s: {version: v1.33.0}}\n", map[string]string{"functions/fn/go.mod": module}, true, `:7: the APIs of "k8s:v1.33.0" have no models`},
+		"NoRequest":  {"no dependency is read without an import", crossplane + provider, map[string]string{"functions/fn/a.gotmpl": "a"}, false, ""},
+		"Inputs":     {"the inputs of functions have no models in a render", crossplane + function, map[string]string{"functions/fn/go.mod": module}, true, ""},
+		"Others":     {"the schemas of another program, which has no lock file, stay", crossplane, map[string]string{"functions/fn/go.mod": module, "schemas/go/go.mod": "module dev.crossplane.io/models\n"}, false, ""},
+		"OutOfDate":  {"schemas of an older version of the APIs are generated again", crossplane, map[string]string{"functions/fn/go.mod": module, "schemas/.lock.json": `{"packages": {"fs://apis": "old"}}`}, true, ""},
+		"NoFunction": {"a project without functions imports nothing", crossplane, nil, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := map[string]string{project.File: tc.file, "apis/x.yaml": xrd}
+			for path, text := range tc.files {
+				if !strings.HasPrefix(text, "->") {
+					all[path] = text
+				}
+			}
+			dir := files(t, all)
+			for path, text := range tc.files {
+				if to, ok := strings.CutPrefix(text, "->"); ok {
+					if err := os.Symlink(to, filepath.Join(dir, path)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			store, err := image.Open(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			skipped := ""
+			err = generate.Schemas(t.Context(), open(t, filepath.Join(dir, project.File)), generate.SchemaOptions{
+				ForRender: true,
+				Open: func() (*generate.Fetcher, error) {
+					return &generate.Fetcher{Store: store, HTTP: http.DefaultClient, Kubernetes: "http://127.0.0.1:1"}, nil
+				},
+				Skipped: func(text string) { skipped += text },
+			})
+			if err != nil || !strings.Contains(skipped, tc.skipped) || (skipped == "") != (tc.skipped == "") {
+				t.Errorf("%s: got %v, and skipped %q, want %q", tc.reason, err, skipped, tc.skipped)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "schemas", "json", "index.schema.json")); (err == nil) != tc.generated {
+				t.Errorf("%s: got schemas: %v, want %v", tc.reason, err == nil, tc.generated)
+			}
+		})
+	}
+}
+
 const pod = `{"components":{"schemas":{
 "io.k8s.api.core.v1.Pod":{"type":"object","description":"Pod is a collection of containers.","properties":{
  "apiVersion":{"type":"string"},"kind":{"type":"string"},
@@ -87,6 +153,10 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	apiOnly := project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org/p", APIOnly: true}}
+	if err := generate.AddDependency(t.Context(), open(t, path), apiOnly, f); err == nil || !strings.Contains(err.Error(), "for their APIs only") {
+		t.Errorf("a package that upbound.yaml would install was added: got %v", err)
+	}
 	want := "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - k8s:\n      version: v1.33.0\n    type: k8s\n  - http:\n      url: " + server.URL + "/crd.yaml\n    type: crd\n"
 	if diff := cmp.Diff(want, read(t, path)); diff != "" {
 		t.Errorf("project file (-want +got):\n%s", diff)
@@ -103,7 +173,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	}
 	// All dependencies are in the lock file, so a build fetches nothing.
 	server.Close()
-	if err := generate.Schemas(t.Context(), open(t, path), func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") }, nil); err != nil {
+	if err := generate.Schemas(t.Context(), open(t, path), generate.SchemaOptions{Open: func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") }}); err != nil {
 		t.Error(err)
 	}
 	if err := generate.UpdateSchemas(t.Context(), open(t, path), f); err == nil || !strings.Contains(err.Error(), "crd.yaml") {

@@ -63,13 +63,51 @@ func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.De
 	switch {
 	case d.XPkg != nil:
 		return f.packages(ctx, p, d.XPkg)
-	case d.Git != nil:
-		return f.git(ctx, *d)
-	case d.HTTP != nil:
-		return f.file(ctx, *d)
-	default:
+	case f.Images.Offline:
+		return nil, errOffline
+	case d.K8s != nil:
 		return []models.Source{f.kubernetes(*d)}, nil
 	}
+	files, version, err := f.files(ctx, *d)
+	if err != nil {
+		return nil, err
+	}
+	return []models.Source{{ID: sourceID(*d), Version: version, Definitions: func(context.Context) (models.Definitions, error) {
+		return define(files)
+	}}}, nil
+}
+
+var errOffline = errors.New("the dependency is not fetched offline")
+
+// Documents returns the documents of the CRDs in a git repository or at a URL. It returns none
+// for another dependency.
+func (f *Fetcher) Documents(ctx context.Context, d project.Dependency) ([]manifest.Document, error) {
+	files, _, err := f.files(ctx, d)
+	if err != nil {
+		return nil, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err)
+	}
+	var all []manifest.Document
+	for _, file := range files {
+		docs, err := manifest.Split(file.path, file.data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, docs...)
+	}
+	return all, nil
+}
+
+// files returns the YAML files in a git repository or at a URL, and their version.
+func (f *Fetcher) files(ctx context.Context, d project.Dependency) ([]yamlFile, string, error) {
+	switch {
+	case d.Git != nil:
+		return f.git(ctx, *d.Git)
+	case d.HTTP != nil:
+		data, err := f.get(ctx, d.HTTP.URL)
+		sum := sha256.Sum256(data)
+		return []yamlFile{{d.HTTP.URL, data}}, hex.EncodeToString(sum[:]), err
+	}
+	return nil, "", nil
 }
 
 // packages returns the sources of a package and of the packages that it depends on.
@@ -105,19 +143,24 @@ func (f *Fetcher) packages(ctx context.Context, p *project.Project, root *projec
 
 // pkg reads a package, and returns its source and its metadata.
 func (f *Fetcher) pkg(ctx context.Context, p *project.Project, d lock.Dependency) (models.Source, map[string]any, error) {
-	rewritten := d
-	rewritten.Package = p.Rewritten(d.Package)
-	ref, err := rewritten.Resolve(ctx, image.Tags{Remote: f.Images.Remote}, func(s string) (name.Reference, error) {
+	// The lock file of the schemas has the versions, and xfn.lock has none of them.
+	images := f.Images
+	images.Rewrite, images.Pin = p.Rewritten, nil
+	var tags lock.Tags = image.Tags{Remote: images.Remote, Rewrite: images.Rewrite}
+	if images.Offline {
+		tags = image.CachedTags{Store: f.Store}
+	}
+	ref, err := d.Resolve(ctx, tags, func(s string) (name.Reference, error) {
 		return remote.ParseReference(s, f.Registry)
 	})
 	if err != nil {
 		return models.Source{}, nil, err
 	}
-	resolved, err := f.Store.Resolve(ctx, ref, f.Images)
+	resolved, err := f.Store.Resolve(ctx, ref, images)
 	if err != nil {
 		return models.Source{}, nil, err
 	}
-	img, err := f.image(ctx, ref.Context().Digest(resolved.Digest.String()))
+	img, err := f.image(ctx, ref, images)
 	if err != nil {
 		return models.Source{}, nil, err
 	}
@@ -152,12 +195,13 @@ func (f *Fetcher) pkg(ctx context.Context, p *project.Project, d lock.Dependency
 	return source, meta, nil
 }
 
-// image returns an image of a package. Images for any platform have the same content.
-func (f *Fetcher) image(ctx context.Context, ref name.Reference) (v1.Image, error) {
-	img, err := f.Store.Image(ctx, image.Request{Reference: ref}, f.Images)
+// image returns an image of a package, and records its tag in the cache for offline use. Images
+// for any platform have the same content.
+func (f *Fetcher) image(ctx context.Context, ref name.Reference, images image.Options) (v1.Image, error) {
+	img, err := f.Store.Image(ctx, image.Request{Reference: ref, Policy: image.Always}, images)
 	var other *image.PlatformError
 	if errors.As(err, &other) && len(other.Available) > 0 {
-		return f.Store.Image(ctx, image.Request{Reference: ref, Platform: other.Available[0]}, f.Images)
+		return f.Store.Image(ctx, image.Request{Reference: ref, Platform: other.Available[0], Policy: image.Always}, images)
 	}
 	return img, err
 }
@@ -186,34 +230,21 @@ func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
 	return data, nil
 }
 
-// file returns the source of a file of CRDs.
-func (f *Fetcher) file(ctx context.Context, d project.Dependency) ([]models.Source, error) {
-	data, err := f.get(ctx, d.HTTP.URL)
+// git returns the YAML files in a folder of a git repository, and the commit.
+func (f *Fetcher) git(ctx context.Context, from project.GitSource) (files []yamlFile, commit string, err error) {
+	snap, err := clone.Commit(ctx, clone.Options{URL: f.authenticated(from.Repository), Ref: gitRef(from.Ref), MaxBytes: maxBytes, Progress: f.Images.Progress})
 	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(data)
-	return []models.Source{{ID: sourceID(d), Version: hex.EncodeToString(sum[:]), Definitions: func(context.Context) (models.Definitions, error) {
-		return define([]yamlFile{{d.HTTP.URL, data}})
-	}}}, nil
-}
-
-// git returns the source of a folder in a git repository.
-func (f *Fetcher) git(ctx context.Context, d project.Dependency) ([]models.Source, error) {
-	snap, err := clone.Commit(ctx, clone.Options{URL: f.authenticated(d.Git.Repository), Ref: gitRef(d.Git.Ref), MaxBytes: maxBytes, Progress: f.Images.Progress})
-	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	tree, err := object.GetTree(snap.Objects, snap.Tree)
-	if dir := strings.Trim(path.Clean("/"+d.Git.Path), "/"); err == nil && dir != "" {
+	if dir := strings.Trim(path.Clean("/"+from.Path), "/"); err == nil && dir != "" {
 		if tree, err = tree.Tree(dir); err != nil {
 			err = fmt.Errorf("the commit %s has no directory %q", snap.Commit, dir)
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	var files []yamlFile
 	err = tree.Files().ForEach(func(file *object.File) error {
 		if ext := path.Ext(file.Name); ext != ".yaml" && ext != ".yml" {
 			return ctx.Err()
@@ -223,11 +254,9 @@ func (f *Fetcher) git(ctx context.Context, d project.Dependency) ([]models.Sourc
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading commit %s: %w", snap.Commit, err)
+		return nil, "", fmt.Errorf("reading commit %s: %w", snap.Commit, err)
 	}
-	return []models.Source{{ID: sourceID(d), Version: snap.Commit, Definitions: func(context.Context) (models.Definitions, error) {
-		return define(files)
-	}}}, nil
+	return files, snap.Commit, nil
 }
 
 // gitRef returns the full name of a reference: main without a name, a commit, a tag for a

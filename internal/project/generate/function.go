@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/module"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -170,19 +171,20 @@ func (w writer) golang(files map[string]string) {
 		}
 		mod = strings.TrimRight(strings.Join(kept, ""), "\n") + "\n"
 	}
-	files["go.mod"] = strings.NewReplacer("MODULE", w.module(), "MODELS", w.target.GoModule(), "SCHEMAS", w.models(models.Go)).Replace(mod)
+	files["go.mod"] = strings.NewReplacer("MODULE", w.modulePath(), "MODELS", w.target.GoModule(), "SCHEMAS", w.models(models.Go)).Replace(mod)
 }
 
-// module returns the path of a function's Go module.
-func (w writer) module() string {
-	base := "project.example.com"
-	if r := w.project.Repository; r != "" {
-		base = r
+// modulePath returns the path of a function's Go module: the first valid one of those that the
+// crossplane CLI tries. A repository is not valid if its registry has a port.
+func (w writer) modulePath() string {
+	source := strings.TrimPrefix(w.project.Source, "https://")
+	if p := path.Join(source, "functions", w.name); source != "" && module.CheckPath(p) == nil {
+		return p
 	}
-	if s := w.project.Source; s != "" {
-		base = strings.TrimSuffix(strings.TrimPrefix(s, "https://"), "/")
+	if p := w.project.Repository + "/" + w.name; module.CheckPath(p) == nil {
+		return p
 	}
-	return base + "/functions/" + w.name
+	return "project.example.com/functions/" + w.name
 }
 
 func (w writer) kcl(files map[string]string) {

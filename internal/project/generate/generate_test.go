@@ -107,6 +107,28 @@ func TestFunctionRefersToModels(t *testing.T) {
 	}
 }
 
+// The path of a Go module is the source or the repository of the project, if Go accepts it.
+func TestModulePath(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, repository, source, want string }{
+		"Source":     {"the source is the usual path", "registry.example.org/acme/demo", "https://github.com/acme/demo/", "github.com/acme/demo/functions/fn"},
+		"Repository": {"without a source, the repository is unique", "registry.example.org/acme/demo", "", "registry.example.org/acme/demo/fn"},
+		"BadSource":  {"a source that Go does not accept is left out", "registry.example.org/acme/demo", "git@github.com:acme/demo", "registry.example.org/acme/demo/fn"},
+		"Port":       {"Go accepts no port", "127.0.0.1:5000/acme/demo", "", "project.example.com/functions/fn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(crossplane, "registry.example.org/acme/demo", tc.repository, 1)
+			dir := files(t, map[string]string{project.File: text + "  source: '" + tc.source + "'\n"})
+			o := generate.FunctionOptions{Name: "fn", Language: "go"}
+			if _, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), o); err != nil {
+				t.Fatal(err)
+			}
+			if got, _, _ := strings.Cut(read(t, dir, "functions", "fn", "go.mod"), "\n"); got != "module "+tc.want {
+				t.Errorf("%s: got %q, want the path %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestFunctionRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason       string

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -143,25 +145,29 @@ func (t Target) Complete() bool {
 
 // write writes the models of definitions in all languages.
 func (t Target) write(ctx context.Context, d Definitions) error {
+	g, ctx := errgroup.WithContext(ctx)
 	for _, language := range t.Languages {
-		files, err := t.files(language, d)
-		if err != nil {
-			return fmt.Errorf("generating models for %s: %w", language, err)
+		g.Go(func() error { return t.writeLanguage(ctx, language, d) })
+	}
+	return g.Wait()
+}
+
+func (t Target) writeLanguage(ctx context.Context, language string, d Definitions) error {
+	files, err := t.files(language, d)
+	if err != nil {
+		return fmt.Errorf("generating models for %s: %w", language, err)
+	}
+	dir := t.Folder(language)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		dir := t.Folder(language)
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := update(filepath.Join(dir, filepath.FromSlash(name)), files[name]); err != nil {
-				return err
-			}
+		if err := update(filepath.Join(dir, filepath.FromSlash(name)), files[name]); err != nil {
+			return err
 		}
-		if language == JSON {
-			if err := writeIndex(dir); err != nil {
-				return err
-			}
-		}
+	}
+	if language == JSON {
+		return writeIndex(dir)
 	}
 	return nil
 }
@@ -206,5 +212,5 @@ func update(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("creating the directory %q: %w", filepath.Dir(path), fsx.Cause(err))
 	}
-	return fsx.WriteFile(path, 0o644, data)
+	return fsx.WriteCached(path, 0o644, data)
 }

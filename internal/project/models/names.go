@@ -128,7 +128,7 @@ func unique(used map[string]bool, name string) string {
 
 // lines splits a text into lines, so that it fits into comments of any language.
 func lines(text string) []string {
-	text = strings.TrimSpace(strings.NewReplacer("\r", "", "\x00", "").Replace(text))
+	text = strings.TrimSpace(strings.ReplaceAll(strings.ReplaceAll(text, "\r", ""), "\x00", ""))
 	if text == "" {
 		return nil
 	}

@@ -337,7 +337,7 @@ func pythonString(s string) string {
 
 // pythonDoc returns a docstring, or "" if the text is empty.
 func pythonDoc(text string) string {
-	all := lines(strings.NewReplacer(`\`, `\\`, `"""`, `'''`).Replace(text))
+	all := lines(strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), `"""`, `'''`))
 	if len(all) == 0 {
 		return ""
 	}

@@ -42,6 +42,8 @@ type Config struct {
 	// The image with that digest runs instead. If Pin returns an error, the function is not
 	// started. Pin is not called for an existing container with a requested name.
 	Pin func(name.Reference) (name.Reference, error)
+	// Rewrite, if not nil, returns the reference from which the engine pulls an image.
+	Rewrite func(string) string
 	// Options.TempDir has no effect: containers use no directory of this machine.
 	local.Options
 }

@@ -93,15 +93,13 @@ func (d *Docker) resolve(ctx context.Context, engine *dockerengine.Engine, from 
 }
 
 // names returns the names under which the engine may have an image, and the pull policy
-// to use. A name with a registry comes before a name without one. An image that is pinned
-// to a digest has one name, and the policy Always becomes IfNotPresent.
+// to use. The first is pulled. A name with a registry comes before a name without one, and the
+// name that Rewrite returns before both. The policy Always
+// becomes IfNotPresent for an image that is pinned to a digest.
 func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy, error) {
 	full := d.qualify(from)
-	switch {
-	case d.Pin == nil && full != from:
-		return []string{full, from}, policy, nil
-	case d.Pin == nil:
-		return []string{from}, policy, nil
+	if d.Pin == nil {
+		return slices.Compact([]string{d.rewritten(full), full, from}), policy, nil
 	}
 	ref, err := name.ParseReference(full)
 	if err != nil {
@@ -113,7 +111,14 @@ func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy
 	if policy == image.Always {
 		policy = image.IfNotPresent
 	}
-	return []string{ref.Name()}, policy, nil
+	return slices.Compact([]string{d.rewritten(ref.Name()), ref.Name()}), policy, nil
+}
+
+func (d *Docker) rewritten(from string) string {
+	if d.Rewrite == nil {
+		return from
+	}
+	return d.Rewrite(from)
 }
 
 // findImage returns the first image in names that the engine has. If it has none, the

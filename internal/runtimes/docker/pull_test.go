@@ -115,6 +115,20 @@ func TestPullUnqualified(t *testing.T) {
 	end(t, instance)
 }
 
+// TestPullRewritten checks that the engine pulls an image from a mirror.
+func TestPullRewritten(t *testing.T) {
+	p := open(t)
+	host := remotetest.Serve(t, remotetest.Handler())
+	p.pushed(t, host, authn.Anonymous)
+	config := p.config()
+	config.Rewrite = func(s string) string { return strings.Replace(s, "registry.example.org/", host+"/", 1) }
+	instance := start(t, docker.New(config), fn("registry.example.org/acme/f:v1"))
+	if !strings.HasPrefix(instance.Detail, host+"/acme/f:v1 in container ") {
+		t.Errorf("got %q", instance.Detail)
+	}
+	end(t, instance)
+}
+
 // TestPullPinned checks that a pinned image runs by digest, whatever the pull policy is.
 // The engine pulls a missing digest; an existing digest needs no request. If Pin fails,
 // the function does not start.

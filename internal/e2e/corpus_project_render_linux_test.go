@@ -1,0 +1,70 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+)
+
+// TestProjectRenderCorpus compares renders in projects with those of the crossplane CLI. The
+// embedded function is a tarball for amd64, whose program answers as its input says.
+func TestProjectRenderCorpus(t *testing.T) {
+	t.Parallel()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the runtime images of the cases are for amd64")
+	}
+	program, err := functiontest.BuildChild()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := imagetest.Layer(map[string][]byte{"function": program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entrypoint := append([]string{"/function"}, functiontest.ChildArgs(functiontest.Serves, "")...)
+	img := imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Config{Entrypoint: entrypoint})
+	for name, tc := range map[string]struct {
+		reason string
+		code   int
+		stderr string
+	}{
+		"render-embedded":   {"the tarball of the project is the function", done, ""},
+		"render-no-project": {"without a project, a functions file is required", failed, "functions"},
+		"render-needs-engine-for-schemas": {
+			"the CLI needs an engine for models that nothing imports; here the function runs, and refuses its empty input",
+			failed, "the input has none of the fields",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, work := filepath.Join("../../testdata/golden/project-render", name), t.TempDir()
+			if err := os.CopyFS(work, os.DirFS(filepath.Join(dir, "in"))); err != nil {
+				t.Fatal(err)
+			}
+			if err := archive.WriteTagged(t.Context(), filepath.Join(work, "img-amd64.tar"), []archive.Tagged{{Tag: "runtime:latest", Image: img}}, nil); err != nil {
+				t.Fatal(err)
+			}
+			args := strings.Fields(readFile(t, filepath.Join(dir, "args")))[1:]
+			cmd := e2e.Command(t, append(args, "--runtime", "Process")...)
+			cmd.Dir = work
+			cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+t.TempDir())
+			code, stdout, stderr := runCommand(t, cmd)
+			if code != tc.code || !strings.Contains(stderr, tc.stderr) {
+				t.Errorf("%s: got exit code %d, want %d, and %q in\n%s", tc.reason, code, tc.code, tc.stderr, stderr)
+			}
+			if diff := cmp.Diff(readFile(t, filepath.Join(dir, "stdout")), stdout); diff != "" {
+				t.Errorf("%s (-CLI +xfn):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

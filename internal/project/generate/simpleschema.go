@@ -1,0 +1,240 @@
+package generate
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// A converter converts fields in SimpleSchema to OpenAPI. SimpleSchema is the syntax of kro:
+// the value of a field is its type and its markers, such as "string | default=small".
+type converter struct {
+	// types are the custom types, and within those that are being converted.
+	types  map[string]any
+	within []string
+	// results is true for a status, whose fields may be CEL expressions in ${}.
+	results bool
+	// columns are the printer columns of fields with the marker printColumn.
+	columns []any
+}
+
+// object returns the schema of an object. Its default is an empty object if a field has a
+// default and none is required, because defaults apply only to fields of existing objects.
+func (c *converter) object(fields map[string]any, at string) (map[string]any, error) {
+	properties, required, defaults := map[string]any{}, []any(nil), false
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		schema, must, err := c.field(fields[name], at+"."+name)
+		if err != nil {
+			return nil, err
+		}
+		if properties[name] = schema; must {
+			required = append(required, name)
+		}
+		defaults = defaults || schema["default"] != nil
+	}
+	object := map[string]any{"type": "object", "properties": properties}
+	switch {
+	case required != nil:
+		object["required"] = required
+	case defaults:
+		object["default"] = map[string]any{}
+	}
+	return object, nil
+}
+
+// field returns the schema of a field, and whether the field is required.
+func (c *converter) field(value any, at string) (schema map[string]any, required bool, err error) {
+	if fields, ok := value.(map[string]any); ok {
+		schema, err = c.object(fields, at)
+		return schema, false, err
+	}
+	text, ok := value.(string)
+	if !ok {
+		return nil, false, fmt.Errorf("%s is %v, expected a type such as string, or an object with fields", at, value)
+	}
+	if c.results && strings.Contains(text, "${") {
+		if strings.HasPrefix(text, "${") && strings.HasSuffix(text, "}") {
+			return map[string]any{"x-kubernetes-preserve-unknown-fields": true}, false, nil
+		}
+		return map[string]any{"type": "string"}, false, nil
+	}
+	name, rest, _ := strings.Cut(text, "|")
+	if schema, required, err = c.typed(strings.TrimSpace(name), at); err != nil {
+		return nil, false, err
+	}
+	markers, err := parseMarkers(rest)
+	for _, m := range markers {
+		if err == nil && m.name == "required" {
+			required, err = strconv.ParseBool(m.value)
+		} else if err == nil {
+			err = c.mark(schema, m, at)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", at, err)
+	}
+	return schema, required, err
+}
+
+// typed returns the schema of a type. A custom type may say that its fields are required.
+func (c *converter) typed(name, at string) (schema map[string]any, required bool, err error) {
+	if item, ok := strings.CutPrefix(name, "[]"); ok {
+		schema, _, err = c.typed(item, at+"[]")
+		return map[string]any{"type": "array", "items": schema}, false, err
+	}
+	if value, ok := strings.CutPrefix(name, "map[string]"); ok {
+		schema, _, err = c.typed(value, at+"[]")
+		return map[string]any{"type": "object", "additionalProperties": schema}, false, err
+	}
+	switch name {
+	case "string", "integer", "boolean":
+		return map[string]any{"type": name}, false, nil
+	case "float", "number":
+		return map[string]any{"type": "number"}, false, nil
+	case "object":
+		return map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}, false, nil
+	}
+	custom, ok := c.types[name]
+	if !ok {
+		known := append([]string{"string", "integer", "boolean", "float", "object"}, slices.Sorted(maps.Keys(c.types))...)
+		return nil, false, fmt.Errorf("%s has the unknown type %q, expected one of %s, or a list or map of it", at, name, strings.Join(known, ", "))
+	}
+	if slices.Contains(c.within, name) {
+		return nil, false, fmt.Errorf("%s has the type %q, which contains itself", at, name)
+	}
+	c.within = append(c.within, name)
+	schema, required, err = c.field(custom, at)
+	c.within = c.within[:len(c.within)-1]
+	return schema, required, err
+}
+
+// A marker is a property of a field: name=value.
+type marker struct{ name, value string }
+
+// parseMarkers returns markers that are separated by spaces or "|". A value may be quoted, and
+// a list or an object of JSON.
+func parseMarkers(text string) (all []marker, err error) {
+	for {
+		if text = strings.TrimLeft(text, " \t\n|"); text == "" {
+			return all, nil
+		}
+		name, rest, ok := strings.Cut(text, "=")
+		if name = strings.TrimSpace(name); !ok || strings.ContainsAny(name, " \"") {
+			return nil, fmt.Errorf("expected markers such as default=1, got %q", text)
+		}
+		var value string
+		if value, text, err = markerValue(rest); err != nil {
+			return nil, fmt.Errorf("marker %s: %w", name, err)
+		}
+		all = append(all, marker{name, value})
+	}
+}
+
+// markerValue returns the value at the beginning of a text, without its quotes, and what
+// follows it. A backslash escapes a quote or a backslash.
+func markerValue(text string) (value, rest string, err error) {
+	var b strings.Builder
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch char := text[i]; {
+		case quoted && char == '\\' && i+1 < len(text) && strings.ContainsRune(`"\`, rune(text[i+1])):
+			if i++; depth > 0 {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(text[i])
+			continue
+		case char == '"':
+			if quoted = !quoted; depth == 0 {
+				continue
+			}
+		case quoted:
+		case char == '[' || char == '{':
+			depth++
+		case char == ']' || char == '}':
+			depth--
+		case depth == 0 && strings.ContainsRune(" \t\n|", rune(char)):
+			return b.String(), text[i:], nil
+		}
+		b.WriteByte(text[i])
+	}
+	if quoted {
+		return "", "", fmt.Errorf("the value %q has no closing quote", text)
+	}
+	return b.String(), "", nil
+}
+
+// limits are the markers whose values are numbers, which schemas have under the same name.
+var limits = []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"}
+
+// mark adds a marker, other than required, to the schema of a field.
+func (c *converter) mark(schema map[string]any, m marker, at string) (err error) {
+	kind, _ := schema["type"].(string)
+	rule := func(rule, message string) {
+		all, _ := schema["x-kubernetes-validations"].([]any)
+		schema["x-kubernetes-validations"] = append(all, map[string]any{"rule": rule, "message": message})
+	}
+	on := false
+	switch m.name {
+	case "description", "pattern":
+		schema[m.name] = m.value
+	case "default":
+		schema[m.name], err = literal(kind, m.value)
+	case "enum":
+		var values []any
+		for text := range strings.SplitSeq(m.value, ",") {
+			value, valueErr := literal(kind, strings.TrimSpace(text))
+			if values = append(values, value); valueErr != nil {
+				err = valueErr
+			}
+		}
+		schema[m.name] = values
+	case "validation":
+		rule(m.value, "validation failed")
+	case "immutable":
+		if on, err = strconv.ParseBool(m.value); on {
+			rule("self == oldSelf", "field is immutable")
+		}
+	case "uniqueItems":
+		// CRDs cannot have uniqueItems. A set is the same for lists of scalars.
+		if on, err = strconv.ParseBool(m.value); on {
+			schema["x-kubernetes-list-type"] = "set"
+		}
+	case "printColumn":
+		c.columns = append(c.columns, map[string]any{"name": m.value, "type": kind, "jsonPath": "." + at})
+	default:
+		if slices.Contains(limits, m.name) {
+			schema[m.name], err = literal("number", m.value)
+			break
+		}
+		known := append([]string{"required", "default", "description", "enum", "pattern", "validation", "immutable", "uniqueItems", "printColumn"}, limits...)
+		err = fmt.Errorf("unknown marker %q, expected one of %s", m.name, strings.Join(known, ", "))
+		if near := hint.Nearest(m.name, known); near != "" {
+			err = fmt.Errorf("unknown marker %q: is it %s?", m.name, near)
+		}
+		return err
+	}
+	if err != nil {
+		err = fmt.Errorf("marker %s: %w", m.name, err)
+	}
+	return err
+}
+
+// literal returns the value of a marker for a field of a type: a string, or JSON.
+func literal(kind, text string) (any, error) {
+	if kind == "string" {
+		return text, nil
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, nil
+	}
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return nil, fmt.Errorf("%q is not a value of type %s", text, kind)
+	}
+	return value, nil
+}

@@ -1,0 +1,234 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
+)
+
+// crossplaneFields are fields of an XR's spec that an XRD does not define, because Crossplane
+// does.
+var crossplaneFields = strings.Fields("crossplane claimRef compositionRef compositionRevisionRef compositionRevisionSelector compositionSelector compositionUpdatePolicy environmentConfigRefs publishConnectionDetailsTo resourceRefs writeConnectionSecretToRef")
+
+// XRD writes an XRD for an example of an XR, whose values show the types of its fields, or for
+// an XR in SimpleSchema. It returns the path of the file. Unless o.Replace is set, it is an
+// error if the project already defines the kind.
+func XRD(ctx context.Context, p *project.Project, file string, o XRDOptions) (string, error) {
+	file = locate(p, file)
+	obj, doc, err := readObject(ctx, file)
+	if err != nil {
+		return "", err
+	}
+	x, err := xrdOf(obj, o)
+	if err != nil {
+		return "", &manifest.Error{Path: file, Line: doc.FirstLine(), Err: err}
+	}
+	path, err := definitionFile(p, x, o)
+	if err != nil {
+		return "", err
+	}
+	return path, writeObject(path, x.object())
+}
+
+// XRDOptions are the options of XRD.
+type XRDOptions struct {
+	// Plural and Path are those of APIOptions.
+	Plural, Path string
+	// SimpleSchema says that the fields of the XR have types instead of values.
+	SimpleSchema bool
+	// Replace replaces the file of an existing XRD.
+	Replace bool
+}
+
+// definitionFile returns the path of the file for an XRD: that of the existing XRD for the same
+// kind if it is replaced, else a new one.
+func definitionFile(p *project.Project, x xrd, o XRDOptions) (string, error) {
+	standard := x.plural + "/definition.yaml"
+	existing, err := p.Definition(x.version.Group, x.kind)
+	if err != nil {
+		return "", err
+	}
+	if existing.Text == nil {
+		path, err := newFile(p, o.Path, standard)
+		if err != nil && o.Replace && fileExists(path) {
+			return path, nil
+		}
+		return path, err
+	}
+	data, err := os.ReadFile(existing.Path)
+	if err != nil {
+		return "", fmt.Errorf("reading %q: %w", existing.Path, fsx.Cause(err))
+	}
+	docs, err := manifest.Split(existing.Path, data)
+	switch wanted := p.Dir(path.Join(p.Paths.APIs, o.Path)); {
+	case err != nil:
+		return "", err
+	case !o.Replace:
+		err = fmt.Errorf("%s already defines kind %s of %s", existing.Position(), x.kind, x.version.Group)
+		return "", hint.Wrap(err, "replace the file with "+hint.Replace+", or remove it")
+	case len(docs) > 1:
+		return "", fmt.Errorf("%q has other objects than the XRD of kind %s, and is not replaced", existing.Path, x.kind)
+	case o.Path != "" && wanted != existing.Path:
+		err = fmt.Errorf("%s already defines kind %s of %s", existing.Position(), x.kind, x.version.Group)
+		return "", hint.Wrap(err, "leave out the path of the new file, or remove the existing one")
+	}
+	return existing.Path, nil
+}
+
+// An xrd is the content of a new XRD with one version.
+type xrd struct {
+	version             schema.GroupVersion
+	kind, plural, scope string
+	spec, status        map[string]any
+	columns             []any
+}
+
+// xrdOf returns the XRD for an XR.
+func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
+	u := unstructured.Unstructured{Object: obj}
+	x = xrd{kind: u.GetKind(), plural: strings.ToLower(o.Plural), scope: "Cluster"}
+	x.version, err = schema.ParseGroupVersion(u.GetAPIVersion())
+	spec, ok := obj["spec"].(map[string]any)
+	if err != nil || x.version.Group == "" || x.kind == "" || u.GetName() == "" && !o.SimpleSchema || !ok {
+		return x, errors.New("expected an XR with an apiVersion such as example.org/v1, a kind, a name and a spec")
+	}
+	if x.plural == "" {
+		x.plural = pluralOf(x.kind)
+	}
+	status, _ := obj["status"].(map[string]any)
+	if o.SimpleSchema {
+		x.scope = "Namespaced"
+		x.columns, _, _ = unstructured.NestedSlice(obj, "additionalPrinterColumns")
+		types, _ := obj["customTypes"].(map[string]any)
+		c := converter{types: types}
+		if x.spec, err = c.object(spec, "spec"); err == nil {
+			c.results = true
+			x.status, err = c.object(status, "status")
+		}
+		x.columns = append(x.columns, c.columns...)
+		return x, err
+	}
+	if u.GetNamespace() != "" {
+		x.scope = "Namespaced"
+	}
+	for _, field := range crossplaneFields {
+		delete(spec, field)
+	}
+	delete(status, "conditions")
+	x.spec = described(inferred(spec), x.kind+"Spec defines the desired state of "+x.kind+".")
+	x.status = described(inferred(status), x.kind+"Status defines the observed state of "+x.kind+".")
+	return x, nil
+}
+
+// object returns the XRD.
+func (x xrd) object() map[string]any {
+	version := map[string]any{
+		"name": x.version.Version, "served": true, "referenceable": true,
+		"schema": map[string]any{"openAPIV3Schema": map[string]any{
+			"type": "object", "description": x.kind + " is the Schema for the " + x.kind + " API.", "required": []any{"spec"},
+			"properties": map[string]any{"spec": x.spec, "status": x.status},
+		}},
+	}
+	if len(x.columns) > 0 {
+		version["additionalPrinterColumns"] = x.columns
+	}
+	return map[string]any{
+		"apiVersion": "apiextensions.crossplane.io/v2", "kind": "CompositeResourceDefinition",
+		"metadata": map[string]any{"name": x.plural + "." + x.version.Group},
+		"spec": map[string]any{
+			"group": x.version.Group, "scope": x.scope,
+			"names":    map[string]any{"kind": x.kind, "plural": x.plural, "categories": []any{"crossplane"}},
+			"versions": []any{version},
+		},
+	}
+}
+
+// pluralOf returns the English plural of a kind in small letters.
+func pluralOf(kind string) string {
+	kind = strings.ToLower(kind)
+	for _, end := range []string{"s", "x", "z", "ch", "sh"} {
+		if strings.HasSuffix(kind, end) {
+			return kind + "es"
+		}
+	}
+	if stem, ok := strings.CutSuffix(kind, "y"); ok && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou") {
+		return stem + "ies"
+	}
+	return kind + "s"
+}
+
+func described(schema map[string]any, text string) map[string]any {
+	schema["description"] = text
+	return schema
+}
+
+// inferred returns the schema of a value. A value whose type is not known, such as a null or
+// an item of a list with several types, may have any type.
+func inferred(value any) map[string]any {
+	unknown := map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+	switch v := value.(type) {
+	case string:
+		return map[string]any{"type": "string"}
+	case bool:
+		return map[string]any{"type": "boolean"}
+	case int64:
+		return map[string]any{"type": "integer"}
+	case float64:
+		return map[string]any{"type": "number"}
+	case map[string]any:
+		properties := map[string]any{}
+		for key, value := range v {
+			properties[key] = inferred(value)
+		}
+		return map[string]any{"type": "object", "properties": properties}
+	case []any:
+		items := unknown
+		for i, item := range v {
+			if s := inferred(item); i == 0 {
+				items = s
+			} else {
+				items = merged(items, s)
+			}
+		}
+		return map[string]any{"type": "array", "items": items}
+	}
+	return unknown
+}
+
+// merged returns a schema for the values of two inferred schemas.
+func merged(a, b map[string]any) map[string]any {
+	if a["type"] != b["type"] {
+		if a["type"] == "number" && b["type"] == "integer" || a["type"] == "integer" && b["type"] == "number" {
+			return map[string]any{"type": "number"}
+		}
+		return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+	}
+	switch a["type"] {
+	case "object":
+		into, _ := a["properties"].(map[string]any)
+		from, _ := b["properties"].(map[string]any)
+		for key, value := range from {
+			schema, _ := value.(map[string]any)
+			if old, ok := into[key].(map[string]any); ok {
+				schema = merged(old, schema)
+			}
+			into[key] = schema
+		}
+	case "array":
+		old, _ := a["items"].(map[string]any)
+		other, _ := b["items"].(map[string]any)
+		a["items"] = merged(old, other)
+	}
+	return a
+}

@@ -1,0 +1,214 @@
+package generate_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/generate"
+)
+
+const composition = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: a}\nspec: {compositeTypeRef: {apiVersion: example.org/v1, kind: Other}, mode: Pipeline, pipeline: []}\n"
+
+// schemaOf generates an XRD from an XR in SimpleSchema, and returns its text.
+func schemaOf(t *testing.T, text string) (string, error) {
+	t.Helper()
+	dir := files(t, map[string]string{project.File: crossplane, "schema.yaml": "apiVersion: example.org/v1\nkind: App\n" + text})
+	path, err := generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "schema.yaml", generate.XRDOptions{SimpleSchema: true})
+	if err != nil {
+		return "", err
+	}
+	return read(t, path), nil
+}
+
+func TestSimpleSchema(t *testing.T) {
+	got, err := schemaOf(t, `spec:
+  name: string | required=true immutable=true description="My \"name\""
+  mode: string | enum="a, b" default="a"
+  replicas: integer | default=3 minimum=1 | maximum=10
+  price: float | minimum=0.5 default=1.5
+  email: string | pattern="^\\w+\.[a-z|]{2,}$" minLength=3
+  tags: '[]string | uniqueItems=true minItems=1 default=["x", "y"]'
+  owner: Person
+  labels: map[string][]string
+  values: object
+  more: {enabled: boolean | default=true}
+status:
+  url: https://${service.host}
+  arn: ${cluster.arn}
+  ready: boolean | printColumn="READY" validation="self || true"
+customTypes:
+  Person: {id: string | required=true}
+additionalPrinterColumns:
+- {name: Mode, type: string, jsonPath: .spec.mode}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata:
+  name: apps.example.org
+spec:
+  group: example.org
+  names:
+    categories:
+    - crossplane
+    kind: App
+    plural: apps
+  scope: Namespaced
+  versions:
+  - additionalPrinterColumns:
+    - jsonPath: .spec.mode
+      name: Mode
+      type: string
+    - jsonPath: .status.ready
+      name: READY
+      type: boolean
+    name: v1
+    referenceable: true
+    schema:
+      openAPIV3Schema:
+        description: App is the Schema for the App API.
+        properties:
+          spec:
+            properties:
+              email:
+                minLength: 3
+                pattern: ^\w+\.[a-z|]{2,}$
+                type: string
+              labels:
+                additionalProperties:
+                  items:
+                    type: string
+                  type: array
+                type: object
+              mode:
+                default: a
+                enum:
+                - a
+                - b
+                type: string
+              more:
+                default: {}
+                properties:
+                  enabled:
+                    default: true
+                    type: boolean
+                type: object
+              name:
+                description: My "name"
+                type: string
+                x-kubernetes-validations:
+                - message: field is immutable
+                  rule: self == oldSelf
+              owner:
+                properties:
+                  id:
+                    type: string
+                required:
+                - id
+                type: object
+              price:
+                default: 1.5
+                minimum: 0.5
+                type: number
+              replicas:
+                default: 3
+                maximum: 10
+                minimum: 1
+                type: integer
+              tags:
+                default:
+                - x
+                - "y"
+                items:
+                  type: string
+                minItems: 1
+                type: array
+                x-kubernetes-list-type: set
+              values:
+                type: object
+                x-kubernetes-preserve-unknown-fields: true
+            required:
+            - name
+            type: object
+          status:
+            properties:
+              arn:
+                x-kubernetes-preserve-unknown-fields: true
+              ready:
+                type: boolean
+                x-kubernetes-validations:
+                - message: validation failed
+                  rule: self || true
+              url:
+                type: string
+            type: object
+        required:
+        - spec
+        type: object
+    served: true
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("XRD (-want +got):\n%s", diff)
+	}
+}
+
+func TestSimpleSchemaRefuses(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, text, want string }{
+		"Type":    {"an unknown type is not guessed", "spec: {a: {b: strin}}", `schema.yaml:1: spec.a.b has the unknown type "strin", expected one of string,`},
+		"Marker":  {"a misspelled marker has the name that was meant", "spec: {a: string | defualt=x}", `spec.a: unknown marker "defualt": is it default?`},
+		"Default": {"a default has the type of the field", "spec: {a: integer | default=x}", `spec.a: marker default: "x" is not a value of type integer`},
+		"Limit":   {"a limit is a number", "spec: {a: integer | minimum=x}", `marker minimum: "x" is not`},
+		"Syntax":  {"a marker has a value", "spec: {a: string | required}", `spec.a: expected markers such as default=1, got "required"`},
+		"Quote":   {"a quote is closed", `spec: {a: 'string | default="x'}`, "has no closing quote"},
+		"Value":   {"a field has a type", "spec: {a: 1}", "spec.a is 1, expected a type"},
+		"Cycle":   {"types cannot contain themselves", "spec: {a: A}\ncustomTypes: {A: {b: '[]A'}}", `spec.a.b[] has the type "A", which contains itself`},
+		"NoSpec":  {"an XR has a spec", "status: {}", "expected an XR with an apiVersion"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := schemaOf(t, tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// An XRD is replaced in its own file, unless the file has other objects.
+func TestReplaceXRD(t *testing.T) {
+	const xr = "apiVersion: platform.example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {count: 1}\n"
+	for name, tc := range map[string]struct {
+		reason   string
+		existing map[string]string
+		options  generate.XRDOptions
+		path     string
+		err      string
+	}{
+		"Replaced": {"the existing file gets the new XRD", map[string]string{"apis/x.yaml": xrd}, generate.XRDOptions{Replace: true}, "apis/x.yaml", ""},
+		"Path":     {"the file of another object is replaced if it is named", map[string]string{"apis/x.yaml": composition}, generate.XRDOptions{Replace: true, Path: "x.yaml"}, "apis/x.yaml", ""},
+		"Exists":   {"a second XRD for the kind is not written", map[string]string{"apis/x.yaml": xrd}, generate.XRDOptions{Path: "new.yaml"}, "", "x.yaml:1 already defines kind App"},
+		"Other":    {"an XRD is not replaced by one in another file", map[string]string{"apis/x.yaml": xrd}, generate.XRDOptions{Replace: true, Path: "new.yaml"}, "", "x.yaml:1 already defines kind App"},
+		"More":     {"other objects are not lost", map[string]string{"apis/x.yaml": xrd + "---\n" + composition}, generate.XRDOptions{Replace: true}, "", "has other objects than the XRD"},
+		"File":     {"a file is not replaced by accident", map[string]string{"apis/apps/definition.yaml": composition}, generate.XRDOptions{}, "", "already exists"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.existing[project.File], tc.existing["xr.yaml"] = crossplane, xr
+			dir := files(t, tc.existing)
+			path, err := generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", tc.options)
+			switch {
+			case tc.err != "":
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+				}
+			case err != nil || path != filepath.Join(dir, tc.path):
+				t.Errorf("%s: got %q, %v", tc.reason, path, err)
+			case !strings.Contains(read(t, path), "count:"):
+				t.Errorf("%s: got\n%s", tc.reason, read(t, path))
+			}
+		})
+	}
+}
