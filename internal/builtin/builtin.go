@@ -103,14 +103,7 @@ func (o Options) forGoTemplating() gotemplating.Options {
 // All returns all builtins, sorted by name.
 func All() []Builtin {
 	return []Builtin{
-		{
-			Name: "function-auto-ready", Measured: autoready.Measured, From: "v0.6.0", Below: "v0.8.0",
-			Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[autoready.Input](),
-			Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
-			Differs:  "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
-			Settings: autoReadySettings(),
-			New:      func(o Options) function.Runner { return autoready.New(o.forAutoReady()) },
-		},
+		autoReady(),
 		{
 			Name: "function-cel-filter", Measured: celfilter.Measured, From: "v0.1.0", Below: "v0.3.0",
 			Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[celfilter.Filters](),
@@ -143,14 +136,7 @@ func All() []Builtin {
 			New:     func(o Options) function.Runner { return extraresources.New(version(tag(o.Package))) },
 			locate:  firstLine(extraresources.Locate),
 		},
-		{
-			Name: "function-go-templating", Measured: "v0.12.2", From: "v0.12.0", Below: "v0.13.0",
-			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", Type: reflect.TypeFor[gotemplating.GoTemplate](), ReadsFiles: true,
-			Covered:  "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
-			Differs:  "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
-			Settings: goTemplatingSettings(),
-			New:      func(o Options) function.Runner { return gotemplating.New(o.forGoTemplating()) },
-		},
+		goTemplating(),
 		{
 			Name: "function-patch-and-transform", Measured: "v0.10.8", From: "v0.8.0", Below: "v0.11.0",
 			Input: "pt.fn.crossplane.io/v1beta1 Resources", Type: reflect.TypeFor[spec.Resources](),
@@ -187,6 +173,30 @@ func All() []Builtin {
 			New:     func(o Options) function.Runner { return tagmanager.New(version(tag(o.Package))) },
 			locate:  func(fatal string, _ []byte) (string, int) { return tagmanager.Locate(fatal), 1 },
 		},
+	}
+}
+
+// autoReady returns the builtin function-auto-ready.
+func autoReady() Builtin {
+	return Builtin{
+		Name: "function-auto-ready", Measured: autoready.Measured, From: "v0.6.0", Below: "v0.8.0",
+		Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[autoready.Input](),
+		Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
+		Differs:  "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
+		Settings: autoReadySettings(),
+		New:      func(o Options) function.Runner { return autoready.New(o.forAutoReady()) },
+	}
+}
+
+// goTemplating returns the builtin function-go-templating.
+func goTemplating() Builtin {
+	return Builtin{
+		Name: "function-go-templating", Measured: "v0.12.2", From: "v0.12.0", Below: "v0.13.0",
+		Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", Type: reflect.TypeFor[gotemplating.GoTemplate](), ReadsFiles: true,
+		Covered:  "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
+		Differs:  "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
+		Settings: goTemplatingSettings(),
+		New:      func(o Options) function.Runner { return gotemplating.New(o.forGoTemplating()) },
 	}
 }
 
