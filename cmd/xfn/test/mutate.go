@@ -15,7 +15,7 @@ import (
 
 // mutateFlags select the test of the suites by mutants.
 type mutateFlags struct {
-	Mutate     mutants `placeholder:"N" help:"Change one thing in the Compositions at a time, and list the changes that no case notices. --mutate=N tries N changes."`
+	Mutate     mutants `placeholder:"N" help:"List mistakes that no case notices. =N tries N of them."`
 	MutateMin  float64 `more:"" placeholder:"PERCENT" help:"Fail if the cases notice less than PERCENT of the changes that show in a case."`
 	MutateSeed uint64  `more:"" default:"1" placeholder:"N" help:"Which N changes --mutate=N tries. Default: ${default}."`
 }

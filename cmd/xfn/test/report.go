@@ -26,9 +26,9 @@ import (
 type reportFlags struct {
 	Format    string `more:"" enum:"text,json" default:"text" help:"Print ${enum}."`
 	JUnit     string `name:"junit" placeholder:"FILE" help:"Write a JUnit XML report."`
-	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write an HTML page about the steps of each case that fails."`
+	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write an HTML page about each case that fails."`
 
-	Coverage    flags.OptionalPath `placeholder:"DIR" help:"Print which parts of the Compositions the cases run. --coverage=DIR writes index.html, cobertura.xml and coverage.out, too."`
+	Coverage    flags.OptionalPath `placeholder:"DIR" help:"Print what no case covers. =DIR writes reports, too."`
 	CoverageMin float64            `more:"" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions."`
 }
 

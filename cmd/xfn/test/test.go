@@ -27,10 +27,10 @@ type Cmd struct {
 	reportFlags    `group:"Output:"`
 	mutateFlags    `group:"Output:"`
 
-	Schema bool `help:"Print the JSON Schema of suites, for editors, and run nothing."`
+	Schema bool `help:"Print the JSON Schema of suites, for editors."`
 	List   bool `help:"Print the names of the cases, and run nothing."`
 
-	Convert bool `help:"Write the tests of other tools as suites of xfn, beside their files, and run nothing."`
+	Convert bool `help:"Write the tests of other tools as suites of xfn."`
 }
 
 // selectFlags select the cases to run.
