@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/mod/semver"
-	"google.golang.org/protobuf/types/known/structpb"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/function"
@@ -54,8 +53,6 @@ type Builtin struct {
 	Covered, Differs string
 	// ReadsFiles is true if a response depends on files, and not only on the request.
 	ReadsFiles bool
-	// Points returns the points of an input, for coverage. It is nil if there are none.
-	Points func(input *structpb.Struct) ([]sdk.Point, error)
 	// Settings are the settings of the real function's process that change its responses.
 	Settings []Setting
 	// New returns the function without the settings in Options, which Configured adds. The
@@ -145,7 +142,6 @@ func All() []Builtin {
 			New: func(o Options) function.Runner {
 				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
 			},
-			Points: patchandtransform.Points,
 			locate: firstLine(patchandtransform.Locate),
 		},
 		{

@@ -2,7 +2,6 @@ package suite
 
 import (
 	"context"
-	"slices"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
@@ -27,14 +26,7 @@ func (a *attempt) cover(ctx context.Context, r session.Result) {
 	if a.options.Coverage == nil || r.Composition.Composition == nil {
 		return
 	}
-	c := coverage.Case{
-		Composition: r.Composition, Recorder: &a.coverage,
-		Builtin: func(name string) bool {
-			return slices.ContainsFunc(r.Functions, func(run session.Run) bool {
-				return run.Function == name && run.Runtime == session.Builtin
-			})
-		},
-	}
+	c := coverage.Case{Composition: r.Composition, Recorder: &a.coverage}
 	// The render has already reported an XR or an XRD that cannot be decoded.
 	c.XR, _ = r.Document.Object()
 	if docs, err := a.documents(ctx, []spec.Source{a.form.XRD}, "xrd"); err == nil && len(docs) > 0 {

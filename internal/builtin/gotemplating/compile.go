@@ -24,6 +24,7 @@ type programKey struct {
 	options     string
 	features    features
 	traced      bool
+	covered     bool
 }
 
 func newProgramKey(text string, in *GoTemplate, f features) programKey {
@@ -44,6 +45,8 @@ type program struct {
 	features features
 	// functions has the names of the functions that the program calls.
 	functions map[string]bool
+	// branches are those of the template, if it is covered.
+	branches []branch
 }
 
 func compile(key programKey, options []string) (*program, error) {
@@ -54,6 +57,9 @@ func compile(key programKey, options []string) (*program, error) {
 	p := &program{trees: trees, options: options, features: key.features, functions: map[string]bool{}}
 	if err := p.checkOptions(); err != nil {
 		return nil, fmt.Errorf("cannot apply template options: %w", err)
+	}
+	if key.covered {
+		p.cover(key.text)
 	}
 	for _, tree := range trees {
 		if tree.Root == nil {
@@ -108,6 +114,7 @@ const (
 	enterFunction = "_enter" // called at the beginning of a template, with the template's weight
 	leaveFunction = "_leave" // called at the end of a template, with the template's weight
 	tickFunction  = "_tick"  // called at the beginning of each iteration of a loop
+	coverFunction = "_cover" // called at the beginning of a branch, with its index
 	markFunction  = "_mark"  // called before a text or an action of a traced program, with its position
 )
 

@@ -19,6 +19,8 @@ type execution struct {
 	outputs []*output
 	// marks are those of the template. There are none unless the program is traced.
 	marks []mark
+	// ran has the indexes of the branches that ran. It is nil unless the program is covered.
+	ran map[int]bool
 	// weight is the total weight of the templates that are currently running.
 	weight int
 	// including counts, for each template, its includes that are currently running.
@@ -31,18 +33,19 @@ type mark struct {
 	node   parse.Pos
 }
 
-// execute runs the program with data, and returns its output, and marks if it is traced.
-func (p *program) execute(ctx context.Context, data map[string]any) (string, []mark, error) {
+// execute runs the program with data, and returns its output, and the execution with the marks
+// and the branches that ran.
+func (p *program) execute(ctx context.Context, data map[string]any) (string, *execution, error) {
 	cause := func() error { return context.Cause(ctx) }
 	e := &execution{cause: cause, features: p.features, template: template.New(rootName).Option(p.options...), including: map[string]int{}}
 	e.template.Funcs(e.calls(p.functions))
 	for name, tree := range p.trees {
 		if _, err := e.template.AddParseTree(name, tree); err != nil {
-			return "", nil, err
+			return "", e, err
 		}
 	}
 	out, err := e.run(rootName, data)
-	return out, e.marks, err
+	return out, e, err
 }
 
 // run executes the template called name and returns its output. It returns a
@@ -67,7 +70,7 @@ func (e *execution) run(name string, data any) (text string, err error) {
 // compile adds.
 func (e *execution) calls(names map[string]bool) template.FuncMap {
 	added := e.functions()
-	calls := template.FuncMap{enterFunction: e.enter, leaveFunction: e.leave, tickFunction: e.tick, markFunction: e.mark}
+	calls := template.FuncMap{enterFunction: e.enter, leaveFunction: e.leave, tickFunction: e.tick, markFunction: e.mark, coverFunction: e.cover}
 	for name := range names {
 		if f, ok := added[name]; ok {
 			calls[name] = f
@@ -88,6 +91,15 @@ func (e *execution) enter(weight int) (bool, error) {
 
 func (e *execution) leave(weight int) bool {
 	e.weight -= weight
+	return false
+}
+
+// cover records that a branch ran.
+func (e *execution) cover(branch int) bool {
+	if e.ran == nil {
+		e.ran = map[int]bool{}
+	}
+	e.ran[branch] = true
 	return false
 }
 

@@ -71,6 +71,8 @@ type runner struct {
 	programs sdk.Memo[programKey, *program]
 	// places are those of errors, by their texts.
 	places sdk.Memo[string, place]
+	// covered are the points of programs.
+	covered sdk.Memo[pointsKey, []sdk.Point]
 }
 
 // RunFunction implements function.Runner.
@@ -122,6 +124,8 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 		in.Options = r.settings.DefaultOptions
 	}
 	key := newProgramKey(parts.text(), in, r.features)
+	coverage := sdk.CoverageOf(ctx)
+	key.covered = coverage != nil
 	program, err := r.program(key, in.Options)
 	if err != nil {
 		return err
@@ -130,7 +134,10 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	if err != nil {
 		return fmt.Errorf("cannot convert request to map: %w", err)
 	}
-	out, _, err := program.execute(ctx, data)
+	out, execution, err := program.execute(ctx, data)
+	if coverage != nil {
+		report(coverage, r.points(key, parts, program), execution.ran)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot execute template: %w", err)
 	}

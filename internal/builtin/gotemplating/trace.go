@@ -99,7 +99,8 @@ func origin(ctx context.Context, key programKey, options []string, req *fnv1.Run
 	if err != nil {
 		return 0
 	}
-	again, marks, err := p.execute(ctx, data)
+	again, e, err := p.execute(ctx, data)
+	marks := e.marks
 	after := sort.Search(len(marks), func(i int) bool { return marks[i].offset > offset })
 	if err != nil || again != out || after == 0 {
 		return 0

@@ -5,22 +5,15 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/types/known/structpb"
-
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// Points returns the points of an input: its composed resources, the patches that a resource
-// or the environment uses, the branches of their transforms, and the readiness checks.
-func Points(input *structpb.Struct) ([]sdk.Point, error) {
-	p, err := compile(input)
-	if err != nil {
-		return nil, err
-	}
+// list returns the points: the composed resources, the patches that a resource or the
+// environment uses, the branches of their transforms, and the readiness checks.
+func (of *points) list() []sdk.Point {
 	var all []sdk.Point
-	of := p.points()
 	addPatches := func(patches []patchPoint) {
 		for _, p := range patches {
 			all = append(append(all, p.Point), p.branches...)
@@ -33,7 +26,7 @@ func Points(input *structpb.Struct) ([]sdk.Point, error) {
 		all = append(all, t.checks...)
 	}
 	addPatches(of.secret)
-	return unique(all), nil
+	return unique(all)
 }
 
 // unique returns the points without repetitions: several templates may use one patch set.
@@ -51,6 +44,8 @@ type points struct {
 	environment []patchPoint
 	templates   []templatePoint
 	secret      []patchPoint
+	// all has each point once.
+	all []sdk.Point
 }
 
 type templatePoint struct {
@@ -91,6 +86,7 @@ func pointsOf(in *spec.Resources) points {
 		}
 		all.templates[i] = of
 	}
+	all.all = all.list()
 	return all
 }
 
@@ -117,40 +113,42 @@ func (p patchPoint) branch(transform int, field string) sdk.Point {
 	return sdk.Point{Kind: sdk.TransformBranch, Path: fmt.Sprintf("%s.transforms[%d].%s", p.Path, transform, field)}
 }
 
-// A coverage reports the points that a run executes. Its methods do nothing if hit is nil.
+// A coverage reports the points that a run executes. Its methods do nothing if to is nil.
 type coverage struct {
 	points
-	hit func(sdk.Point)
+	to sdk.Coverage
 }
 
 func newCoverage(ctx context.Context, p *program) coverage {
-	hit := sdk.Coverage(ctx)
-	if hit == nil {
+	to := sdk.CoverageOf(ctx)
+	if to == nil {
 		return coverage{}
 	}
-	return coverage{p.points(), hit}
+	c := coverage{p.points(), to}
+	to.Known(c.all)
+	return c
 }
 
 // composed reports that a template composed its resource.
 func (c *coverage) composed(t *template) {
-	if c.hit != nil {
-		c.hit(c.templates[t.n].Point)
+	if c.to != nil {
+		c.to.Hit(c.templates[t.n].Point)
 	}
 }
 
 // checked reports the first n readiness checks of a template, which ran.
 func (c *coverage) checked(t *template, n int) {
-	if c.hit == nil {
+	if c.to == nil {
 		return
 	}
 	for _, check := range c.templates[t.n].checks[:n] {
-		c.hit(check)
+		c.to.Hit(check)
 	}
 }
 
 // patchesOf returns the points of a template's patches.
 func (c *coverage) patchesOf(t *template) []patchPoint {
-	if c.hit == nil {
+	if c.to == nil {
 		return nil
 	}
 	return c.templates[t.n].patches
@@ -159,20 +157,20 @@ func (c *coverage) patchesOf(t *template) []patchPoint {
 // patch returns the point of the patch with index i. The budget b then reports the branches of
 // its transforms.
 func (c *coverage) patch(patches []patchPoint, i int, b *patch.Budget) patchPoint {
-	if c.hit == nil {
+	if c.to == nil {
 		return patchPoint{}
 	}
-	b.Branch = func(transform int, field string) { c.hit(patches[i].branch(transform, field)) }
+	b.Branch = func(transform int, field string) { c.to.Hit(patches[i].branch(transform, field)) }
 	return patches[i]
 }
 
 // applied reports a patch, and whether its source had a value.
 func (c *coverage) applied(p patchPoint, hadSource bool) {
-	if c.hit == nil {
+	if c.to == nil {
 		return
 	}
 	if !hadSource {
 		p.Branch = sdk.SourceMissing
 	}
-	c.hit(p.Point)
+	c.to.Hit(p.Point)
 }

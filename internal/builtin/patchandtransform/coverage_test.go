@@ -1,13 +1,12 @@
 package patchandtransform_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
-	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
 // TestCoverage runs an input and compares its points, and those that the run reports.
@@ -65,27 +64,8 @@ func TestCoverage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			req := request(t, prefix+tc.input)
-			all, err := patchandtransform.Points(req.GetInput())
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := points{}
-			for _, p := range all {
-				got[p.Path] = false
-			}
-			ctx := sdk.WithCoverage(t.Context(), func(p sdk.Point) {
-				key := p.Path
-				if p.Branch != "" {
-					key += " (" + p.Branch + ")"
-				} else if !slices.Contains(all, p) {
-					t.Errorf("the run reports %v, which is not a point of the input", p)
-				}
-				got[key] = true
-			})
-			if _, err := patchandtransform.New(patchandtransform.Options{}).RunFunction(ctx, "f", req); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			got := functiontest.Cover(t, patchandtransform.New(patchandtransform.Options{}), req)
+			if diff := cmp.Diff(tc.want, points(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

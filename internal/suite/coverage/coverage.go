@@ -17,7 +17,35 @@ import (
 // has recorded nothing.
 type Recorder struct {
 	mu    sync.Mutex
-	steps map[string]map[sdk.Point]bool
+	steps map[string]*step
+}
+
+// A step has the points of a pipeline step, in lists that were received, and those that ran. It
+// implements sdk.Coverage.
+type step struct {
+	mu    *sync.Mutex
+	known [][]sdk.Point
+	ran   map[sdk.Point]bool
+}
+
+// Known implements sdk.Coverage. Calls with the same input pass the same list.
+func (s *step) Known(all []sdk.Point) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(all)
+}
+
+func (s *step) add(all []sdk.Point) {
+	if len(all) > 0 && !slices.ContainsFunc(s.known, func(known []sdk.Point) bool { return &known[0] == &all[0] }) {
+		s.known = append(s.known, all)
+	}
+}
+
+// Hit implements sdk.Coverage.
+func (s *step) Hit(p sdk.Point) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ran[p] = true
 }
 
 // Wrap returns a Runner that records the calls to next, except those of steps in mocked.
@@ -30,23 +58,17 @@ func (r *Recorder) Wrap(next function.Runner, mocked func(step string) bool) fun
 	})
 }
 
-// record records that a step ran, and returns the func to which it reports its points.
-func (r *Recorder) record(step string) func(sdk.Point) {
+// record records that a step ran, and returns the Coverage to which it reports its points.
+func (r *Recorder) record(name string) *step {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	points := r.steps[step]
-	if points == nil {
-		points = map[sdk.Point]bool{}
-		if r.steps == nil {
-			r.steps = map[string]map[sdk.Point]bool{}
-		}
-		r.steps[step] = points
+	if r.steps == nil {
+		r.steps = map[string]*step{}
 	}
-	return func(p sdk.Point) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		points[p] = true
+	if r.steps[name] == nil {
+		r.steps[name] = &step{mu: &r.mu, ran: map[sdk.Point]bool{}}
 	}
+	return r.steps[name]
 }
 
 // A Case is what is known of a case that ran.
@@ -55,8 +77,6 @@ type Case struct {
 	Composition composition.Entry
 	// Recorder recorded the render.
 	Recorder *Recorder
-	// Builtin reports whether the function of a step ran as a builtin.
-	Builtin func(function string) bool
 	// XR is the composite resource of the case, and XRD its definition. XRD may be nil.
 	XR, XRD map[string]any
 	// Composed are the composed resources, by name.
@@ -77,9 +97,8 @@ type Collector struct {
 type collected struct {
 	entry composition.Entry
 	cases int
-	// ran has the points that ran, by step. builtins has the steps that ran as builtins.
-	ran      map[string]map[sdk.Point]bool
-	builtins map[string]bool
+	// steps has the steps that ran, by name.
+	steps map[string]*step
 	// xr has the fields in the schema of the composite resource, and whether a case set
 	// them. composed has the composed fields, and whether a case checks them.
 	xr       map[string]bool
@@ -94,8 +113,7 @@ func (c *Collector) Add(one Case) {
 	of := c.all[key]
 	if of == nil {
 		of = &collected{
-			entry: one.Composition, ran: map[string]map[sdk.Point]bool{}, builtins: map[string]bool{},
-			xr: map[string]bool{}, composed: map[Field]bool{},
+			entry: one.Composition, steps: map[string]*step{}, xr: map[string]bool{}, composed: map[Field]bool{},
 		}
 		if c.all == nil {
 			c.all = map[string]*collected{}
@@ -108,18 +126,16 @@ func (c *Collector) Add(one Case) {
 func (c *collected) add(one Case) {
 	c.cases++
 	one.Recorder.mu.Lock()
-	for step, points := range one.Recorder.steps {
-		if c.ran[step] == nil {
-			c.ran[step] = map[sdk.Point]bool{}
+	for name, s := range one.Recorder.steps {
+		if c.steps[name] == nil {
+			c.steps[name] = &step{ran: map[sdk.Point]bool{}}
 		}
-		maps.Copy(c.ran[step], points)
+		for _, known := range s.known {
+			c.steps[name].add(known)
+		}
+		maps.Copy(c.steps[name].ran, s.ran)
 	}
 	one.Recorder.mu.Unlock()
-	for _, step := range c.entry.Spec.Pipeline {
-		if one.Builtin(step.FunctionRef.Name) {
-			c.builtins[step.Step] = true
-		}
-	}
 	for path, isSet := range xrFields(one.XRD, one.XR) {
 		c.xr[path] = c.xr[path] || isSet
 	}

@@ -38,6 +38,7 @@ func WritePage(w io.Writer, r Report) error {
 		"kinds":   func(c Composition) []string { return countKinds(c.Parts) },
 		"percent": func(c Composition) string { return formatPercent(count(c.Parts)) },
 		"count":   report.Count,
+		"files":   func(c Composition) []string { return c.missedInFiles() },
 		"sub":     func(a, b int) int { return a - b },
 		"words":   report.Printable,
 	}).Parse(pageHTML)
@@ -57,12 +58,25 @@ func WritePage(w io.Writer, r Report) error {
 	return out.Flush()
 }
 
+// missedInFiles returns descriptions of the parts of template files that did not run.
+func (c Composition) missedInFiles() []string {
+	var all []string
+	for _, p := range c.Parts {
+		if p.File != "" && !p.Ran {
+			all = append(all, fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Describe()))
+		}
+	}
+	return all
+}
+
 // pageLines returns the lines of the Composition's document. A line without a part of its own
 // belongs to the part of the nearest line above it that is less indented.
 func (c Composition) pageLines() []pageLine {
 	parts := map[int][]Part{}
 	for _, p := range c.Parts {
-		parts[p.Line] = append(parts[p.Line], p)
+		if p.File == "" {
+			parts[p.Line] = append(parts[p.Line], p)
+		}
 	}
 	type scope struct {
 		indent int

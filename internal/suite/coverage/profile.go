@@ -24,11 +24,11 @@ func WriteProfile(w io.Writer, r Report) error {
 			if p.Ran {
 				hits = 1
 			}
-			end := 1
-			if i := p.Line - c.Line; i >= 0 && i < len(lines) {
-				end = len(lines[i]) + 1
+			last, column := p.Line+1, 1 // The length of a line in a template file is unknown.
+			if i := p.Line - c.Line; p.File == "" && i >= 0 && i < len(lines) {
+				last, column = p.Line, len(lines[i])+1
 			}
-			fmt.Fprintf(out, "%s:%d.1,%d.%d 1 %d\n", filepath.ToSlash(c.Path), p.Line, p.Line, end, hits)
+			fmt.Fprintf(out, "%s:%d.1,%d.%d 1 %d\n", filepath.ToSlash(c.fileOf(p)), p.Line, last, column, hits)
 		}
 	}
 	if err := out.Flush(); err != nil {
@@ -104,8 +104,10 @@ func rate(n, all int) string {
 func WriteCobertura(w io.Writer, r Report) error {
 	files := map[string][]Part{}
 	for _, c := range r.Compositions {
-		path := filepath.ToSlash(c.Path)
-		files[path] = append(files[path], c.Parts...)
+		for _, p := range c.Parts {
+			path := filepath.ToSlash(c.fileOf(p))
+			files[path] = append(files[path], p)
+		}
 	}
 	doc := cobertura{Version: "xfn", Sources: []string{"."}}
 	packages := map[string]*element{}

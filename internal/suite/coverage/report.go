@@ -7,11 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/types/known/structpb"
-
-	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
@@ -48,9 +43,11 @@ const StepPart sdk.PointKind = "step"
 // A Part is a part of a Composition that a case can run.
 type Part struct {
 	Kind sdk.PointKind `json:"kind"`
-	// Line is the line in the file. Field is the path of the field in the Composition.
+	// File is the path of a template file, or empty for the file of the Composition. Line is
+	// the line in it. Field is the path of the field in the Composition, or empty.
+	File  string `json:"file,omitempty"`
 	Line  int    `json:"line"`
-	Field string `json:"field"`
+	Field string `json:"field,omitempty"`
 	// Branch distinguishes parts with the same position, such as "else".
 	Branch string `json:"branch,omitempty"`
 	Ran    bool   `json:"ran"`
@@ -58,9 +55,15 @@ type Part struct {
 	SourceMissing bool `json:"sourceMissing,omitempty"`
 }
 
+// fileOf returns the path of the file with a part.
+func (c Composition) fileOf(p Part) string { return cmp.Or(p.File, c.Path) }
+
 // Describe returns the part for messages, without its line.
 func (p Part) Describe() string {
-	text := fmt.Sprintf("%s %s", p.Kind, p.Field)
+	text := string(p.Kind)
+	if p.Field != "" {
+		text += " " + p.Field
+	}
 	if p.Branch != "" {
 		text += " (" + p.Branch + ")"
 	}
@@ -104,27 +107,30 @@ func (c *collected) report() Composition {
 		XRFields: len(c.xr), ComposedFields: len(c.composed),
 	}
 	lines := doc.Lines()
-	for i, step := range c.entry.Spec.Pipeline {
+	for i, pipelineStep := range c.entry.Spec.Pipeline {
 		at := fmt.Sprintf("spec.pipeline[%d]", i)
-		ran, called := c.ran[step.Step]
-		var points []sdk.Point
-		var err error
-		if c.builtins[step.Step] {
-			points, err = pointsOf(step)
-		}
 		field := c.entry.DocumentField(at)
-		r.Parts = append(r.Parts, Part{Kind: StepPart, Field: field, Branch: step.Step, Line: lines.Of(field), Ran: called && err == nil})
-		for _, p := range points {
-			field := c.entry.DocumentField(at + ".input." + p.Path)
-			part := Part{Kind: p.Kind, Field: field, Branch: p.Branch, Line: lines.OfText(field, p.Line), Ran: ran[p]}
+		of, ran := c.steps[pipelineStep.Step]
+		r.Parts = append(r.Parts, Part{Kind: StepPart, Field: field, Branch: pipelineStep.Step, Line: lines.Of(field), Ran: ran})
+		if !ran {
+			continue
+		}
+		for _, p := range of.points() {
+			part := Part{Kind: p.Kind, Branch: p.Branch, Ran: of.ran[p], File: p.File, Line: p.Line}
+			if p.File == "" {
+				part.Field = c.entry.DocumentField(at + ".input." + p.Path)
+				part.Line = lines.OfText(part.Field, p.Line)
+			}
 			if p.Kind == sdk.PatchPoint && !part.Ran {
 				p.Branch = sdk.SourceMissing
-				part.SourceMissing = ran[p]
+				part.SourceMissing = of.ran[p]
 			}
 			r.Parts = append(r.Parts, part)
 		}
 	}
-	slices.SortStableFunc(r.Parts, func(a, b Part) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(r.Parts, func(a, b Part) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
 	for _, path := range slices.Sorted(maps.Keys(c.xr)) {
 		if !c.xr[path] {
 			r.UnsetXRFields = append(r.UnsetXRFields, path)
@@ -142,21 +148,12 @@ func compareFields(a, b Field) int {
 	return cmp.Or(strings.Compare(a.Resource, b.Resource), strings.Compare(a.Path, b.Path))
 }
 
-// pointsOf returns the points of the input of a step whose function is a builtin. A builtin
-// cannot run an input for which pointsOf returns an error.
-func pointsOf(step apiextv1.PipelineStep) ([]sdk.Point, error) {
-	if step.Input == nil {
-		return nil, nil
-	}
-	input := &structpb.Struct{}
-	if err := protojson.Unmarshal(step.Input.Raw, input); err != nil {
-		return nil, err
-	}
-	name := input.GetFields()["apiVersion"].GetStringValue() + " " + input.GetFields()["kind"].GetStringValue()
-	for _, b := range builtin.All() {
-		if b.Input == name && b.Points != nil {
-			return b.Points(input)
-		}
-	}
-	return nil, nil
+// points returns all points, each once, in the order in which the builtin lists them.
+func (s *step) points() []sdk.Point {
+	seen := map[sdk.Point]bool{}
+	return slices.DeleteFunc(slices.Concat(s.known...), func(p sdk.Point) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
 }

@@ -65,7 +65,7 @@ func (t text) composition(c Composition) {
 	var missed []string
 	for _, p := range c.Parts {
 		if !p.Ran {
-			missed = append(missed, fmt.Sprintf("%s:%d: not covered: %s", c.Path, p.Line, p.Describe()))
+			missed = append(missed, fmt.Sprintf("%s:%d: not covered: %s", c.fileOf(p), p.Line, p.Describe()))
 		}
 	}
 	t.list("parts", missed)

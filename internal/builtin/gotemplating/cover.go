@@ -1,0 +1,118 @@
+package gotemplating
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"text/template/parse"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// A branch is a part of a template that runs under a condition, or is defined.
+type branch struct {
+	// line is its line in the template, counted from 1. name is "if", "else", "with",
+	// "range", or "define NAME".
+	line int
+	name string
+}
+
+// cover finds the branches of the program, and adds calls of coverFunction to them. A condition
+// or loop without an else gets one that writes nothing.
+func (p *program) cover(text string) {
+	c := coverer{text: text}
+	names := slices.Sorted(maps.Keys(p.trees))
+	for _, name := range names {
+		if root := p.trees[name].Root; root != nil {
+			c.list(root)
+		}
+	}
+	for _, name := range names {
+		if root := p.trees[name].Root; root != nil && name != rootName {
+			root.Nodes = c.first(root, "define "+name)
+		}
+	}
+	p.branches = c.branches
+}
+
+type coverer struct {
+	text     string
+	branches []branch
+}
+
+// first adds a branch, and returns the nodes of its list with a call of coverFunction before
+// them.
+func (c *coverer) first(l *parse.ListNode, name string) []parse.Node {
+	at := min(int(l.Position()), len(c.text))
+	c.branches = append(c.branches, branch{1 + strings.Count(c.text[:at], "\n"), name})
+	return slices.Concat([]parse.Node{action(l.Position(), coverFunction, len(c.branches)-1)}, l.Nodes)
+}
+
+func (c *coverer) list(l *parse.ListNode) {
+	for _, node := range l.Nodes {
+		switch n := node.(type) {
+		case *parse.IfNode:
+			c.branch(&n.BranchNode, "if")
+		case *parse.WithNode:
+			c.branch(&n.BranchNode, "with")
+		case *parse.RangeNode:
+			c.branch(&n.BranchNode, "range")
+		}
+	}
+}
+
+func (c *coverer) branch(b *parse.BranchNode, name string) {
+	c.list(b.List)
+	b.List.Nodes = c.first(b.List, name)
+	if b.ElseList == nil {
+		b.ElseList = &parse.ListNode{NodeType: parse.NodeList, Pos: b.Position()}
+	}
+	c.list(b.ElseList)
+	if !isElseIf(b.ElseList) {
+		b.ElseList.Nodes = c.first(b.ElseList, "else")
+	}
+}
+
+// isElseIf reports whether an else has only another condition, whose branches tell whether the
+// else ran.
+func isElseIf(l *parse.ListNode) bool {
+	if len(l.Nodes) != 1 {
+		return false
+	}
+	switch l.Nodes[0].(type) {
+	case *parse.IfNode, *parse.WithNode:
+		return true
+	}
+	return false
+}
+
+// pointsKey identifies a program and the place of its template.
+type pointsKey struct {
+	programKey
+	at sdk.Location
+}
+
+// points returns the points of a program's branches.
+func (r *runner) points(key programKey, all parts, p *program) []sdk.Point {
+	at := sdk.Location{}
+	if len(all) > 0 {
+		at = all[0].at
+	}
+	points, _ := r.covered.Get(pointsKey{key, at}, func() ([]sdk.Point, error) {
+		points := make([]sdk.Point, len(p.branches))
+		for i, b := range p.branches {
+			at := all.locate(b.line)
+			points[i] = sdk.Point{Kind: sdk.TemplateBranch, Path: at.Field, File: at.File, Line: at.Line, Branch: b.name}
+		}
+		return points, nil
+	})
+	return points
+}
+
+// report reports the points of a program, and those that ran.
+func report(to sdk.Coverage, points []sdk.Point, ran map[int]bool) {
+	to.Known(points)
+	for i := range ran {
+		to.Hit(points[i])
+	}
+}
