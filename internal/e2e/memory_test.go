@@ -115,7 +115,7 @@ func TestMemoryOfPatches(t *testing.T) {
 			composition: withPatches(4000, "", func(i int) string { return fmt.Sprintf("data.l[%d][%d].a[1000].b[1000].c[1000]", i/100, i%100) }),
 			args:        args + " --memory-limit=1Gi",
 			code:        3,
-			want:        `xfn: error: .*cannot render composed resource "r" "FromCompositeFieldPath" patch at index \d+: cannot patch to object: the patches extend lists by more than 1048576 nulls\n`,
+			want:        `xfn: error: .*cannot render composed resource "r" "FromCompositeFieldPath" patch at index \d+: cannot patch to object: the patches extend lists by more than 1048576 nulls \(at composition.yaml:\d+: .*\)\n`,
 		},
 		"Limit": {
 			reason:      "patches that write much text exceed the memory limit",
