@@ -150,12 +150,17 @@ func (c *compactor) elements(chunk []byte) ([]byte, bool) {
 	return c.expand(part[1 : len(part)-1])
 }
 
-// scalars is like elements, for a chunk that has a simple scalar on each line.
+// scalars is like elements, for a chunk that has a simple scalar on each line. A line that is
+// indented more than the first one belongs to the scalar above it.
 func scalars(chunk []byte) ([]byte, bool) {
 	var part []byte
+	dash := chunk[:bytes.IndexByte(chunk, '-')+1]
 	for line := range bytes.Lines(chunk) {
-		item, isItem := bytes.CutPrefix(bytes.TrimLeft(line, " "), []byte("- "))
+		item, isItem := bytes.CutPrefix(line, dash)
 		if !isItem {
+			return nil, false
+		}
+		if item, isItem = bytes.CutPrefix(item, []byte(" ")); !isItem {
 			return nil, false
 		}
 		if len(part) > 0 {
@@ -177,7 +182,7 @@ func hasAnchor(text []byte) bool {
 			return false
 		}
 		at += next + 1
-		if at == 1 || strings.IndexByte(" \t\n[{,", text[at-2]) >= 0 {
+		if at == 1 || strings.IndexByte(" \t\n[{,:", text[at-2]) >= 0 {
 			return true
 		}
 	}

@@ -106,6 +106,9 @@ func spaces(text []byte) int {
 // quotes, and words.
 func scalar(out, text []byte) ([]byte, int) {
 	n := 0
+	if len(text) == 0 {
+		return out, 0
+	}
 	switch c := text[0]; {
 	case c == '"':
 		if n = quoted(text); n > 0 {

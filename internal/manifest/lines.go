@@ -150,7 +150,13 @@ func (l Lines) OfText(field string, line int) int {
 	if node != nil && node.Kind == yamlv3.AliasNode {
 		node = node.Alias
 	}
-	if node == nil || node.Kind != yamlv3.ScalarNode || line > strings.Count(node.Value, "\n")+1 {
+	switch {
+	case node == nil || node.Kind != yamlv3.ScalarNode:
+		return at
+	case line <= strings.Count(node.Value, "\n")+1:
+	case len(l.chunks) > 0: // The text may end with lines that were replaced.
+		return Lines{doc: l.doc, root: parseNodes(l.doc.Text)}.OfText(field, line)
+	default:
 		return at
 	}
 	if node.Style&yamlv3.LiteralStyle != 0 {
