@@ -88,6 +88,9 @@ func (c *CEL) Bool(ctx context.Context, expression string, variables map[string]
 	if err != nil {
 		return false, err
 	}
+	if *spent > CELRequestLimit {
+		return false, c.exhausted()
+	}
 	defer watchdog.EnterStep(ctx, function.Step(ctx))()
 	out, details, err := program.ContextEval(ctx, variables)
 	if ctx.Err() != nil {
@@ -101,15 +104,22 @@ func (c *CEL) Bool(ctx context.Context, expression string, variables map[string]
 	case errors.As(err, &canceled) && canceled.Cause == interpreter.CostLimitExceeded:
 		return false, fmt.Errorf("%s: the expression exceeds the cost limit of %d", c.dialect.Evaluate, CELCostLimit)
 	case *spent > CELRequestLimit:
-		return false, fmt.Errorf("%s: the expressions exceed the cost limit of %d for a request", c.dialect.Evaluate, CELRequestLimit)
+		return false, c.exhausted()
 	case err != nil:
 		return false, fmt.Errorf("%s: %w", c.dialect.Evaluate, err)
 	}
-	result, ok := out.Value().(bool)
+	// Value would copy a list, which an expression can make very long at little cost.
+	result, ok := out.(types.Bool)
 	if !ok {
 		return false, errors.New(c.dialect.NotBool)
 	}
-	return result, nil
+	return bool(result), nil
+}
+
+// exhausted returns the error of an expression that is not evaluated, or whose result is
+// discarded, because the request exceeds its limit.
+func (c *CEL) exhausted() error {
+	return fmt.Errorf("%s: the expressions exceed the cost limit of %d for a request", c.dialect.Evaluate, CELRequestLimit)
 }
 
 func (c *CEL) program(expression string) (cel.Program, error) {
@@ -138,7 +148,7 @@ func (c *CEL) compile(expression string) (cel.Program, error) {
 	program, err := env.Program(checked,
 		cel.CostLimit(CELCostLimit),
 		cel.CostTracking(celCosts{}),
-		cel.CustomDecorator(limitComparison),
+		cel.CustomDecorator(limitCall),
 		cel.InterruptCheckFrequency(checkInterval))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.dialect.Program, err)

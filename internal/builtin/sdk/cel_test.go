@@ -38,6 +38,14 @@ func TestCEL(t *testing.T) {
 	for i := range 8 {
 		loops = fmt.Sprintf("%s.all(x%d, %s)", list, i, loops)
 	}
+	long := "[1]"
+	for range 40 {
+		long = "[" + long + "].map(a, a + a)[0]"
+	}
+	text := "'ab'"
+	for range 18 {
+		text = "[" + text + "].map(a, a + a)[0]"
+	}
 	const limit = "evaluate: the expression exceeds the cost limit of 1000000"
 	cases := map[string]struct {
 		reason, expression string
@@ -63,6 +71,11 @@ func TestCEL(t *testing.T) {
 		"Loops":       {"nested loops exceed the limit", loops, false, limit},
 		"Compare":     {"a comparison of a value that contains itself often exceeds the limit", huge + " == " + huge, false, limit},
 		"Contains":    {"a search in such a value exceeds the limit", huge + " in [" + huge + "]", false, limit},
+		"Search":      {"a search of a number in a list that consists of itself exceeds the limit", "9 in " + long, false, limit},
+		"LongResult":  {"a list as the result is an error, and is not copied", "dyn(" + long + ")", false, "no bool"},
+		"Matches":     {"a regular expression", "'abc'.matches('^a.c$')", true, ""},
+		"BadPattern":  {"a regular expression that does not compile", "'a'.matches('(')", false, "evaluate: error parsing regexp: missing closing ): `(`"},
+		"Pattern":     {"the steps of a search are limited", text + ".matches('(?:[ab]?[bc]?){1000}')", false, "evaluate: the regexp is too large for a text of 524288 bytes"},
 		"Store":       {"such a value in a message exceeds the limit", "google.protobuf.ListValue{values: " + huge + "} == []", false, limit},
 		"Depth":       {"the parser limits the depth", strings.Repeat("(", 300) + "true" + strings.Repeat(")", 300), false, "parse: ERROR: <input>:-1:0: expression recursion limit exceeded: 250"},
 		"Length":      {"the parser limits the length", strings.Repeat(" ", 100_001), false, "parse: ERROR: <input>:-1:0: expression code point size exceeds limit"},

@@ -8,6 +8,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // maxWeight is the maximum weight of a value that an expression compares or stores in a
@@ -45,6 +47,15 @@ func compared(l, r ref.Val) uint64 {
 	default:
 		return 0
 	}
+}
+
+// searched returns the weight of a search in a list. A list can be longer than its cost,
+// because it can consist of a list and the same list again.
+func searched(element, in ref.Val) uint64 {
+	if list, ok := in.(traits.Lister); ok {
+		return max(compared(element, in), weigh(list.(ref.Val)))
+	}
+	return compared(element, in)
 }
 
 func isContainer(v ref.Val) bool {
@@ -106,27 +117,31 @@ func limit(weight uint64) {
 	}
 }
 
-// A comparison is a call of ==, != or in, whose operands are weighed first.
-type comparison struct {
+// A limitedCall is a call of ==, !=, in or matches, which checks its operands first.
+type limitedCall struct {
 	interpreter.InterpretableCall
 	left, right interpreter.Interpretable
-	compare     func(l, r ref.Val) ref.Val
+	// weight returns the weight of the operands. call calls the function.
+	weight func(l, r ref.Val) uint64
+	call   func(l, r ref.Val) ref.Val
 }
 
-// limitComparison is a decorator of programs. It replaces comparisons.
-func limitComparison(i interpreter.Interpretable) (interpreter.Interpretable, error) {
+// limitCall is a decorator of programs. It replaces calls whose time can exceed their cost.
+func limitCall(i interpreter.Interpretable) (interpreter.Interpretable, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok || len(call.Args()) != 2 {
 		return i, nil
 	}
-	c := &comparison{InterpretableCall: call, left: call.Args()[0], right: call.Args()[1]}
+	c := &limitedCall{InterpretableCall: call, left: call.Args()[0], right: call.Args()[1], weight: compared}
 	switch call.Function() {
 	case operators.Equals:
-		c.compare = types.Equal
+		c.call = types.Equal
 	case operators.NotEquals:
-		c.compare = func(l, r ref.Val) ref.Val { return types.Bool(types.Equal(l, r) != types.True) }
+		c.call = func(l, r ref.Val) ref.Val { return types.Bool(types.Equal(l, r) != types.True) }
 	case operators.In:
-		c.compare = in
+		c.weight, c.call = searched, in
+	case overloads.Matches:
+		c.call = match
 	default:
 		return i, nil
 	}
@@ -134,7 +149,7 @@ func limitComparison(i interpreter.Interpretable) (interpreter.Interpretable, er
 }
 
 // Eval implements interpreter.Interpretable.
-func (c *comparison) Eval(vars interpreter.Activation) ref.Val {
+func (c *limitedCall) Eval(vars interpreter.Activation) ref.Val {
 	l, r := c.left.Eval(vars), c.right.Eval(vars)
 	switch {
 	case types.IsUnknownOrError(l):
@@ -142,8 +157,27 @@ func (c *comparison) Eval(vars interpreter.Activation) ref.Val {
 	case types.IsUnknownOrError(r):
 		return r
 	}
-	limit(compared(l, r))
-	return c.compare(l, r)
+	limit(c.weight(l, r))
+	return c.call(l, r)
+}
+
+// match reports whether a text has a match of a regular expression, within the limits of
+// spec.Expression.
+func match(text, pattern ref.Val) ref.Val {
+	t, isText := text.(types.String)
+	p, isPattern := pattern.(types.String)
+	if !isText || !isPattern {
+		return types.MaybeNoSuchOverloadErr(text)
+	}
+	expr, err := spec.CompilePattern(string(p))
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	matched, err := expr.MatchString(string(t))
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.Bool(matched)
 }
 
 func in(element, container ref.Val) ref.Val {
