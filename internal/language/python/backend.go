@@ -26,8 +26,11 @@ type tools struct {
 		PackageDir map[string]string `toml:"package-dir"`
 		PyModules  []string          `toml:"py-modules"`
 		ExtModules any               `toml:"ext-modules"`
-		CmdClass   any               `toml:"cmdclass"`
-		Dynamic    struct{ Version struct{ Attr, File string } }
+		// PackageData and ExcludePackageData select files besides modules.
+		PackageData        map[string]any `toml:"package-data"`
+		ExcludePackageData map[string]any `toml:"exclude-package-data"`
+		CmdClass           any            `toml:"cmdclass"`
+		Dynamic            struct{ Version struct{ Attr, File string } }
 	}
 	Flit   struct{ Module struct{ Name string } }
 	Poetry struct {

@@ -43,7 +43,7 @@ func (s *store) fetch(ctx context.Context, file resolve.File, path string) (err 
 		receive = func() error { return nil }
 	}
 	err = language.Retry(ctx, 0, 0, receive)
-	if err == nil && resumed && !p.is(file.SHA256) { // the file of the earlier call may be damaged
+	if err == nil && p.joined && !p.is(file.SHA256) { // an earlier part may be damaged
 		err = errors.Join(p.reset(), language.Retry(ctx, 0, 0, receive))
 	}
 	if err != nil {
@@ -61,12 +61,14 @@ type partial struct {
 	f    *fsx.AtomicFile
 	size int64
 	sum  hash.Hash
+	// joined is true if the content has parts of several responses.
+	joined bool
 }
 
 func (p *partial) is(sum string) bool { return fmt.Sprintf("%x", p.sum.Sum(nil)) == sum }
 
 func (p *partial) reset() error {
-	p.size = 0
+	p.size, p.joined = 0, false
 	p.sum.Reset()
 	return p.f.Truncate(0)
 }
@@ -91,6 +93,7 @@ func (s *store) receive(ctx context.Context, file resolve.File, p *partial) (err
 			return err
 		}
 	}
+	p.joined = p.size > 0
 	if _, err := io.Copy(p, io.LimitReader(oci.Reader(ctx, from), maxWheel+1-p.size)); err != nil {
 		return language.WithoutURL(err)
 	}
@@ -121,7 +124,7 @@ func (s *store) open(ctx context.Context, file resolve.File, from int64) (_ io.R
 		header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 	}
 	resp, err := s.request(ctx, u, header)
-	if status, ok := errors.AsType[*language.StatusError](err); ok && status.Code == http.StatusRequestedRangeNotSatisfiable {
+	if status, ok := errors.AsType[*language.StatusError](err); ok && from > 0 && status.Code == http.StatusRequestedRangeNotSatisfiable {
 		return s.open(ctx, file, 0)
 	}
 	if err != nil {
@@ -131,8 +134,11 @@ func (s *store) open(ctx context.Context, file resolve.File, from int64) (_ io.R
 		return resp.Body, 0, nil
 	}
 	var first int64
-	if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &first); err != nil || first != from {
-		return nil, 0, errors.Join(fmt.Errorf("registry %q sends another part of %q than requested", u.Host, file.Name), resp.Body.Close())
+	if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &first); err == nil && first == from {
+		return resp.Body, from, nil
 	}
-	return resp.Body, from, nil
+	if err := resp.Body.Close(); err != nil || from == 0 {
+		return nil, 0, errors.Join(fmt.Errorf("registry %q sends a part of %q that was not requested", u.Host, file.Name), err)
+	}
+	return s.open(ctx, file, 0)
 }

@@ -115,6 +115,9 @@ func (f *finder) roots(dir string) ([]sourceRoot, error) {
 			if err != nil {
 				return fmt.Errorf("finding packages in %q: %w", where, fsx.Cause(err))
 			}
+			if info, err := project.Stat(filepath.FromSlash(at)); d.Type()&fs.ModeSymlink != 0 && (err != nil || info.IsDir()) {
+				return fmt.Errorf("%q is a link or a special file, which a package cannot have", at)
+			}
 			if at == where || !d.IsDir() {
 				return nil
 			}
@@ -169,6 +172,9 @@ func (in *pyproject) setuptools(dir string) ([]sourceRoot, error) {
 		roots = append(roots, sourceRoot{from: path.Join(s.PackageDir[""], m+".py"), to: m + ".py"})
 	}
 	if find := s.Packages.find; find != nil {
+		if len(s.PackageData)+len(s.ExcludePackageData) > 0 {
+			return nil, needsBackend("setuptools", "the project has packages.find and package-data; list the packages in tool.setuptools.packages")
+		}
 		found, err := find.roots(dir)
 		return append(roots, found...), err
 	}
@@ -198,17 +204,18 @@ func (in *pyproject) setuptools(dir string) ([]sourceRoot, error) {
 // tool.setuptools.package-dir names instead, if the project has it.
 func (in *pyproject) sourceLayout(dir string) ([]sourceRoot, error) {
 	src := path.Clean(cmp.Or(in.Tool.Setuptools.PackageDir[""], "src"))
-	modules, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(src), "*.py"))
-	if info, statErr := os.Stat(filepath.Join(dir, filepath.FromSlash(src))); statErr != nil || !info.IsDir() {
-		return nil, err
+	entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(src)))
+	if err != nil {
+		return nil, nil // The project has no such folder.
 	}
 	f := finder{where: []string{src}, include: []string{"*"}, namespaces: true}
-	all, findErr := f.roots(dir)
-	for _, file := range modules {
-		name := filepath.Base(file)
-		all = append(all, sourceRoot{from: path.Join(src, name), to: name})
+	all, err := f.roots(dir)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".py") {
+			all = append(all, sourceRoot{from: path.Join(src, e.Name()), to: e.Name()})
+		}
 	}
-	return all, errors.Join(err, findErr)
+	return all, err
 }
 
 // onlyPackage returns the folder with code if the project has exactly one, besides those that

@@ -61,7 +61,7 @@ func definitionFile(p *project.Project, x xrd, o XRDOptions) (string, error) {
 	}
 	if existing.Text == nil {
 		path, err := newFile(p, o.Path, standard)
-		if err != nil && o.Replace && fileExists(path) {
+		if err != nil && o.Replace && o.Path != "" && fileExists(path) {
 			return path, nil
 		}
 		return path, err
