@@ -29,8 +29,10 @@ func (a *attempt) cover(ctx context.Context, r session.Result) {
 	c := coverage.Case{Composition: r.Composition, Recorder: &a.coverage}
 	// The render has already reported an XR or an XRD that cannot be decoded.
 	c.XR, _ = r.Document.Object()
-	if docs, err := a.documents(ctx, []spec.Source{a.form.XRD}, "xrd"); err == nil && len(docs) > 0 {
-		c.XRD, _ = docs[0].Object()
+	if isSet(a.form.XRD) {
+		if docs, err := a.documents(ctx, []spec.Source{a.form.XRD}, "xrd"); err == nil && len(docs) > 0 {
+			c.XRD, _ = docs[0].Object()
+		}
 	}
 	if r.Result != nil {
 		c.Composed = make(map[string]map[string]any, len(r.Composed))

@@ -27,8 +27,8 @@ const (
 	Killed MutantStatus = "killed"
 	// Survived means that no case failed, although what is composed differs in a case.
 	Survived MutantStatus = "survived"
-	// Unchanged means that what is composed is the same in all cases: either no input
-	// shows the mistake, or it is none.
+	// Unchanged means that what is composed is the same in all cases: no case has an input
+	// for which the output differs, or the mutant is equivalent to the Composition.
 	Unchanged MutantStatus = "unchanged"
 )
 
@@ -91,10 +91,19 @@ type subject struct {
 	cases []caseOutput
 }
 
-// A caseOutput is a case, and what it composes with the Composition itself.
+// A caseOutput is a case, what it composes with the Composition itself, and its mocks.
 type caseOutput struct {
-	item Item
-	docs []map[string]any
+	item  Item
+	docs  []map[string]any
+	mocks map[string]spec.Mock
+}
+
+// tests reports whether the case can run a mutant: it cannot mock a step that is removed.
+func (c caseOutput) tests(m mutate.Mutant) bool {
+	step, _ := m.Was.(map[string]any)
+	name, _ := step["step"].(string)
+	_, mocked := c.mocks[name]
+	return m.Operator.Name != mutate.DropStep || !mocked
 }
 
 // subjects runs all items, and groups them by their Compositions. It returns an error if a case
@@ -102,6 +111,7 @@ type caseOutput struct {
 func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error) {
 	var all []*subject
 	byKey := map[string]*subject{}
+	without := 0
 	type ran struct {
 		Item
 		out Outcome
@@ -116,38 +126,23 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 		case Failed:
 			return fmt.Errorf("the case %s fails without a mutant: %s", out.Name(), out.Failures[0].Text)
 		}
-		doc, err := r.composition(ctx, one.Item)
-		if err != nil {
-			return fmt.Errorf("reading the Composition of the case %s: %w", out.Name(), err)
+		doc := out.entry.Document
+		if len(doc.Text) == 0 {
+			without++
+			return nil
 		}
-		key := doc.Position()
+		key := doc.Position() + "\x00" + string(doc.Text)
 		if byKey[key] == nil {
 			byKey[key] = &subject{doc: doc}
 			all = append(all, byKey[key])
 		}
-		byKey[key].cases = append(byKey[key].cases, caseOutput{one.Item, out.composed})
+		byKey[key].cases = append(byKey[key].cases, caseOutput{one.Item, out.composed, out.mocks})
 		return nil
 	})
+	if without > 0 {
+		r.options.Config.Progress.Warn(report.Count(without, "case") + " not used: a case with an Operation or in profile alpha has no Composition to mutate")
+	}
 	return all, err
-}
-
-// composition returns the document of the Composition of a case.
-func (r *runner) composition(ctx context.Context, item Item) (manifest.Document, error) {
-	mine := *item.Case
-	item.Case = &mine
-	a := &attempt{runner: r, item: item}
-	var err error
-	if a.form, err = mine.Spec(); err != nil {
-		return manifest.Document{}, err
-	}
-	docs, err := a.documents(ctx, []spec.Source{a.form.Composition}, "composition")
-	if err == nil && len(docs) == 0 {
-		err = manifest.ErrEmpty
-	}
-	if err != nil {
-		return manifest.Document{}, err
-	}
-	return docs[0], nil
 }
 
 type mutantOf struct {
@@ -186,6 +181,9 @@ func (r *runner) mutation(ctx context.Context, m mutantOf) Mutation {
 	metadata, _ := composition["metadata"].(map[string]any)
 	out.Name, _ = metadata["name"].(string)
 	for _, c := range m.cases {
+		if !c.tests(m.Mutant) {
+			continue
+		}
 		item := c.item
 		item.composition = composition
 		got := r.run(ctx, item)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -166,8 +167,12 @@ type Outcome struct {
 	// Trace shows what each step did, if the case failed and Options.Trace is set.
 	Trace *report.Trace
 
-	// composed is what the case composed. It is nil if the render failed.
+	// composed is what the case composed. It is nil if the render failed. entry is the
+	// Composition, which is empty for an Operation and in profile alpha. mocks are those of the
+	// case.
 	composed []map[string]any
+	entry    composition.Entry
+	mocks    map[string]spec.Mock
 }
 
 // Name returns "suite/case", or the suite's name.

@@ -176,6 +176,7 @@ func (a *attempt) run(ctx context.Context) {
 	if err == nil {
 		a.out.composed = documents(result)
 	}
+	a.out.entry, a.out.mocks = result.Composition, a.form.Mocks
 	a.checkResult(ctx, result, err)
 	a.cover(ctx, result)
 	if a.out.Status == Failed && a.options.Trace && a.calls != nil {

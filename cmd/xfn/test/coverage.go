@@ -3,11 +3,25 @@ package test
 import (
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
+
+// checkMin returns an error if a percentage is below a minimum, or if nothing was measured. what
+// begins its text. The percentage is rounded down.
+func checkMin(what string, percent func() (float64, bool), least float64) error {
+	got, measured := percent()
+	switch {
+	case least > 0 && !measured:
+		return fmt.Errorf("%s unknown, because no case runs a Composition that can be measured; the minimum is %v%%", what, least)
+	case measured && got < least:
+		return fmt.Errorf("%s %.1f%%, below the minimum of %v%%", what, math.Floor(10*got)/10, least)
+	}
+	return nil
+}
 
 // cover prints the coverage as text, writes its files, and returns an error if it is below
 // the minimum.
@@ -18,18 +32,16 @@ func (r *reporter) cover(c coverage.Report) error {
 		}
 	}
 	if dir := r.Coverage.Path; dir != "" {
-		for name, write := range map[string]func(io.Writer, coverage.Report) error{
-			"index.html": coverage.WritePage, "cobertura.xml": coverage.WriteCobertura, "coverage.out": coverage.WriteProfile,
-		} {
-			err := fsx.Write(filepath.Join(dir, name), 0o644, func(w io.Writer) error { return write(w, c) })
+		for _, file := range []struct {
+			name  string
+			write func(io.Writer, coverage.Report) error
+		}{{"index.html", coverage.WritePage}, {"cobertura.xml", coverage.WriteCobertura}, {"coverage.out", coverage.WriteProfile}} {
+			err := fsx.Write(filepath.Join(dir, file.name), 0o644, func(w io.Writer) error { return file.write(w, c) })
 			if err != nil {
 				return fmt.Errorf("writing the coverage: %w", err)
 			}
 		}
 		r.term.Note("the coverage is in " + filepath.Join(dir, "index.html"))
 	}
-	if got := c.Percent(); got < r.CoverageMin {
-		return fmt.Errorf("the coverage is %.1f%%, below the minimum of %v%%", got, r.CoverageMin)
-	}
-	return nil
+	return checkMin("the coverage is", c.Percent, r.CoverageMin)
 }

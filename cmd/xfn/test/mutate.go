@@ -15,9 +15,9 @@ import (
 
 // mutateFlags select the test of the suites by mutants.
 type mutateFlags struct {
-	Mutate     mutants `placeholder:"N" help:"List mistakes that no case notices. =N tries N of them."`
-	MutateMin  float64 `more:"" placeholder:"PERCENT" help:"Fail if the cases notice less than PERCENT of the changes that show in a case."`
-	MutateSeed uint64  `more:"" default:"1" placeholder:"N" help:"Which N changes --mutate=N tries. Default: ${default}."`
+	Mutate     mutants `placeholder:"N" help:"Run mutation tests of the cases. =N tries N mutants."`
+	MutateMin  float64 `more:"" placeholder:"PERCENT" help:"Fail if the cases kill less than PERCENT of the mutants that change the output of a case."`
+	MutateSeed uint64  `more:"" default:"1" placeholder:"N" help:"The seed for the random choice of --mutate=N. Default: ${default}."`
 }
 
 // mutants is a flag with an optional number as its value.
@@ -73,12 +73,11 @@ func (d *mutationDocument) add(m suite.Mutation) {
 	d.Mutants = append(d.Mutants, mutationItem{m.Path, m.Line, m.Field, m.Operator.Name, m.Was, m.Is, m.Status, m.Case, m.Diffs})
 }
 
-// percent returns the share of mutants that a case noticed, of those that show in a case.
-func (d *mutationDocument) percent() float64 {
-	if d.Killed+d.Survived == 0 {
-		return 100
-	}
-	return 100 * float64(d.Killed) / float64(d.Killed+d.Survived)
+// percent returns the share of mutants that a case killed, of those that change its output. It is
+// false if there are none.
+func (d *mutationDocument) percent() (float64, bool) {
+	all := d.Killed + d.Survived
+	return 100 * float64(d.Killed) / float64(max(all, 1)), all > 0
 }
 
 // mutate tests the suites by mutants. After a signal, it reports the mutants that were tried.
@@ -125,8 +124,5 @@ func (c *Cmd) endMutation(term *terminal.Terminal, doc *mutationDocument) error 
 	if err != nil {
 		return fmt.Errorf("printing the mutants: %w", err)
 	}
-	if got := doc.percent(); got < c.MutateMin {
-		return fmt.Errorf("the cases notice %.1f%% of the mutants, below the minimum of %v%%", got, c.MutateMin)
-	}
-	return nil
+	return checkMin("the share of killed mutants is", doc.percent, c.MutateMin)
 }

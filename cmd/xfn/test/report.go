@@ -28,8 +28,8 @@ type reportFlags struct {
 	JUnit     string `name:"junit" placeholder:"FILE" help:"Write a JUnit XML report."`
 	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write an HTML page about each case that fails."`
 
-	Coverage    flags.OptionalPath `placeholder:"DIR" help:"Print what no case covers. =DIR writes reports, too."`
-	CoverageMin float64            `more:"" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions."`
+	Coverage    flags.OptionalPath `placeholder:"DIR" help:"Print the coverage of Compositions. =DIR writes reports."`
+	CoverageMin float64            `more:"" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions, or if there are none."`
 }
 
 // A reporter reports the outcomes of cases.

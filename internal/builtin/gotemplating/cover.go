@@ -1,6 +1,7 @@
 package gotemplating
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ type branch struct {
 // cover finds the branches of the program, and adds calls of coverFunction to them. A condition
 // or loop without an else gets one that writes nothing.
 func (p *program) cover(text string) {
-	c := coverer{text: text}
+	c := coverer{text: text, named: map[branch]int{}}
 	names := slices.Sorted(maps.Keys(p.trees))
 	for _, name := range names {
 		if root := p.trees[name].Root; root != nil {
@@ -29,7 +30,7 @@ func (p *program) cover(text string) {
 	}
 	for _, name := range names {
 		if root := p.trees[name].Root; root != nil && name != rootName {
-			root.Nodes = c.first(root, "define "+name)
+			begin(root, c.add(root, "define "+name))
 		}
 	}
 	p.branches = c.branches
@@ -38,14 +39,24 @@ func (p *program) cover(text string) {
 type coverer struct {
 	text     string
 	branches []branch
+	// named counts the branches of each name on each line.
+	named map[branch]int
 }
 
-// first adds a branch, and returns the nodes of its list with a call of coverFunction before
-// them.
-func (c *coverer) first(l *parse.ListNode, name string) []parse.Node {
+// add adds a branch, and returns its index. The second branch of a name on a line is "NAME #2".
+func (c *coverer) add(l *parse.ListNode, name string) int {
 	at := min(int(l.Position()), len(c.text))
-	c.branches = append(c.branches, branch{1 + strings.Count(c.text[:at], "\n"), name})
-	return slices.Concat([]parse.Node{action(l.Position(), coverFunction, len(c.branches)-1)}, l.Nodes)
+	b := branch{1 + strings.Count(c.text[:at], "\n"), name}
+	if c.named[b]++; c.named[b] > 1 {
+		b.name = fmt.Sprintf("%s #%d", name, c.named[b])
+	}
+	c.branches = append(c.branches, b)
+	return len(c.branches) - 1
+}
+
+// begin adds a call of coverFunction for a branch before the nodes of its list.
+func begin(l *parse.ListNode, branch int) {
+	l.Nodes = slices.Concat([]parse.Node{action(l.Position(), coverFunction, branch)}, l.Nodes)
 }
 
 func (c *coverer) list(l *parse.ListNode) {
@@ -62,15 +73,19 @@ func (c *coverer) list(l *parse.ListNode) {
 }
 
 func (c *coverer) branch(b *parse.BranchNode, name string) {
+	taken := c.add(b.List, name)
 	c.list(b.List)
-	b.List.Nodes = c.first(b.List, name)
+	begin(b.List, taken)
 	if b.ElseList == nil {
 		b.ElseList = &parse.ListNode{NodeType: parse.NodeList, Pos: b.Position()}
 	}
-	c.list(b.ElseList)
-	if !isElseIf(b.ElseList) {
-		b.ElseList.Nodes = c.first(b.ElseList, "else")
+	if isElseIf(b.ElseList) {
+		c.list(b.ElseList)
+		return
 	}
+	other := c.add(b.ElseList, "else")
+	c.list(b.ElseList)
+	begin(b.ElseList, other)
 }
 
 // isElseIf reports whether an else has only another condition, whose branches tell whether the

@@ -50,7 +50,11 @@ func TestCoverage(t *testing.T) {
 		},
 		"Nested": {
 			"branches of branches are counted", inline(`{{ if false }}{{ range list }}{{ end }}{{ end }}`),
-			map[string]bool{at + ":1 (if)": false, at + ":1 (else)": true, at + ":1 (range)": false},
+			map[string]bool{at + ":1 (if)": false, at + ":1 (else)": false, at + ":1 (range)": false, at + ":1 (else #2)": true},
+		},
+		"OneLine": {
+			"branches of the same name on one line are numbered", inline(`{{ if true }}{{ end }}{{ if false }}{{ end }}`),
+			map[string]bool{at + ":1 (if)": true, at + ":1 (else)": false, at + ":1 (if #2)": false, at + ":1 (else #2)": true},
 		},
 		"None":    {"a template without conditions has no branches", inline("a: 1"), map[string]bool{}},
 		"Invalid": {"a template that cannot be parsed has no branches", inline("{{"), map[string]bool{}},

@@ -80,7 +80,8 @@ func (e *Env) resourceFields(expression string, add func(resource, path string))
 		if operand := operandOf(x); operand != nil {
 			inner[operand.ID()] = true
 		}
-		if segments, ok := selected(x); ok && len(segments) > 1 && !inner[x.ID()] {
+		isTest := x.Kind() == ast.SelectKind && x.AsSelect().IsTestOnly() // has(x.y) does not look at what is in y.
+		if segments, ok := selected(x); ok && len(segments) > 1 && !inner[x.ID()] && !isTest {
 			add(segments[0].Key, anyIndex(segments[1:].String()))
 		}
 	}))

@@ -109,7 +109,8 @@ type collected struct {
 func (c *Collector) Add(one Case) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := one.Composition.Document.Position()
+	// An inline Composition in a table has the same position in all rows.
+	key := one.Composition.Document.Position() + "\x00" + string(one.Composition.Document.Text)
 	of := c.all[key]
 	if of == nil {
 		of = &collected{

@@ -73,14 +73,11 @@ func (p Part) Describe() string {
 	return text
 }
 
-// Percent returns the share of the parts of all Compositions that ran. It is 100 without
+// Percent returns the share of the parts of all Compositions that ran. It is false without
 // parts.
-func (r Report) Percent() float64 {
+func (r Report) Percent() (float64, bool) {
 	ran, all := r.count()
-	if all == 0 {
-		return 100
-	}
-	return 100 * float64(ran) / float64(all)
+	return 100 * float64(ran) / float64(max(all, 1)), all > 0
 }
 
 func (r Report) count() (ran, all int) {

@@ -38,7 +38,7 @@ func WriteText(w io.Writer, r Report, all bool) error {
 // formatPercent returns a share in percent, rounded down to a tenth: 100% means all.
 func formatPercent(ran, all int) string {
 	if all == 0 {
-		return "100%"
+		return "none"
 	}
 	tenths := 1000 * ran / all
 	if tenths%10 == 0 {

@@ -17,9 +17,12 @@ type Operator struct {
 	Name, Does string
 }
 
+// DropStep is the name of the operator that removes a step.
+const DropStep = "drop-step"
+
 // The operators.
 var (
-	dropStep      = Operator{"drop-step", "removes a step of a pipeline that has several"}
+	dropStep      = Operator{DropStep, "removes a step of a pipeline that has several"}
 	dropResource  = Operator{"drop-resource", "removes a composed resource"}
 	dropPatch     = Operator{"drop-patch", "removes a patch"}
 	swapPaths     = Operator{"swap-paths", "swaps the sources of two patches of a resource"}

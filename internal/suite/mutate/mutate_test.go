@@ -83,8 +83,8 @@ func TestOf(t *testing.T) {
 			},
 		},
 		"Legacy": {
-			"a Composition of mode Resources has its resources in spec", head + "  resources:\n  - base: {kind: K, a: true}",
-			[]string{"5 drop-resource", "5 change-base: a true false"},
+			"a Composition of mode Resources has its resources in spec, and keeps the only one", head + "  resources:\n  - base: {kind: K, a: true}",
+			[]string{"5 change-base: a true false"},
 		},
 	}
 	for name, tc := range cases {

@@ -40,7 +40,10 @@ func (s *sites) resources(path []any) {
 		s.patches(at(path, "patchSets", i, "patches"))
 	}
 	resources := at(path, "resources")
-	s.drop(dropResource, resources)
+	// A Composition of mode Resources must have a resource.
+	if legacy := len(path) == 1; !legacy || len(s.list(resources)) > 1 {
+		s.drop(dropResource, resources)
+	}
 	for i := range s.list(resources) {
 		one := at(resources, i)
 		s.constants(at(one, "base"), 0)
