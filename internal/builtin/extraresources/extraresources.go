@@ -126,7 +126,10 @@ func Locate(fatal string, input []byte) string {
 	if !ok || json.Unmarshal(input, in) != nil {
 		return sdk.Unset(fatal)
 	}
-	i := slices.IndexFunc(in.Spec.ExtraResources, func(src source) bool { return strings.Contains(text, strconv.Quote(src.Into)) })
+	i := slices.IndexFunc(in.Spec.ExtraResources, func(src source) bool {
+		into := strconv.Quote(src.Into)
+		return strings.Contains(text, "extra resource "+into) || strings.Contains(text, "extra resources "+into)
+	})
 	if i < 0 {
 		return ""
 	}

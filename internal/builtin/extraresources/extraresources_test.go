@@ -133,11 +133,11 @@ func TestLimit(t *testing.T) {
 }
 
 func TestLocate(t *testing.T) {
-	const input = `{"spec": {"extraResources": [{"into": "a"}, {"into": "b"}]}}`
+	const input = `{"spec": {"extraResources": [{"into": "a"}, {"into": "b"}, {"into": "bool"}]}}`
 	cases := map[string]struct{ reason, fatal, want string }{
 		"Key":   {"a message with a key is about its source", `verifying and sorting extra resources: Required extra resource "b" not found`, "spec.extraResources[1]"},
 		"Unset": {"a message about a missing field names it", "could not build extra resource requirements: spec.extraResources[1].ref must be set for type Reference", "spec.extraResources[1].ref"},
-		"Other": {"other messages have no field", `verifying and sorting extra resources: unsupported type "bool" for sorting`, ""},
+		"Other": {"the name of a type in another message is not a key", `verifying and sorting extra resources: unsupported type "bool" for sorting`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -69,8 +69,8 @@ type runner struct {
 	settings Settings
 	features features
 	programs sdk.Memo[programKey, *program]
-	// places are those of errors, by their texts.
-	places sdk.Memo[string, place]
+	// places are those of errors, by their texts and inputs.
+	places sdk.Memo[placeKey, place]
 	// covered are the points of programs.
 	covered sdk.Memo[pointsKey, []sdk.Point]
 }

@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"sync"
 
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
@@ -20,7 +23,7 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	}
 	at := place{template: templateLine(fatal)}
 	if at.template == 0 {
-		at, _ = r.places.Get(fatal, func() (place, error) { return place{}, nil })
+		at, _ = r.places.Get(newPlaceKey(fatal, input), func() (place, error) { return place{}, nil })
 	}
 	if at == (place{}) {
 		return sdk.Location{}
@@ -39,6 +42,21 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	whole := r.whole(in, all)
 	whole.Detail = at.String()
 	return whole
+}
+
+// A placeKey identifies an error: other templates can fail with the same text.
+type placeKey struct {
+	fatal string
+	input sdk.Sum
+}
+
+// newPlaceKey returns the key of a fatal result for an input in JSON.
+func newPlaceKey(fatal string, input []byte) placeKey {
+	s := &structpb.Struct{}
+	if len(input) > 0 && protojson.Unmarshal(input, s) != nil {
+		return placeKey{}
+	}
+	return placeKey{fatal, sdk.SumOf(s)}
 }
 
 // whole returns the place of the whole template.

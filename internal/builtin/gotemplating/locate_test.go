@@ -102,3 +102,24 @@ func TestLocate(t *testing.T) {
 		})
 	}
 }
+
+// TestLocateSameMessage checks two templates whose results have the same text: each has its own
+// place.
+func TestLocateSameMessage(t *testing.T) {
+	t.Parallel()
+	r := gotemplating.New(gotemplating.Options{})
+	for line, before := range map[int]string{1: "", 3: "# a\n# b\n"} {
+		text, err := yaml.Marshal(map[string]any{"source": "Inline", "inline": map[string]any{"template": before + "kind: Bucket\napiVersion: v1\n"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		message := fatalOf(t, r, "input: "+string(input))
+		if got := r.(sdk.Locator).Locate(t.Context(), message, input); got.Line != line {
+			t.Errorf("%s: got line %d, want %d", message, got.Line, line)
+		}
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"text/template/parse"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
 // trace adds calls of markFunction to a list of nodes and the lists in it.
@@ -59,7 +61,7 @@ func (r *runner) remember(ctx context.Context, err error, key programKey, option
 	if !errors.As(err, &of) || len(out) > maxTraced || strings.HasPrefix(strings.TrimSpace(out), "{") {
 		return
 	}
-	_, _ = r.places.Get(message(err).Error(), func() (place, error) {
+	_, _ = r.places.Get(placeKey{message(err).Error(), sdk.SumOf(req.GetInput())}, func() (place, error) {
 		offset, line := positionOf(out, of.index, of.line)
 		return place{output: line, template: origin(ctx, key, options, req, out, offset)}, nil
 	})
