@@ -218,7 +218,7 @@ func (b Builtin) Annotated(annotations map[string]string) (Settings, error) {
 }
 
 // Configured returns the runner of b with the settings in o. It returns an error if the version
-// in o.Package has not all of them.
+// in o.Package does not have all of them.
 func (b Builtin) Configured(o Options) (function.Runner, error) {
 	o, err := b.apply(o)
 	if err != nil {

@@ -152,7 +152,7 @@ func decode(doc manifest.Document) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: obj}
 	if u.GetKind() == "" {
 		err := &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the object has no kind")}
-		return nil, hint.Wrap(err, "expected an object of Kubernetes, which has apiVersion and kind; other YAML, such as Helm values, has not")
+		return nil, hint.Wrap(err, "expected an object of Kubernetes, which has apiVersion and kind; other YAML, such as Helm values, does not have them")
 	}
 	return u, nil
 }

@@ -26,7 +26,7 @@ func (g Git) Fetcher(dir, registry string, images image.Options) (*generate.Fetc
 	return f, nil
 }
 
-// files returns a Fetcher without a cache, which reads dependencies that are no packages.
+// files returns a Fetcher without a cache, which reads dependencies other than packages.
 func (g Git) files(images image.Options) *generate.Fetcher {
 	return &generate.Fetcher{
 		Images: images, HTTP: &http.Client{Timeout: 5 * time.Minute},

@@ -17,7 +17,7 @@ type execution struct {
 	template *template.Template
 	// outputs has the outputs of the template and of its includes that are running.
 	outputs []*output
-	// marks are those of the template. There are none unless the program is traced.
+	// marks are those of the template. It is nil unless the program is traced.
 	marks []mark
 	// ran has the indexes of the branches that ran. It is nil unless the program is covered.
 	ran map[int]bool

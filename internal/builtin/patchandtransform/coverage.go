@@ -3,7 +3,6 @@ package patchandtransform
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch"
@@ -26,17 +25,7 @@ func (of *points) list() []sdk.Point {
 		all = append(all, t.checks...)
 	}
 	addPatches(of.secret)
-	return unique(all)
-}
-
-// unique returns the points without repetitions: several templates may use one patch set.
-func unique(all []sdk.Point) []sdk.Point {
-	seen := map[sdk.Point]bool{}
-	return slices.DeleteFunc(all, func(p sdk.Point) bool {
-		again := seen[p]
-		seen[p] = true
-		return again
-	})
+	return all
 }
 
 // points are the points of an input, with the same indexes as the parts of its program.
@@ -44,7 +33,7 @@ type points struct {
 	environment []patchPoint
 	templates   []templatePoint
 	secret      []patchPoint
-	// all has each point once.
+	// all has each point, and those of a patch set once for each template that uses it.
 	all []sdk.Point
 }
 
