@@ -28,3 +28,10 @@ func isMine(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int64(st.Uid) == int64(os.Geteuid()) && st.Nlink == 1
 }
+
+// IsPrivate reports whether a file or folder belongs to the current user, and other users
+// cannot access it. On Windows it is false, because modes say nothing about access there.
+func IsPrivate(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int64(st.Uid) == int64(os.Geteuid()) && info.Mode().Perm()&0o077 == 0
+}

@@ -23,3 +23,6 @@ func try(f *os.File, mode LockMode) (bool, error) {
 }
 
 func isMine(fs.FileInfo) bool { return false }
+
+// IsPrivate returns false, because modes say nothing about access on Windows.
+func IsPrivate(fs.FileInfo) bool { return false }

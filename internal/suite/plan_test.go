@@ -71,13 +71,41 @@ func generated(n int) string {
 	return b.String()
 }
 
-// TestShards checks that ten thousand cases have the same outcomes in 1, 4 and 16
-// shards. Each case runs in one shard, and shards have similar sizes. Adding a case
-// does not move other cases to another shard.
+// TestShards checks that each of ten thousand cases is in one of 4 or 16 shards, and that
+// shards have similar sizes. Adding a case does not move other cases to another shard.
 func TestShards(t *testing.T) {
 	const n = 10_000
 	o := options(example(t, map[string]string{"s.yaml": generated(n)}))
 	suites, more := loaded(t, o), loaded(t, options(example(t, map[string]string{"s.yaml": generated(n + 1)})))
+	for _, count := range []int{4, 16} {
+		seen := map[string]bool{}
+		for index := range count {
+			shard := suite.Shard{Index: index + 1, Count: count}
+			items := planned(t, suites, shard)
+			if mean := n / count; len(items) < mean*85/100 || len(items) > mean*115/100 {
+				t.Errorf("shard %d of %d has %d cases, which is not about %d", index+1, count, len(items), mean)
+			}
+			for _, item := range items {
+				if seen[item.Name()] {
+					t.Errorf("%s is in two of %d shards", item.Name(), count)
+				}
+				seen[item.Name()] = true
+			}
+			if after := len(planned(t, more, shard)) - len(items); after != 0 && after != 1 {
+				t.Errorf("after one case was added, shard %d of %d had %d more", index+1, count, after)
+			}
+		}
+		if len(seen) != n {
+			t.Errorf("%d shards have %d cases, want %d", count, len(seen), n)
+		}
+	}
+}
+
+// TestShardsHaveTheSameOutcomes runs cases in one shard and in four.
+func TestShardsHaveTheSameOutcomes(t *testing.T) {
+	const n, count = 1000, 4
+	o := options(example(t, map[string]string{"s.yaml": generated(n)}))
+	suites := loaded(t, o)
 	want := outcomes(t, o, planned(t, suites, suite.Shard{}))
 	tally := map[suite.Status]int{}
 	for _, s := range want {
@@ -86,22 +114,12 @@ func TestShards(t *testing.T) {
 	if diff := cmp.Diff(map[suite.Status]int{suite.Failed: n / 100, suite.Skipped: n / 100, suite.Passed: n - n/50}, tally); diff != "" {
 		t.Fatalf("in one shard (-want +got):\n%s", diff)
 	}
-	for _, count := range []int{4, 16} {
-		got := map[string]suite.Status{}
-		for index := range count {
-			shard := suite.Shard{Index: index + 1, Count: count}
-			items := planned(t, suites, shard)
-			if mean := n / count; len(items) < mean*85/100 || len(items) > mean*115/100 {
-				t.Errorf("shard %d of %d has %d cases, which is not about %d", index+1, count, len(items), mean)
-			}
-			maps.Copy(got, outcomes(t, o, items))
-			if after := len(planned(t, more, shard)) - len(items); after != 0 && after != 1 {
-				t.Errorf("after one case was added, shard %d of %d had %d more", index+1, count, after)
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("in %d shards (-want +got):\n%s", count, diff)
-		}
+	got := map[string]suite.Status{}
+	for index := range count {
+		maps.Copy(got, outcomes(t, o, planned(t, suites, suite.Shard{Index: index + 1, Count: count})))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("in %d shards (-want +got):\n%s", count, diff)
 	}
 }
 

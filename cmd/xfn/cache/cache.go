@@ -10,6 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/golang"
 	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 )
@@ -22,7 +23,7 @@ type Cmd struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `The cache has the images of pulled functions, and the packages of npm and Python that builds use, so that the next render or build needs no network.
+	return `The cache has the images of pulled functions, and the packages of npm and Python that builds use, so that the next render or build needs no network. It also has the programs of functions in Go, which are compiled again only after a change.
 
 Example:
 
@@ -50,7 +51,7 @@ func stores() []store {
 		{"images", imagesInfo, imagesPrune},
 		{"builds", buildsInfo, buildsPrune},
 		{"roots", rootsInfo, rootsPrune},
-		languageStore(npm.Cache()), languageStore(python.Cache()),
+		languageStore(golang.Cache()), languageStore(npm.Cache()), languageStore(python.Cache()),
 	}
 }
 

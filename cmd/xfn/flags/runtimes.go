@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/language/golang"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
@@ -113,12 +114,12 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	if term.Verbose {
 		options.Output = func(function, line string) { term.Note(function + " says: " + line) }
 	}
-	processes := process.Process{Options: options, Env: process.Environment(os.Environ()), GoEnv: os.Environ()}
 	// Without a home directory dir is "". Only a runtime that uses the cache then fails.
 	dir, err := f.Path()
 	if err != nil && f.CacheDir != "" {
 		return err
 	}
+	processes := process.Process{Options: options, Env: process.Environment(os.Environ()), GoEnv: os.Environ(), Programs: golang.Programs(dir)}
 	client := f.Client(program)
 	pulling := image.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
 	if p != nil {

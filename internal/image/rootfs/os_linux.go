@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -26,8 +25,7 @@ func isOwn(entry *os.File) error {
 	if err != nil {
 		return fsx.Cause(err)
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+	if !fsx.IsPrivate(info) {
 		return fmt.Errorf("%q is owned by other users, or accessible to them: use another cache, or remove it", entry.Name())
 	}
 	return nil

@@ -30,6 +30,23 @@ func Language() language.Language {
 	}
 }
 
+// programs is the folder of programs in the cache of Go.
+const programs = "programs"
+
+// Cache has the programs that Build compiled.
+func Cache() language.Cache {
+	return language.Cache{Name: "go", Folders: []string{programs}, Noun: "program"}
+}
+
+// Programs returns the folder of programs for gobuild.Options.Kept, in the folder dir of all
+// caches. Without a cache, dir and the result are empty.
+func Programs(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, Cache().Name, programs)
+}
+
 func detect(dir string) (bool, error) {
 	if found, err := language.Has(dir, "go.mod"); found || err != nil {
 		return found, err
@@ -67,7 +84,7 @@ func (c *compiler) layers(ctx context.Context, t runtimeimage.Target) ([]runtime
 	c.opts.Progress.Step("compiling " + c.Dir + " for " + p.String())
 	err := gobuild.Build(ctx, gobuild.Options{
 		Dir: c.Dir, GOOS: p.OS, GOARCH: p.Architecture, Variant: p.Variant, Output: program,
-		LDFlags: c.LDFlags, Flags: c.GoFlags, Env: c.opts.Env,
+		LDFlags: c.LDFlags, Flags: c.GoFlags, Env: c.opts.Env, Kept: Programs(c.Artifacts.Dir),
 	})
 	if err == nil {
 		err = c.record(program)

@@ -29,6 +29,9 @@ type Options struct {
 	// Output is the program file to write. Until Build returns, the directory
 	// Output+".work" has the temporary files of the compiler.
 	Output string
+	// Kept is a folder in which Build keeps programs, so that the next Build links only what
+	// has changed. Empty keeps none. Windows keeps none.
+	Kept string
 	// LDFlags are additional linker flags, after -s and -w.
 	LDFlags string
 	// Flags are additional flags of go build. A value follows its flag after "=":
@@ -66,7 +69,7 @@ func Build(ctx context.Context, opts Options) error {
 	return fmt.Errorf("compiling %q for %s/%s: %w", opts.Dir, opts.GOOS, opts.GOARCH, err)
 }
 
-func build(ctx context.Context, opts Options) (err error) {
+func build(ctx context.Context, opts Options) error {
 	goCmd, err := proc.LookPath("go", opts.Env)
 	if err != nil {
 		return hint.Wrap(err, "install Go from https://go.dev/dl and try again")
@@ -81,7 +84,25 @@ func build(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return fmt.Errorf("finding the directory of %q: %w", opts.Output, err)
 	}
-	work := out + ".work"
+	k := openKeeper(opts)
+	if k == nil {
+		return compile(ctx, opts, goCmd, out)
+	}
+	defer k.close()
+	err = k.update(func() string { return sourceDigest(opts, goCmd) }, func(out string) error { return compile(ctx, opts, goCmd, out) })
+	if err == nil {
+		err = k.give(out)
+	}
+	return err
+}
+
+// workSuffix is added to the path of a program for the directory of the compiler's temporary
+// files.
+const workSuffix = ".work"
+
+// compile runs go build, which writes the program out unless it is there and up to date.
+func compile(ctx context.Context, opts Options, goCmd, out string) (err error) {
+	work := out + workSuffix
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return fmt.Errorf("making a directory for the compiler: %w", err)
 	}

@@ -59,7 +59,7 @@ var shared = sync.OnceValues(func() (string, error) {
 	if built := os.Getenv(builtVar); built != "" {
 		return dir, os.Symlink(built, file)
 	}
-	build := exec.Command("go", "build", "-o", file, "./testdata/function")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./testdata/function")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
@@ -89,12 +89,25 @@ func fileOf(t testing.TB, name string) []byte {
 // functionLayer returns a layer with the test function.
 func functionLayer(t testing.TB) v1.Layer {
 	t.Helper()
-	dir, err := shared()
+	layer, err := builtLayer()
 	if err != nil {
 		t.Fatalf("building the function: %v", err)
 	}
-	return layerOf(t, map[string][]byte{"function": fileOf(t, filepath.Join(dir, "function"))})
+	return layer
 }
+
+// builtLayer is the layer of functionLayer. It is hashed once for all tests.
+var builtLayer = sync.OnceValues(func() (v1.Layer, error) {
+	dir, err := shared()
+	if err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "function"))
+	if err != nil {
+		return nil, err
+	}
+	return imagetest.Layer(map[string][]byte{"function": content})
+})
 
 // imageOf returns a function package for a platform, with these layers and this config of
 // its runtime image.

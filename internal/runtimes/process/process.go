@@ -40,6 +40,8 @@ type Process struct {
 	Env []string
 	// GoEnv is the environment of the go command that compiles source code.
 	GoEnv []string
+	// Programs is the folder in which compiled programs are kept; see gobuild.Options.Kept.
+	Programs string
 }
 
 var (
@@ -103,7 +105,7 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 		program += ".exe"
 	}
 	began := time.Now()
-	err = gobuild.Build(ctx, gobuild.Options{Dir: fn.Package, GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, Output: program, Env: p.GoEnv})
+	err = gobuild.Build(ctx, gobuild.Options{Dir: fn.Package, GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, Output: program, Env: p.GoEnv, Kept: p.Programs})
 	compiled := time.Since(began)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,159 @@
+//go:build unix
+
+package gobuild_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/proc/gobuild"
+)
+
+// marker replaces the first word of a program, so that a test sees whether Build gave it.
+const marker = "\x7fELF kept"
+
+// keptProgram returns the path of the only program in a folder.
+func keptProgram(t *testing.T, kept string) string {
+	t.Helper()
+	programs, err := filepath.Glob(filepath.Join(kept, "*", "program"))
+	if err != nil || len(programs) != 1 {
+		t.Fatalf("got the programs %q, %v, want one", programs, err)
+	}
+	return programs[0]
+}
+
+// mark writes the marker into the only program in a folder.
+func mark(t *testing.T, kept string) {
+	t.Helper()
+	f, err := os.OpenFile(keptProgram(t, kept), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte(marker), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKept(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"go.mod":          "module example.org/fn\n\ngo 1.25\n\nrequire example.org/lib v0.0.0\n\nreplace example.org/lib => ./models/lib\n",
+		"main.go":         "package main\n\nimport (\n\t_ \"embed\"\n\n\t_ \"example.org/lib\"\n)\n\n//go:embed .data/text\nvar text string\n\nfunc main() { println(text) }\n",
+		".data/text":      "first",
+		"models/lib/a.go": "package lib\n", "models/lib/go.mod": "module example.org/lib\n\ngo 1.25\n",
+	}
+	cases := map[string]struct {
+		reason string
+		change func(t *testing.T, dir string, opts *gobuild.Options)
+		kept   bool
+	}{
+		"Same": {"the program is given again if nothing has changed", func(*testing.T, string, *gobuild.Options) {}, true},
+		"Embedded": {"a change of an embedded file makes another program", func(t *testing.T, dir string, _ *gobuild.Options) {
+			write(t, filepath.Join(dir, ".data/text"), "other")
+		}, false},
+		"Replaced": {"a change of a folder that replaces a module makes another program", func(t *testing.T, dir string, _ *gobuild.Options) {
+			write(t, filepath.Join(dir, "models/lib/b.go"), "package lib\n\nfunc init() { println(1) }\n")
+		}, false},
+		"Tags": {"a change of the go command's environment makes another program", func(_ *testing.T, _ string, opts *gobuild.Options) {
+			opts.Env = append(opts.Env, "GOFLAGS=-tags=x")
+		}, false},
+		"Overlay": {"a flag that names a file leaves the decision to the go command", func(t *testing.T, dir string, opts *gobuild.Options) {
+			overlay := filepath.Join(t.TempDir(), "overlay.json")
+			write(t, overlay, "{}")
+			opts.Env = append(opts.Env, "GOFLAGS=-overlay="+overlay)
+		}, false},
+		"Workspace": {"a workspace leaves the decision to the go command", func(t *testing.T, dir string, _ *gobuild.Options) {
+			write(t, filepath.Join(dir, "go.work"), "go 1.25\n\nuse .\n")
+		}, false},
+		"LinkedFolder": {"a link to a folder leaves the decision to the go command", func(t *testing.T, dir string, _ *gobuild.Options) {
+			if err := os.Symlink(t.TempDir(), filepath.Join(dir, "linked")); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		"Cut": {"a program that was not written whole is compiled again", func(t *testing.T, _ string, opts *gobuild.Options) {
+			write(t, keptProgram(t, opts.Kept), marker)
+		}, false},
+		"Writable": {"a program that other users could change is not given", func(t *testing.T, _ string, opts *gobuild.Options) {
+			if err := os.Chmod(filepath.Dir(keptProgram(t, opts.Kept)), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := module(t, maps.Clone(files))
+			opts := options(t, dir)
+			opts.Kept = filepath.Join(t.TempDir(), "programs")
+			build(t, opts)
+			mark(t, opts.Kept)
+			tc.change(t, dir, &opts)
+			opts.Output += "2"
+			if got := strings.HasPrefix(string(build(t, opts)), marker); got != tc.kept {
+				t.Errorf("%s: Build gave the kept program: %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestKeptIsLinkedAgain checks that a later Build leaves the programs of earlier ones as they
+// were, and that an older source is compiled again.
+func TestKeptIsLinkedAgain(t *testing.T) {
+	t.Parallel()
+	dir := module(t, map[string]string{"main.go": program})
+	opts := options(t, dir)
+	opts.Kept = t.TempDir()
+	want := build(t, opts)
+	write(t, filepath.Join(dir, "main.go"), "package main\n\nfunc main() { println(\"changed\") }\n")
+	changed := opts
+	changed.Output += "-changed"
+	if string(build(t, changed)) == string(want) {
+		t.Error("the changed source made the same program")
+	}
+	write(t, filepath.Join(dir, "main.go"), program)
+	again := opts
+	again.Output += "-again"
+	if string(build(t, again)) != string(want) {
+		t.Error("the first source made another program the second time")
+	}
+	if got, err := os.ReadFile(opts.Output); err != nil || string(got) != string(want) {
+		t.Errorf("a later Build changed the program of the first one: %v", err)
+	}
+}
+
+// TestKeptAtOnce builds one folder concurrently: each Build gives a program.
+func TestKeptAtOnce(t *testing.T) {
+	t.Parallel()
+	opts := options(t, module(t, map[string]string{"main.go": program}))
+	opts.Kept = t.TempDir()
+	errs := make(chan error)
+	outputs := []string{opts.Output + "1", opts.Output + "2", opts.Output + "3"}
+	for _, out := range outputs {
+		opts := opts
+		opts.Output = out
+		go func() { errs <- gobuild.Build(t.Context(), opts) }()
+	}
+	for range outputs {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, out := range outputs {
+		if info, err := os.Stat(out); err != nil || info.Mode()&0o100 == 0 {
+			t.Errorf("the program: %v, %v", info, err)
+		}
+	}
+}
+
+// TestKeptNowhere checks that Build needs no cache.
+func TestKeptNowhere(t *testing.T) {
+	t.Parallel()
+	opts := options(t, module(t, map[string]string{"main.go": program}))
+	opts.Kept = filepath.Join(t.TempDir(), "file")
+	write(t, opts.Kept, "")
+	build(t, opts)
+}

@@ -1,0 +1,203 @@
+package gobuild
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/xfn-dev/xfn/internal/proc"
+)
+
+// Limits of the files that sourceDigest reads. The go command is faster for more.
+const (
+	maxSourceFiles = 5000
+	maxSourceBytes = 64 << 20
+)
+
+// errUnknown means that only the go command can find out what it would read.
+var errUnknown = errors.New("the source is not known")
+
+// sourceDigest returns a digest of everything that decides what go build writes: the go
+// command, its environment, and all files of the module and of the folders that replace
+// other modules. go.sum fixes the downloaded modules. It returns "" if there may be more,
+// such as a workspace, a file that a flag names, or another program in place of go.
+func sourceDigest(opts Options, goCmd string) string {
+	d := digester{hash: sha256.New()}
+	if err := errors.Join(d.addCommand(goCmd), d.addEnvironment(opts), d.addModules(opts.Dir)); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(d.hash.Sum(nil))
+}
+
+type digester struct {
+	hash  hash.Hash
+	files int
+	bytes int64
+}
+
+// addCommand adds the version of the go command, by its size and modification time. A script
+// or a link to another program may choose one for each call.
+func (d *digester) addCommand(goCmd string) error {
+	path, err := filepath.EvalSymlinks(goCmd)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	start := make([]byte, 2)
+	if _, err := io.ReadFull(f, start); err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil || strings.TrimSuffix(filepath.Base(path), ".exe") != "go" || string(start) == "#!" {
+		return cmp.Or(err, errUnknown)
+	}
+	fmt.Fprintf(d.hash, "go %q %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+	return d.addSettings(filepath.Join(filepath.Dir(filepath.Dir(path)), "go.env"))
+}
+
+// addEnvironment adds the variables that the go command reads, and its file of settings.
+func (d *digester) addEnvironment(opts Options) error {
+	env, used := map[string]string{}, []string{}
+	for _, kv := range opts.Env {
+		key, value, _ := strings.Cut(kv, "=")
+		key = proc.FoldKey(key)
+		if strings.HasPrefix(key, "GO") || strings.HasPrefix(key, "CGO_") || key == "PATH" {
+			env[key] = value
+			used = append(used, kv)
+		}
+	}
+	slices.Sort(used)
+	fmt.Fprintf(d.hash, "env %q\n", used)
+	if !arePlain(append(strings.Fields(env["GOFLAGS"]), opts.Flags...)) || env["GO111MODULE"] == "off" {
+		return errUnknown
+	}
+	if work := env["GOWORK"]; work != "off" && (work != "" || findUp(opts.Dir, "go.work") != "") {
+		return errUnknown
+	}
+	settings := env["GOENV"]
+	if user, err := os.UserConfigDir(); err == nil && settings == "" {
+		settings = filepath.Join(user, "go", "env")
+	}
+	return d.addSettings(settings)
+}
+
+// addSettings adds a file that `go env -w` writes, which may be missing.
+func (d *digester) addSettings(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		if flags, ok := strings.CutPrefix(line, "GOFLAGS="); ok && !arePlain(strings.Fields(flags)) {
+			return errUnknown
+		}
+	}
+	fmt.Fprintf(d.hash, "settings %q\n", data)
+	return nil
+}
+
+// plainFlags are the flags of go build whose meaning is in their text: they name no file
+// and force no build.
+var plainFlags = map[string]bool{"-mod": true, "-tags": true, "-trimpath": true, "-buildvcs": true, "-ldflags": true, "-gcflags": true, "-v": true, "-p": true}
+
+func arePlain(flags []string) bool {
+	return !slices.ContainsFunc(flags, func(flag string) bool {
+		name, _, _ := strings.Cut(flag, "=")
+		return !plainFlags[strings.Replace(name, "--", "-", 1)]
+	})
+}
+
+// findUp returns the path of a file in dir or the closest folder above, or "".
+func findUp(dir, name string) string {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	for {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// addModules adds the files of the main module of dir, and those of folders that replace
+// other modules.
+func (d *digester) addModules(dir string) error {
+	path := findUp(dir, "go.mod")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	mod, err := modfile.Parse(path, data, nil)
+	if err != nil {
+		return err
+	}
+	root := filepath.Dir(path)
+	roots := []string{root}
+	for _, r := range mod.Replace {
+		switch {
+		case r.New.Version != "":
+		case filepath.IsAbs(r.New.Path):
+			roots = append(roots, r.New.Path)
+		default:
+			roots = append(roots, filepath.Join(root, r.New.Path))
+		}
+	}
+	for _, root := range roots {
+		fmt.Fprintf(d.hash, "module %q\n", root)
+		if err := filepath.WalkDir(root, d.addFile); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addFile is a function for filepath.WalkDir. The go command follows links to files, and to
+// folders that are imported.
+func (d *digester) addFile(path string, e fs.DirEntry, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case e.IsDir() && e.Name() == ".git":
+		return filepath.SkipDir
+	case e.IsDir():
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return cmp.Or(err, errUnknown)
+	}
+	d.files++
+	d.bytes += info.Size()
+	if d.files > maxSourceFiles || d.bytes > maxSourceBytes {
+		return errUnknown
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fmt.Fprintf(d.hash, "file %q %d\n", path, info.Size())
+	_, err = io.Copy(d.hash, io.LimitReader(f, info.Size()))
+	return err
+}
