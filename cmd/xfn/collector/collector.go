@@ -8,10 +8,10 @@ import (
 
 const (
 	// usual is the default GOGC of the Go runtime, first the GOGC until the first garbage
-	// collection. With usual, that collection runs at a heap of 4 MiB, with first at 8 MiB.
-	// Before main, packages allocate almost 4 MiB and free little of it, so that a collection
-	// at 4 MiB would only slow each start.
-	usual, first = 100, 200
+	// collection. With usual, that collection runs at a heap of 4 MiB, with first at 16 MiB.
+	// Packages allocate almost 4 MiB before main, and a render of a few resources less than
+	// 16 MiB: most commands end before the first collection.
+	usual, first = 100, 400
 	// Above a heap of large bytes, frugal is the GOGC. It saves a quarter of the memory.
 	frugal, large = 50, 64 << 20
 )

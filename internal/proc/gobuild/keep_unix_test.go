@@ -87,7 +87,7 @@ func TestKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := module(t, maps.Clone(files))
-			opts := options(t, dir)
+			opts := options(t, dir, "GOFLAGS=")
 			opts.Kept = filepath.Join(t.TempDir(), "programs")
 			build(t, opts)
 			mark(t, opts.Kept)
