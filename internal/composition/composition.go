@@ -22,6 +22,8 @@ import (
 type Entry struct {
 	*apiextv1.Composition
 	Document manifest.Document
+	// Duplicate is the error for a duplicate key, whose last value is used, or nil.
+	Duplicate error
 	// Converted is true for a legacy Composition that was converted to a
 	// pipeline. Notes are the notes of this conversion.
 	Converted bool
@@ -45,7 +47,7 @@ type Entry struct {
 // unknown fields as the API server does. A legacy Composition that cannot be
 // converted is returned unchanged; Check reports why.
 func Decode(doc manifest.Document) (Entry, error) {
-	obj, err := doc.Object()
+	obj, duplicate, err := doc.StrictObject()
 	if err != nil {
 		return Entry{}, err
 	}
@@ -56,7 +58,7 @@ func Decode(doc manifest.Document) (Entry, error) {
 	if want := apiextv1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {
 		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: fmt.Errorf("expected a Composition of apiVersion %s, got %s", want, cmp.Or(u.GetAPIVersion(), "none"))}
 	}
-	e := Entry{Composition: &apiextv1.Composition{}, Document: doc, object: obj}
+	e := Entry{Composition: &apiextv1.Composition{}, Document: doc, Duplicate: duplicate, object: obj}
 	if err := doc.Decode(e.Composition); err != nil {
 		return Entry{}, err
 	}

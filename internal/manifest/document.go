@@ -84,6 +84,17 @@ func (d Document) Object() (map[string]any, error) {
 	return obj, nil
 }
 
+// StrictObject is like Object. For an object with a duplicate key, whose last value is used,
+// it also returns the error for the key as duplicate.
+func (d Document) StrictObject() (obj map[string]any, duplicate, err error) {
+	j, duplicate := d.StrictJSON()
+	if duplicate == nil && json.Unmarshal(j, &obj) == nil && obj != nil {
+		return obj, nil, nil
+	}
+	obj, err = d.Object()
+	return obj, duplicate, err
+}
+
 // Decode decodes the document into a struct by its json tags and ignores
 // unknown fields. A value of another type is an *Error.
 func (d Document) Decode(into any) error {

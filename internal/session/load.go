@@ -147,7 +147,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err := s.checkOnly(p, xrs); err != nil {
 		return p, err
 	}
-	s.warnDuplicate(entry.duplicate)
+	s.warnDuplicate(entry.Duplicate)
 	// An unknown mode is reported before any error of functions.
 	i := slices.IndexFunc(entry.problems, func(p composition.Problem) bool { return p.Kind == composition.UnknownMode })
 	if i >= 0 {

@@ -105,8 +105,6 @@ func contentOf(doc manifest.Document) content {
 type checked struct {
 	composition.Entry
 	problems []composition.Problem
-	// duplicate is the error about a duplicate key in the Composition, or nil.
-	duplicate error
 }
 
 func (s *Session) composition(doc manifest.Document) (checked, error) {
@@ -115,8 +113,7 @@ func (s *Session) composition(doc manifest.Document) (checked, error) {
 		if err != nil {
 			return checked{}, err
 		}
-		_, duplicate := doc.StrictJSON()
-		return checked{e, composition.Check(e, nil), duplicate}, nil
+		return checked{e, composition.Check(e, nil)}, nil
 	})
 }
 
