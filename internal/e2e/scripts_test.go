@@ -32,8 +32,11 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"contained": contained, "containers": containers})
+	testscript.Main(m, programs)
 }
+
+// programs are commands that tests can execute in processes of their own.
+var programs = map[string]func(){"contained": contained, "containers": containers}
 
 // contained is "contained COMMAND ARGS…": it runs the command as in a
 // container, where no namespaces can be created.
