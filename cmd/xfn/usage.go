@@ -55,6 +55,9 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		err = errors.New(name + " needs a value")
 	case (surplus || strings.HasPrefix(err.Error(), `expected "<`) || strings.HasPrefix(err.Error(), "missing flags")) && len(node.Children) == 0:
 		next = hint.Hint("the usage is " + parser.Model.Name + " " + node.Summary())
+		if missing, err2 := strconv.Unquote(strings.TrimPrefix(err.Error(), "expected ")); err2 == nil {
+			err = errors.New("missing " + missing)
+		}
 		for _, arg := range node.Positional {
 			if more := arg.Tag.Get("surplus"); more != "" {
 				next += hint.Hint("; " + more)

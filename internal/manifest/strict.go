@@ -191,6 +191,10 @@ func (d *decoder) object(v any, into reflect.Value, path []string) {
 	fields := fieldsOf(into.Type())
 	m, ok := v.(map[string]any)
 	for _, f := range fields {
+		if v == nil && f.short && len(f.enum) > 0 {
+			d.fault(path, "expected %s or an object, got nothing", strings.Join(f.enum, ", "))
+			return
+		}
 		if !ok && f.short || ok && f.isWhole(m) {
 			d.field(f, v, into, path)
 			return
