@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // assemble returns the output of a render: the XR and the composed resources after
@@ -59,7 +60,7 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 		delete(doc, "spec") // This resource replaces the references, which Crossplane writes first.
 	}
 	out.XR = merge(itself, doc)
-	out.Full = merge(in.XR.DeepCopy().Object, out.XR)
+	out.Full = merge(schema.Copy(in.XR.Object), out.XR)
 	if got.Context != nil {
 		out.Context, out.HasContext = document("Context", "fields", got.Context.AsMap()), true
 	}
