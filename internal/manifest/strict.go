@@ -171,7 +171,11 @@ func (d *decoder) list(v any, into reflect.Value, path []string) {
 
 func (d *decoder) table(v any, into reflect.Value, path []string) {
 	m, ok := v.(map[string]any)
-	if !ok {
+	switch {
+	case !ok && into.Type().Elem().Kind() == reflect.Int:
+		d.fault(path, "expected whole numbers by name, as in {name: 1}, got %s", DescribeValue(v))
+		return
+	case !ok:
 		d.fault(path, "expected an object, got %s", DescribeValue(v))
 		return
 	}

@@ -79,7 +79,11 @@ func isSame(u, xr *unstructured.Unstructured) bool {
 func adopt(u, xr *unstructured.Unstructured, l labels, name string, taken func() map[identity]bool) error {
 	if l.composite == "" {
 		err := fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
-		return hint.Wrap(err, "set metadata.name in the file of the composite resource")
+		next := "set metadata.name in the file of the composite resource"
+		if v, _, _ := unstructured.NestedFieldNoCopy(xr.Object, "metadata", "name"); v != nil {
+			next = fmt.Sprintf("put metadata.name of the composite resource in quotes: YAML reads it as %v, which is not a string", v)
+		}
+		return hint.Wrap(err, next)
 	}
 	if u.GetName() == "" && u.GetGenerateName() == "" {
 		u.SetGenerateName(l.composite + "-")
