@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -49,23 +50,62 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		next = cmp.Or(next, hint.Hint("see "+parser.Model.Name+" --help"))
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), `expected "<key>=<value>"`):
 		next = flagHint(node, err.Error())
+	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), ": expected a float"):
+		next = flagHint(node, err.Error())
+	case surplus && optionalFlag(node, args, err.Error()) != "":
+		next = optionalFlag(node, args, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.HasSuffix(err.Error(), `but got "EOL" (<EOL>)`):
 		next = flagHint(node, err.Error())
 		name, _, _ := strings.Cut(err.Error(), ":")
 		err = errors.New(name + " needs a value")
 	case (surplus || strings.HasPrefix(err.Error(), `expected "<`) || strings.HasPrefix(err.Error(), "missing flags")) && len(node.Children) == 0:
 		next = hint.Hint("the usage is " + parser.Model.Name + " " + node.Summary())
+		if missing, err2 := strconv.Unquote(strings.TrimPrefix(err.Error(), "expected ")); err2 == nil {
+			err = errors.New("missing " + missing)
+		}
 		for _, arg := range node.Positional {
 			if more := arg.Tag.Get("surplus"); more != "" {
 				next += hint.Hint("; " + more)
 			}
 		}
+	case surplus && next == "" && otherCommand(parser.Model.Name, err.Error()) != "":
+		next = otherCommand(parser.Model.Name, err.Error())
 	case surplus && next == "" && len(node.Children) > 0 && len(node.Children) <= 3:
 		next = "the commands are " + hint.Hint(strings.Join(childPaths(node), ", "))
 	default:
 		next = cmp.Or(next, hint.Hint("see "+node.FullPath()+" --help"))
 	}
 	return &terminal.UsageError{Err: hint.Wrap(err, next)}
+}
+
+// optionalFlag returns a hint if the surplus argument of the parser's error follows a flag
+// whose value is optional, and therefore needs an equals sign.
+func optionalFlag(node *kong.Node, args []string, text string) hint.Hint {
+	for i := 1; i < len(args); i++ {
+		if text != "unexpected argument "+args[i] {
+			continue
+		}
+		for _, group := range node.AllFlags(true) {
+			for _, f := range group {
+				if _, ok := f.Target.Interface().(flags.OptionalPath); ok && args[i-1] == "--"+f.Name {
+					return hint.Hint("write " + args[i-1] + "=" + args[i])
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// otherCommand returns a hint if the surplus argument of the parser's error, in a group of
+// commands, is a command outside of the group. The parser knows only this group.
+func otherCommand(program, text string) hint.Hint {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[app]()) {
+		name := cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
+		if _, isCommand := f.Tag.Lookup("cmd"); isCommand && text == "unexpected argument "+name {
+			return hint.Hint("did you mean " + program + " " + name + "?")
+		}
+	}
+	return ""
 }
 
 // childPaths returns the commands of a group with their arguments.

@@ -81,14 +81,19 @@ func apply(types schema.Definitions, owner string, live, desired, previous map[s
 	if known {
 		t.Default(after)
 	}
-	if next["apiVersion"] == "v1" && next["kind"] == "Secret" {
+	if kind, ok := schema.FindKind((&unstructured.Unstructured{Object: next}).GroupVersionKind()); ok && guess == "" {
+		if wrong := kind.Decode(next); len(wrong) > 0 {
+			guess = fmt.Sprintf("is refused by an API server (%s)", wrong[0])
+		}
+	}
+	if next["apiVersion"] == "v1" && next["kind"] == "Secret" && guess == "" {
 		mergeStringData(after)
 	}
 	return applied{withServerFields(now, live), withServerFields(after, live), guess, len(managers) > 0}, nil
 }
 
 // mergeStringData sets the data of a Secret to its stringData in base64, and removes the
-// stringData, as the API server does.
+// stringData, as the API server does. All values of the stringData must be strings.
 func mergeStringData(secret map[string]any) {
 	texts, ok := secret["stringData"].(map[string]any)
 	if !ok {

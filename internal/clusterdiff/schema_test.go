@@ -149,7 +149,14 @@ func TestApplySchema(t *testing.T) {
 
 func TestApplySecret(t *testing.T) {
 	secret := func(fields string) string { return `{"apiVersion":"v1","kind":"Secret",` + fields + `}` }
-	cases := map[string]struct{ reason, live, desired, previous, want string }{
+	cases := map[string]struct{ reason, live, desired, previous, want, guess string }{
+		"NotAString": {
+			reason:  "a value of stringData that is not a string is refused by an API server",
+			live:    secret(`"type":"Opaque","data":{"a":"YQ=="}`),
+			desired: secret(`"stringData":{"a":5}`),
+			want:    secret(`"type":"Opaque","data":{"a":"YQ=="},"stringData":{"a":5}`),
+			guess:   `is refused by an API server (stringData[a]: Invalid value: 5: must be a string, not the number 5)`,
+		},
 		"Merged": {
 			reason:  "stringData is merged into data, in base64",
 			live:    secret(`"type":"Opaque","data":{"a":"YQ==","b":"Yg=="}`),
@@ -184,6 +191,9 @@ func TestApplySecret(t *testing.T) {
 			}
 			if diff := cmp.Diff(object(t, tc.want), got.after); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if got.guess != tc.guess {
+				t.Errorf("%s: got the guess %q, want %q", tc.reason, got.guess, tc.guess)
 			}
 		})
 	}

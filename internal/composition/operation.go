@@ -37,10 +37,10 @@ func isOperation(obj map[string]any) bool {
 	return gvk.Group == opsv1alpha1.Group && operationTypes[gvk.Kind] != nil
 }
 
-// DecodeOperation returns the Operation in a document, or the Operation that the CronOperation
-// or WatchOperation in it makes, with the name of the latter. The Entry has the pipeline of the
-// Operation as that of a Composition. DecodeOperation ignores unknown fields as the API server
-// does; Check reports them.
+// DecodeOperation returns the Operation in a document. For a CronOperation or WatchOperation, it
+// returns the Operation of the template, under the name of the CronOperation or WatchOperation.
+// The Entry has the pipeline of the Operation as that of a Composition. DecodeOperation ignores
+// unknown fields as the API server does; Check reports them.
 func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, error) {
 	obj, err := doc.Object()
 	if err != nil {

@@ -28,6 +28,7 @@ func memoryFiles() map[string]string {
 		"crd.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.org}\n" +
 			"spec: {group: example.org, scope: Cluster, names: {kind: A, plural: as}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n",
 		"list.yaml": "apiVersion: v1\nkind: List\nitems:\n" + list.String(),
+		"long.yaml": xr + "spec: {a: [" + strings.Repeat("1, ", 1_000_000) + "1]}\n",
 		"bomb.yaml": xr + "a: &a " + strings.Repeat("x", 100_000) + "\nb: [" + strings.Repeat("*a,", 10_000) + "]\n",
 		"functions.yaml": `apiVersion: pkg.crossplane.io/v1
 kind: Function
@@ -172,6 +173,10 @@ func TestMemoryLimit(t *testing.T) {
 		"List": {
 			reason: "a List of 1 MB is validated with a small limit, because its items are decoded one after the other",
 			args:   "validate crd.yaml list.yaml --skip-success-results --memory-limit=32Mi",
+		},
+		"Long": {
+			reason: "a list of a million numbers, 3 MB, is rendered with 30 times its size",
+			args:   "render long.yaml composition.yaml functions.yaml --memory-limit=96Mi",
 		},
 		"Kept": {
 			reason:   "a template that stores its output exceeds the limit",

@@ -171,7 +171,11 @@ func (d *decoder) list(v any, into reflect.Value, path []string) {
 
 func (d *decoder) table(v any, into reflect.Value, path []string) {
 	m, ok := v.(map[string]any)
-	if !ok {
+	switch {
+	case !ok && into.Type().Elem().Kind() == reflect.Int:
+		d.fault(path, "expected whole numbers by name, as in {name: 1}, got %s", DescribeValue(v))
+		return
+	case !ok:
 		d.fault(path, "expected an object, got %s", DescribeValue(v))
 		return
 	}
@@ -191,6 +195,10 @@ func (d *decoder) object(v any, into reflect.Value, path []string) {
 	fields := fieldsOf(into.Type())
 	m, ok := v.(map[string]any)
 	for _, f := range fields {
+		if v == nil && f.short && len(f.enum) > 0 {
+			d.fault(path, "expected %s or an object, got nothing", strings.Join(f.enum, ", "))
+			return
+		}
 		if !ok && f.short || ok && f.isWhole(m) {
 			d.field(f, v, into, path)
 			return

@@ -91,6 +91,9 @@ func Read(ctx context.Context, path string) (*Project, error) {
 	if err := r.read(); err != nil {
 		return nil, err
 	}
+	if len(r.errs) > 0 {
+		r.errs = append(r.errs, r.p.Warnings...) // An unknown field may be the name of a missing one.
+	}
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err
 	}

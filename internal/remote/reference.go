@@ -38,13 +38,23 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	}
 	if err != nil {
 		err = fmt.Errorf("parsing reference %q: %w", s, err)
-		end := strings.LastIndex(full, ":")
-		if lower := strings.ToLower(full[:end]); lower != full[:end] {
-			err = hint.Wrap(err, fmt.Sprintf("write the repository in lower case: %q", lower+full[end:]))
-		}
-		return name.Tag{}, err
+		return name.Tag{}, hint.Wrap(err, InLowerCase(full))
 	}
 	return tag, nil
+}
+
+// InLowerCase returns a hint that shows the reference s with its repository in lower case, or
+// "" if the repository has no upper-case letters.
+func InLowerCase(s string) hint.Hint {
+	repo, tag := s, ""
+	if end := strings.LastIndexByte(s, ':'); end > strings.LastIndexByte(s, '/') {
+		repo, tag = s[:end], s[end:]
+	}
+	path := repo[strings.IndexByte(repo, '/')+1:]
+	if path == strings.ToLower(path) {
+		return ""
+	}
+	return hint.Hint(fmt.Sprintf("write the repository in lower case: %q", strings.ToLower(repo)+tag))
 }
 
 // ParseReference parses a reference as ParseTag does, and also REGISTRY/REPOSITORY@DIGEST.

@@ -8,7 +8,6 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -22,7 +21,7 @@ var subdomain NameFunc = apivalidation.NameIsDNSSubdomain
 // obj: when it creates obj or, if old is not nil, when it updates old to obj.
 // Fields that the server sets, and the UIDs of owners, may be missing.
 func Metadata(obj, old map[string]any, namespaced bool, name NameFunc) []Fault {
-	return faults(metadata(runtime.DeepCopyJSON(obj), old, namespaced, name))
+	return faults(metadata(Copy(obj), old, namespaced, name))
 }
 
 // Metadata is like the function Metadata. It also returns the errors for finalizers that the
@@ -68,7 +67,7 @@ func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.Err
 	if old == nil {
 		return apivalidation.ValidateObjectMetaAccessor(u, namespaced, name, path)
 	}
-	was := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(old)}
+	was := &unstructured.Unstructured{Object: Copy(old)}
 	if !namespaced {
 		was.SetNamespace("")
 	}

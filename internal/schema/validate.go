@@ -16,7 +16,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
@@ -56,7 +55,7 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 		return nil, fmt.Errorf("reading the schema of version %s: %w", name, j.err)
 	}
 	if !o.Reuse {
-		obj = runtime.DeepCopyJSON(obj)
+		obj = Copy(obj)
 	}
 	if o.Embedded && obj["metadata"] == nil {
 		obj["metadata"] = map[string]any{}
@@ -65,7 +64,7 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	v.fill(obj)
 	old := o.Old
 	if old != nil {
-		old = runtime.DeepCopyJSON(old)
+		old = Copy(old)
 		v.unknown(old)
 		v.fill(old)
 	}

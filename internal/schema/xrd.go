@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -101,7 +100,7 @@ func (x XRD) Removed(xr map[string]any) []Fault {
 	if u.GetNamespace() != "" && !def.Namespaced {
 		found = append(found, Fault{Field: "metadata.namespace", Text: u.GetKind() + " is cluster-scoped"})
 	}
-	pruned := runtime.DeepCopyJSON(xr)
+	pruned := Copy(xr)
 	defaulting.PruneNonNullableNullsWithoutDefaults(pruned, v.structural)
 	for _, path := range missing(nil, xr, pruned) {
 		found = append(found, Fault{Field: path, Text: "the value is null, and the field is not nullable"})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/render"
@@ -88,7 +89,7 @@ func (p plan) admitComposed(ctx context.Context, at string, parent, u *unstructu
 	if p.validator == nil {
 		return nil, nil
 	}
-	u = u.DeepCopy()
+	u = &unstructured.Unstructured{Object: schema.Copy(u.Object)}
 	// The API server drops a status when it creates u.
 	unstructured.RemoveNestedField(u.Object, "status")
 	return p.judge(at, p.validator.ComposedBy(parent.Object).Objects(ctx, u.Object))

@@ -56,6 +56,11 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 	if at := b.Locate(ctx, fatal.Message, input, inProcess); ran || at.File == "" {
 		err = addPlace(err, at, e, n)
 	}
+	if ran && input == nil {
+		field, doc := e.DocumentField(fmt.Sprintf("spec.pipeline[%d]", n)), e.Document
+		doc.Line = doc.Lines().Of(field)
+		err = fmt.Errorf("%w (at %s: %s, which has no input)", err, doc.Position(), field)
+	}
 	if advice := b.Advice(fatal.Message, input); ran && advice != "" {
 		return hint.Wrap(err, advice)
 	}
@@ -102,8 +107,11 @@ func misfit(b builtin.Builtin, input []byte) (none schema.Fault) {
 // inputOf returns the index of a step and its input in JSON, or nil.
 func inputOf(e composition.Entry, step string) (int, []byte) {
 	for i, s := range e.Spec.Pipeline {
-		if s.Step == step && s.Input != nil {
+		switch {
+		case s.Step == step && s.Input != nil:
 			return i, s.Input.Raw
+		case s.Step == step:
+			return i, nil
 		}
 	}
 	return 0, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/language/gotemplating"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
@@ -210,15 +211,25 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 }
 
 // checkPackage returns an error if a path in Config.Packages does not exist, or if a
-// reference contains white space. A runtime would report either without its position.
+// reference contains white space or upper-case letters that no repository can have. A runtime
+// would report these without their position.
 func (s *Session) checkPackage(fn runtimes.Function, given, isFile bool) error {
 	if given {
 		return s.config.Reader.CheckExists(fn.Package)
 	}
-	if isFile || !strings.ContainsFunc(fn.Package, unicode.IsSpace) {
+	if isFile {
 		return nil
 	}
-	return hint.Wrap(fmt.Errorf("%s: spec.package %q contains white space", fn.PackagePosition, oci.Redact(fn.Package)), "write it as REGISTRY/REPOSITORY:TAG")
+	wrong, next := "", remote.InLowerCase(oci.Redact(fn.Package))
+	switch {
+	case strings.ContainsFunc(fn.Package, unicode.IsSpace):
+		wrong, next = "white space", "write it as REGISTRY/REPOSITORY:TAG"
+	case next != "":
+		wrong = "a repository in upper case"
+	default:
+		return nil
+	}
+	return hint.Wrap(fmt.Errorf("%s: spec.package %q contains %s", fn.PackagePosition, oci.Redact(fn.Package), wrong), next)
 }
 
 func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice, error) {

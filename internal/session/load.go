@@ -287,7 +287,7 @@ func (p plan) decodeXR(doc manifest.Document) (*unstructured.Unstructured, error
 	if err != nil {
 		return nil, err
 	}
-	return xr.DeepCopy(), nil
+	return &unstructured.Unstructured{Object: schema.Copy(xr.Object)}, nil
 }
 
 func decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {

@@ -96,7 +96,7 @@ func (w *walk) asXR(u *unstructured.Unstructured) (*unstructured.Unstructured, e
 	if xrd, ok := w.library.ClaimOf(u.GroupVersionKind()); ok {
 		return composition.FromClaim(u, xrd)
 	}
-	return u.DeepCopy(), nil
+	return &unstructured.Unstructured{Object: schema.Copy(u.Object)}, nil
 }
 
 // request returns the render request for xr, and the Composition that xr

@@ -162,6 +162,8 @@ type Outcome struct {
 	Reason string
 	// Failures are the reasons why the case failed.
 	Failures []Failure
+	// Partial lists the kinds of which only the structure was validated.
+	Partial []string
 	// Updated lists the golden files that were written.
 	Updated []string
 	// Trace shows what each step did, if the case failed and Options.Trace is set.

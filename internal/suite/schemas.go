@@ -68,6 +68,9 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 			continue
 		}
 		for _, r := range validator.Objects(ctx, obj) {
+			if r.Partial && !slices.Contains(a.out.Partial, r.Kind) {
+				a.out.Partial = append(a.out.Partial, r.Kind)
+			}
 			faults = append(faults, schemaFaults(i, r)...)
 		}
 	}

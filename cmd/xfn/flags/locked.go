@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	dependency "github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -30,7 +31,7 @@ func (u *Lock) Load() (err error) {
 		return nil
 	}
 	u.lock, err = dependency.Read(cmp.Or(u.LockFile, dependency.FileName))
-	return err
+	return hint.Wrap(err, cmp.Or(hint.Of(err), "write the lock file with xfn lock, as in xfn lock functions.yaml"))
 }
 
 // Pin returns a value for image.Options.Pin, nil without --locked. Call Load first.

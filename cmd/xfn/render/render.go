@@ -210,6 +210,9 @@ func explainOrder(ctx context.Context, in session.Inputs, err error) error {
 		return err
 	}
 	xr, comp := kindOf(in.XRs[0]), kindOf(in.Composition)
+	if slices.Contains([]string{"Operation", "CronOperation", "WatchOperation"}, xr) {
+		return hint.Wrap(err, "to render an "+xr+", run xfn operation render "+in.XRs[0])
+	}
 	if slices.Contains([]string{"Composition", "CompositeResourceDefinition", "Function"}, xr) || comp != "" && comp != "Composition" {
 		return hint.Wrap(err, order)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
 	"github.com/xfn-dev/xfn/internal/suite/format"
@@ -43,6 +44,8 @@ type reporter struct {
 	coverage *coverage.Collector
 	cases    int
 	bad      int
+	// partial are the kinds of which only the structure was validated.
+	partial []string
 	// pages counts the pages with the same file name.
 	pages map[string]int
 }
@@ -92,6 +95,7 @@ func (r *reporter) add(o suite.Outcome) error {
 		o.Failures[i].Text, o.Failures[i].Hint = r.term.Redact(f.Text), hint.Hint(r.term.Redact(string(f.Hint)))
 	}
 	r.cases++
+	r.partial = append(r.partial, o.Partial...)
 	if o.Status == suite.Failed {
 		r.bad++
 	}
@@ -154,6 +158,9 @@ func (r *reporter) end(took time.Duration) (err error) {
 		if err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
+	}
+	if slices.Sort(r.partial); len(r.partial) > 0 {
+		r.term.Note(validate.PartialNote(slices.Compact(r.partial)...))
 	}
 	var covered *coverage.Report
 	if r.coverage != nil {

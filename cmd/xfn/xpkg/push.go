@@ -19,7 +19,7 @@ import (
 
 // PushCmd pushes package files.
 type PushCmd struct {
-	Package   string `arg:"" help:"Where to push to: REGISTRY/REPOSITORY:TAG. With a second argument, the package file, as with -f."`
+	Package   string `arg:"" surplus:"as in xfn xpkg push -f hello.xpkg registry.example.org/acme/hello:v0.1.0" help:"Where to push to: REGISTRY/REPOSITORY:TAG. With a second argument, the package file, as with -f."`
 	Reference string `arg:"" optional:"" help:"Where to push the file to, if the first argument is one."`
 
 	PackageFiles  []string  `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several files, repeated or separated by commas, are pushed as one index. Default: the only .xpkg in the current directory."`

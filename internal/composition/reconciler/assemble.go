@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // assemble returns the output of a render: the XR and the composed resources after
@@ -59,7 +60,7 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 		delete(doc, "spec") // This resource replaces the references, which Crossplane writes first.
 	}
 	out.XR = merge(itself, doc)
-	out.Full = merge(in.XR.DeepCopy().Object, out.XR)
+	out.Full = merge(schema.Copy(in.XR.Object), out.XR)
 	if got.Context != nil {
 		out.Context, out.HasContext = document("Context", "fields", got.Context.AsMap()), true
 	}
@@ -78,7 +79,11 @@ func isSame(u, xr *unstructured.Unstructured) bool {
 func adopt(u, xr *unstructured.Unstructured, l labels, name string, taken func() map[identity]bool) error {
 	if l.composite == "" {
 		err := fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
-		return hint.Wrap(err, "set metadata.name in the file of the composite resource")
+		next := "set metadata.name in the file of the composite resource"
+		if v, _, _ := unstructured.NestedFieldNoCopy(xr.Object, "metadata", "name"); v != nil {
+			next = fmt.Sprintf("put metadata.name of the composite resource in quotes: YAML reads it as %v, which is not a string", v)
+		}
+		return hint.Wrap(err, next)
 	}
 	if u.GetName() == "" && u.GetGenerateName() == "" {
 		u.SetGenerateName(l.composite + "-")

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // render renders like the classic versions of `crossplane render`. If the XR has
@@ -138,7 +139,7 @@ func full(in, xr *unstructured.Unstructured) map[string]any {
 	if !ok {
 		return nil
 	}
-	all := xr.DeepCopy().Object
+	all := schema.Copy(xr.Object)
 	all["spec"] = spec
 	if meta, ok := in.Object["metadata"]; ok {
 		all["metadata"] = meta

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -162,7 +161,7 @@ func observe(xr *unstructured.Unstructured, observed []*unstructured.Unstructure
 }
 
 func observeOne(o *unstructured.Unstructured, secrets Store) (*fnv1.Resource, error) {
-	s, err := structpb.NewStruct(o.Object)
+	s, err := newStruct(o.Object)
 	return &fnv1.Resource{Resource: s, ConnectionDetails: secrets.ConnectionDetails(o)}, err
 }
 

@@ -161,7 +161,7 @@ func decodeInput(raw []byte) (*structpb.Struct, error) {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, errors.New("expected an object")
 	}
-	return structpb.NewStruct(m)
+	return newStruct(m)
 }
 
 // warnings describes changes by a step that Crossplane ignores or that may be

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // setup returns the XR as the API server stores it before a reconcile. It returns
@@ -65,7 +67,7 @@ func ended(xr *unstructured.Unstructured) *Output {
 // stored returns a copy of the XR with a UID. If the XR has no UID, the UID is
 // derived from the XR's apiVersion, kind, namespace and name.
 func stored(in *unstructured.Unstructured) *unstructured.Unstructured {
-	xr := in.DeepCopy()
+	xr := &unstructured.Unstructured{Object: schema.Copy(in.Object)}
 	if xr.GetUID() == "" {
 		id := xr.GroupVersionKind().String() + "\x00" + xr.GetNamespace() + "\x00" + xr.GetName()
 		xr.SetUID(types.UID(uuid.NewSHA1(uuid.Nil, []byte(id)).String()))

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -99,7 +98,7 @@ func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
 		return &fnv1.Schema{}
 	}
 	flat, _ := found.resolve(found.name, nil).(map[string]any)
-	st, err := structpb.NewStruct(flat)
+	st, err := newStruct(flat)
 	if err != nil {
 		return &fnv1.Schema{}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -17,7 +16,7 @@ type Store []*unstructured.Unstructured
 // Check returns an error if an object cannot be sent to a function.
 func (s Store) Check() error {
 	for _, o := range s {
-		if _, err := structpb.NewStruct(o.Object); err != nil {
+		if _, err := newStruct(o.Object); err != nil {
 			return fmt.Errorf("encoding %s %q: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
@@ -144,7 +143,7 @@ func resources(found []*unstructured.Unstructured) *fnv1.Resources {
 	rs := &fnv1.Resources{}
 	for _, o := range found {
 		// Store.Check has returned an error for an object that cannot be encoded.
-		if s, err := structpb.NewStruct(o.Object); err == nil {
+		if s, err := newStruct(o.Object); err == nil {
 			rs.Items = append(rs.Items, &fnv1.Resource{Resource: s})
 		}
 	}

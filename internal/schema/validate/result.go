@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -68,11 +70,20 @@ type Fault struct {
 // String returns Text on one line, with a suggestion if Nearest is set.
 func (f Fault) String() string {
 	text := strings.Join(strings.Fields(f.Text), " ")
-	if f.Nearest != "" {
+	switch {
+	case f.Nearest != "":
 		text += ", did you mean " + f.Nearest + "?"
+	case unquoted().MatchString(text):
+		text += ", put the value in quotes"
 	}
 	return text
 }
+
+// unquoted matches messages about a boolean or number instead of a string: YAML 1.1 reads
+// words such as no, on and y as booleans.
+var unquoted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`must be of type string: "(boolean|integer|number)"$|^metadata\.\w+: Invalid value: cannot be a (bool|int64|float64)$`)
+})
 
 // byLine orders faults by their lines in the file. Faults with last set come last.
 func byLine(a, b Fault) int {

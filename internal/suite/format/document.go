@@ -30,7 +30,9 @@ type Case struct {
 	Seconds  float64      `json:"seconds"`
 	Reason   string       `json:"reason,omitempty"`
 	Failures []Failure    `json:"failures,omitempty"`
-	Updated  []string     `json:"updated,omitempty"`
+	// Partial lists the kinds of which only the structure was validated.
+	Partial []string `json:"partial,omitempty"`
+	Updated []string `json:"updated,omitempty"`
 }
 
 // A Failure is one reason why a case failed.
@@ -57,7 +59,7 @@ func (d *Document) Add(o suite.Outcome) {
 	}
 	c := Case{
 		Suite: o.Suite, Case: o.Case, Path: o.Path, Line: o.Line, Status: o.Status, Seconds: o.Took.Seconds(),
-		Reason: o.Reason, Updated: o.Updated,
+		Reason: o.Reason, Partial: o.Partial, Updated: o.Updated,
 	}
 	for _, f := range o.Failures {
 		c.Failures = append(c.Failures, Failure{f.Path, f.Line, f.Text, f.Hint.Spell(d.Spell), f.Resource, f.Field, f.Step, f.Diffs})
