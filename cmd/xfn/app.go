@@ -70,6 +70,7 @@ type app struct {
 	Function   function.Cmd        `cmd:"" help:"List, serve, call and generate functions."`
 	Cache      cache.Cmd           `cmd:"" help:"Show and prune the cache."`
 	Registry   registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
+	Image      xpkg.ImageCmd       `cmd:"" help:"Make a container image of xfn."`
 	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Version    versionCmd          `cmd:"" help:"Print the version."`
 	Alpha      alpha.Cmd           `cmd:"" help:"Run and serve functions of Crossplane v1.11 to v1.13."`

@@ -24,10 +24,7 @@ func (f file) mode() int64 {
 // writeTarball returns a compressed tar of files that belong to root and were modified at a time.
 func writeTarball(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
-	zw, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
+	zw := gzip.NewWriter(&b)
 	w := tar.NewWriter(zw)
 	for _, f := range files {
 		h := &tar.Header{Name: f.name, Mode: f.mode(), Size: int64(len(f.data)), ModTime: at, Uname: "root", Gname: "root"}
