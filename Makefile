@@ -10,6 +10,12 @@ BENCHTIME ?= 1s
 # VERSION is the version that `xfn version` prints. It is "devel" without git, or
 # outside of a checkout.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+
+# DIST is the folder of a release, and PLATFORMS what it is for. By default, both are those of
+# tools/release.
+DIST      ?= dist
+PLATFORMS ?=
 
 # SOURCES finds the Go files that `make lint` formats. The bundled template is another
 # module, files in testdata may be wrong on purpose, and generated files need no format.
@@ -21,13 +27,13 @@ APISERVER_VERSION := $(shell sed -n 's|^.k8s.io/kubernetes \(v[^ ]*\).*|\1|p' to
 APISERVER := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/xfn-test/kube-apiserver-$(APISERVER_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build docs crds demo test apiserver-path test-apiserver lint bench soak fuzz clean
+.PHONY: help build docs crds demo test apiserver-path test-apiserver lint bench soak fuzz release clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/xfn.
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/xfn
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(BIN) ./cmd/xfn
 
 docs: build ## Write docs/reference from the program.
 	rm -rf docs/reference && $(BIN) docs markdown docs/reference
@@ -65,6 +71,8 @@ lint: ## Check format (gofumpt), go vet and staticcheck.
 	if [ -n "$$files" ]; then printf 'run gofumpt -w on:\n%s\n' "$$files" >&2; exit 1; fi
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
+	$(GO) -C tools/release vet ./...
+	cd tools/release && $$(cd ../.. && $(TOOL) -n staticcheck) ./...
 
 bench: build ## Run the benchmarks. BENCH=regexp BENCHTIME=1s
 	XFN_TEST_BIN='$(CURDIR)/$(BIN)' $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime '$(BENCHTIME)' -benchmem ./...
@@ -82,5 +90,9 @@ fuzz: ## Run each fuzz target for FUZZTIME=10s.
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzzminimizetime 10x -fuzztime '$(FUZZTIME)' "$$package" || exit 1; \
 	done
 
+release: build ## Write archives, packages, SBOMs and manifests of a release to DIST=dist, for PLATFORMS=linux/amd64,... Without a tag it is a snapshot.
+	rm -rf '$(DIST)'
+	$(GO) -C tools/release run . -root '$(CURDIR)' -out '$(abspath $(DIST))' -xfn '$(CURDIR)/$(BIN)' $(if $(PLATFORMS),-platforms '$(PLATFORMS)')
+
 clean: ## Remove built files.
-	rm -rf bin
+	rm -rf bin '$(DIST)'

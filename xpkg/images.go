@@ -126,6 +126,26 @@ func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
 	return idx, checkManifest(idx)
 }
 
+// Index returns an OCI index of images for several platforms, which need not be packages. It
+// returns a single image unchanged.
+func Index(all ...v1.Image) (Artifact, error) {
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	var images []PlatformImage
+	for _, img := range all {
+		found, err := Images(img)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, found...)
+	}
+	if a, _, ok := samePlatform(images); ok {
+		return nil, fmt.Errorf("two images are for %s, and an index has one image per platform", images[a].Platform)
+	}
+	return indexOf(images)
+}
+
 // Join returns one index of the images of several files, in their order, as Build
 // returns it. For one file, Join returns its artifact. The images must be packages
 // of the same kind and name, each for another platform.

@@ -70,6 +70,7 @@ type app struct {
 	Function   function.Cmd        `cmd:"" help:"List, serve, call and generate functions."`
 	Cache      cache.Cmd           `cmd:"" help:"Show and prune the cache."`
 	Registry   registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
+	Image      xpkg.ImageCmd       `cmd:"" help:"Make a container image of xfn."`
 	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Version    versionCmd          `cmd:"" help:"Print the version."`
 	Alpha      alpha.Cmd           `cmd:"" help:"Run and serve functions of Crossplane v1.11 to v1.13."`
@@ -203,8 +204,11 @@ func report(term *terminal.Terminal, name string, err error) int {
 	}
 }
 
-// version is set by the linker (see Makefile).
-var version = "devel"
+// version and commit are set by the linker (see Makefile). commit is "" without git.
+var (
+	version = "devel"
+	commit  string
+)
 
 type versionCmd struct{ terminal.Format }
 
@@ -216,13 +220,14 @@ func (versionCmd) Help() string {
 // build is the output of xfn version with --format json.
 type build struct {
 	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
 	Platform string `json:"platform"`
 	Go       string `json:"go"`
 }
 
 // Run prints the version.
 func (c versionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
-	b := build{Version: p.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
+	b := build{Version: p.Version, Commit: commit, Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
 	return c.Print(term.Stdout, b, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, p.Name, b.Version, b.Platform, b.Go)
 		return err

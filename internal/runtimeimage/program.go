@@ -2,6 +2,7 @@ package runtimeimage
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,12 @@ import (
 const ProgramPath = "/function"
 
 // ProgramLayer returns a layer with the program file at ProgramPath.
-func ProgramLayer(file string) Layer {
-	return Layer{Key: file, Write: func(w io.Writer) error {
-		return WriteProgram(w, file, &tar.Header{Typeflag: tar.TypeReg, Name: ProgramPath[1:], Mode: 0o755})
+func ProgramLayer(file string) Layer { return Program{File: file}.layer() }
+
+// layer returns a layer with the program.
+func (p Program) layer() Layer {
+	return Layer{Key: p.File, Write: func(w io.Writer) error {
+		return WriteProgram(w, p.File, &tar.Header{Typeflag: tar.TypeReg, Name: p.path()[1:], Mode: 0o755})
 	}}
 }
 
@@ -53,24 +57,30 @@ func WriteProgram(w io.Writer, file string, headers ...*tar.Header) error {
 type Program struct {
 	Platform v1.Platform
 	File     string
+	// Path is the absolute path in the image. Empty means ProgramPath.
+	Path string
 }
 
-// FromPrograms adds a program to the base image of each platform as ProgramPath. base may
+func (p Program) path() string { return cmp.Or(p.Path, ProgramPath) }
+
+// FromPrograms adds a program to the base image of each platform. base may
 // be nil: FromLayers describes the minimal image and the ownership. The program is the entry
-// point, listens on port 9443 and does not run as root. A program that is not an ELF
+// point of config, listens on port 9443 and does not run as root. A program that is not an ELF
 // executable for its platform is an error.
-func FromPrograms(ctx context.Context, base *Images, programs []Program, labels map[string]string, opts Options) (*Images, error) {
-	files := map[string]string{}
+func FromPrograms(ctx context.Context, base *Images, programs []Program, config Config, opts Options) (*Images, error) {
+	of := map[string]Program{}
 	var platforms []v1.Platform
 	for _, p := range programs {
 		if err := p.check(); err != nil {
 			return nil, errors.Join(fmt.Errorf("reading program %q: %w", p.File, err), base.Close())
 		}
-		platforms, files[p.Platform.String()] = append(platforms, p.Platform), p.File
+		platforms, of[p.Platform.String()] = append(platforms, p.Platform), p
 	}
 	return FromLayers(ctx, Layered{Base: base, Platforms: platforms, Layers: func(_ context.Context, t Target) ([]Layer, Config, error) {
-		layer := ProgramLayer(files[t.Platform.String()])
-		return []Layer{layer}, Config{Entrypoint: []string{ProgramPath}, Labels: labels}, nil
+		p := of[t.Platform.String()]
+		config := config
+		config.Entrypoint = []string{p.path()}
+		return []Layer{p.layer()}, config, nil
 	}}, opts)
 }
 

@@ -56,7 +56,7 @@ func TestFromPrograms(t *testing.T) {
 				programs = append(programs, runtimeimage.Program{Platform: tc.platforms[i], File: filepath.Join(dir, file)})
 			}
 			opts := options(t)
-			images, err := runtimeimage.FromPrograms(t.Context(), nil, programs, nil, opts)
+			images, err := runtimeimage.FromPrograms(t.Context(), nil, programs, runtimeimage.Config{}, opts)
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)

@@ -14,7 +14,7 @@ import (
 type LintCmd struct {
 	fileFlags
 	lintFlags
-	terminal.Format
+	packages.LintFormat
 }
 
 // Help is shown by --help.
@@ -37,7 +37,7 @@ Rules for projects, all warnings; xfn xpkg lint --help has the rules for package
 }
 
 // Run lints, and prints the problems or a summary.
-func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
 	p, err := c.read(ctx, term)
 	if err != nil {
 		return err
@@ -50,5 +50,5 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	return packages.PrintLint(term, c.Format, p.Path, report, opts.Lint)
+	return c.PrintLint(term, terminal.Findings{Command: "xfn project lint", Program: program}, p.Path, report, opts.Lint)
 }

@@ -14,8 +14,9 @@ type Annotation struct {
 	// whole file, and Path is "" for no file.
 	Path string
 	Line int
-	// Title is the heading of Text, such as the name of a resource.
-	Title, Text string
+	// Rule is the identifier of the kind of problem. Title is the heading of Text, such as the
+	// name of a resource.
+	Rule, Title, Text string
 }
 
 // Annotate prints an annotation to stdout as a workflow command of GitHub Actions,

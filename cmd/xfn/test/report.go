@@ -25,7 +25,8 @@ import (
 
 // reportFlags select the reports about the cases of a test run.
 type reportFlags struct {
-	Format    string `more:"" enum:"text,json" default:"text" help:"Print ${enum}."`
+	Format string `more:"" enum:"text,json,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality."`
+	terminal.Summary
 	JUnit     string `name:"junit" placeholder:"FILE" help:"Write a JUnit XML report."`
 	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write an HTML page about each case that fails."`
 
@@ -42,16 +43,18 @@ type reporter struct {
 	junit format.JUnit
 	// coverage is nil if it is not collected.
 	coverage *coverage.Collector
+	found    terminal.Findings
 	cases    int
 	bad      int
+	skipped  int
 	// partial are the kinds of which only the structure was validated.
 	partial []string
 	// pages counts the pages with the same file name.
 	pages map[string]int
 }
 
-func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
-	r := &reporter{reportFlags: f, term: term, junit: format.JUnit{Spell: spell(term)}, pages: map[string]int{}}
+func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*reporter, error) {
+	r := &reporter{reportFlags: f, term: term, found: terminal.Findings{Command: "xfn test", Program: p}, junit: format.JUnit{Spell: spell(term)}, pages: map[string]int{}}
 	if f.Coverage.On || f.CoverageMin > 0 {
 		r.coverage = &coverage.Collector{}
 	}
@@ -70,9 +73,11 @@ func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 			return nil, fmt.Errorf("creating the folder of traces: %w", err)
 		}
 	}
-	if f.Format == "json" {
+	switch f.Format {
+	case terminal.SARIF, terminal.GitLab:
+	case "json":
 		r.doc = &format.Document{Cases: []format.Case{}, Spell: spell(term)}
-	} else {
+	default:
 		r.text = &format.Text{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Columns: term.Columns, Spell: spell(term)}
 	}
 	return r, nil
@@ -96,18 +101,25 @@ func (r *reporter) add(o suite.Outcome) error {
 	}
 	r.cases++
 	r.partial = append(r.partial, o.Partial...)
-	if o.Status == suite.Failed {
+	switch o.Status {
+	case suite.Failed:
 		r.bad++
+	case suite.Skipped:
+		r.skipped++
 	}
 	if r.JUnit != "" {
 		if err := r.junit.Add(o); err != nil {
 			return err
 		}
 	}
+	notes := annotations(o)
+	r.found.All = append(r.found.All, notes...)
 	if r.doc != nil {
 		r.doc.Add(o)
-	} else if err := r.print(o); err != nil {
-		return err
+	} else if r.text != nil {
+		if err := r.print(o, notes); err != nil {
+			return err
+		}
 	}
 	if o.Trace == nil {
 		return nil
@@ -115,13 +127,21 @@ func (r *reporter) add(o suite.Outcome) error {
 	return r.page(o)
 }
 
+// annotations returns the failures of a case.
+func annotations(o suite.Outcome) (all []terminal.Annotation) {
+	for _, f := range o.Failures {
+		all = append(all, terminal.Annotation{Path: f.Path, Line: f.Line, Rule: "test", Title: o.Name(), Text: f.Text})
+	}
+	return all
+}
+
 // print prints an outcome, and annotates the suite in GitHub Actions.
-func (r *reporter) print(o suite.Outcome) error {
+func (r *reporter) print(o suite.Outcome, notes []terminal.Annotation) error {
 	if err := r.text.Add(o); err != nil {
 		return fmt.Errorf("printing an outcome: %w", err)
 	}
-	for _, f := range o.Failures {
-		if err := r.term.Annotate(terminal.Annotation{Path: f.Path, Line: f.Line, Title: o.Name(), Text: f.Text}); err != nil {
+	for _, n := range notes {
+		if err := r.term.Annotate(n); err != nil {
 			return err
 		}
 	}
@@ -167,20 +187,28 @@ func (r *reporter) end(took time.Duration) (err error) {
 		report := r.coverage.Report()
 		covered = &report
 	}
-	if r.doc == nil {
-		err = r.text.End(took)
-	} else {
+	switch {
+	case r.doc != nil:
 		r.doc.Coverage = covered
 		err = terminal.WriteJSON(r.term.Stdout, r.doc)
+	case r.text != nil:
+		err = r.text.End(took)
+	default:
+		_, err = r.found.Print(r.term, r.Format)
 	}
 	if err != nil {
 		return fmt.Errorf("printing the outcome: %w", err)
+	}
+	cases := terminal.Count(r.cases, "case")
+	sentence := fmt.Sprintf("%d of %s passed, %d failed, %d skipped", r.cases-r.bad-r.skipped, cases, r.bad, r.skipped)
+	if err := r.Summary.Write(r.term, r.found, sentence); err != nil {
+		return err
 	}
 	if covered != nil {
 		err = r.cover(*covered)
 	}
 	if r.bad > 0 {
-		err = errors.Join(fmt.Errorf("%d of %s failed", r.bad, terminal.Count(r.cases, "case")), err)
+		err = errors.Join(fmt.Errorf("%d of %s failed", r.bad, cases), err)
 	}
 	return err
 }

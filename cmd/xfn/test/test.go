@@ -135,7 +135,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	if c.Mutate.on || c.MutateMin > 0 {
 		return c.mutate(ctx, term, items, o)
 	}
-	return c.run(ctx, term, items, o)
+	return c.run(ctx, term, program, items, o)
 }
 
 func described(sel suite.Selection) string {
@@ -149,8 +149,8 @@ func described(sel suite.Selection) string {
 	return text
 }
 
-func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, items []suite.Item, o suite.Options) error {
-	out, err := c.report(term)
+func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, p terminal.Program, items []suite.Item, o suite.Options) error {
+	out, err := c.report(term, p)
 	if err != nil {
 		return err
 	}

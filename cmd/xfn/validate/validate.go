@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,7 +29,7 @@ type Cmd struct {
 	Extensions string `arg:"" optional:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, separated by commas, or - for stdin. Packages that YAML files name are read, too. Default, in a project: its APIs and dependencies."`
 	Resources  string `arg:"" optional:"" surplus:"separate several paths by commas, as in a.yaml,b.yaml" help:"Files and folders of resources, separated by commas, or - for stdin. Default, in a project: its examples."`
 
-	Format                string   `enum:"text,json,junit" default:"text" help:"Print ${enum}. Default: ${default}."`
+	Format                string   `enum:"text,json,junit,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality. Default: ${default}."`
 	Old                   []string `more:"" sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`
 	Namespace             string   `more:"" short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that set none, as in kubectl. If it is empty, they must set one. Default: ${default}."`
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`
@@ -44,6 +45,7 @@ type Cmd struct {
 	CleanCache      bool   `hidden:""`
 	UpdateCache     bool   `hidden:""`
 	CrossplaneImage string `hidden:""`
+	terminal.Summary
 	flags.Git
 	flags.Registries
 }
@@ -105,10 +107,13 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err := v.Documents(ctx, stream(ctx, o.Files, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}
-	if err := out.finish(); err != nil {
+	found := terminal.Findings{All: out.found, Command: "xfn validate", Program: p}
+	_, err = found.Print(term, c.Format)
+	if err := cmp.Or(err, out.finish()); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
 	}
-	return out.verdict(c.ErrorOnMissingSchemas)
+	err = out.verdict(c.ErrorOnMissingSchemas)
+	return cmp.Or(c.Summary.Write(term, found, total(out.counts)), err)
 }
 
 // split returns the elements of a list that is separated by commas.
@@ -136,6 +141,8 @@ type output struct {
 	counts validate.Counts
 	// partial are the kinds of which only the structure was validated.
 	partial []string
+	// found are the faults, for reports about files.
+	found []terminal.Annotation
 	// broken is the number of definitions that cannot be read.
 	broken int
 	format
@@ -154,6 +161,8 @@ func newOutput(name string, term *terminal.Terminal, quiet bool) *output {
 		o.format = &jsonFormat{w: term.Stdout}
 	case "junit":
 		o.format = &junitFormat{w: term.Stdout}
+	case terminal.SARIF, terminal.GitLab:
+		o.format = noFormat{}
 	default:
 		o.format = textFormat{term, term.Excerpts()}
 	}
@@ -178,8 +187,26 @@ func (o *output) add(r validate.Result) error {
 	for i, f := range r.Faults {
 		r.Faults[i].Text = o.term.Redact(f.Text)
 	}
+	o.found = append(o.found, notes(r)...)
 	return o.result(r)
 }
+
+// notes returns the faults of a result, and that its schema is missing.
+func notes(r validate.Result) (all []terminal.Annotation) {
+	if r.Status == validate.NoSchema && len(r.Faults) == 0 {
+		return []terminal.Annotation{{Warning: true, Path: r.Path, Line: r.Line, Rule: "no-schema", Title: of(r), Text: "there is no CRD or XRD of " + kindOf(r)}}
+	}
+	for _, f := range r.Faults {
+		all = append(all, note(r, f))
+	}
+	return all
+}
+
+// noFormat prints nothing for a result, because the format needs all of them.
+type noFormat struct{}
+
+func (noFormat) result(validate.Result) error { return nil }
+func (noFormat) end(validate.Counts) error    { return nil }
 
 func (o *output) finish() error {
 	if len(o.partial) > 0 {
@@ -248,7 +275,7 @@ func (t textFormat) result(r validate.Result) error {
 		what = ""
 	}
 	for _, f := range r.Faults {
-		note, mark, before := t.note(r, f), "[x]", what
+		note, mark, before := note(r, f), "[x]", what
 		if f.Warning {
 			mark, before = "[!]", "warning "+of(r)+" : "
 		}
@@ -275,15 +302,20 @@ func (t textFormat) missing(r validate.Result) error {
 		return err
 	}
 	for _, f := range r.Faults {
-		if err := t.term.Annotate(t.note(r, f)); err != nil {
+		if err := t.term.Annotate(note(r, f)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (textFormat) note(r validate.Result, f validate.Fault) terminal.Annotation {
-	return terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Title: of(r), Text: f.String()}
+// note returns a fault as a message about its line.
+func note(r validate.Result, f validate.Fault) terminal.Annotation {
+	rule := "schema"
+	if r.Status == validate.NoSchema {
+		rule = "no-schema"
+	}
+	return terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Rule: rule, Title: of(r), Text: f.String()}
 }
 
 // excerpt prints the line of a fault, unless it can be confidential.
@@ -296,7 +328,12 @@ func (t textFormat) excerpt(r validate.Result, note terminal.Annotation) error {
 }
 
 func (t textFormat) end(c validate.Counts) error {
-	return t.write("", fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases", c.Total, c.NoSchema, c.Valid, c.Invalid))
+	return t.write("", total(c))
+}
+
+// total returns the last line of the crossplane CLI.
+func total(c validate.Counts) string {
+	return fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases", c.Total, c.NoSchema, c.Valid, c.Invalid)
 }
 
 // write writes a line after a mark, without the line breaks and control characters of

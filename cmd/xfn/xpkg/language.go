@@ -84,7 +84,7 @@ func (f *runtimeFlags) buildBinaries(ctx context.Context, program terminal.Progr
 	if err != nil {
 		return nil, err
 	}
-	return runtimeimage.FromPrograms(ctx, base, programs, f.Label, opts)
+	return runtimeimage.FromPrograms(ctx, base, programs, runtimeimage.Config{Labels: f.Label}, opts)
 }
 
 // base returns the base images of --base-image, or else those at the reference standard, or

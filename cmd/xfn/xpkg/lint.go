@@ -23,8 +23,14 @@ type LintCmd struct {
 	Package string `arg:"" default:"." placeholder:"DIR|FILE|REF" help:"Package root, .xpkg file, or REGISTRY/REPOSITORY:TAG. Default: the current directory."`
 
 	rootFlags
-	terminal.Format
+	LintFormat
 	registryFlags
+}
+
+// LintFormat is the flags for the output of xfn xpkg lint and xfn project lint.
+type LintFormat struct {
+	Format string `enum:"text,json,yaml,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality."`
+	terminal.Summary
 }
 
 // Help is shown by --help.
@@ -61,14 +67,23 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if xpkg.NeedsRuntime(report.Meta.Kind) && report.Layers > 0 && !report.Runtime {
 		term.Warn("the package of the " + report.Meta.Kind + " has no runtime image")
 	}
-	return PrintLint(term, c.Format, c.Package, report, opts.Lint)
+	return c.PrintLint(term, terminal.Findings{Command: "xfn xpkg lint", Program: p}, c.Package, report, opts.Lint)
 }
 
 // PrintLint prints the problems in the report of the package or project called name, or a
-// summary. It returns an error if a problem is an error at the level.
-func PrintLint(term *terminal.Terminal, format terminal.Format, name string, report xpkg.Report, level xpkg.Level) error {
+// summary. It returns an error if a problem is an error at the level. found names the command.
+func (f LintFormat) PrintLint(term *terminal.Terminal, found terminal.Findings, name string, report xpkg.Report, level xpkg.Level) error {
 	l := linted(name, report, level, term.Spell)
-	err := format.Print(term.Stdout, l, func(w io.Writer) error { return l.print(w, term) })
+	for _, p := range l.Problems {
+		found.All = append(found.All, p.annotation())
+	}
+	printed, err := found.Print(term, f.Format)
+	if err == nil && !printed {
+		err = terminal.Format{Format: f.Format}.Print(term.Stdout, l, func(w io.Writer) error { return l.print(w, term) })
+	}
+	if err == nil {
+		err = f.Write(term, found, l.Package+": "+l.verdict())
+	}
 	if err == nil && l.Errors > 0 {
 		err = fmt.Errorf("linting %q: %s", name, l.verdict())
 	}
@@ -191,7 +206,7 @@ func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 }
 
 func (p lintProblem) annotation() terminal.Annotation {
-	return terminal.Annotation{Warning: p.Severity == "warning", Path: p.Path, Line: p.Line, Title: p.Rule, Text: p.Text}
+	return terminal.Annotation{Warning: p.Severity == "warning", Path: p.Path, Line: p.Line, Rule: p.Rule, Title: p.Rule, Text: p.Text}
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
