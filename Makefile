@@ -27,7 +27,7 @@ APISERVER_VERSION := $(shell sed -n 's|^.k8s.io/kubernetes \(v[^ ]*\).*|\1|p' to
 APISERVER := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/xfn-test/kube-apiserver-$(APISERVER_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build docs crds demo test apiserver-path test-apiserver lint bench soak fuzz release clean
+.PHONY: help build docs crds demo test verifiers test-verifiers apiserver-path test-apiserver lint bench soak fuzz release clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,14 @@ apiserver-path:
 test-apiserver: build $(APISERVER) ## Compare xfn with a Kubernetes API server, which is compiled at the first time. It needs etcd.
 	XFN_REQUIRE=apiserver XFN_TEST_APISERVER='$(APISERVER)' XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 \
 		$(GO) test -trimpath -count=1 ./internal/e2e/apiservertest
+
+# Two cores need about three minutes at the first time.
+verifiers:
+	CGO_ENABLED=0 $(GO) -C tools/imageconfig build -trimpath -buildvcs=false -ldflags '-s -w' -o '$(CURDIR)/$(dir $(BIN))' . github.com/sigstore/cosign/v3/cmd/cosign
+
+test-verifiers: build verifiers ## Check that Crossplane and cosign accept our signatures. Their verifiers are compiled at the first time.
+	XFN_REQUIRE=verifiers XFN_TEST_VERIFIERS='$(CURDIR)/$(dir $(BIN))' XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 \
+		$(GO) test -trimpath -count=1 -run 'TestImageConfig|TestCosign' ./internal/e2e
 
 lint: ## Check format (gofumpt), go vet and staticcheck.
 	@files=$$($(SOURCES) | xargs $(TOOL) gofumpt -l && $(TOOL) gofumpt -modpath function-example -l templates/_go) || exit 1; \

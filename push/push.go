@@ -1,15 +1,11 @@
 package push
 
 import (
-	"cmp"
 	"context"
-	"crypto"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -17,7 +13,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/remote"
-	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -83,7 +78,7 @@ type work struct {
 	jobs   int
 	dry    bool
 	proves bool
-	key    *signature.PrivateKey
+	signer *signer // nil for a push without a signature
 	remote *remote.Client
 	to     *remote.Uploader
 	report func(done int64)
@@ -94,12 +89,12 @@ type work struct {
 	moving  int64  // bytes that were sent, including those of incomplete blobs
 	ready   int    // number of blobs that are in the registry
 	moved   []bool // for each of refs, whether it points to the package
-	signed  bool   // whether a signature by the key is in the registry
+	signed  bool   // whether the signature is in the registry
 	asked   int    // how many tags the registry was asked to write
 }
 
 func newWork(p *plan, ref name.Tag, o Options, text string) *work {
-	w := &work{plan: p, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, proves: o.Prove, key: o.key, remote: o.client}
+	w := &work{plan: p, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, proves: o.Prove, signer: o.signer, remote: o.client}
 	for _, t := range o.Tags {
 		w.refs = append(w.refs, t)
 	}
@@ -257,7 +252,7 @@ func (w *work) end(err error) {
 func (w *work) tag(ctx context.Context) error {
 	last := len(w.manifests) - 1
 	byDigest := w.manifests[:last]
-	if w.key != nil {
+	if w.signer != nil {
 		byDigest = w.manifests
 	}
 	if !slices.Contains(w.moved, true) {
@@ -289,7 +284,7 @@ func (w *work) state(err error) string {
 		return "" // The push failed before it changed anything.
 	}
 	text := w.arrived()
-	if w.key != nil && !w.signed {
+	if w.signer != nil && !w.signed {
 		text += ", the package may be without its signature"
 	}
 	for i, r := range w.refs {
@@ -318,53 +313,4 @@ func (w *work) arrived() string {
 	default:
 		return fmt.Sprintf("; at least %d of %d blobs are in the registry", w.ready, all)
 	}
-}
-
-// Options are the options of a push. The zero value works with registries that
-// require no credentials.
-type Options struct {
-	// Keychain finds the credentials of registries, such as
-	// authn.DefaultKeychain. Nil means anonymous access.
-	Keychain authn.Keychain
-	// Transport sends the requests to registries. Nil means the transport of
-	// go-containerregistry. Package push adds authentication, retries and
-	// timeouts. Registries at loopback and private addresses may use plain HTTP.
-	Transport http.RoundTripper
-	// Jobs is how many blobs are uploaded at a time. Zero means 4.
-	Jobs int
-	// Tags are further tags of the same repository. They are written after the first tag.
-	Tags []name.Tag
-	// MountFrom are repositories of the same registry that may have blobs of the
-	// package. Blobs found there are mounted and not uploaded. The repositories
-	// of the package's base images are always tried.
-	MountFrom []name.Repository
-	// SignKey signs the package: an ECDSA key on P-256, P-384 or P-521, an RSA key of 2048,
-	// 3072 or 4096 bits, or an Ed25519 key. The signature is stored as cosign stores it,
-	// before any tag is written. Signatures by other keys stay, and an existing signature
-	// by this key is not repeated. Nil means no signature.
-	SignKey crypto.Signer
-	// Prove reads all layers before the first upload, unless a tag is at the package
-	// already. It returns an error for a layer whose uncompressed bytes do not have the
-	// digest that the image config lists; container engines cannot run such an image.
-	Prove bool
-	// DryRun computes the result without writing to the registry.
-	DryRun bool
-	// Progress is called with the bytes of the package that are in the registry
-	// and their total, by one goroutine at a time. It may be nil.
-	Progress func(text string, done, total int64)
-
-	client *remote.Client
-	key    *signature.PrivateKey
-}
-
-const defaultJobs = 4
-
-// complete sets the defaults, and the unexported fields that depend on the exported ones.
-func (o *Options) complete() (err error) {
-	o.client = remote.From(o.Transport, o.Keychain)
-	o.Jobs = cmp.Or(o.Jobs, defaultJobs)
-	if o.SignKey != nil {
-		o.key, err = signature.NewPrivateKey(o.SignKey)
-	}
-	return err
 }

@@ -2,6 +2,8 @@ package push
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -10,6 +12,43 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
+// Sign signs the image or index at ref, which is in a registry already, as
+// Options.SignKey, Keyless and Log describe. It changes no tag except that of the
+// signatures. Only References, Digest, MediaType, Signature and Signed of the result are
+// set.
+//
+// An error names ref. It contains no credentials.
+func Sign(ctx context.Context, ref name.Reference, o Options) (Result, error) {
+	err := o.complete()
+	if err == nil && o.signer == nil {
+		err = errors.New("no key and no identity token are given")
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("signing %q: %w", ref.Name(), err)
+	}
+	w := &work{plan: &plan{}, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, signer: o.signer, remote: o.client}
+	if err := w.signExisting(ctx); err != nil {
+		return Result{}, fmt.Errorf("signing %q: %w", ref.Name(), o.client.Explain(ref, err))
+	}
+	return w.finished(), nil
+}
+
+func (w *work) signExisting(ctx context.Context) error {
+	from, err := w.remote.Repository(ctx, w.refs[0].Context())
+	if err != nil {
+		return err
+	}
+	top, err := from.Manifest(ctx, w.refs[0].Identifier())
+	if err != nil {
+		return err
+	}
+	w.result.Digest, w.result.MediaType = top.Digest, top.MediaType
+	if err := w.connect(ctx, nil); err != nil {
+		return err
+	}
+	return w.sign(ctx)
+}
+
 // sign adds a signature of the package to the existing ones, unless one is by
 // the key already. The caller must have pushed the package by its digest, so
 // that the repository exists, and must not have written a tag yet.
@@ -17,7 +56,7 @@ import (
 // If two pushes sign the same digest at the same time, one signature may be lost, as with
 // cosign: registries can replace the list of signatures, but cannot append to it.
 func (w *work) sign(ctx context.Context) error {
-	if w.key == nil {
+	if w.signer == nil {
 		return nil
 	}
 	repo, digest := w.refs[0].Context(), w.result.Digest
@@ -27,28 +66,38 @@ func (w *work) sign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.signed = w.key.Public().Count(all, digest) > 0
+	if err := w.signer.prepare(ctx); err != nil {
+		return err
+	}
+	if w.signed, err = w.signer.has(all, digest); err != nil {
+		return err
+	}
 	w.result.Signed = !w.signed
 	if w.signed || w.dry {
 		return nil
 	}
-	s, err := w.key.Sign(repo, digest)
+	s, err := w.signer.sign(ctx, repo, digest)
 	if err != nil {
 		return err
 	}
 	if img, err = signature.Append(img, s); err != nil {
 		return err
 	}
+	if err := w.putAttachment(ctx, img, tag); err != nil {
+		return err
+	}
+	w.signed = true
+	return nil
+}
+
+// putAttachment pushes img, what is attached to the package, to tag.
+func (w *work) putAttachment(ctx context.Context, img v1.Image, tag name.Tag) error {
 	p, err := planOf(ctx, img)
 	if err != nil {
 		return err
 	}
 	put := &work{plan: p, refs: []name.Reference{tag}, jobs: w.jobs, to: w.to, report: func(int64) {}}
-	if err := put.do(ctx); err != nil {
-		return err
-	}
-	w.signed = true
-	return nil
+	return put.do(ctx)
 }
 
 // signatures returns the existing signatures of the package, which are stored at tag. In a

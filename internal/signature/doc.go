@@ -4,6 +4,7 @@
 // an image or index. The signatures of a digest are the layers of an image, at a tag of
 // the same repository that is named after the digest.
 //
-// The package opens no files and connects to no registry. It supports no certificates,
-// timestamps or transparency logs: a signature by a trusted key is valid forever.
+// The package opens no files and connects to no server. It verifies neither certificates
+// nor timestamps: a signature by a trusted key is valid forever. Package rekor adds
+// signatures to transparency logs, and package fulcio gets certificates for keys.
 package signature

@@ -29,10 +29,13 @@ var ErrNoPassword = errors.New("the key is encrypted, and no password is given")
 type PrivateKey struct {
 	signer crypto.Signer
 	public *PublicKey
+	// certificate and chain are in PEM. They are empty for a key without a certificate.
+	certificate, chain []byte
 }
 
 // A PublicKey is a key that verifies signatures made with its private key.
 type PublicKey struct {
+	key crypto.PublicKey
 	// verifiers has one verifier for each hash function with which the key may have signed.
 	verifiers []sigstore.Verifier
 }
@@ -85,7 +88,7 @@ func NewPrivateKey(signer crypto.Signer) (*PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &PrivateKey{signer, public}, nil
+	return &PrivateKey{signer: signer, public: public}, nil
 }
 
 // Signer returns the crypto.Signer of k, or nil if k is nil.
@@ -96,9 +99,9 @@ func (k *PrivateKey) Signer() crypto.Signer {
 	return k.signer
 }
 
-// sign returns the signature of text. It hashes the text with SHA-256, which cosign expects
+// SignText returns the signature of text. It hashes the text with SHA-256, which cosign expects
 // by default. For Ed25519, the algorithm contains the hash function.
-func (k *PrivateKey) sign(text []byte) ([]byte, error) {
+func (k *PrivateKey) SignText(text []byte) ([]byte, error) {
 	if _, ok := k.signer.Public().(ed25519.PublicKey); ok {
 		return k.signer.Sign(rand.Reader, text, crypto.Hash(0))
 	}
@@ -175,7 +178,7 @@ func publicKey(key crypto.PublicKey) (*PublicKey, error) {
 	if err != nil {
 		return nil, errKind
 	}
-	return &PublicKey{[]sigstore.Verifier{standard, sized}}, nil
+	return &PublicKey{key, []sigstore.Verifier{standard, sized}}, nil
 }
 
 // verify reports whether s is a signature by k's private key.

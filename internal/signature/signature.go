@@ -25,6 +25,11 @@ type Signature struct {
 	Payload []byte
 	// Value is the signature of Payload by a key.
 	Value []byte
+	// Bundle is the JSON of a rekor.Bundle, if the signature is in a transparency log.
+	Bundle []byte
+	// Certificate is the certificate of the key, and Chain those of the authorities that
+	// issued it, in PEM. They are empty for a key without a certificate.
+	Certificate, Chain []byte
 }
 
 // Tag returns the tag in repo at which the signatures of a digest are stored:
@@ -50,11 +55,11 @@ func (k *PrivateKey) Sign(repo name.Repository, digest v1.Hash) (Signature, erro
 	if err != nil {
 		return Signature{}, fmt.Errorf("encoding the signed document of %s: %w", digest, err)
 	}
-	value, err := k.sign(text)
+	value, err := k.SignText(text)
 	if err != nil {
 		return Signature{}, fmt.Errorf("signing %s: %w", digest, err)
 	}
-	return Signature{text, value}, nil
+	return Signature{Payload: text, Value: value, Certificate: k.certificate, Chain: k.chain}, nil
 }
 
 // digest returns the digest of the image that s signs, from the payload.
@@ -142,6 +147,16 @@ const (
 	// of 4096 bits.
 	maxPayload = 64 << 10
 	maxValue   = 4 << 10
+	// maxNote limits the bytes of each other annotation.
+	maxNote = 128 << 10
+)
+
+// Annotations of a layer besides the signature, as in cosign: the bundle of the
+// transparency log, the certificate and its chain.
+const (
+	bundleAnnotation      = "dev.sigstore.cosign/bundle"
+	certificateAnnotation = "dev.sigstore.cosign/certificate"
+	chainAnnotation       = "dev.sigstore.cosign/chain"
 )
 
 // Read returns the signatures in the image img, in the order of its layers. It ignores
@@ -169,11 +184,21 @@ func Read(img v1.Image) ([]Signature, error) {
 					return nil, fmt.Errorf("reading the signed document %s: %w", d.Digest, err)
 				}
 			}
-			s = Signature{payloads[d.Digest], raw}
+			s = Signature{Payload: payloads[d.Digest], Value: raw}
+			for key, field := range s.notes() {
+				if text := d.Annotations[key]; text != "" && len(text) <= maxNote {
+					*field = []byte(text)
+				}
+			}
 		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// notes returns the fields of s that are stored as annotations, by their keys.
+func (s *Signature) notes() map[string]*[]byte {
+	return map[string]*[]byte{bundleAnnotation: &s.Bundle, certificateAnnotation: &s.Certificate, chainAnnotation: &s.Chain}
 }
 
 func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
@@ -206,9 +231,15 @@ func Append(img v1.Image, s Signature) (v1.Image, error) {
 	if n := len(m.Layers); n >= maxSignatures {
 		return nil, fmt.Errorf("the image has %d signatures already, which is the limit", n)
 	}
+	annotations := map[string]string{annotation: base64.StdEncoding.EncodeToString(s.Value)}
+	for key, field := range s.notes() {
+		if len(*field) > 0 {
+			annotations[key] = string(*field)
+		}
+	}
 	img, err = mutate.Append(img, mutate.Addendum{
 		Layer:       static.NewLayer(s.Payload, mediaType),
-		Annotations: map[string]string{annotation: base64.StdEncoding.EncodeToString(s.Value)},
+		Annotations: annotations,
 		MediaType:   mediaType,
 	})
 	if err != nil {

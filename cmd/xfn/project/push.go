@@ -21,11 +21,11 @@ import (
 // PushCmd pushes the packages of a project.
 type PushCmd struct {
 	fileFlags
-	Tag         string             `short:"t" placeholder:"TAG" help:"Tag of the packages. Default: v0.0.0- and the seconds since 1970."`
-	PackageFile string             `placeholder:"FILE" help:"File that xfn project build or the crossplane CLI wrote. Default: that in the output directory."`
-	OutputDir   string             `short:"o" default:"_output" placeholder:"DIR" help:"Output directory of the build, relative to the project. Default: ${default}."`
-	SignKey     packages.KeySource `placeholder:"FILE" help:"Sign each package as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
+	Tag         string `short:"t" placeholder:"TAG" help:"Tag of the packages. Default: v0.0.0- and the seconds since 1970."`
+	PackageFile string `placeholder:"FILE" help:"File that xfn project build or the crossplane CLI wrote. Default: that in the output directory."`
+	OutputDir   string `short:"o" default:"_output" placeholder:"DIR" help:"Output directory of the build, relative to the project. Default: ${default}."`
 
+	packages.SignFlags `group:"Signature:"`
 	pushFlags
 	flags.Patience
 	flags.Registries
@@ -76,7 +76,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return err
 	}
 	opts := push.Options{Transport: c.PatientClient(program, c.Patience), DryRun: c.DryRun, Prove: true, Progress: progress.Func(term.Progress).Plain()}
-	if opts.SignKey, err = c.SignKey.Signer(); err != nil {
+	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
 		return err
 	}
 	file := c.PackageFile

@@ -22,10 +22,10 @@ type PushCmd struct {
 	Package   string `arg:"" surplus:"as in xfn xpkg push -f hello.xpkg registry.example.org/acme/hello:v0.1.0" help:"Where to push to: REGISTRY/REPOSITORY:TAG. With a second argument, the package file, as with -f."`
 	Reference string `arg:"" optional:"" help:"Where to push the file to, if the first argument is one."`
 
-	PackageFiles  []string  `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several files, repeated or separated by commas, are pushed as one index. Default: the only .xpkg in the current directory."`
-	OciAnnotation []string  `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or separated by commas. Write \\, for a comma before text that looks like another KEY=."`
-	SignKey       KeySource `placeholder:"FILE" help:"Sign the package as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
+	PackageFiles  []string `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several files, repeated or separated by commas, are pushed as one index. Default: the only .xpkg in the current directory."`
+	OciAnnotation []string `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or separated by commas. Write \\, for a comma before text that looks like another KEY=."`
 
+	SignFlags `group:"Signature:"`
 	targetFlags
 }
 
@@ -33,7 +33,7 @@ type PushCmd struct {
 func (PushCmd) Help() string {
 	return `Uses the credentials of docker login, podman login and their configuration; --verbose prints which. Pushes a file for several platforms as an index. Uploads only what the registry lacks, and moves the tag last. Prints the reference with the digest.
 
-The signature is stored where cosign stores it, before any tag moves. Signatures by other keys stay. It is not in a transparency log: verify it with xfn xpkg verify, or with cosign verify --insecure-ignore-tlog. A check that requires an entry in a transparency log, such as that of Crossplane's ImageConfig, fails.
+The signature is stored where cosign stores it, before any tag moves. Signatures by other keys stay. Crossplane's ImageConfig accepts only signatures in a transparency log: see --rekor-url. Without a log, verify with xfn xpkg verify, or with cosign verify --insecure-ignore-tlog.
 
 Examples:
 
@@ -62,7 +62,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		return err
 	}
 	opts.Progress = progress.Func(term.Progress).Plain()
-	if opts.SignKey, err = c.SignKey.Signer(); err != nil {
+	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
 		return err
 	}
 	annotations, err := parseAnnotations(c.OciAnnotation)

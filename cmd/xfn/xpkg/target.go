@@ -93,11 +93,27 @@ func (f *targetFlags) print(term *terminal.Terminal, r push.CopyResult, took tim
 		}
 	} else {
 		fmt.Fprintf(&text, "would send %s, mount %s, skip %s%s\n", sent, mounted, skipped, with)
-		if r.Signature != "" && r.Signed {
-			fmt.Fprintf(&text, "would sign %s at %s\n", r.Digest, r.Signature)
-		} else if r.Signature != "" {
-			fmt.Fprintf(&text, "would not sign %s again: the key's signature is at %s\n", r.Digest, r.Signature)
-		}
+		text.WriteString(wouldSign(r.Result))
 	}
 	return f.Print(term.Stdout, value, func(w io.Writer) error { return write(w, []byte(text.String())) })
+}
+
+// wouldSign returns the line of a dry run about the signature, if there is one.
+func wouldSign(r push.Result) string {
+	switch {
+	case r.Signature == "":
+		return ""
+	case r.Signed:
+		return fmt.Sprintf("would sign %s at %s\n", r.Digest, r.Signature)
+	default:
+		return fmt.Sprintf("would not sign %s again: the key's signature is at %s\n", r.Digest, r.Signature)
+	}
+}
+
+// pinned returns a reference with the digest of what is there.
+func pinned(ref name.Reference, digest string) string {
+	if _, ok := ref.(name.Tag); ok {
+		return ref.Name() + "@" + digest
+	}
+	return ref.Name()
 }

@@ -96,11 +96,7 @@ func (c *VerifyCmd) print(term *terminal.Terminal, ref name.Reference, r image.V
 		term.Warn(fmt.Sprintf("did not check %s that registries do not store: %s", terminal.Count(len(r.Elsewhere), "layer"), strings.Join(value.Elsewhere, ", ")))
 	}
 	text := func(w io.Writer) error {
-		full := ref.Name()
-		if _, ok := ref.(name.Tag); ok {
-			full += "@" + value.Digest
-		}
-		_, err := fmt.Fprintln(w, full)
+		_, err := fmt.Fprintln(w, pinned(ref, value.Digest))
 		return err
 	}
 	return c.Print(term.Stdout, value, text)

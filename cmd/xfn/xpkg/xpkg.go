@@ -16,6 +16,8 @@ type Cmd struct {
 	Build   BuildCmd   `cmd:"" help:"Build a package file."`
 	Lint    LintCmd    `cmd:"" help:"Find problems in a package."`
 	Push    PushCmd    `cmd:"" help:"Push a package file to a registry."`
+	Keygen  KeygenCmd  `cmd:"" help:"Generate a key pair that signs packages."`
+	Sign    SignCmd    `cmd:"" help:"Sign a package that is in a registry."`
 	Verify  VerifyCmd  `cmd:"" help:"Verify a package's signature and all its digests in a registry."`
 	Pull    PullCmd    `cmd:"" help:"Pull a package from a registry into a file."`
 	Copy    CopyCmd    `cmd:"" help:"Copy a package from one registry to another, with its signatures."`

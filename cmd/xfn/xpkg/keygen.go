@@ -1,0 +1,142 @@
+package xpkg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/signature"
+)
+
+// KeygenCmd generates a key pair.
+type KeygenCmd struct {
+	Output       string `short:"o" default:"cosign" placeholder:"PREFIX" help:"Write PREFIX.key and PREFIX.pub, which must not exist. Default: ${default}."`
+	PasswordFile string `placeholder:"FILE" help:"File whose first line is the password; - is stdin. Default: COSIGN_PASSWORD, or the terminal."`
+
+	terminal.Format
+}
+
+// Help is shown by --help.
+func (KeygenCmd) Help() string {
+	return `Generates an ECDSA key on P-256, as cosign generate-key-pair does. The private key is encrypted with a password, which may be empty. Sign with it: xfn xpkg push --sign-key cosign.key. Prints the names of the files.
+
+Examples:
+
+    xfn xpkg keygen
+    xfn xpkg keygen -o release --password-file password.txt
+`
+}
+
+// keyPair is the output of xfn xpkg keygen --format json.
+type keyPair struct {
+	PrivateKey string `json:"privateKey"`
+	PublicKey  string `json:"publicKey"`
+}
+
+// Run generates the key pair, and prints the names of its files.
+func (c *KeygenCmd) Run(_ context.Context, term *terminal.Terminal) error {
+	files := keyPair{c.Output + ".key", c.Output + ".pub"}
+	for _, path := range []string{files.PrivateKey, files.PublicKey} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return hint.Wrap(fmt.Errorf("writing key %q: the file exists", path), "name other files with --output, or remove the file")
+		}
+	}
+	password, err := c.password(term)
+	if err != nil {
+		return err
+	}
+	key, err := signature.Generate()
+	if err != nil {
+		return err
+	}
+	private, err := key.Encrypt(password)
+	if err != nil {
+		return err
+	}
+	public, err := key.Public().PEM()
+	if err != nil {
+		return err
+	}
+	if err := fsx.WriteFile(files.PrivateKey, 0o600, private); err != nil {
+		return fmt.Errorf("writing key %q: %w", files.PrivateKey, err)
+	}
+	if err := fsx.WriteFile(files.PublicKey, 0o644, public); err != nil {
+		return fmt.Errorf("writing key %q: %w", files.PublicKey, err)
+	}
+	return c.Print(term.Stdout, files, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s\n%s\n", files.PrivateKey, files.PublicKey)
+		return err
+	})
+}
+
+// password returns the password of a new key.
+func (c *KeygenCmd) password(t *terminal.Terminal) ([]byte, error) {
+	if c.PasswordFile != "" {
+		text, err := readSecret(t, c.PasswordFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading password file %q: %w", c.PasswordFile, err)
+		}
+		line, _, _ := strings.Cut(string(text), "\n")
+		return []byte(strings.TrimSuffix(line, "\r")), nil
+	}
+	if p, ok := os.LookupEnv(passwordVariable); ok {
+		return []byte(p), nil
+	}
+	if !t.Interactive() {
+		return nil, hint.Wrap(errors.New("the key needs a password, and stdin is not a terminal"), "use --password-file, or set the environment variable "+passwordVariable+", which may be empty")
+	}
+	first, err := askPassword(t, "password of the new key: ")
+	if err != nil {
+		return nil, err
+	}
+	again, err := askPassword(t, "the same password again: ")
+	if err != nil {
+		return nil, err
+	}
+	if string(first) != string(again) {
+		return nil, errors.New("the two passwords differ")
+	}
+	return first, nil
+}
+
+// askPassword reads a password from the terminal, which does not show it.
+func askPassword(t *terminal.Terminal, prompt string) ([]byte, error) {
+	fmt.Fprint(t.Stderr(), prompt)
+	text, err := term.ReadPassword(int(t.Stdin.Fd()))
+	fmt.Fprintln(t.Stderr())
+	if err != nil {
+		return nil, fmt.Errorf("reading a password from the terminal: %w", err)
+	}
+	return text, nil
+}
+
+// readSecret reads a small file, or stdin if path is "-".
+func readSecret(t *terminal.Terminal, path string) ([]byte, error) {
+	const limit = 64 << 10
+	from := t.Stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fsx.Cause(err)
+		}
+		defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
+		from = f
+	}
+	text, err := io.ReadAll(io.LimitReader(from, limit+1))
+	switch {
+	case err != nil:
+		return nil, fsx.Cause(err)
+	case len(text) > limit:
+		return nil, fmt.Errorf("expected at most %d KiB", limit>>10)
+	}
+	return text, nil
+}

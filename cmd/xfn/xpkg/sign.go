@@ -1,0 +1,141 @@
+package xpkg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/signature/fulcio"
+	"github.com/xfn-dev/xfn/push"
+)
+
+// SignFlags are the flags of commands that sign packages.
+type SignFlags struct {
+	SignKey       KeySource `placeholder:"FILE" help:"Sign as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
+	RekorURL      string    `name:"rekor-url" more:"" placeholder:"URL" help:"Publish the signature in this transparency log of Sigstore, and store the log's proof with it. The log is public, and deletes nothing."`
+	RekorKey      KeySource `more:"" env:"SIGSTORE_REKOR_PUBLIC_KEY" placeholder:"FILE" help:"Public key of the log in PEM, a file or env://NAME. Default: the key that the log returns."`
+	FulcioURL     string    `name:"fulcio-url" more:"" placeholder:"URL" help:"Sign without a key: this certificate authority of Sigstore confirms the identity in an OIDC token. Requires --rekor-url."`
+	IdentityToken string    `more:"" placeholder:"FILE" help:"File with the OIDC token for --fulcio-url; - is stdin. Default: the token of the job in GitHub Actions, or SIGSTORE_ID_TOKEN, which GitLab sets."`
+}
+
+// Set sets the options of a push for the flags. It may read stdin, and request a token.
+func (f SignFlags) Set(ctx context.Context, t *terminal.Terminal, o *push.Options) (err error) {
+	if err := f.check(); err != nil {
+		return &terminal.UsageError{Err: err}
+	}
+	if o.SignKey, err = f.SignKey.Signer(); err != nil {
+		return err
+	}
+	if f.RekorURL != "" {
+		o.Log = &push.Log{URL: f.RekorURL}
+		if f.RekorKey != "" {
+			if o.Log.Key, err = f.RekorKey.read(); err != nil {
+				return fmt.Errorf("reading key %q: %w", string(f.RekorKey), err)
+			}
+		}
+	}
+	if f.FulcioURL != "" {
+		o.Keyless = &push.Keyless{URL: f.FulcioURL}
+		o.Keyless.Token, err = f.token(ctx, t, o)
+	}
+	return err
+}
+
+// check returns an error for flags that exclude or require each other.
+func (f SignFlags) check() error {
+	switch {
+	case f.FulcioURL != "" && f.SignKey != "":
+		return errors.New("--fulcio-url and --sign-key cannot be used together")
+	case f.FulcioURL != "" && f.RekorURL == "":
+		return errors.New("--fulcio-url requires --rekor-url, because the certificate expires after minutes")
+	case f.IdentityToken != "" && f.FulcioURL == "":
+		return errors.New("--identity-token requires --fulcio-url")
+	case f.RekorURL != "" && f.SignKey == "" && f.FulcioURL == "":
+		return errors.New("--rekor-url requires --sign-key or --fulcio-url")
+	}
+	return nil
+}
+
+// token returns the identity token.
+func (f SignFlags) token(ctx context.Context, t *terminal.Terminal, o *push.Options) (string, error) {
+	if f.IdentityToken != "" {
+		text, err := readSecret(t, f.IdentityToken)
+		if err != nil {
+			return "", fmt.Errorf("reading the identity token %q: %w", f.IdentityToken, err)
+		}
+		return string(text), nil
+	}
+	token, ok, err := fulcio.Ambient(ctx, os.Getenv, o.Transport)
+	if err == nil && !ok {
+		err = hint.Wrap(errors.New("no identity token is given, and the environment has none"),
+			"name its file with --identity-token; a job of GitHub Actions needs the permission id-token: write, and one of GitLab the id_tokens SIGSTORE_ID_TOKEN")
+	}
+	return token, err
+}
+
+// SignCmd signs a package in a registry.
+type SignCmd struct {
+	Package string `arg:"" help:"What to sign: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
+
+	SignFlags
+	DryRun bool `help:"Print whether the package would be signed, and change nothing."`
+
+	flags.Patience
+	terminal.Format
+	registryFlags
+}
+
+// Help is shown by --help.
+func (SignCmd) Help() string {
+	return `Signs the digest at the reference as xfn xpkg push --sign-key does. The package and its tags do not change. If the key has signed the digest already, nothing is added; with --rekor-url, that signature must be in the log. Prints the reference with the digest.
+
+Examples:
+
+    xfn xpkg sign registry.example.org/acme/hello:v0.1.0 --sign-key cosign.key
+    xfn xpkg sign registry.example.org/acme/hello:v0.1.0 \
+        --fulcio-url https://fulcio.example.org \
+        --rekor-url https://rekor.example.org --identity-token token.txt
+`
+}
+
+// signResult is the output of xfn xpkg sign --format json.
+type signResult struct {
+	Reference string `json:"reference"`
+	Digest    string `json:"digest"`
+	MediaType string `json:"mediaType"`
+	DryRun    bool   `json:"dryRun,omitempty"`
+	Signature signed `json:"signature"`
+}
+
+// Run signs, and prints the reference.
+func (c *SignCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+	ref, err := c.Reference(c.Package)
+	if err != nil {
+		return err
+	}
+	if c.SignKey == "" && c.FulcioURL == "" {
+		return &terminal.UsageError{Err: errors.New("expected --sign-key or --fulcio-url")}
+	}
+	opts := push.Options{Transport: c.PatientClient(p, c.Patience), DryRun: c.DryRun}
+	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
+		return err
+	}
+	res, err := push.Sign(ctx, ref, opts)
+	if err != nil {
+		return err
+	}
+	value := signResult{ref.Name(), res.Digest.String(), string(res.MediaType), c.DryRun, signed{res.Signature, res.Signed}}
+	text := pinned(ref, value.Digest) + "\n"
+	switch {
+	case c.DryRun:
+		text = wouldSign(res)
+	case !res.Signed:
+		term.Note("the key has signed " + value.Digest + " already")
+	}
+	return c.Print(term.Stdout, value, func(w io.Writer) error { return write(w, []byte(text)) })
+}

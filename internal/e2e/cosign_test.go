@@ -1,0 +1,87 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/push"
+)
+
+// A cosigner runs cosign, which is compiled from tools/imageconfig, in a directory with a
+// key pair.
+type cosigner struct {
+	path, dir string
+	env       []string
+	key       *signature.PrivateKey
+}
+
+func newCosigner(t *testing.T, log *sigstoretest.Log) cosigner {
+	t.Helper()
+	c := cosigner{path: program(t, "cosign"), dir: t.TempDir(), key: sigstoretest.SignKey(t)}
+	c.env = append(os.Environ(), "HOME="+c.dir, "COSIGN_PASSWORD=s3cret", "SIGSTORE_REKOR_PUBLIC_KEY="+log.File)
+	private, err := c.key.Encrypt([]byte("s3cret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := c.key.Public().PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"cosign.key": private, "cosign.pub": public} {
+		if err := os.WriteFile(filepath.Join(c.dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// run runs cosign and returns its output. It fails the test unless cosign succeeds.
+func (c cosigner) run(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), c.path, args...)
+	cmd.Dir, cmd.Env = c.dir, c.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("cosign %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// verify verifies that the key signed what is at ref.
+func (c cosigner) verify(t *testing.T, ref name.Reference) image.Verification {
+	t.Helper()
+	v, err := image.Verify(t.Context(), ref, []*signature.PublicKey{c.key.Public()}, remote.New(remote.Options{}), func(progress.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// cosign reads a key that we encrypted, and verifies signatures that we made and published
+// in a log. We verify those that cosign made and published there.
+func TestCosign(t *testing.T) {
+	log := sigstoretest.ServeLog(t)
+	c := newCosigner(t, log)
+	ours := signed(t, push.Options{SignKey: c.key.Signer(), Log: &push.Log{URL: log.URL, Key: log.PEM}})
+	if out := c.run(t, "verify", "--key", "cosign.pub", ours.Name()); !strings.Contains(out, "Existence of the claims in the transparency log was verified offline") {
+		t.Errorf("cosign verified another thing:\n%s", out)
+	}
+	theirs := signed(t, push.Options{})
+	c.run(t, "sign", "--key", "cosign.key", "--rekor-url", log.URL, "--new-bundle-format=false", "--use-signing-config=false", "-y", theirs.Name())
+	c.verify(t, theirs)
+	// A push with the same key and log adds nothing.
+	res, err := push.Sign(t.Context(), theirs, push.Options{SignKey: c.key.Signer(), Log: &push.Log{URL: log.URL, Key: log.PEM}})
+	if err != nil || res.Signed {
+		t.Errorf("after cosign signed, Sign signs again (%t), error %v", res.Signed, err)
+	}
+}

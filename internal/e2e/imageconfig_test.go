@@ -1,0 +1,237 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/push"
+)
+
+// A verifier runs the verifier of Crossplane's ImageConfigs, which is compiled from
+// tools/imageconfig.
+type verifier struct {
+	path string
+	env  []string
+	args []string
+}
+
+// program returns the path of a program that make verifiers compiles.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	dir := os.Getenv("XFN_TEST_VERIFIERS")
+	if dir == "" && slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "verifiers") {
+		t.Fatal("XFN_REQUIRE asks for verifiers of signatures, but XFN_TEST_VERIFIERS does not name their directory")
+	}
+	if dir == "" {
+		t.Skip("XFN_TEST_VERIFIERS does not name the directory of the verifiers; make test-verifiers compiles them")
+	}
+	return filepath.Join(dir, name)
+}
+
+// newVerifier returns a verifier that trusts a log and a certificate authority.
+func newVerifier(t *testing.T, log *sigstoretest.Log, root []byte, args ...string) verifier {
+	t.Helper()
+	path := program(t, "imageconfig")
+	dir := t.TempDir()
+	authority := filepath.Join(dir, "root.pem")
+	if err := os.WriteFile(authority, root, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "SIGSTORE_REKOR_PUBLIC_KEY="+log.File, "SIGSTORE_CT_LOG_PUBLIC_KEY_FILE="+log.File)
+	return verifier{path, env, append(args, "-root", authority)}
+}
+
+// verify returns why the image at ref is not valid, or "".
+func (v verifier) verify(t *testing.T, ref name.Reference) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), v.path, append(slices.Clone(v.args), ref.Name())...)
+	var stderr bytes.Buffer
+	cmd.Env, cmd.Stderr = v.env, &stderr
+	if err := cmd.Run(); err != nil {
+		return err.Error() + ": " + stderr.String()
+	}
+	return ""
+}
+
+// signed pushes a signed image and returns its reference.
+func signed(t *testing.T, o push.Options) name.Tag {
+	t.Helper()
+	ref, err := name.NewTag(remotetest.Serve(t, remotetest.Handler()) + "/acme/conf:v1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := push.Artifact(t.Context(), ref, imagetest.Image(t, v1.Config{}), o); err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// Crossplane's own verifier accepts a package that was signed with a key and published in a
+// log, and refuses tampered ones.
+func TestImageConfigKey(t *testing.T) {
+	log, other := sigstoretest.ServeLog(t), sigstoretest.ServeLog(t)
+	authority := sigstoretest.ServeAuthority(t)
+	key := sigstoretest.SignKey(t)
+	pub, err := key.Public().PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key.pub")
+	if err := os.WriteFile(file, pub, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v := newVerifier(t, log, authority.Root, "-key", file)
+	o := push.Options{SignKey: key.Signer(), Log: &push.Log{URL: log.URL, Key: log.PEM}}
+	ref := signed(t, o)
+	if why := v.verify(t, ref); why != "" {
+		t.Fatalf("the package is refused: %s", why)
+	}
+	plain := o
+	plain.Log = nil
+	if why := v.verify(t, signed(t, plain)); !strings.Contains(why, "rekor client not provided") {
+		t.Errorf("without a log entry, the result is %q", why)
+	}
+	for name, tc := range tampered(t, other, o) {
+		t.Run(name, func(t *testing.T) {
+			ref := signed(t, o)
+			tc.tamper(t, ref)
+			if why := v.verify(t, ref); !strings.Contains(why, tc.want) {
+				t.Errorf("%s: the result is %q, want %q", tc.reason, why, tc.want)
+			}
+		})
+	}
+}
+
+type tampering struct {
+	reason string
+	tamper func(t *testing.T, ref name.Tag)
+	want   string
+}
+
+// tampered returns changes of a package that was pushed with o. Another log is other.
+func tampered(t *testing.T, other *sigstoretest.Log, o push.Options) map[string]tampering {
+	t.Helper()
+	bundle := func(change func(b map[string]any)) func(*testing.T, name.Tag) {
+		return func(t *testing.T, ref name.Tag) {
+			rewrite(t, ref, func(s *signature.Signature) {
+				var b map[string]any
+				if err := json.Unmarshal(s.Bundle, &b); err != nil {
+					t.Fatal(err)
+				}
+				change(b)
+				s.Bundle, _ = json.Marshal(b)
+			})
+		}
+	}
+	payload := func(b map[string]any) map[string]any { return b["Payload"].(map[string]any) }
+	return map[string]tampering{
+		"Content": {"the tag was moved to another image with the signatures of the first", func(t *testing.T, ref name.Tag) {
+			img := imagetest.Image(t, v1.Config{User: "root"})
+			digest, err := img.Digest()
+			if err != nil {
+				t.Fatal(err)
+			}
+			desc, err := ggcr.Get(ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			signatures, err := ggcr.Image(signature.Tag(ref.Context(), desc.Digest))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, ref, img)
+			write(t, signature.Tag(ref.Context(), digest), signatures)
+		}, "invalid or missing digest in claim"},
+		"Payload": {"the signed document was changed", func(t *testing.T, ref name.Tag) {
+			rewrite(t, ref, func(s *signature.Signature) {
+				s.Payload = bytes.Replace(s.Payload, []byte("cosign"), []byte("cosine"), 1)
+			})
+		}, "matching bundle to payload"},
+		"Signature": {"the signature was changed", func(t *testing.T, ref name.Tag) {
+			rewrite(t, ref, func(s *signature.Signature) { s.Value[len(s.Value)-1] ^= 1 })
+		}, "signature in bundle does not match"},
+		"Time": {"the time of the log entry was changed", bundle(func(b map[string]any) {
+			payload(b)["integratedTime"] = payload(b)["integratedTime"].(float64) + 1
+		}), "unable to verify SET"},
+		"Timestamp": {"the signed entry timestamp was changed", bundle(func(b map[string]any) {
+			b["SignedEntryTimestamp"] = base64.StdEncoding.EncodeToString([]byte("x"))
+		}), "unable to verify SET"},
+		"OtherLog": {"the entry is of another log", func(t *testing.T, ref name.Tag) {
+			rewrite(t, ref, func(s *signature.Signature) { *s = signature.Signature{} })
+			o.Log = &push.Log{URL: other.URL}
+			if _, err := push.Sign(t.Context(), ref, o); err != nil {
+				t.Fatal(err)
+			}
+		}, "rekor log public key not found"},
+		"None": {"the signature was removed", func(t *testing.T, ref name.Tag) {
+			rewrite(t, ref, func(s *signature.Signature) { *s = signature.Signature{} })
+		}, "signature verification failed"},
+	}
+}
+
+// rewrite changes the first signature of the image at ref.
+func rewrite(t *testing.T, ref name.Tag, change func(*signature.Signature)) {
+	t.Helper()
+	desc, err := ggcr.Get(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag := signature.Tag(ref.Context(), desc.Digest)
+	img, err := ggcr.Image(tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := signature.Read(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&all[0])
+	if img, err = signature.Append(nil, all[0]); err != nil {
+		t.Fatal(err)
+	}
+	write(t, tag, img)
+}
+
+func write(t *testing.T, ref name.Tag, img v1.Image) {
+	t.Helper()
+	if err := ggcr.Write(ref, img); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Crossplane's own verifier accepts a package that was signed with an identity token, for
+// that identity only.
+func TestImageConfigKeyless(t *testing.T) {
+	const subject = "https://ci.example.org/acme/conf/release.yml"
+	log, authority := sigstoretest.ServeLog(t), sigstoretest.ServeAuthority(t)
+	ref := signed(t, push.Options{
+		Keyless: &push.Keyless{URL: authority.URL, Token: authority.Token(subject, time.Hour)},
+		Log:     &push.Log{URL: log.URL},
+	})
+	for identity, want := range map[string]string{subject: "", subject + "x": "none of the expected identities matched"} {
+		v := newVerifier(t, log, authority.Root, "-ignore-sct", "-issuer", sigstoretest.Issuer, "-subject", identity)
+		if why := v.verify(t, ref); (want == "") != (why == "") || !strings.Contains(why, want) {
+			t.Errorf("for identity %q, the result is %q, want %q", identity, why, want)
+		}
+	}
+	other := newVerifier(t, log, sigstoretest.ServeAuthority(t).Root, "-ignore-sct", "-issuer", sigstoretest.Issuer, "-subject", subject)
+	if why := other.verify(t, ref); !strings.Contains(why, "x509: certificate signed by unknown authority") {
+		t.Errorf("with another authority, the result is %q", why)
+	}
+}

@@ -1,0 +1,179 @@
+package sigstoretest
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
+)
+
+// An Authority is a certificate authority. It accepts the tokens that Token returns.
+type Authority struct {
+	// URL is the address of the server.
+	URL string
+	// Root is the root certificate in PEM.
+	Root []byte
+	// Other issues certificates for another key than requested.
+	Other bool
+
+	key  *ecdsa.PrivateKey
+	root *x509.Certificate
+}
+
+// Issuer is the issuer of tokens.
+const Issuer = "https://issuer.example.org"
+
+// ServeAuthority starts an authority.
+func ServeAuthority(t testing.TB) *Authority {
+	t.Helper()
+	a := &Authority{}
+	a.key, _ = Key(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.root, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	a.Root = certificate(der)
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	a.URL = server.URL
+	return a
+}
+
+func certificate(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// Token returns an identity token that is valid for a time.
+func (a *Authority) Token(subject string, valid time.Duration) string {
+	part := func(v any) string {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		return base64.RawURLEncoding.EncodeToString(text)
+	}
+	text := part(object{"alg": "ES256"}) + "." + part(object{"iss": Issuer, "sub": subject, "aud": "sigstore", "exp": time.Now().Add(valid).Unix()})
+	return text + "." + base64.RawURLEncoding.EncodeToString(sign(a.key, []byte(text)))
+}
+
+// ServeHTTP implements http.Handler.
+func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost || r.URL.Path != "/api/v2/signingCert" {
+		http.NotFound(w, r)
+		return
+	}
+	var request struct {
+		Credentials      struct{ OIDCIdentityToken string }
+		PublicKeyRequest struct {
+			PublicKey         struct{ Algorithm, Content string }
+			ProofOfPossession []byte
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		refuse(w, err)
+		return
+	}
+	subject, err := a.subject(request.Credentials.OIDCIdentityToken)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	key, err := cryptoutils.UnmarshalPEMToPublicKey([]byte(request.PublicKeyRequest.PublicKey.Content))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	if k, ok := key.(*ecdsa.PublicKey); !ok || !ecdsa.VerifyASN1(k, sum([]byte(subject)), request.PublicKeyRequest.ProofOfPossession) {
+		refuse(w, errors.New("the proof of possession is wrong"))
+		return
+	}
+	leaf, err := a.issue(key, subject)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(object{"signedCertificateEmbeddedSct": object{"chain": object{"certificates": []string{string(leaf), string(a.Root)}}}})
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	http.Error(w, fmt.Sprintf(`{"code":3,"message":%q}`, err), http.StatusBadRequest)
+}
+
+// subject verifies a token, and returns its subject.
+func (a *Authority) subject(token string) (string, error) {
+	end := strings.LastIndex(token, ".")
+	if end < 0 {
+		return "", errors.New("expected a token")
+	}
+	head := token[:end]
+	raw, err := base64.RawURLEncoding.DecodeString(token[end+1:])
+	if err != nil || !ecdsa.VerifyASN1(&a.key.PublicKey, sum([]byte(head)), raw) {
+		return "", errors.New("the token is not by a trusted issuer")
+	}
+	_, middle, _ := strings.Cut(head, ".")
+	text, err := base64.RawURLEncoding.DecodeString(middle)
+	if err != nil {
+		return "", err
+	}
+	var claims struct {
+		Sub string
+		Exp int64
+	}
+	if err := json.Unmarshal(text, &claims); err != nil {
+		return "", err
+	}
+	if time.Now().Unix() >= claims.Exp {
+		return "", errors.New("the token is expired")
+	}
+	return claims.Sub, nil
+}
+
+// issue returns the certificate for a key and a subject, which is a URL.
+func (a *Authority) issue(key crypto.PublicKey, subject string) ([]byte, error) {
+	if a.Other {
+		key = a.key.Public()
+	}
+	u, err := url.Parse(subject)
+	if err != nil {
+		return nil, err
+	}
+	issuer, err := asn1.MarshalWithParams(Issuer, "utf8")
+	if err != nil {
+		return nil, err
+	}
+	fulcio := asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), URIs: []*url.URL{u},
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(10 * time.Minute),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
+		ExtraExtensions: []pkix.Extension{{Id: append(fulcio, 1), Value: []byte(Issuer)}, {Id: append(fulcio, 8), Value: issuer}},
+	}, a.root, key, a.key)
+	if err != nil {
+		return nil, err
+	}
+	return certificate(der), nil
+}

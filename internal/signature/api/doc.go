@@ -1,0 +1,2 @@
+// Package api sends small requests to the servers of Sigstore.
+package api

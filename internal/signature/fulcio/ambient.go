@@ -1,0 +1,58 @@
+package fulcio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/xfn-dev/xfn/internal/signature/api"
+)
+
+// audience is the audience that Fulcio requires of tokens.
+const audience = "sigstore"
+
+// Ambient returns the token of the CI system that runs the process, and false if there is
+// none: that in the variable SIGSTORE_ID_TOKEN, which GitLab sets (id_tokens of a job), or
+// one from GitHub Actions, whose job needs the permission id-token: write. getenv returns
+// the value of an environment variable.
+func Ambient(ctx context.Context, getenv func(string) string, transport http.RoundTripper) (string, bool, error) {
+	if token := getenv("SIGSTORE_ID_TOKEN"); token != "" {
+		return token, true, nil
+	}
+	from, bearer := getenv("ACTIONS_ID_TOKEN_REQUEST_URL"), getenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN")
+	if from == "" || bearer == "" {
+		return "", false, nil
+	}
+	token, err := github(ctx, from, bearer, transport)
+	if err != nil {
+		return "", true, fmt.Errorf("getting an identity token from GitHub Actions: %w", err)
+	}
+	return token, true, nil
+}
+
+func github(ctx context.Context, from, bearer string, transport http.RoundTripper) (string, error) {
+	u, err := url.Parse(from)
+	if err != nil || u.Host == "" {
+		return "", errors.New("ACTIONS_ID_TOKEN_REQUEST_URL is not a URL")
+	}
+	query := u.Query()
+	query.Set("audience", audience)
+	u.RawQuery = query.Encode()
+	req, err := http.NewRequest(http.MethodGet, u.String(), nil)
+	if err != nil {
+		return "", errors.New("ACTIONS_ID_TOKEN_REQUEST_URL is not a URL")
+	}
+	req.Header.Set("Authorization", "Bearer "+bearer)
+	resp, err := api.Server{URL: u, Transport: transport}.Do(ctx, req, http.StatusOK)
+	if err != nil {
+		return "", err
+	}
+	var got struct{ Value string }
+	if err := json.Unmarshal(resp.Body, &got); err != nil || got.Value == "" {
+		return "", errors.New("the response has no token")
+	}
+	return got.Value, nil
+}

@@ -1,0 +1,118 @@
+package fulcio
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/api"
+)
+
+// An Authority is a Fulcio server.
+type Authority struct{ api.Server }
+
+// request is the body of POST /api/v2/signingCert.
+type request struct {
+	Credentials struct {
+		Token string `json:"oidcIdentityToken"`
+	} `json:"credentials"`
+	PublicKeyRequest struct {
+		PublicKey struct {
+			Algorithm string `json:"algorithm"`
+			Content   string `json:"content"`
+		} `json:"publicKey"`
+		// Proof is the signature of the token's subject by the key.
+		Proof []byte `json:"proofOfPossession"`
+	} `json:"publicKeyRequest"`
+}
+
+// response is its result. A server has a certificate log, or it has none.
+type response struct {
+	Embedded *issued `json:"signedCertificateEmbeddedSct"`
+	Detached *issued `json:"signedCertificateDetachedSct"`
+}
+
+type issued struct {
+	Chain struct {
+		Certificates []string `json:"certificates"`
+	} `json:"chain"`
+}
+
+// Certify generates a key and returns it with a certificate for the token's identity.
+//
+// An error is one sentence that names the server, and contains no part of the token.
+func (a Authority) Certify(ctx context.Context, t Token) (*signature.PrivateKey, error) {
+	key, err := a.certify(ctx, t)
+	if err != nil {
+		if text := err.Error(); strings.Contains(text, t.Raw) {
+			err = errors.New(strings.ReplaceAll(text, t.Raw, "TOKEN"))
+		}
+		return nil, fmt.Errorf("getting a certificate for %q from %q: %w", t.Subject, a.URL, err)
+	}
+	return key, nil
+}
+
+func (a Authority) certify(ctx context.Context, t Token) (*signature.PrivateKey, error) {
+	key, err := signature.Generate()
+	if err != nil {
+		return nil, err
+	}
+	public, err := key.Public().PEM()
+	if err != nil {
+		return nil, err
+	}
+	var r request
+	r.Credentials.Token = t.Raw
+	r.PublicKeyRequest.PublicKey.Algorithm, r.PublicKeyRequest.PublicKey.Content = "ECDSA", string(public)
+	if r.PublicKeyRequest.Proof, err = key.SignText([]byte(t.Subject)); err != nil {
+		return nil, fmt.Errorf("signing the subject: %w", err)
+	}
+	resp, err := a.Post(ctx, "api/v2/signingCert", r, http.StatusOK, http.StatusCreated)
+	if err != nil {
+		return nil, err
+	}
+	var got response
+	if err := json.Unmarshal(resp.Body, &got); err != nil {
+		return nil, errors.New("the response is not valid JSON")
+	}
+	if got.Embedded == nil {
+		got.Embedded = got.Detached
+	}
+	if got.Embedded == nil {
+		return nil, errors.New("the response has no certificate")
+	}
+	return certified(key, public, got.Embedded.Chain.Certificates)
+}
+
+// certified returns key with its certificate, the first of chain.
+func certified(key *signature.PrivateKey, public []byte, chain []string) (*signature.PrivateKey, error) {
+	var all []byte
+	for i, text := range chain {
+		block, rest := pem.Decode([]byte(text))
+		if block == nil || len(bytes.TrimSpace(rest)) > 0 {
+			return nil, errors.New("the response has a certificate that is not in PEM")
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, errors.New("the response has an invalid certificate")
+		}
+		if want, _ := pem.Decode(public); i == 0 && !bytes.Equal(c.RawSubjectPublicKeyInfo, want.Bytes) {
+			return nil, errors.New("the certificate is for another key")
+		}
+		if i > 0 {
+			all = append(all, pem.EncodeToMemory(block)...)
+		}
+	}
+	if len(chain) == 0 {
+		return nil, errors.New("the response has no certificate")
+	}
+	first, _ := pem.Decode([]byte(chain[0]))
+	return key.Certified(pem.EncodeToMemory(first), all), nil
+}

@@ -1,0 +1,192 @@
+package rekor
+
+import (
+	"crypto"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
+	sigstore "github.com/sigstore/sigstore/pkg/signature"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// A Bundle proves that a log has an entry. Its JSON is the value of cosign's annotation
+// dev.sigstore.cosign/bundle.
+type Bundle struct {
+	// SignedEntryTimestamp is the log's signature of the JSON of Payload.
+	SignedEntryTimestamp []byte
+	Payload              Payload
+}
+
+// A Payload is an entry and its place in the log. The order of the fields is that of
+// canonical JSON (RFC 8785), which the log signs.
+type Payload struct {
+	// Body is the JSON of the entry.
+	Body []byte `json:"body"`
+	// IntegratedTime is when the log added the entry, in seconds since 1970.
+	IntegratedTime int64 `json:"integratedTime"`
+	// LogID is the SHA-256 of the log's public key (PKIX), in hex.
+	LogID    string `json:"logID"`
+	LogIndex int64  `json:"logIndex"`
+}
+
+// MaxBundle limits the bytes of the JSON of a Bundle.
+const MaxBundle = 128 << 10
+
+// A Key is the public key of a log.
+type Key struct {
+	verifier sigstore.Verifier
+	id       [sha256.Size]byte
+}
+
+// ParseKey parses the public key of a log, in PEM (PKIX).
+func ParseKey(text []byte) (*Key, error) {
+	public, err := cryptoutils.UnmarshalPEMToPublicKey(text)
+	if err != nil {
+		return nil, errors.New("expected a public key in PEM")
+	}
+	return NewKey(public)
+}
+
+// NewKey returns the Key of a log with this public key.
+func NewKey(public crypto.PublicKey) (*Key, error) {
+	verifier, err := sigstore.LoadVerifier(public, crypto.SHA256)
+	if err != nil {
+		return nil, errors.New("the kind of key is not supported")
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return nil, errors.New("the kind of key is not supported")
+	}
+	return &Key{verifier, sha256.Sum256(der)}, nil
+}
+
+func (k *Key) verify(text, value []byte) bool {
+	return k.verifier.VerifySignature(strings.NewReader(string(value)), strings.NewReader(string(text))) == nil
+}
+
+// Verify verifies that the log with this key has the entry e, and returns when the log added
+// it. bundle is the JSON of a Bundle.
+func (k *Key) Verify(bundle []byte, e Entry) (time.Time, error) {
+	var b Bundle
+	if err := json.Unmarshal(bundle, &b); err != nil || len(bundle) > MaxBundle {
+		return time.Time{}, errors.New("the log entry is not a valid bundle")
+	}
+	if err := k.verifyTimestamp(b); err != nil {
+		return time.Time{}, err
+	}
+	return time.Unix(b.Payload.IntegratedTime, 0), e.verify(b.Payload.Body)
+}
+
+// verifyTimestamp verifies the signed entry timestamp.
+func (k *Key) verifyTimestamp(b Bundle) error {
+	if id := hex.EncodeToString(k.id[:]); b.Payload.LogID != id {
+		return fmt.Errorf("the entry is of the log %q, expected %s", b.Payload.LogID, id)
+	}
+	signed, err := json.Marshal(b.Payload)
+	if err != nil {
+		return fmt.Errorf("encoding the entry: %w", err)
+	}
+	if !k.verify(signed, b.SignedEntryTimestamp) {
+		return errors.New("the signed entry timestamp is not by the log's key, or the entry was changed")
+	}
+	return nil
+}
+
+// inclusion is the proof that the entry is in the log's tree.
+type inclusion struct {
+	Checkpoint string   `json:"checkpoint"`
+	Hashes     []string `json:"hashes"`
+	LogIndex   int64    `json:"logIndex"`
+	RootHash   string   `json:"rootHash"`
+	TreeSize   int64    `json:"treeSize"`
+}
+
+// verifyInclusion verifies that an entry is in the tree that the log signed.
+func (k *Key) verifyInclusion(body []byte, p inclusion) error {
+	tree, err := k.openCheckpoint(p.Checkpoint)
+	if err != nil {
+		return err
+	}
+	root, err := parseHash(p.RootHash)
+	if err != nil || tree.N != p.TreeSize || tree.Hash != root {
+		return errors.New("the inclusion proof and the log's checkpoint are about different trees")
+	}
+	proof := make(tlog.RecordProof, len(p.Hashes))
+	for i, h := range p.Hashes {
+		if proof[i], err = parseHash(h); err != nil {
+			return err
+		}
+	}
+	if p.LogIndex < 0 || p.LogIndex >= p.TreeSize || tlog.CheckRecord(proof, p.TreeSize, root, p.LogIndex, tlog.RecordHash(body)) != nil {
+		return errors.New("the inclusion proof is wrong: the log does not contain the entry")
+	}
+	return nil
+}
+
+func parseHash(text string) (h tlog.Hash, err error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(h) {
+		return h, errors.New("the inclusion proof has an invalid hash")
+	}
+	copy(h[:], raw)
+	return h, nil
+}
+
+// openCheckpoint verifies a signed note with the tree's size and root hash, as
+// transparency-dev/formats describes it. Rekor's note has the origin, the size, the root
+// hash in base64 and further lines.
+func (k *Key) openCheckpoint(text string) (t tlog.Tree, err error) {
+	n, err := note.Open([]byte(text), verifiers{k})
+	if err != nil {
+		return t, errors.New("the log's checkpoint is not by the log's key")
+	}
+	lines := strings.Split(n.Text, "\n")
+	if len(lines) < 4 {
+		return t, errors.New("the log's checkpoint is not valid")
+	}
+	_, err = fmt.Sscanf(lines[1], "%d", &t.N)
+	raw, rootErr := base64.StdEncoding.DecodeString(lines[2])
+	if err != nil || rootErr != nil || len(raw) != len(t.Hash) {
+		return t, errors.New("the log's checkpoint is not valid")
+	}
+	copy(t.Hash[:], raw)
+	return t, nil
+}
+
+// verifiers accepts the signature of a note by the key, with any name.
+type verifiers struct{ key *Key }
+
+// Verifier implements note.Verifiers.
+func (v verifiers) Verifier(name string, hash uint32) (note.Verifier, error) {
+	w := verifier{v.key, name}
+	if hash != w.KeyHash() {
+		return nil, &note.UnknownVerifierError{Name: name, KeyHash: hash}
+	}
+	return w, nil
+}
+
+type verifier struct {
+	key  *Key
+	name string
+}
+
+// Name implements note.Verifier.
+func (v verifier) Name() string { return v.name }
+
+// KeyHash implements note.Verifier. Rekor uses the first bytes of the log's ID.
+func (v verifier) KeyHash() uint32 {
+	id := v.key.id
+	return uint32(id[0])<<24 | uint32(id[1])<<16 | uint32(id[2])<<8 | uint32(id[3])
+}
+
+// Verify implements note.Verifier.
+func (v verifier) Verify(msg, sig []byte) bool { return v.key.verify(msg, sig) }

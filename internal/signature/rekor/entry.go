@@ -1,0 +1,131 @@
+package rekor
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+)
+
+// An Entry is what a log records about a signature.
+type Entry struct {
+	kind string
+	// spec is the content of a request for a new entry.
+	spec any
+	// check reports whether the spec that the log recorded is about this signature.
+	check func(spec []byte) error
+}
+
+// digest is the digest of signed bytes in an entry.
+type digest struct {
+	Algorithm string `json:"algorithm"`
+	Value     string `json:"value"`
+}
+
+func digestOf(text []byte) digest {
+	sum := sha256.Sum256(text)
+	return digest{"sha256", hex.EncodeToString(sum[:])}
+}
+
+type content struct {
+	Content []byte `json:"content"`
+}
+
+// hashed is the spec of the type hashedrekord, version 0.0.1.
+type hashed struct {
+	Data struct {
+		Hash digest `json:"hash"`
+	} `json:"data"`
+	Signature struct {
+		Content   []byte  `json:"content"`
+		PublicKey content `json:"publicKey"`
+	} `json:"signature"`
+}
+
+// Hashed returns the entry for the signature value of payload. key is the public key or the
+// certificate that verifies the signature, in PEM.
+func Hashed(payload, value, key []byte) Entry {
+	var spec hashed
+	spec.Data.Hash = digestOf(payload)
+	spec.Signature.Content, spec.Signature.PublicKey.Content = value, key
+	return Entry{"hashedrekord", spec, func(raw []byte) error {
+		var got hashed
+		if err := json.Unmarshal(raw, &got); err != nil {
+			return errors.New("the entry is not a valid hashedrekord")
+		}
+		if got.Data != spec.Data || !bytes.Equal(got.Signature.Content, value) || !sameKey(got.Signature.PublicKey.Content, key) {
+			return errOther
+		}
+		return nil
+	}}
+}
+
+// proposed is the spec of the type dsse, version 0.0.1, in a request.
+type proposed struct {
+	ProposedContent struct {
+		Envelope  string   `json:"envelope"`
+		Verifiers [][]byte `json:"verifiers"`
+	} `json:"proposedContent"`
+}
+
+// recorded is the spec of the type dsse, version 0.0.1, in a log.
+type recorded struct {
+	EnvelopeHash digest `json:"envelopeHash"`
+	Signatures   []struct {
+		Verifier []byte `json:"verifier"`
+	} `json:"signatures"`
+}
+
+// Envelope returns the entry for a DSSE envelope in JSON, which contains one signature. key
+// is the public key or the certificate that verifies it, in PEM.
+func Envelope(envelope, key []byte) Entry {
+	var spec proposed
+	spec.ProposedContent.Envelope, spec.ProposedContent.Verifiers = string(envelope), [][]byte{key}
+	return Entry{"dsse", spec, func(raw []byte) error {
+		var got recorded
+		if err := json.Unmarshal(raw, &got); err != nil {
+			return errors.New("the entry is not a valid dsse")
+		}
+		if got.EnvelopeHash != digestOf(envelope) || len(got.Signatures) != 1 || !sameKey(got.Signatures[0].Verifier, key) {
+			return errOther
+		}
+		return nil
+	}}
+}
+
+var errOther = errors.New("the entry is about another signature")
+
+// sameKey compares two keys in PEM.
+func sameKey(a, b []byte) bool {
+	first, _ := pem.Decode(a)
+	second, _ := pem.Decode(b)
+	return first != nil && second != nil && bytes.Equal(first.Bytes, second.Bytes)
+}
+
+// version is the version of the types of entries.
+const version = "0.0.1"
+
+// body is an entry in a request and in a log.
+type body[S any] struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Spec       S      `json:"spec"`
+}
+
+// request returns the request to add e.
+func (e Entry) request() any { return body[any]{version, e.kind, e.spec} }
+
+// verify returns an error unless the log recorded e with this body.
+func (e Entry) verify(raw []byte) error {
+	var got body[json.RawMessage]
+	if err := json.Unmarshal(raw, &got); err != nil {
+		return errors.New("the entry is not valid JSON")
+	}
+	if got.Kind != e.kind || got.APIVersion != version {
+		return fmt.Errorf("the entry has the type %s %s, expected %s %s", got.Kind, got.APIVersion, e.kind, version)
+	}
+	return e.check(got.Spec)
+}

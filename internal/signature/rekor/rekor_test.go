@@ -1,0 +1,149 @@
+package rekor_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/api"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
+)
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// entry returns the entry for a new signature by a new key.
+func entry(t testing.TB) rekor.Entry {
+	t.Helper()
+	k := sigstoretest.SignKey(t)
+	h := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("ab", 32)}
+	s := must[signature.Signature](t)(k.Sign(must[name.Repository](t)(name.NewRepository("registry.example.org/acme/x")), h))
+	return rekor.Hashed(s.Payload, s.Value, must[[]byte](t)(k.VerifierPEM()))
+}
+
+func logOf(t testing.TB, served *sigstoretest.Log, key []byte) *rekor.Log {
+	t.Helper()
+	l := &rekor.Log{}
+	var err error
+	if l.URL, err = api.ParseURL(served.URL); err != nil {
+		t.Fatal(err)
+	}
+	if key != nil {
+		l.Key = must[*rekor.Key](t)(rekor.ParseKey(key))
+	}
+	return l
+}
+
+// A log adds an entry, and its bundle is valid for this entry only. An entry that the log
+// has already is found.
+func TestAdd(t *testing.T) {
+	served := sigstoretest.ServeLog(t)
+	l, e := logOf(t, served, nil), entry(t)
+	if err := l.Trust(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		bundle := must[[]byte](t)(l.Add(t.Context(), e))
+		at := must[time.Time](t)(l.Key.Verify(bundle, e))
+		if time.Since(at).Abs() > time.Hour {
+			t.Errorf("the log added the entry at %s", at)
+		}
+		if _, err := l.Key.Verify(bundle, entry(t)); err == nil || err.Error() != "the entry is about another signature" {
+			t.Errorf("for another entry, the error is %v", err)
+		}
+	}
+	if n := served.Len(); n != 6 {
+		t.Errorf("the log has %d entries, want 6", n)
+	}
+}
+
+// Add returns an error for each lie of a log.
+func TestLies(t *testing.T) {
+	other, otherPEM := sigstoretest.Key(t)
+	cases := map[string]struct {
+		reason string
+		change func(l *sigstoretest.Log, e *sigstoretest.Entry)
+		want   string
+	}{
+		"Timestamp": {
+			"the signature of the timestamp is by another key", func(_ *sigstoretest.Log, e *sigstoretest.Entry) { e.Sign(other) },
+			"the signed entry timestamp is not by the log's key, or the entry was changed",
+		},
+		"Time": {
+			"the time was changed after it was signed", func(_ *sigstoretest.Log, e *sigstoretest.Entry) { e.IntegratedTime++ },
+			"the signed entry timestamp is not by the log's key, or the entry was changed",
+		},
+		"LogID": {
+			"the entry is of another log", func(_ *sigstoretest.Log, e *sigstoretest.Entry) { e.LogID = strings.Repeat("0", 64) },
+			"the entry is of the log",
+		},
+		"OtherEntry": {"the log signs an entry that it has, but that is another one", func(l *sigstoretest.Log, e *sigstoretest.Entry) {
+			e.Body = []byte(strings.Replace(string(e.Body), `"value":"`, `"value":"0`, 1))
+			e.Sign(l.Key)
+		}, "the inclusion proof is wrong: the log does not contain the entry"},
+		"NoProof": {
+			"the inclusion proof is missing", func(_ *sigstoretest.Log, e *sigstoretest.Entry) { e.Verification.InclusionProof = nil },
+			"the response has no inclusion proof",
+		},
+		"Hash": {"a hash of the proof is wrong", func(_ *sigstoretest.Log, e *sigstoretest.Entry) {
+			e.Verification.InclusionProof.Hashes[0] = strings.Repeat("0", 64)
+		}, "the inclusion proof is wrong: the log does not contain the entry"},
+		"Index": {
+			"the index is outside of the tree", func(_ *sigstoretest.Log, e *sigstoretest.Entry) { e.Verification.InclusionProof.LogIndex = 6 },
+			"the inclusion proof is wrong: the log does not contain the entry",
+		},
+		"Root": {"the root of the proof is not that of the checkpoint", func(_ *sigstoretest.Log, e *sigstoretest.Entry) {
+			e.Verification.InclusionProof.RootHash = strings.Repeat("0", 64)
+		}, "the inclusion proof and the log's checkpoint are about different trees"},
+		"Checkpoint": {"the checkpoint was changed after it was signed", func(_ *sigstoretest.Log, e *sigstoretest.Entry) {
+			e.Verification.InclusionProof.Checkpoint = "x" + e.Verification.InclusionProof.Checkpoint
+		}, "the log's checkpoint is not by the log's key"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			served := sigstoretest.ServeLog(t)
+			served.Change = func(e *sigstoretest.Entry) { tc.change(served, e) }
+			_, err := logOf(t, served, served.PEM).Add(t.Context(), entry(t))
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), served.URL) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+	served := sigstoretest.ServeLog(t)
+	if _, err := logOf(t, served, otherPEM).Add(t.Context(), entry(t)); err == nil || !strings.Contains(err.Error(), "the entry is of the log") {
+		t.Errorf("with the key of another log, the error is %v", err)
+	}
+	served.Status = http.StatusServiceUnavailable
+	_, err := logOf(t, served, served.PEM).Add(t.Context(), entry(t))
+	if err == nil || !strings.Contains(err.Error(), `the server responded with 503 Service Unavailable: "no service"`) {
+		t.Errorf("for an error of the server, the error is %v", err)
+	}
+}
+
+// Verify must accept no changed bundle, and Add no changed response.
+func FuzzVerify(f *testing.F) {
+	served := sigstoretest.ServeLog(f)
+	l, e := logOf(f, served, served.PEM), entry(f)
+	bundle := must[[]byte](f)(l.Add(f.Context(), e))
+	f.Add(bundle)
+	f.Add([]byte(`{"Payload":{"logID":""}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if _, err := l.Key.Verify(text, entry(t)); err == nil {
+			t.Errorf("%q is valid for a new signature", text)
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package push_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
+	"github.com/xfn-dev/xfn/push"
+)
+
+// found returns the signatures of a digest at ref's repository.
+func found(t *testing.T, ref name.Tag, digest v1.Hash) []signature.Signature {
+	t.Helper()
+	_, all, err := image.Signatures(t.Context(), ref.Context(), digest, remote.New(remote.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// A signature has the bundle of the log. A signature without one is not enough if a log is
+// given. Sign signs what is in a registry.
+func TestSignLog(t *testing.T) {
+	log := sigstoretest.ServeLog(t)
+	logKey, err := rekor.ParseKey(log.PEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := sigstoretest.SignKey(t)
+	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	o := push.Options{SignKey: key.Signer()}
+	res, err := push.Artifact(t.Context(), ref, single(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Log = &push.Log{URL: log.URL, Key: log.PEM}
+	for _, want := range []bool{true, false} {
+		got, err := push.Sign(t.Context(), ref, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Signed != want || got.Digest != res.Digest || got.Signature != res.Signature || len(got.References) != 1 {
+			t.Errorf("got %+v, want Signed %t", got, want)
+		}
+	}
+	all := found(t, ref, res.Digest)
+	if len(all) != 2 || len(all[0].Bundle) != 0 || log.Len() != 6 {
+		t.Fatalf("there are %d signatures, and %d log entries, want 2 and 6", len(all), log.Len())
+	}
+	pem, err := key.VerifierPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := logKey.Verify(all[1].Bundle, rekor.Hashed(all[1].Payload, all[1].Value, pem)); err != nil {
+		t.Error(err)
+	}
+}
+
+// If the log or the authority fails, no tag moves.
+func TestSignLogFails(t *testing.T) {
+	_, otherPEM := sigstoretest.Key(t)
+	down := "http://" + remotetest.Nobody(t)
+	cases := map[string]struct {
+		reason string
+		change func(l *sigstoretest.Log, o *push.Options)
+		want   string
+	}{
+		"Down":     {"the log does not respond", func(_ *sigstoretest.Log, o *push.Options) { o.Log.URL = down }, `transparency log "` + down + `": the server did not respond: `},
+		"NoKey":    {"the log has no key", func(l *sigstoretest.Log, o *push.Options) { o.Log.Key, l.PEM = nil, []byte("x") }, "getting the key of the transparency log"},
+		"WrongKey": {"the key is of another log", func(_ *sigstoretest.Log, o *push.Options) { o.Log.Key = otherPEM }, "the entry is of the log"},
+		"Lie": {"the log lies about the time", func(l *sigstoretest.Log, _ *push.Options) {
+			l.Change = func(e *sigstoretest.Entry) { e.IntegratedTime++ }
+		}, "the signed entry timestamp is not by the log's key"},
+		"Refuses": {"the log refuses the entry", func(l *sigstoretest.Log, _ *push.Options) { l.Status = http.StatusBadRequest }, `400 Bad Request: "no service"`},
+		"URL":     {"the address is not a URL", func(_ *sigstoretest.Log, o *push.Options) { o.Log.URL = "rekor" }, `reading the address of the transparency log "rekor": expected a URL such as https://HOST`},
+		"Ed25519": {
+			"logs verify digests, which Ed25519 does not sign", func(_ *sigstoretest.Log, o *push.Options) { o.SignKey = imagetest.Key(t).Signer() },
+			"a transparency log does not accept signatures by Ed25519 keys",
+		},
+		"NoSigner":   {"a log without a key is an error", func(_ *sigstoretest.Log, o *push.Options) { o.SignKey = nil }, "a transparency log needs a signature, and no key signs the package"},
+		"InvalidKey": {"the key of the log is not one", func(_ *sigstoretest.Log, o *push.Options) { o.Log.Key = []byte("x") }, "expected a public key in PEM"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := sigstoretest.ServeLog(t)
+			ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+			o := fast()
+			o.SignKey, o.Log = sigstoretest.SignKey(t).Signer(), &push.Log{URL: log.URL, Key: log.PEM}
+			tc.change(log, &o)
+			a := single(t)
+			_, err := push.Artifact(t.Context(), ref, a, o)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+			if isAt(t, ref, a) {
+				t.Errorf("%s: the tag moved", tc.reason)
+			}
+		})
+	}
+}

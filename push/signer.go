@@ -1,0 +1,119 @@
+package push
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/api"
+	"github.com/xfn-dev/xfn/internal/signature/fulcio"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
+)
+
+// A signer signs packages with a key, or with a certificate for an identity, and publishes
+// the signatures in a log.
+type signer struct {
+	key       *signature.PrivateKey // nil for a certificate
+	authority fulcio.Authority
+	token     fulcio.Token
+	log       *rekor.Log // may be nil
+}
+
+// newSigner returns the signer of the options, or nil. It sends no requests.
+func newSigner(o Options) (s *signer, err error) {
+	if o.SignKey == nil && o.Keyless == nil {
+		if o.Log != nil {
+			return nil, errors.New("a transparency log needs a signature, and no key signs the package")
+		}
+		return nil, nil
+	}
+	s = &signer{}
+	if o.Log != nil {
+		s.log = &rekor.Log{Server: api.Server{Transport: o.client}}
+		if s.log.URL, err = api.ParseURL(o.Log.URL); err != nil {
+			return nil, fmt.Errorf("reading the address of the transparency log %q: %w", o.Log.URL, err)
+		}
+		if len(o.Log.Key) > 0 {
+			if s.log.Key, err = rekor.ParseKey(o.Log.Key); err != nil {
+				return nil, fmt.Errorf("reading the key of the transparency log %q: %w", o.Log.URL, err)
+			}
+		}
+	}
+	switch {
+	case o.Keyless == nil:
+		if _, ok := o.SignKey.Public().(ed25519.PublicKey); ok && o.Log != nil {
+			return nil, errors.New("a transparency log does not accept signatures by Ed25519 keys: expected an ECDSA or RSA key")
+		}
+		s.key, err = signature.NewPrivateKey(o.SignKey)
+		return s, err
+	case o.SignKey != nil:
+		return nil, errors.New("expected a key or an identity token, got both")
+	case o.Log == nil:
+		return nil, errors.New("a signature with an identity token needs a transparency log, because its certificate expires after minutes")
+	}
+	s.authority.Transport = o.client
+	if s.authority.URL, err = api.ParseURL(o.Keyless.URL); err != nil {
+		return nil, fmt.Errorf("reading the address of the certificate authority %q: %w", o.Keyless.URL, err)
+	}
+	if s.token, err = fulcio.ParseToken(o.Keyless.Token); err != nil {
+		return nil, fmt.Errorf("reading the identity token: %w", err)
+	}
+	return s, s.token.CheckTime(time.Now())
+}
+
+// prepare requests the key of the log, if that is not known.
+func (s *signer) prepare(ctx context.Context) error {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.Trust(ctx)
+}
+
+// has reports whether one of all is a signature of digest by the key that is also in the
+// log. A new certificate always needs a new signature. Call prepare before.
+func (s *signer) has(all []signature.Signature, digest v1.Hash) (bool, error) {
+	if s.key == nil {
+		return false, nil
+	}
+	verifier, err := s.key.VerifierPEM()
+	if err != nil {
+		return false, err
+	}
+	for _, have := range all {
+		if s.key.Public().Count([]signature.Signature{have}, digest) == 0 {
+			continue
+		}
+		if s.log == nil {
+			return true, nil
+		}
+		if _, err := s.log.Key.Verify(have.Bundle, rekor.Hashed(have.Payload, have.Value, verifier)); err == nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// sign returns a signature of digest, which is in the log.
+func (s *signer) sign(ctx context.Context, repo name.Repository, digest v1.Hash) (signed signature.Signature, err error) {
+	key := s.key
+	if key == nil {
+		if key, err = s.authority.Certify(ctx, s.token); err != nil {
+			return signed, err
+		}
+	}
+	if signed, err = key.Sign(repo, digest); err != nil || s.log == nil {
+		return signed, err
+	}
+	verifier, err := key.VerifierPEM()
+	if err != nil {
+		return signed, err
+	}
+	signed.Bundle, err = s.log.Add(ctx, rekor.Hashed(signed.Payload, signed.Value, verifier))
+	return signed, err
+}
