@@ -42,6 +42,9 @@ type Config struct {
 	// Packages replaces the packages of functions, by the name of the function. A
 	// package is the path of an .xpkg file or of a folder with source.
 	Packages map[string]string
+	// References replaces the packages of functions by references, by the name of the function. A
+	// value without a slash is a tag that replaces that of the package.
+	References map[string]string
 	// Annotations override the annotations of every Function.
 	Annotations map[string]string
 	// Runtime runs every function. If it is Auto, a runtime is chosen for each function.

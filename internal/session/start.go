@@ -40,8 +40,8 @@ type started struct {
 	instance *runtimes.Instance
 	// inputs decodes the CRDs of instance once.
 	inputs func() composition.Inputs
-	err      error
-	ended    sync.Once
+	err    error
+	ended  sync.Once
 }
 
 // start starts the functions that are not running, concurrently, and waits until they run.

@@ -33,6 +33,9 @@ func (u *Lock) Load() (err error) {
 	return err
 }
 
+// Use makes l the lock, as Load does with the lock file. Call it after Load.
+func (u *Lock) Use(l *dependency.Lock) { u.lock = l }
+
 // Pin returns a value for image.Options.Pin, nil without --locked. Call Load first.
 func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
 	if u.lock == nil {
