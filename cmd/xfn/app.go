@@ -60,20 +60,21 @@ type app struct {
 	Operation struct {
 		Render render.OperationCmd `cmd:"" help:"Render what an Operation applies."`
 	} `cmd:"" help:"Render Operations."`
-	Dev        test.DevCmd         `cmd:"" help:"Render and test again whenever a function or a file changes."`
-	Test       test.Cmd            `cmd:"" help:"Test which resources Compositions compose."`
-	Diff       render.DiffCmd      `cmd:"" help:"Show how Compositions would change the resources of a cluster."`
-	Validate   validate.Cmd        `cmd:"" help:"Validate resources against XRDs, CRDs and Kubernetes APIs."`
-	Convert    validate.ConvertCmd `cmd:"" help:"Convert old Compositions to current ones."`
-	Lock       cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
-	Run        function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
-	Function   function.Cmd        `cmd:"" help:"List, serve, call and generate functions."`
-	Cache      cache.Cmd           `cmd:"" help:"Show and prune the cache."`
-	Registry   registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
-	Image      xpkg.ImageCmd       `cmd:"" help:"Make a container image of xfn."`
-	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
-	Version    versionCmd          `cmd:"" help:"Print the version."`
-	Alpha      alpha.Cmd           `cmd:"" help:"Run and serve functions of Crossplane v1.11 to v1.13."`
+	Dev          test.DevCmd         `cmd:"" help:"Render and test again whenever a function or a file changes."`
+	Test         test.Cmd            `cmd:"" help:"Test which resources Compositions compose."`
+	UpgradeCheck test.UpgradeCmd     `cmd:"" name:"upgrade-check" help:"Compare what suites compose with two sets of versions."`
+	Diff         render.DiffCmd      `cmd:"" help:"Show how Compositions would change a cluster's resources."`
+	Validate     validate.Cmd        `cmd:"" help:"Validate resources against XRDs, CRDs and Kubernetes APIs."`
+	Convert      validate.ConvertCmd `cmd:"" help:"Convert old Compositions to current ones."`
+	Lock         cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
+	Run          function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
+	Function     function.Cmd        `cmd:"" help:"List, serve, call and generate functions."`
+	Cache        cache.Cmd           `cmd:"" help:"Show and prune the cache."`
+	Registry     registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
+	Image        xpkg.ImageCmd       `cmd:"" help:"Make a container image of xfn."`
+	Completion   docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
+	Version      versionCmd          `cmd:"" help:"Print the version."`
+	Alpha        alpha.Cmd           `cmd:"" help:"Run and serve functions of Crossplane v1.11 to v1.13."`
 
 	Complete docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
 	Docs     docs.Cmd         `cmd:"" hidden:"" model:"all"`
@@ -133,7 +134,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 		return docs.Done
 	}
 	if err != nil {
-		return report(term, name, explain(parser, args, err))
+		return misused(args, report(term, name, explain(parser, args, err)))
 	}
 	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
 	failed := docs.Failed
@@ -152,8 +153,20 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 		err = hint.Wrap(errors.New("interrupted"), hint.Of(err))
 	}
 	code := report(term, name, err)
+	if errors.Is(err, test.ErrDiffers) {
+		return docs.Misuse
+	}
 	if code == docs.Failed && !errors.Is(err, render.ErrChanges) {
 		return failed
+	}
+	return misused(args, code)
+}
+
+// misused returns the exit code of a command that returned code. It is docs.Failed for a wrong
+// command line of upgrade-check, whose exit code docs.Misuse means that something differs.
+func misused(args []string, code int) int {
+	if code == docs.Misuse && len(args) > 0 && args[0] == "upgrade-check" {
+		return docs.Failed
 	}
 	return code
 }

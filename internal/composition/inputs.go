@@ -6,29 +6,54 @@ import (
 	"strings"
 
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// An Input describes the input of an official function.
+// An Input describes the input of a function: of an official function, whose Type is known, or
+// of a package with a CRD of the input.
 type Input struct {
 	// Function is the name of the function, such as function-patch-and-transform.
 	Function string
 	kschema.GroupVersionKind
-	// Type is the Go type into which the function decodes its input strictly.
+	// Type is the Go type into which an official function decodes its input strictly.
 	Type reflect.Type
+	// Schema is the definition in the CRD of the function's package. It is nil if Type is set.
+	Schema *schema.Definition
 }
 
-// Inputs are the inputs of official functions.
+// Inputs are the inputs of functions. A function may have inputs of several kinds.
 type Inputs []Input
 
-// Named returns the input of the function with a name. The name is that of the function, or
-// the name that Crossplane's package manager gives to its package.
-func (all Inputs) Named(function string) (Input, bool) {
-	return all.first(func(in Input) bool { return in.Function == strings.TrimPrefix(function, "crossplane-contrib-") })
+// InputsOf returns the inputs that the CRDs in a function's package define. It ignores invalid
+// CRDs, because they are no problem of a Composition.
+func InputsOf(function string, crds ...map[string]any) Inputs {
+	var all Inputs
+	for _, crd := range crds {
+		def, err := schema.New(crd)
+		if err != nil || len(def.Versions()) == 0 {
+			continue
+		}
+		all = append(all, Input{Function: function, GroupVersionKind: def.GroupKind.WithVersion(def.Versions()[0]), Schema: def})
+	}
+	return all
 }
 
-// InGroup returns the input whose API group is that of apiVersion.
-func (all Inputs) InGroup(apiVersion string) (Input, bool) {
-	group, _, _ := strings.Cut(apiVersion, "/")
+// Named returns the input of the function with a name: that of kind gk, or else the first. The
+// name is that of the function, or the name that Crossplane's package manager gives to its
+// package.
+func (all Inputs) Named(function string, gk kschema.GroupKind) (Input, bool) {
+	named := func(in Input) bool {
+		return in.Function == function || in.Function == strings.TrimPrefix(function, "crossplane-contrib-")
+	}
+	if in, ok := all.first(func(in Input) bool { return named(in) && in.GroupKind() == gk }); ok {
+		return in, true
+	}
+	return all.first(named)
+}
+
+// InGroup returns the first input of an API group.
+func (all Inputs) InGroup(group string) (Input, bool) {
 	return all.first(func(in Input) bool { return in.Group == group })
 }
 

@@ -64,6 +64,8 @@ type Instance struct {
 	// Capabilities are the capabilities in the metadata of the function's package. They are
 	// empty if the metadata has none or is not known.
 	Capabilities []string
+	// Inputs are the CRDs of the function's inputs in its package or source, if known.
+	Inputs []map[string]any
 	// Compiled is the duration of the compilation, or 0 if there was none.
 	Compiled time.Duration
 	// Stop ends the function and releases its resources. It must be called

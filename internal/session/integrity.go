@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -61,6 +62,26 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 		}
 	}
 	return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
+}
+
+// checkInputs validates the inputs of steps by the CRDs of the functions that run. It returns
+// the problems if strict is true, and otherwise warns of them. A builtin validates its input
+// itself.
+func (s *Session) checkInputs(ctx context.Context, e composition.Entry, runs []Run, strict bool) error {
+	var errs []error
+	for _, r := range runs {
+		official := s.config.Builtins.Official(r.Package) != ""
+		for _, problem := range check.PackageInputs(ctx, e, r.Inputs) {
+			switch {
+			case problem.Kind == check.WrongInputKind && official: // checkIntegrity has reported it.
+			case strict:
+				errs = append(errs, problem)
+			default:
+				s.config.Progress.Warn(problem.Error())
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // refuses reports whether a problem of a Composition makes a render fail.

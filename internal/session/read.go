@@ -200,12 +200,30 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 			s.addUnlisted(p, e)
 		}
 	}
+	for name, ref := range s.config.References {
+		if fn, known := p.functions[name]; known || strings.Contains(ref, "/") {
+			if !strings.Contains(ref, "/") {
+				ref = withTag(fn.Package, ref)
+			}
+			fn.Name, fn.Package = name, ref
+			p.functions[name] = fn
+		}
+	}
 	for name, pkg := range s.config.Packages {
 		fn := p.functions[name]
 		fn.Name, fn.Package = name, pkg
 		p.functions[name] = fn
 	}
 	return nil
+}
+
+// withTag returns the reference of a package with another tag.
+func withTag(pkg, tag string) string {
+	pkg, _, _ = strings.Cut(pkg, "@")
+	if colon := strings.LastIndexByte(pkg, ':'); colon > strings.LastIndexByte(pkg, '/') {
+		pkg = pkg[:colon]
+	}
+	return pkg + ":" + tag
 }
 
 // listed adds the functions and the dependencies in the functions file to p.

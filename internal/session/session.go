@@ -42,6 +42,9 @@ type Config struct {
 	// Packages replaces the packages of functions, by the name of the function. A
 	// package is the path of an .xpkg file or of a folder with source.
 	Packages map[string]string
+	// References replaces the packages of functions by references, by the name of the function. A
+	// value without a slash is a tag that replaces that of the package.
+	References map[string]string
 	// Annotations override the annotations of every Function.
 	Annotations map[string]string
 	// Runtime runs every function. If it is Auto, a runtime is chosen for each function.
@@ -110,6 +113,8 @@ type Run struct {
 	// Detail describes to users how Runtime ran the function.
 	Runtime Runtime
 	Detail  string
+	// Inputs are the inputs that the package of the function defines, if the runtime reads it.
+	Inputs composition.Inputs
 }
 
 // A Result is the output of the render of one XR or Operation, with its inputs.
@@ -270,7 +275,11 @@ func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) ([]Ru
 	if s.config.ExplainBuiltins {
 		s.noteChoices(p, e, choices)
 	}
-	return s.start(ctx, choices, capabilityOf(e), p.in.Strict)
+	runs, err := s.start(ctx, choices, capabilityOf(e), p.in.Strict)
+	if err != nil {
+		return nil, err
+	}
+	return runs, s.checkInputs(ctx, e, runs, p.in.Strict)
 }
 
 // match returns an error if the Composition cannot compose the XR in doc. The hint names the

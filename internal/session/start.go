@@ -38,8 +38,10 @@ type started struct {
 
 	done     chan struct{}
 	instance *runtimes.Instance
-	err      error
-	ended    sync.Once
+	// inputs decodes the CRDs of instance once.
+	inputs func() composition.Inputs
+	err    error
+	ended  sync.Once
 }
 
 // start starts the functions that are not running, concurrently, and waits until they run.
@@ -69,7 +71,7 @@ func (s *Session) start(ctx context.Context, choices []choice, needed capability
 	runs := make([]Run, len(entries))
 	for i, e := range entries {
 		fn := e.choice.fn
-		runs[i] = Run{Function: fn.Name, Package: fn.Package, Runtime: e.choice.runtime, Detail: e.instance.Detail}
+		runs[i] = Run{Function: fn.Name, Package: fn.Package, Runtime: e.choice.runtime, Detail: e.instance.Detail, Inputs: e.inputs()}
 		if isNew[i] {
 			s.noteRun(runs[i])
 		}
@@ -175,6 +177,7 @@ func (s *Session) enter(ctx context.Context, choices []choice) (entries []*start
 			go func() {
 				defer close(e.done)
 				e.instance, e.err = s.startOne(ctx, e)
+				e.inputs = sync.OnceValue(func() composition.Inputs { return composition.InputsOf(c.fn.Name, e.instance.Inputs...) })
 			}()
 		}
 		e.waiting++

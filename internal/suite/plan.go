@@ -173,8 +173,10 @@ type Outcome struct {
 	// Composition, which is empty for an Operation and in profile alpha. mocks are those of the
 	// case.
 	composed []map[string]any
-	entry    composition.Entry
-	mocks    map[string]spec.Mock
+	// failed is the error of the render.
+	failed error
+	entry  composition.Entry
+	mocks  map[string]spec.Mock
 }
 
 // Name returns "suite/case", or the suite's name.

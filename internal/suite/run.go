@@ -37,6 +37,8 @@ type Options struct {
 	Timeout time.Duration
 	// FailFast ends the run after the first case that fails.
 	FailFast bool
+	// Crossplane replaces the version of Crossplane that cases imitate, if it is not "".
+	Crossplane string
 	// Update, if not nil, writes golden files that differ from the output.
 	Update func(path string, text []byte) error
 	// Coverage collects what the cases exercise. It may be nil.
@@ -145,6 +147,9 @@ func (a *attempt) run(ctx context.Context) {
 		a.fail(err)
 		return
 	}
+	if a.options.Crossplane != "" {
+		a.form.Crossplane = a.options.Crossplane
+	}
 	if a.item.composition != nil {
 		a.form.Composition = spec.Source{Object: a.item.composition}
 	}
@@ -176,6 +181,7 @@ func (a *attempt) run(ctx context.Context) {
 	if err == nil {
 		a.out.composed = documents(result)
 	}
+	a.out.failed = err
 	a.out.entry, a.out.mocks = result.Composition, a.form.Mocks
 	a.checkResult(ctx, result, err)
 	a.cover(ctx, result)

@@ -45,7 +45,7 @@ func (s *schemas) of(release schema.Release, docs []manifest.Document) (*validat
 		if err != nil {
 			return nil, err
 		}
-		return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.Options{Inputs: builtin.Inputs()}), Crossplane: release}), nil
+		return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.Options{Inputs: append(builtin.Inputs(), crds.Inputs(all)...)}), Crossplane: release}), nil
 	})
 }
 

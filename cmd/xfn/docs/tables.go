@@ -124,7 +124,7 @@ func exitCodesPage() string {
 		rows = append(rows, []string{e.Term, e.Text})
 	}
 	table(b, rows, "code", "meaning")
-	return b.String() + "`xfn diff --exit-code` returns 0 if nothing would change, 1 if something would, and more than 1 for an error, as `kubectl diff`.\n"
+	return b.String() + "`xfn diff --exit-code` returns 0 if nothing would change, 1 if something would, and more than 1 for an error, as `kubectl diff`.\n\n`xfn upgrade-check` returns 0 if nothing differs, 2 if something does, and 1 for any error, also for a wrong command line.\n"
 }
 
 func page(title, intro string) *strings.Builder {

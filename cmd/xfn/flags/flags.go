@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -13,8 +14,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -45,6 +49,48 @@ func (c Cache) Path() (string, error) {
 		return "", hint.Wrap(fmt.Errorf("finding the user's cache directory: %w", err), "set a directory with XFN_CACHE_DIR")
 	}
 	return filepath.Join(user, "xfn"), nil
+}
+
+// OpenExisting opens the cache. It returns nil if there is none, or if it cannot be opened.
+func (c Cache) OpenExisting() *image.Store {
+	dir, err := c.Path()
+	if err != nil {
+		return nil
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil
+	}
+	store, err := image.Open(dir)
+	if err != nil {
+		return nil
+	}
+	return store
+}
+
+// A FunctionCache is a Cache of which only the inputs of functions are read. Nothing is fetched.
+type FunctionCache struct {
+	XfnCacheDir string `hidden:"" env:"XFN_CACHE_DIR"`
+}
+
+// Cache returns the cache.
+func (c FunctionCache) Cache() Cache { return Cache{c.XfnCacheDir} }
+
+// Inputs returns the inputs of functions that sources name: package metadata, package files,
+// and folders with CRDs. It reads packages in the cache, and ignores what it cannot read, because
+// other rules report that.
+func (c Cache) Inputs(ctx context.Context, o crds.Options, sources ...string) (_ composition.Inputs, err error) {
+	if o.Cache = c.OpenExisting(); o.Cache != nil {
+		defer func() { err = errors.Join(err, o.Cache.Close()) }()
+	}
+	o.Offline, o.Follow, o.Faulty = true, crds.FollowConfigurations, func(error) {}
+	var inputs composition.Inputs
+	for _, source := range sources {
+		all, err := crds.Collect(ctx, []string{source}, o)
+		if err == nil {
+			inputs = append(inputs, crds.Inputs(all)...)
+		}
+	}
+	return inputs, ctx.Err()
 }
 
 // Artifacts returns the configuration with which languages fetch packages into the cache.

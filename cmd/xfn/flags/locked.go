@@ -34,6 +34,9 @@ func (u *Lock) Load() (err error) {
 	return hint.Wrap(err, cmp.Or(hint.Of(err), "write the lock file with xfn lock, as in xfn lock functions.yaml"))
 }
 
+// Use makes l the lock, as Load does with the lock file. Call it after Load.
+func (u *Lock) Use(l *dependency.Lock) { u.lock = l }
+
 // Pin returns a value for image.Options.Pin, nil without --locked. Call Load first.
 func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
 	if u.lock == nil {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
@@ -111,4 +113,23 @@ func Inline(r *manifest.Reader, path string, docs ...manifest.Document) {
 		}
 		return next(p)
 	}
+}
+
+// FunctionFolders returns the folders with the CRDs of the inputs of a project's embedded
+// functions, and adds the names of the functions to o.
+func FunctionFolders(p *project.Project, o *crds.Options) ([]string, error) {
+	all, err := p.Functions()
+	if err != nil {
+		return nil, err
+	}
+	o.Functions = map[string]string{}
+	var folders []string
+	for _, f := range all {
+		dir := filepath.Join(p.FunctionDir(f), "package", "input")
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			folders = append(folders, dir)
+			o.Functions[dir] = p.FunctionRef(f.Name)
+		}
+	}
+	return folders, nil
 }

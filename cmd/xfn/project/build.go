@@ -9,12 +9,16 @@ import (
 	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
@@ -43,11 +47,28 @@ type lintFlags struct {
 	Lint string `enum:"strict,warn,off" default:"strict" placeholder:"LEVEL" help:"How to treat content that the control plane would drop or ignore: strict is an error, warn a warning, off prints nothing. Default: ${default}."`
 }
 
-// options returns the options of a build for the flag.
-func (f lintFlags) options() (o project.Options, err error) {
+// options returns the options of a build of p for the flag.
+func (f lintFlags) options(p *project.Project, cache flags.Cache) (o project.Options, err error) {
 	o.Lint, err = xpkg.ParseLevel(f.Lint)
-	o.Rules = []xpkg.Rule{packages.LintCompositions}
+	o.Rules = []xpkg.Rule{packages.LintCompositions(func(ctx context.Context) (composition.Inputs, error) {
+		return inputs(ctx, p, cache)
+	})}
 	return o, err
+}
+
+// inputs returns the inputs of the embedded functions of p, and of its dependencies in the cache.
+func inputs(ctx context.Context, p *project.Project, cache flags.Cache) (composition.Inputs, error) {
+	o := crds.Options{Files: manifest.Reader{FS: afero.NewOsFs()}, Rewrite: p.Rewritten}
+	folders, err := flags.FunctionFolders(p, &o)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := p.DependencyDocument(true)
+	if err != nil {
+		return nil, err
+	}
+	flags.Inline(&o.Files, p.Path, doc)
+	return cache.Inputs(ctx, o, append(folders, p.Path)...)
 }
 
 // Help is shown by --help.
@@ -73,7 +94,7 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if err != nil {
 		return err
 	}
-	opts, err := c.options(program, term.Progress)
+	opts, err := c.options(p, program, term.Progress)
 	if err != nil {
 		return err
 	}
@@ -127,11 +148,11 @@ func (c *BuildCmd) base(ctx context.Context, program terminal.Program, reference
 }
 
 // options returns the options of the build, without Base.
-func (c *BuildCmd) options(program terminal.Program, report progress.Func) (o project.Options, err error) {
+func (c *BuildCmd) options(p *project.Project, program terminal.Program, report progress.Func) (o project.Options, err error) {
 	if c.MaxConcurrency < 1 {
 		return o, &terminal.UsageError{Err: fmt.Errorf("--max-concurrency must be positive, got %d", c.MaxConcurrency)}
 	}
-	if o, err = c.lintFlags.options(); err != nil {
+	if o, err = c.lintFlags.options(p, c.Cache); err != nil {
 		return o, err
 	}
 	for _, name := range c.Platform {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/project"
@@ -14,6 +15,7 @@ import (
 type LintCmd struct {
 	fileFlags
 	lintFlags
+	flags.FunctionCache
 	packages.LintFormat
 }
 
@@ -42,7 +44,7 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err != nil {
 		return err
 	}
-	opts, err := c.options()
+	opts, err := c.options(p, c.Cache())
 	if err != nil {
 		return err
 	}

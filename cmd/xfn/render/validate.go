@@ -62,7 +62,8 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	v := crds.Validator(slices.Concat(all, more), validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.Options{Inputs: builtin.Inputs()}), Crossplane: session.Release(profile)})
+	all = slices.Concat(all, more)
+	v := crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.Options{Inputs: append(builtin.Inputs(), crds.Inputs(all)...)}), Crossplane: session.Release(profile)})
 	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 

@@ -36,6 +36,11 @@ func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *crds.Option
 		return nil, nil, err
 	}
 	o.Rewrite = p.Rewritten
+	more, err := flags.FunctionFolders(p, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	schemas = append(schemas, more...)
 	images := image.Options{Remote: o.Remote, Progress: o.Progress, Offline: o.Offline || o.Follow == crds.FollowNone}
 	return append(schemas, p.Path), resources, c.UseDependencies(ctx, p, &o.Files, images)
 }

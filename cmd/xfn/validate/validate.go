@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -37,7 +38,7 @@ type Cmd struct {
 	CompositionMode       string   `more:"" enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"Which problems of a Composition's patches are errors: warn, none that schemas find; loose, violations of schemas; strict, also missing schemas. Default: the mode in its annotation, or warn."`
 	CrossplaneVersion     string   `more:"" placeholder:"VERSION" help:"The version of Crossplane whose kinds are valid, v1.11 or later. Default: v2.3."`
 	Dependencies          string   `more:"" enum:"none,configurations,all" default:"all" help:"Packages whose dependencies are read, too: ${enum}. Default: ${default}."`
-	Offline               bool     `help:"Fetch nothing, and skip packages that files name."`
+	Offline               bool     `help:"Fetch nothing. Of the packages that files name, read only those of functions in the cache."`
 
 	// These flags of the crossplane CLI have no effect: kinds are built in, and there is
 	// no cache, because only a few kilobytes of a package are fetched.
@@ -48,6 +49,7 @@ type Cmd struct {
 	terminal.Summary
 	flags.Git
 	flags.Registries
+	flags.FunctionCache
 }
 
 // Help is shown by --help.
@@ -68,7 +70,7 @@ Exit codes: 0 all valid, 1 some invalid, 2 usage error.
 }
 
 // Run validates resources and prints the results.
-func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
 	out := newOutput(c.Format, term, c.SkipSuccessResults)
 	o := crds.Options{
 		Files: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,
@@ -89,6 +91,11 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		}
 		release = session.Release(profile)
 	}
+	if o.Offline {
+		if o.Cache = c.Cache().OpenExisting(); o.Cache != nil {
+			defer func() { err = errors.Join(err, o.Cache.Close()) }()
+		}
+	}
 	definitions, err := crds.Collect(ctx, schemas, o)
 	if err != nil {
 		return err
@@ -102,7 +109,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	}
 	v := crds.Validator(definitions, validate.Options{
 		Namespace: c.Namespace, Old: old, Crossplane: release,
-		Composition: check.ForValidation(check.Options{Mode: check.Mode(c.CompositionMode), Inputs: builtin.Inputs()}),
+		Composition: check.ForValidation(check.Options{Mode: check.Mode(c.CompositionMode), Inputs: append(builtin.Inputs(), crds.Inputs(definitions)...)}),
 	})
 	if err := v.Documents(ctx, stream(ctx, o.Files, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)

@@ -2,6 +2,7 @@ package xpkg
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,11 +16,27 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// LintCompositions is an xpkg.Rule that checks the Compositions of a package with the
-// schemas of the package. Missing schemas are not a problem, because those of composed
+// LintCompositions returns an xpkg.Rule that checks the Compositions of a package with the
+// schemas of the package, and the inputs of steps with the CRDs that inputs returns. inputs is
+// called if the package has a Composition. Problems of these inputs are warnings, because the
+// control plane may install another version of the function. Missing schemas are not a problem, because those of composed
 // resources are in other packages. Problems do not have Refused set, because the control
 // plane installs a Composition that cannot compose.
-func LintCompositions(ctx context.Context, objects []xpkg.Document) xpkg.Problems {
+func LintCompositions(inputs func(context.Context) (composition.Inputs, error)) xpkg.Rule {
+	return func(ctx context.Context, objects []xpkg.Document) xpkg.Problems {
+		return lintCompositions(ctx, objects, sync.OnceValue(func() composition.Inputs {
+			official := builtin.Inputs()
+			// The error is that ctx is done.
+			all, _ := inputs(ctx)
+			return slices.DeleteFunc(all, func(in composition.Input) bool {
+				_, ok := official.Named(in.Function, in.GroupKind())
+				return ok
+			})
+		}))
+	}
+}
+
+func lintCompositions(ctx context.Context, objects []xpkg.Document, inputs func() composition.Inputs) xpkg.Problems {
 	var found xpkg.Problems
 	defined := sync.OnceValue(func() schema.Definitions { return definitions(objects) })
 	for _, o := range objects {
@@ -37,6 +54,9 @@ func LintCompositions(ctx context.Context, objects []xpkg.Document) xpkg.Problem
 			if counts(p) {
 				found = append(found, xpkg.Problem{Rule: "composition", Warning: p.Kind == check.OtherFunction, Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
 			}
+		}
+		for _, p := range check.PackageInputs(ctx, e, inputs()) {
+			found = append(found, xpkg.Problem{Rule: "composition", Warning: true, Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
 		}
 	}
 	return found

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 
 	command "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -64,7 +65,7 @@ func folder(t *testing.T, files map[string]string) afero.Fs {
 // read reads a package, and returns the problems of the rule.
 func read(t *testing.T, files map[string]string) (*xpkg.Package, []string) {
 	t.Helper()
-	pkg, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{command.LintCompositions}})
+	pkg, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{lint}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestLevels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := xpkg.Lint(t.Context(), artifact, nil, command.LintCompositions)
+	report, err := xpkg.Lint(t.Context(), artifact, nil, lint)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestLevels(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	var problems xpkg.Problems
-	if _, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Rules: []xpkg.Rule{command.LintCompositions}}); !errors.As(err, &problems) || len(texts(problems)) != 1 {
+	if _, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Rules: []xpkg.Rule{lint}}); !errors.As(err, &problems) || len(texts(problems)) != 1 {
 		t.Errorf("at the level Strict: got %v", err)
 	}
 }
@@ -156,12 +157,15 @@ func TestCompositionsStops(t *testing.T) {
 	}
 	objects[0].Text = []byte("{apiVersion: other.test/v1, kind: Composition}")
 	objects[1].Text = []byte("{apiVersion: apiextensions.crossplane.io/v1, kind: Composition}")
-	if got := command.LintCompositions(t.Context(), objects); len(got) == 0 || len(got) > 2 {
+	if got := lint(t.Context(), objects); len(got) == 0 || len(got) > 2 {
 		t.Errorf("got %v, want the problems of the second", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got := command.LintCompositions(ctx, objects); got != nil {
+	if got := lint(ctx, objects); got != nil {
 		t.Errorf("after the context is done: got %v", got)
 	}
 }
+
+// lint is the rule without packages of functions.
+var lint = command.LintCompositions(func(context.Context) (composition.Inputs, error) { return nil, nil })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -25,6 +26,7 @@ type LintCmd struct {
 	rootFlags
 	LintFormat
 	registryFlags
+	flags.FunctionCache
 }
 
 // LintFormat is the flags for the output of xfn xpkg lint and xfn project lint.
@@ -60,6 +62,7 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
+	opts.Rules = rules(c.Cache(), c.Package)
 	report, err := c.report(ctx, term, p, opts)
 	if err != nil {
 		return err
@@ -100,7 +103,7 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 		return report, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	report, err = xpkg.Lint(ctx, s.artifact, progress.Func(term.Progress).Plain(), rules...)
+	report, err = xpkg.Lint(ctx, s.artifact, progress.Func(term.Progress).Plain(), opts.Rules...)
 	return report, s.explain("linting", err)
 }
 

@@ -1,12 +1,17 @@
 package xpkg
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -52,8 +57,16 @@ func created(sourceDateEpoch string) (time.Time, error) {
 	return time.Unix(sec, 0).UTC(), nil
 }
 
-// rules are the rules that the commands check besides those of package xpkg.
-var rules = []xpkg.Rule{LintCompositions}
+// rules returns the rules that the commands check besides those of package xpkg. name is that of
+// a package root or file.
+func rules(cache flags.Cache, name string) []xpkg.Rule {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		name = filepath.Join(name, metaFile)
+	}
+	return []xpkg.Rule{LintCompositions(func(ctx context.Context) (composition.Inputs, error) {
+		return cache.Inputs(ctx, crds.Options{}, name)
+	})}
+}
 
 // rootFlags are the flags of commands that read a package root.
 type rootFlags struct {
@@ -66,7 +79,7 @@ type rootFlags struct {
 // the working directory, as in the crossplane CLI.
 func (f rootFlags) options() (xpkg.ReadOptions, error) {
 	level, err := xpkg.ParseLevel(f.Lint)
-	opts := xpkg.ReadOptions{ExamplesRoot: f.ExamplesRoot, Ignore: f.Ignore, Lint: level, Rules: rules}
+	opts := xpkg.ReadOptions{ExamplesRoot: f.ExamplesRoot, Ignore: f.Ignore, Lint: level}
 	if opts.ExamplesRoot == "" {
 		opts.ExamplesRoot, opts.ExamplesOptional = "examples", true
 	}

@@ -52,6 +52,8 @@ const (
 	NotApplied composition.ProblemKind = "NotApplied"
 	// NotChecked reports that checking stopped at the limit of patches.
 	NotChecked composition.ProblemKind = "NotChecked"
+	// InputNotChecked is an input for which no CRD was found.
+	InputNotChecked composition.ProblemKind = "InputNotChecked"
 	// OtherFunction is an error by the rules of the function whose API group the input has.
 	// The name of the step's function is not that of this function, so it may have other rules.
 	OtherFunction composition.ProblemKind = "OtherFunction"
@@ -68,8 +70,8 @@ type Options struct {
 	// Mode decides which problems are warnings. ByAnnotation selects the mode in the
 	// Composition's annotation.
 	Mode Mode
-	// Inputs are the inputs of the official functions. A step calls one of these functions if
-	// its functionRef has the function's name.
+	// Inputs are the inputs of official functions, and of packages of functions. A step calls
+	// one of these functions if its functionRef has the function's name.
 	Inputs composition.Inputs
 }
 
@@ -185,7 +187,7 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 		return m != Strict
 	case NoSuchField, WrongType, NotInMap:
 		return m == Warn
-	case NotApplied, NotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
+	case NotApplied, NotChecked, InputNotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
 		return true
 	default:
 		return false

@@ -365,7 +365,7 @@ func TestInputRules(t *testing.T) {
 // TestOtherInputs tests Compositions that package check ignores or cannot convert.
 func TestOtherInputs(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
-		"OtherKind": {"inputs of other functions are not checked", fork("acme-render", strings.Replace(pipeline("  resources: 1\n"), "pt.fn", "other.fn", 1)), ""},
+		"OtherKind": {"inputs of functions without a CRD are reported as not checked", fork("acme-render", strings.Replace(pipeline("  resources: 1\n"), "pt.fn", "other.fn", 1)), `10 spec.pipeline[0].input: warning: InputNotChecked: no CRD of kind Resources of other.fn.crossplane.io/v1beta1 was found, so the input of function "acme-render" is not checked`},
 		"Malformed": {"a legacy Composition with a field of another type cannot be converted", legacy("  resources: [{name: [a]}]\n"), "7 spec.resources.name: UnknownMode: cannot decode a JSON array"},
 		"Alpha":     {"alpha functions are not checked", legacy("  resources: [{}]\n  functions: [{name: a}]\n"), "8 spec.functions: UnknownMode: alpha functions can only be rendered in profile alpha"},
 		"OtherMode": {"a Composition of an unknown mode has no other problems", head + "  mode: Magic\n", `6 spec.mode: UnknownMode: expected mode Pipeline or Resources, got "Magic"`},

@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -18,11 +22,31 @@ import (
 func InputKinds(e composition.Entry, inputs composition.Inputs, official func(name string) string) []composition.Problem {
 	var found []composition.Problem
 	for i, step := range e.Spec.Pipeline {
-		known, ok := inputs.Named(official(step.FunctionRef.Name))
+		known, ok := inputs.Named(official(step.FunctionRef.Name), kschema.GroupKind{})
 		if ok && step.Input != nil {
 			found = append(found, inputKind(e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", i)), step.Input.Raw, known)...)
 		}
 	}
+	return located(e, found)
+}
+
+// PackageInputs validates the inputs of the steps whose functions have inputs with a Schema.
+func PackageInputs(ctx context.Context, e composition.Entry, inputs composition.Inputs) []composition.Problem {
+	if len(inputs) == 0 {
+		return nil
+	}
+	c := &checker{seen: map[string]bool{}}
+	for i, step := range e.Spec.Pipeline {
+		obj, gvk, ok := inputObject(step)
+		if known, named := inputs.Named(step.FunctionRef.Name, gvk.GroupKind()); ok && named && known.Schema != nil {
+			c.packageInput(ctx, e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", i)), obj, known)
+		}
+	}
+	return located(e, c.problems)
+}
+
+// located adds the file and line to the problems of a Composition.
+func located(e composition.Entry, found []composition.Problem) []composition.Problem {
 	if len(found) == 0 {
 		return nil
 	}
@@ -33,18 +57,45 @@ func InputKinds(e composition.Entry, inputs composition.Inputs, official func(na
 	return found
 }
 
+// inputObject returns the input of a step, and its kind. It returns false if the step has no
+// input, or if the input is not an object.
+func inputObject(step apiextv1.PipelineStep) (obj map[string]any, gvk kschema.GroupVersionKind, ok bool) {
+	if step.Input == nil || kjson.UnmarshalCaseSensitivePreserveInts(step.Input.Raw, &obj) != nil || obj == nil {
+		return nil, gvk, false
+	}
+	return obj, (&unstructured.Unstructured{Object: obj}).GroupVersionKind(), true
+}
+
+// packageInput validates an input by the CRD of the function's package. If the apiVersion or
+// kind is wrong, the fields are validated as if both were right.
+func (c *checker) packageInput(ctx context.Context, at string, input map[string]any, known composition.Input) {
+	u := &unstructured.Unstructured{Object: maps.Clone(input)}
+	if gvk := u.GroupVersionKind(); gvk.Group == known.Group && known.Schema.Serves(gvk.Version) == nil {
+		known.Version = gvk.Version
+	}
+	for _, p := range kindProblems(at, u.GetAPIVersion(), u.GetKind(), known) {
+		c.note(false, p.Kind, p.Field, p.Text)
+	}
+	u.SetGroupVersionKind(known.GroupVersionKind)
+	c.fields(ctx, at, u.Object, known.Schema)
+}
+
 // inputKind compares the apiVersion and kind of an input with those of a known input. The
 // functions ignore both, but other tools validate an input by them.
 func inputKind(at string, raw []byte, known composition.Input) []composition.Problem {
 	var got struct{ APIVersion, Kind string }
 	// The error is ignored, because decoding the whole input reports it.
 	_ = json.Unmarshal(raw, &got)
-	if got.APIVersion == "" && got.Kind == "" {
+	return kindProblems(at, got.APIVersion, got.Kind, known)
+}
+
+func kindProblems(at, gotVersion, gotKind string, known composition.Input) []composition.Problem {
+	if gotVersion == "" && gotKind == "" {
 		return nil // The schema of Compositions requires both.
 	}
 	apiVersion, kind := known.ToAPIVersionAndKind()
 	var found []composition.Problem
-	for _, f := range []struct{ field, got, want string }{{"apiVersion", got.APIVersion, apiVersion}, {"kind", got.Kind, kind}} {
+	for _, f := range []struct{ field, got, want string }{{"apiVersion", gotVersion, apiVersion}, {"kind", gotKind, kind}} {
 		if f.got != f.want {
 			text := fmt.Sprintf("the %s of inputs of %s is %s, got %q", f.field, known.Function, f.want, f.got)
 			found = append(found, composition.Problem{Kind: WrongInputKind, Field: at + "." + f.field, Text: text})
@@ -67,6 +118,12 @@ func (c *checker) bySchema(ctx context.Context, at string, input map[string]any)
 		c.add(WrongInputKind, at+".apiVersion", "%s of %s: %v", kind, gvk.Group, err)
 		return true
 	}
+	return c.fields(ctx, at, input, def)
+}
+
+// fields validates the fields of an input by its definition. It returns false if the definition
+// is invalid.
+func (c *checker) fields(ctx context.Context, at string, input map[string]any, def *schema.Definition) bool {
 	faults, err := def.Validate(ctx, input, schema.Options{Embedded: true})
 	if err != nil {
 		return false

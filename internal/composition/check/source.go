@@ -116,20 +116,25 @@ func (c *checker) inputs(ctx context.Context, e composition.Entry) []source {
 
 // knownInput checks the apiVersion and kind of a step's input. It returns the input of the
 // function that the step calls, or else of the official function with the same API group. The
-// Type is nil if neither is known, or if a schema was found and used instead.
+// Type is nil if neither is known, or if a CRD was found and used instead.
 func (c *checker) knownInput(ctx context.Context, at string, step apiextv1.PipelineStep) composition.Input {
-	known, official := c.Inputs.Named(step.FunctionRef.Name)
-	if !official {
-		var obj map[string]any
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(step.Input.Raw, &obj); err != nil || c.bySchema(ctx, at, obj) {
+	obj, gvk, ok := inputObject(step)
+	known, named := c.Inputs.Named(step.FunctionRef.Name, gvk.GroupKind())
+	if !named {
+		if !ok || c.bySchema(ctx, at, obj) {
 			return composition.Input{}
 		}
-		apiVersion, _ := obj["apiVersion"].(string)
-		var ok bool
-		if known, ok = c.Inputs.InGroup(apiVersion); !ok {
+		if known, ok = c.Inputs.InGroup(gvk.Group); !ok {
+			c.note(true, InputNotChecked, at, fmt.Sprintf("no CRD of kind %s of %s was found, so the input of function %q is not checked", gvk.Kind, gvk.GroupVersion(), step.FunctionRef.Name))
 			return composition.Input{}
 		}
 		c.other = step.FunctionRef.Name
+	}
+	if known.Schema != nil {
+		if ok {
+			c.packageInput(ctx, at, obj, known)
+		}
+		return composition.Input{}
 	}
 	for _, p := range inputKind(at, step.Input.Raw, known) {
 		c.note(false, p.Kind, p.Field, p.Text)

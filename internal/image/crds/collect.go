@@ -9,11 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/afero"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
@@ -53,6 +56,11 @@ type Options struct {
 	// Offline prevents requests to registries. A dependency in a registry is skipped; a source
 	// in a registry is an error.
 	Offline bool
+	// Cache, if not nil, has the packages of functions that are read if Offline is set. Packages
+	// that are not in the cache are skipped.
+	Cache *image.Store
+	// Functions are the names of the functions whose inputs the sources define, by source.
+	Functions map[string]string
 	// Faulty, if not nil, receives the errors of unreadable documents and definitions, which
 	// are then skipped. If it is nil, Collect returns the first such error.
 	Faulty func(error)
@@ -76,6 +84,8 @@ type Definition struct {
 	// Path and Line are the position in a file. For a package, Path is its name, and Line is 0.
 	Path string
 	Line int
+	// Functions are the names by which Compositions call the function whose package has the CRD.
+	Functions []string
 }
 
 // From returns the file and line, or the package, that defines the CRD.
@@ -129,6 +139,17 @@ func FromDocuments(docs []manifest.Document) ([]Definition, error) {
 	return c.found, nil
 }
 
+// Inputs returns the inputs of the functions whose packages have definitions in all.
+func Inputs(all []Definition) composition.Inputs {
+	var inputs composition.Inputs
+	for _, d := range all {
+		for _, function := range d.Functions {
+			inputs = append(inputs, composition.InputsOf(function, d.Object)...)
+		}
+	}
+	return inputs
+}
+
 // Validator returns a Validator that validates objects against the definitions in all.
 func Validator(all []Definition, o validate.Options) *validate.Validator {
 	definitions := make([]validate.Definition, len(all))
@@ -146,12 +167,19 @@ type collector struct {
 	// queued.
 	queue    []requirement
 	packages map[string]bool
+	// functions are the names of the function that is being read.
+	functions []string
 }
 
-// A requirement is a package to read, and the file or package that requires it.
-type requirement struct{ pkg, version, by string }
+// A requirement is a package to read, and the file or package that requires it. function is the
+// name of the Function object, or "".
+type requirement struct{ pkg, version, by, function string }
 
 func (c *collector) source(ctx context.Context, name string) error {
+	if fn := c.Functions[name]; fn != "" {
+		c.functions = []string{fn}
+		defer func() { c.functions = nil }()
+	}
 	if name == manifest.Stdin {
 		return c.file(ctx, name)
 	}
@@ -247,7 +275,11 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	case group == "pkg.crossplane.io":
 		spec, _ := obj["spec"].(map[string]any)
 		if pkg, _ := spec["package"].(string); pkg != "" {
-			c.enqueue(requirement{pkg: pkg, by: from.Position()})
+			next := requirement{pkg: pkg, by: from.Position()}
+			if obj["kind"] == "Function" {
+				next.function = (&unstructured.Unstructured{Object: obj}).GetName()
+			}
+			c.enqueue(next)
 		}
 	}
 	return nil
@@ -264,7 +296,7 @@ func (c *collector) add(obj map[string]any, at manifest.Document) error {
 		if err != nil {
 			return err
 		}
-		next := Definition{Definition: d, Name: d.Plural + "." + d.Group, Object: o, Path: at.Path, Line: at.Line}
+		next := Definition{Definition: d, Name: d.Plural + "." + d.Group, Object: o, Path: at.Path, Line: at.Line, Functions: c.functions}
 		was, known := c.known[next.Name]
 		switch {
 		case !known:
@@ -280,15 +312,15 @@ func (c *collector) add(obj map[string]any, at manifest.Document) error {
 func (c *collector) depend(all []inspect.Dependency, by string) {
 	for _, d := range all {
 		if d.Package != "" {
-			c.enqueue(requirement{d.Package, d.Version, by})
+			c.enqueue(requirement{pkg: d.Package, version: d.Version, by: by})
 		}
 	}
 }
 
-// enqueue adds a package to the queue, unless it was queued before or Offline is set.
+// enqueue adds a package to the queue, unless it was queued before, or cannot be read offline.
 func (c *collector) enqueue(d requirement) {
 	key := d.pkg + " " + d.version
-	if !c.packages[key] && !c.Offline {
+	if !c.packages[key] && (!c.Offline || c.Cache != nil) {
 		c.packages[key] = true
 		c.queue = append(c.queue, d)
 	}
@@ -300,12 +332,15 @@ func (c *collector) packageFile(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return c.artifact(ctx, f.Artifact, path)
+	return c.artifact(ctx, f.Artifact, path, c.functions...)
 }
 
 func (c *collector) registry(ctx context.Context, d requirement) error {
 	if len(c.packages) > maxPackages {
 		return fmt.Errorf("there are more than %d packages to read", maxPackages)
+	}
+	if c.Offline {
+		return c.cached(ctx, d)
 	}
 	err := c.fetch(ctx, d)
 	if err != nil && d.by != "" {
@@ -325,8 +360,8 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 }
 
 // artifact adds the CRDs of a package, and queues its dependencies if Follow selects the
-// package.
-func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string) error {
+// package. functions are names of the function whose package it may be.
+func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string, functions ...string) error {
 	d, err := inspect.Artifact(ctx, a, inspect.Options{Search: true})
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", name, err)
@@ -334,8 +369,13 @@ func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string) 
 	if d.Package == nil {
 		return fmt.Errorf("reading %q: %w", name, xpkg.ErrNoPackage)
 	}
+	isFunction := d.Package.Kind == "Function"
+	if isFunction {
+		c.functions = slices.DeleteFunc(append(functions, d.Package.Name), func(s string) bool { return s == "" })
+		defer func() { c.functions = nil }()
+	}
 	for _, o := range d.Package.Objects {
-		if !crd.Defines(o.Data()) {
+		if !crd.Defines(o.Data()) || c.Offline && c.Cache != nil && !isFunction {
 			continue
 		}
 		if err := c.add(o.Data(), manifest.Document{Path: name}); err != nil {
@@ -368,5 +408,24 @@ func (c *collector) fetch(ctx context.Context, r requirement) error {
 	if err != nil {
 		return err
 	}
-	return client.Explain(ref, c.artifact(ctx, a, ref.Name()))
+	return client.Explain(ref, c.artifact(ctx, a, ref.Name(), xpkg.Label(ref.Context().RepositoryStr()), r.function))
+}
+
+// cached reads a package from Cache. A package that the cache does not have is skipped, like one
+// that is not readable, because the package is not a source.
+func (c *collector) cached(ctx context.Context, r requirement) error {
+	ref, err := lock.Dependency{Package: r.pkg, Version: r.version}.Resolve(ctx, image.CachedTags{Store: c.Cache}, func(s string) (name.Reference, error) {
+		return remote.ParseReference(s, c.Registry)
+	})
+	if err != nil {
+		return ctx.Err()
+	}
+	img, err := c.Cache.Image(ctx, image.Request{Reference: ref, Policy: image.Never}, image.Options{Offline: true, Rewrite: c.Rewrite})
+	if err == nil {
+		err = c.artifact(ctx, img, ref.Name(), xpkg.Label(ref.Context().RepositoryStr()), r.function)
+	}
+	if err != nil {
+		return ctx.Err()
+	}
+	return nil
 }

@@ -114,10 +114,12 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 	if err != nil {
 		return nil, err
 	}
+	meta := local.SourceMetadata(fn.Package)
 	return &runtimes.Instance{
 		Runner:       f,
 		Detail:       "built from " + fn.Package,
-		Capabilities: local.Capabilities(fn.Package, filepath.Join("package", "crossplane.yaml"), "crossplane.yaml"),
+		Capabilities: meta.Capabilities,
+		Inputs:       meta.Inputs,
 		Compiled:     compiled,
 		Stop: func(ctx context.Context) error {
 			return errors.Join(f.Client.Close(), c.stop(ctx), dir.Close())

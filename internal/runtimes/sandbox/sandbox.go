@@ -141,11 +141,13 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 	if err != nil {
 		return nil, err
 	}
+	meta := local.UnpackedMetadata(root.Path)
 	return &runtimes.Instance{
 		Runner:       settings.bounded(f),
 		Detail:       fn.Package + " " + how,
 		Identity:     id.String(),
-		Capabilities: local.Capabilities(root.Path, "package.yaml"),
+		Capabilities: meta.Capabilities,
+		Inputs:       meta.Inputs,
 		Stop:         func(context.Context) error { return stops.run() },
 		Done:         f.Done,
 		Ended:        f.Ended,

@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-func TestCapabilities(t *testing.T) {
+func TestUnpackedMetadata(t *testing.T) {
 	const meta = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\n"
 	cases := map[string]struct {
 		reason, text string
@@ -26,7 +26,7 @@ func TestCapabilities(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "package.yaml"), []byte(tc.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := local.Capabilities(dir, "absent.yaml", "package.yaml"); !slices.Equal(got, tc.want) {
+			if got := local.UnpackedMetadata(dir).Capabilities; !slices.Equal(got, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -39,8 +39,27 @@ func TestCapabilities(t *testing.T) {
 		if err := os.Symlink(outside, filepath.Join(dir, "package.yaml")); err != nil {
 			t.Skip(err)
 		}
-		if got := local.Capabilities(dir, "package.yaml"); got != nil {
+		if got := local.UnpackedMetadata(dir); got.Capabilities != nil {
 			t.Errorf("a link out of the folder is not followed: got %q", got)
 		}
 	})
+}
+
+func TestSourceMetadata(t *testing.T) {
+	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: inputs.f.example.org}\n"
+	const meta = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nspec: {capabilities: [composition]}\n"
+	dir := t.TempDir()
+	for path, text := range map[string]string{"package/crossplane.yaml": meta, "package/input/a.yaml": crd, "package/input/b.yaml": "apiVersion: v1\nkind: Secret\n", "package/other.yaml": crd} {
+		path = filepath.Join(dir, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := local.SourceMetadata(dir)
+	if len(got.Inputs) != 1 || !slices.Equal(got.Capabilities, []string{"composition"}) {
+		t.Errorf("the CRDs in package/input and the capabilities are read: got %v", got)
+	}
 }

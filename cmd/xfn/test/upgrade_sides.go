@@ -1,0 +1,190 @@
+package test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/clone"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// maxRevision limits the bytes of the YAML files of a git commit.
+const maxRevision = 256 << 20
+
+// sides returns the configs of the two sets of versions, and the report that describes them.
+func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program terminal.Program) (before, after session.Config, out *upgrade, err error) {
+	p, err := flags.FindProject(ctx, term)
+	if err != nil {
+		return before, after, nil, err
+	}
+	config := func(l *lock.Lock) (session.Config, error) {
+		r := c.Runtimes
+		if l != nil {
+			r.Use(l)
+		}
+		one, err := r.Config(term, program, p)
+		if err != nil {
+			return one, err
+		}
+		one.Locked = one.Locked || l != nil
+		return one, r.UseFunctions(ctx, term, program, p, &one)
+	}
+	out = &upgrade{Causes: []string{}}
+	from := c.From
+	if from == "" && len(c.With) == 0 && c.CrossplaneVersion == "" {
+		from = "HEAD"
+	}
+	var old revision
+	if from != "" {
+		if old, err = readRevision(ctx, from, cmp.Or(c.LockFile, lock.FileName)); err != nil {
+			return before, after, nil, err
+		}
+		out.causes(old, from)
+	}
+	if before, err = config(old.before); err != nil {
+		return before, after, nil, err
+	}
+	if after, err = config(old.after); err != nil {
+		return before, after, nil, err
+	}
+	if old.files != nil {
+		before.Reader.FS = afero.NewCopyOnWriteFs(before.Reader.FS, old.files)
+	}
+	after.References, after.Packages = map[string]string{}, maps.Clone(after.Packages)
+	if after.Packages == nil {
+		after.Packages = map[string]string{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.With)) {
+		ref := c.With[name]
+		if _, err := os.Stat(ref); err == nil || lock.IsPath(ref) {
+			after.Packages[name] = ref
+		} else {
+			full := ref
+			if !strings.Contains(ref, "/") {
+				full = "registry.example.org/function:" + ref
+			}
+			if _, err := c.Reference(full); err != nil {
+				return before, after, nil, fmt.Errorf("reading --with %s: %w", name, err)
+			}
+			delete(after.Packages, name)
+			after.References[name] = ref
+		}
+		out.Causes = append(out.Causes, fmt.Sprintf("function %s: %s", name, oci.Redact(ref)))
+	}
+	if c.CrossplaneVersion != "" {
+		if _, err := flags.Profile(c.CrossplaneVersion); err != nil {
+			return before, after, nil, err
+		}
+		out.Causes = append(out.Causes, "Crossplane "+c.CrossplaneVersion)
+	}
+	return before, after, out, nil
+}
+
+// A revision has what a git commit has in other versions than the working directory.
+type revision struct {
+	commit string
+	// files has the files with Compositions, XRDs, Functions or package metadata that differ.
+	// changed are their paths, sorted.
+	files   afero.Fs
+	changed []string
+	// before and after are the locks of the commit and of the working directory. Either both are
+	// nil or neither is.
+	before, after *lock.Lock
+}
+
+func readRevision(ctx context.Context, rev, lockFile string) (r revision, err error) {
+	root, err := clone.Root(".")
+	if err != nil {
+		return r, hint.Wrap(err, "compare versions without git with --with or --crossplane-version")
+	}
+	snap, err := clone.Commit(ctx, clone.Options{URL: root, Ref: rev})
+	if err != nil {
+		return r, fmt.Errorf("reading revision %q: %w", rev, err)
+	}
+	r.commit, r.files = snap.Commit, afero.NewMemMapFs()
+	cwd, err := os.Getwd()
+	if err != nil {
+		return r, fmt.Errorf("reading revision %q: %w", rev, err)
+	}
+	if cwd, err = filepath.EvalSymlinks(cwd); err != nil {
+		return r, fmt.Errorf("reading revision %q: %w", rev, err)
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return r, fmt.Errorf("reading revision %q: %w", rev, err)
+	}
+	lockPath, err := filepath.Abs(lockFile)
+	if err != nil {
+		return r, fmt.Errorf("reading revision %q: %w", rev, err)
+	}
+	wanted := func(name string) bool {
+		ext := path.Ext(name)
+		return ext == ".yaml" || ext == ".yml" || ext == ".json" || filepath.Join(root, filepath.FromSlash(name)) == lockPath
+	}
+	err = snap.Files(ctx, maxRevision, wanted, func(name string, data []byte) error {
+		at := filepath.Join(root, filepath.FromSlash(name))
+		if at == lockPath {
+			r.before, err = lock.Parse(rev+":"+name, data)
+			return err
+		}
+		now, err := os.ReadFile(at)
+		if err == nil && bytes.Equal(now, data) || !versioned(at, data) {
+			return nil
+		}
+		rel, err := filepath.Rel(cwd, at)
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", at, err)
+		}
+		r.changed = append(r.changed, filepath.ToSlash(rel))
+		// Paths in suites are relative to the working directory, or absolute.
+		return errors.Join(afero.WriteFile(r.files, rel, data, 0o600), afero.WriteFile(r.files, at, data, 0o600))
+	})
+	if err != nil || r.before == nil {
+		return r, err
+	}
+	slices.Sort(r.changed)
+	if r.after, err = lock.Read(lockFile); errors.Is(err, fs.ErrNotExist) {
+		r.before, err = nil, nil
+	}
+	return r, err
+}
+
+// versioned reports whether a file has only Compositions, XRDs, Functions and package metadata.
+func versioned(at string, data []byte) bool {
+	if !bytes.Contains(data, []byte("crossplane.io/")) {
+		return false
+	}
+	docs, err := manifest.Split(at, data)
+	if err != nil || len(docs) == 0 {
+		return false
+	}
+	for _, doc := range docs {
+		obj, err := doc.Object()
+		if err != nil {
+			return false
+		}
+		apiVersion, _ := obj["apiVersion"].(string)
+		group, _, _ := strings.Cut(apiVersion, "/")
+		if !slices.Contains([]string{"apiextensions.crossplane.io", "pkg.crossplane.io", "meta.pkg.crossplane.io"}, group) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,63 @@
+package clone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// Root returns the root of the work tree that contains dir: the closest folder with .git.
+func Root(dir string) (string, error) {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("finding the git repository of %q: %w", dir, err)
+	}
+	for {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at, nil
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return "", fmt.Errorf("%q is not in a git repository", dir)
+		}
+		at = parent
+	}
+}
+
+// Files calls each with the path, with slashes, and the content of every regular file whose path
+// is wanted. It returns an error if these files have more than most bytes together.
+func (s Snapshot) Files(ctx context.Context, most int64, wanted func(path string) bool, each func(path string, data []byte) error) error {
+	tree, err := object.GetTree(s.Objects, s.Tree)
+	if err != nil {
+		return fmt.Errorf("reading commit %s: %w", s.Commit, err)
+	}
+	err = tree.Files().ForEach(func(f *object.File) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !f.Mode.IsRegular() || !wanted(f.Name) {
+			return nil
+		}
+		if most -= f.Size; most < 0 {
+			return errors.New("its YAML files are too large")
+		}
+		r, err := f.Reader()
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(io.LimitReader(r, f.Size))
+		if err = errors.Join(err, r.Close()); err != nil {
+			return fmt.Errorf("reading %q: %w", f.Name, err)
+		}
+		return each(f.Name, data)
+	})
+	if err != nil {
+		return fmt.Errorf("reading commit %s: %w", s.Commit, err)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package clusterdiff
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// A Side is a set of versions: those of functions in Config, and of Crossplane in Inputs.
+type Side struct {
+	Config session.Config
+	Inputs session.Inputs
+}
+
+// An output is what a Side composes for an XR, or its error.
+type output struct {
+	docs []map[string]any
+	err  string
+}
+
+// Between renders the XRs of a cluster dump with two sets of versions, and calls each with the
+// name of an XR and what differs. If a render fails, there are no diffs, and the error of each
+// side is its text, or "".
+func Between(ctx context.Context, before, after Side, each func(xr string, diffs []report.DocDiff, before, after string) error) error {
+	was := map[string]output{}
+	if err := before.render(ctx, func(name string, o output) error {
+		was[name] = o
+		return nil
+	}); err != nil {
+		return err
+	}
+	return after.render(ctx, func(name string, o output) error {
+		then := was[name]
+		if then.err != "" || o.err != "" {
+			return each(name, nil, then.err, o.err)
+		}
+		return each(name, report.Compare(then.docs, o.docs), "", "")
+	})
+}
+
+func (s Side) render(ctx context.Context, each func(string, output) error) (err error) {
+	run := session.Open(s.Config)
+	defer func() { err = errors.Join(err, run.Close(context.WithoutCancel(ctx))) }()
+	return run.Render(ctx, s.Inputs, func(r session.Result) error {
+		object := r.XR
+		if object == nil {
+			object, _ = r.Document.Object() // an XR that another XR composes has no document
+		}
+		key := r.Source
+		if object != nil {
+			key = composition.Describe(&unstructured.Unstructured{Object: object})
+		}
+		if r.Err != nil {
+			return each(key, output{err: r.Err.Error()})
+		}
+		return each(key, output{docs: report.Desired(r.XR, r.Composed)})
+	})
+}

@@ -1,0 +1,79 @@
+package suite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/report"
+)
+
+// A Comparison says how what a case composes differs between two sets of versions.
+type Comparison struct {
+	// Name is "suite/case". Path and Line are the position of the case.
+	Name string
+	Path string
+	Line int
+	// Skipped is true for a case that the suite skips.
+	Skipped bool
+	// Diffs are the differences of the documents. Before and After are the errors of the renders,
+	// or "". If one is set, there are no Diffs. An error that the case expects is left out if it
+	// is the same on both sides.
+	Diffs         []report.DocDiff
+	Before, After string
+}
+
+// Compare runs the cases of items with the options before and after, and calls each with what
+// differs in the order of items. It ignores the expectations of the cases.
+func Compare(ctx context.Context, items []Item, before, after Options, each func(Comparison) error) (err error) {
+	before.Update, before.Coverage, before.Trace = nil, nil, false
+	after.Update, after.Coverage, after.Trace = nil, nil, false
+	for _, item := range items {
+		if item.Case == nil {
+			return item.Suite.Err
+		}
+	}
+	b, a := newRunner(before), newRunner(after)
+	defer func() { err = errors.Join(err, b.sessions.close(ctx), a.sessions.close(ctx)) }()
+	return proc.ForEachOrdered(ctx, a.parallel(), items, func(ctx context.Context, _ int, item Item) Comparison {
+		return compare(b.run(ctx, item), a.run(ctx, item))
+	}, func(c Comparison) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return each(c)
+	})
+}
+
+func compare(before, after Outcome) Comparison {
+	c := Comparison{Name: after.Name(), Path: after.Path, Line: after.Line, Skipped: after.Status == Skipped}
+	if c.Before, c.After = before.renderError(), after.renderError(); c.Before == "" && c.After == "" {
+		c.Diffs = report.Compare(desired(before.composed), desired(after.composed))
+	}
+	if c.Before == c.After && before.Status == Passed && after.Status == Passed {
+		c.Before, c.After = "", ""
+	}
+	return c
+}
+
+// desired returns report.Desired of the documents of a case, of which the first is the XR.
+func desired(docs []map[string]any) []map[string]any {
+	if len(docs) == 0 {
+		return nil
+	}
+	return report.Desired(docs[0], docs[1:])
+}
+
+// renderError returns why nothing was composed, or "".
+func (o Outcome) renderError() string {
+	switch {
+	case o.composed != nil || o.Status == Skipped:
+		return ""
+	case o.failed != nil:
+		return o.failed.Error()
+	case len(o.Failures) > 0:
+		return o.Failures[0].Text
+	default:
+		return ""
+	}
+}
