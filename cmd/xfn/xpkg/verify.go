@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 )
 
@@ -38,6 +39,9 @@ Example:
 
 // Run verifies, and prints the result.
 func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+	if strings.HasSuffix(c.Package, ".xpkg") {
+		return hint.Wrap(fmt.Errorf("expected a package in a registry, got the file %q", c.Package), "name the reference to which the file was pushed: signatures are in registries")
+	}
 	ref, err := c.Reference(c.Package)
 	if err != nil {
 		return err

@@ -73,13 +73,13 @@ func (f Fault) String() string {
 	switch {
 	case f.Nearest != "":
 		text += ", did you mean " + f.Nearest + "?"
-	case unquoted().MatchString(text):
+	case f.Line > 0 && unquoted().MatchString(text):
 		text += ", put the value in quotes"
 	}
 	return text
 }
 
-// unquoted matches messages about a boolean or number instead of a string: YAML 1.1 reads
+// unquoted matches messages about a boolean or number instead of a string: in files, YAML 1.1 reads
 // words such as no, on and y as booleans.
 var unquoted = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`must be of type string: "(boolean|integer|number)"$|^metadata\.\w+: Invalid value: cannot be a (bool|int64|float64)$`)
