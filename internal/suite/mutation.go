@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -27,9 +28,11 @@ const (
 	Killed MutantStatus = "killed"
 	// Survived means that no case failed, although what is composed differs in a case.
 	Survived MutantStatus = "survived"
-	// Unchanged means that what is composed is the same in all cases: no case has an input
-	// for which the output differs, or the mutant is equivalent to the Composition.
+	// Unchanged means that what is composed is the same in all cases, and for all generated
+	// inputs: the mutant is probably equivalent to the Composition.
 	Unchanged MutantStatus = "unchanged"
+	// TimedOut means that a case exceeded its timeout.
+	TimedOut MutantStatus = "timed out"
 )
 
 // A Mutation is the outcome of the cases of a Composition for a mutant.
@@ -37,11 +40,21 @@ type Mutation struct {
 	mutate.Mutant
 	// Path is the file of the Composition, and Name its name.
 	Path, Name string
-	Status     MutantStatus
-	// Case is the case that killed the mutant, or the first case in which what is composed
-	// differs. Diffs are the differences of a mutant that survived.
-	Case  string
-	Diffs []report.DocDiff
+	// Key identifies the mutant together with all that its verdict depends on.
+	Key string
+	Verdict
+}
+
+// A Verdict says whether a case noticed a mutant.
+type Verdict struct {
+	Status MutantStatus `json:"status"`
+	// Case is the case that killed the mutant or timed out, or the first case in which what is
+	// composed differs. Diffs are the differences of a mutant that survived.
+	Case  string           `json:"case,omitempty"`
+	Diffs []report.DocDiff `json:"diffs,omitempty"`
+	// Input is the generated composite resource for which what is composed differs, if it does
+	// not differ in any case. Case is then the case that has the other inputs.
+	Input map[string]any `json:"input,omitempty"`
 }
 
 // MutationOptions select mutants.
@@ -50,6 +63,11 @@ type MutationOptions struct {
 	// means all.
 	Most int
 	Seed uint64
+	// Inputs is the number of composite resources that are generated for each Composition from
+	// the XRD of its first case with one. They tell mutants that no case shows from equivalent ones.
+	Inputs int
+	// Known has verdicts of an earlier run by their keys. These mutants are not tried again.
+	Known map[string]Verdict
 }
 
 // Mutate makes mutants of the Compositions of items, and runs the cases of each until one
@@ -70,13 +88,18 @@ func Mutate(ctx context.Context, items []Item, o Options, m MutationOptions, eac
 	if err != nil {
 		return err
 	}
+	for _, s := range subjects {
+		if err := r.generateInputs(ctx, s, m); err != nil {
+			return err
+		}
+	}
 	all, err := m.choose(subjects)
 	if err != nil {
 		return err
 	}
 	quiet.Store(true)
 	return proc.ForEachOrdered(ctx, r.parallel(), all, func(ctx context.Context, _ int, one mutantOf) Mutation {
-		return r.mutation(ctx, one)
+		return r.mutation(ctx, one, m.Known)
 	}, func(done Mutation) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -89,6 +112,10 @@ func Mutate(ctx context.Context, items []Item, o Options, m MutationOptions, eac
 type subject struct {
 	doc   manifest.Document
 	cases []caseOutput
+	// generated are cases with generated composite resources. digest identifies the Composition,
+	// the cases, and what they compose.
+	generated []caseOutput
+	digest    string
 }
 
 // A caseOutput is a case, what it composes with the Composition itself, and its mocks.
@@ -126,7 +153,7 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 		case Failed:
 			return fmt.Errorf("the case %s fails without a mutant: %s", out.Name(), out.Failures[0].Text)
 		}
-		doc := out.entry.Document
+		doc := out.result.Composition.Document
 		if len(doc.Text) == 0 {
 			without++
 			return nil
@@ -136,7 +163,7 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 			byKey[key] = &subject{doc: doc}
 			all = append(all, byKey[key])
 		}
-		byKey[key].cases = append(byKey[key].cases, caseOutput{one.Item, out.composed, out.mocks})
+		byKey[key].cases = append(byKey[key].cases, caseOutput{one.Item, out.composed(), out.mocks})
 		return nil
 	})
 	if without > 0 {
@@ -148,6 +175,7 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 type mutantOf struct {
 	*subject
 	mutate.Mutant
+	key string
 }
 
 // choose returns the mutants of the subjects.
@@ -158,8 +186,9 @@ func (m MutationOptions) choose(subjects []*subject) ([]mutantOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range mutants {
-			all = append(all, mutantOf{s, one})
+		for i, one := range mutants {
+			key := fmt.Sprintf("%s %d %s %s", s.digest, i, one.Operator.Name, one.Field)
+			all = append(all, mutantOf{s, one, key})
 		}
 	}
 	if m.Most == 0 || len(all) <= m.Most {
@@ -174,30 +203,49 @@ func (m MutationOptions) choose(subjects []*subject) ([]mutantOf, error) {
 	return some, nil
 }
 
-// mutation runs the cases of a mutant until one fails.
-func (r *runner) mutation(ctx context.Context, m mutantOf) Mutation {
-	out := Mutation{Mutant: m.Mutant, Path: m.doc.Path, Status: Unchanged}
+// mutation returns the verdict of the cases about a mutant, which may be known.
+func (r *runner) mutation(ctx context.Context, m mutantOf, known map[string]Verdict) Mutation {
+	out := Mutation{Mutant: m.Mutant, Path: m.doc.Path, Key: m.key}
 	composition := m.Composition()
-	metadata, _ := composition["metadata"].(map[string]any)
-	out.Name, _ = metadata["name"].(string)
-	for _, c := range m.cases {
+	out.Name = fieldpath.Text(composition, "metadata", "name")
+	var ok bool
+	if out.Verdict, ok = known[m.key]; !ok {
+		out.Verdict = r.verdict(ctx, m, composition)
+	}
+	return out
+}
+
+// verdict runs the cases of a mutant until one fails. If what is composed is the same in all, it
+// renders the generated inputs until it differs for one.
+func (r *runner) verdict(ctx context.Context, m mutantOf, composition map[string]any) Verdict {
+	v := Verdict{Status: Unchanged}
+	for i, c := range slices.Concat(m.cases, m.generated) {
+		isGenerated := i >= len(m.cases)
+		if isGenerated && v.Status != Unchanged {
+			break
+		}
 		if !c.tests(m.Mutant) {
 			continue
 		}
 		item := c.item
 		item.composition = composition
 		got := r.run(ctx, item)
-		if got.Status == Failed {
-			out.Status, out.Case, out.Diffs = Killed, got.Name(), nil
-			return out
+		switch {
+		case got.timedOut:
+			return Verdict{Status: TimedOut, Case: got.Name()}
+		case got.Status == Failed && !isGenerated:
+			return Verdict{Status: Killed, Case: got.Name()}
+		case v.Status != Unchanged:
+			continue
 		}
-		if out.Status == Unchanged {
-			if out.Diffs = report.Compare(c.docs, got.composed); len(out.Diffs) > 0 {
-				out.Status, out.Case = Survived, got.Name()
+		if diffs := report.Compare(c.docs, got.composed()); len(diffs) > 0 {
+			v = Verdict{Status: Survived, Case: got.Name(), Diffs: diffs}
+			if isGenerated {
+				v.Input = item.fuzz.xr
 			}
 		}
 	}
-	return out
+	return v
 }
 
 func (r *runner) parallel() int {
@@ -207,8 +255,19 @@ func (r *runner) parallel() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// documents returns what a render composes, and the connection details.
+// composed returns the documents that the case composed, or nil if the render failed.
+func (o Outcome) composed() []map[string]any {
+	if o.err != nil {
+		return nil
+	}
+	return documents(o.result)
+}
+
+// documents returns what a render composed, and the connection details.
 func documents(r session.Result) []map[string]any {
+	if r.Result == nil {
+		return nil
+	}
 	docs := append([]map[string]any{r.XR}, r.Composed...)
 	if r.ConnectionDetails != nil {
 		docs = append(docs, r.ConnectionDetails)

@@ -5,11 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/mutate"
@@ -212,4 +217,135 @@ func TestMutateErrors(t *testing.T) {
 	if n != 3 || !errors.Is(err, stop) {
 		t.Errorf("canceled after three mutants: got %d and error %v", n, err)
 	}
+}
+
+// withXRD returns the files of a suite with an XRD, whose template has a branch.
+func withXRD(template string) map[string]string {
+	files := fuzzed(template)
+	files["mutated.test.yaml"] = strings.Replace(files["fuzzed.test.yaml"], "schemas: crd.yaml", "xrd: xrd.yaml", 1)
+	delete(files, "fuzzed.test.yaml")
+	return files
+}
+
+// TestMutateInputs checks that generated inputs tell mutants that no case shows from mutants
+// that are equivalent to the Composition.
+func TestMutateInputs(t *testing.T) {
+	t.Parallel()
+	template := thing("a", "", `title: "{{ $spec.size }}"`) + `
+{{ if eq ($spec.size | default "") "large" }}
+---
+` + thing("b", "-b", "\n  count: 3\n") + `
+{{ end }}
+{{ if eq "same" ($spec.size | default "") }}{{ end }}`
+	all, err := mutations(t, t.Context(), options(example(t, withXRD(template))), suite.MutationOptions{Inputs: 20, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, m := range all {
+		spec, _ := json.Marshal(m.Input["spec"])
+		got[fmt.Sprintf("%s %v", m.Operator.Name, m.Was)] = fmt.Sprintf("%s %t %s", m.Status, m.Input != nil, spec)
+	}
+	negated := got[`negate-branch eq ($spec.size | default "") "large"`]
+	if negated != "survived false null" {
+		t.Errorf("a branch that the case shows when it is negated: got %q", negated)
+	}
+	if same := got[`negate-branch eq "same" ($spec.size | default "")`]; same != "unchanged false null" {
+		t.Errorf("a branch without content: got %q", same)
+	}
+	if constant := got["change-literal 3"]; !strings.HasPrefix(constant, "survived true {") {
+		t.Errorf("a constant in a branch that no case runs: got %q", constant)
+	}
+}
+
+// TestMutateTimeout checks that a mutant that does not return in time is not counted as killed.
+func TestMutateTimeout(t *testing.T) {
+	t.Parallel()
+	o := options(example(t, mutated))
+	o.Timeout = 2 * time.Second
+	o.Config.Wrap = func(next function.Runner) function.Runner {
+		return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			if strings.Contains(fmt.Sprint(req.GetInput().AsMap()), "private:false") {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return next.RunFunction(ctx, name, req)
+		})
+	}
+	all, err := mutations(t, t.Context(), o, suite.MutationOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if hangs := strings.HasSuffix(m.Field, "base.spec.private"); hangs != (m.Status == suite.TimedOut) {
+			t.Errorf("%s of %s: got %s", m.Operator.Name, m.Field, m.Status)
+		}
+	}
+}
+
+// TestMutateKnown checks that mutants with a known verdict are not tried again, unless a case
+// changed.
+func TestMutateKnown(t *testing.T) {
+	t.Parallel()
+	all, err := mutations(t, t.Context(), options(example(t, mutated)), suite.MutationOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]suite.Verdict{}
+	for _, m := range all {
+		known[m.Key] = suite.Verdict{Status: suite.Killed, Case: "known"}
+	}
+	if len(known) != len(all) {
+		t.Fatalf("%d mutants have %d keys", len(all), len(known))
+	}
+	countKnown := func(files map[string]string) int {
+		again, err := mutations(t, t.Context(), options(example(t, files)), suite.MutationOptions{Known: known})
+		if err != nil || len(again) != len(all) {
+			t.Fatalf("got %d mutants, want %d: %v", len(again), len(all), err)
+		}
+		n := 0
+		for _, m := range again {
+			if m.Case == "known" {
+				n++
+			}
+		}
+		return n
+	}
+	if n := countKnown(mutated); n != len(all) {
+		t.Errorf("%d of %d verdicts were used again", n, len(all))
+	}
+	changed := maps.Clone(mutated)
+	changed["mutated.test.yaml"] = strings.Replace(mutated["mutated.test.yaml"], "spec.private: true", "spec.private: {exists: true}", 1)
+	if n := countKnown(changed); n != 0 {
+		t.Errorf("%d verdicts were used again after an expectation changed", n)
+	}
+}
+
+// BenchmarkMutants tries the mutants of the example in the docs, and reports the time for a
+// thousand.
+func BenchmarkMutants(b *testing.B) {
+	text, err := os.ReadFile("../../examples/bucket/bucket.test.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := options(example(b, map[string]string{"bucket.test.yaml": string(text)}))
+	suites, err := suite.Load(b.Context(), o.Config.Reader, []string{"bucket.test.yaml"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	items, err := suite.Plan(suites, suite.Selection{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	for b.Loop() {
+		err := suite.Mutate(b.Context(), items, o, suite.MutationOptions{Inputs: 20, Seed: 1}, func(suite.Mutation) error {
+			n++
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(n), "s/1000-mutants")
 }

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite/check"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
@@ -28,6 +28,8 @@ type Item struct {
 
 	// composition, if not nil, replaces the Composition of the case.
 	composition map[string]any
+	// fuzz, if not nil, replaces the composite resource.
+	fuzz *fuzzInput
 }
 
 // Name returns "suite/case", or the suite's name.
@@ -169,14 +171,12 @@ type Outcome struct {
 	// Trace shows what each step did, if the case failed and Options.Trace is set.
 	Trace *report.Trace
 
-	// composed is what the case composed. It is nil if the render failed. entry is the
-	// Composition, which is empty for an Operation and in profile alpha. mocks are those of the
-	// case.
-	composed []map[string]any
-	// failed is the error of the render.
-	failed error
-	entry  composition.Entry
-	mocks  map[string]spec.Mock
+	// result is the output of the render, and err its error. mocks are those of the case.
+	// timedOut is true if the case exceeded its timeout.
+	result   session.Result
+	err      error
+	timedOut bool
+	mocks    map[string]spec.Mock
 }
 
 // Name returns "suite/case", or the suite's name.

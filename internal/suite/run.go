@@ -153,6 +153,9 @@ func (a *attempt) run(ctx context.Context) {
 	if a.item.composition != nil {
 		a.form.Composition = spec.Source{Object: a.item.composition}
 	}
+	if a.item.fuzz != nil {
+		a.item.fuzz.apply(&a.form)
+	}
 	if a.form.Skip != "" {
 		a.out.Status, a.out.Reason = Skipped, a.form.Skip
 		return
@@ -178,11 +181,8 @@ func (a *attempt) run(ctx context.Context) {
 	if err == nil {
 		err = result.Err
 	}
-	if err == nil {
-		a.out.composed = documents(result)
-	}
-	a.out.failed = err
-	a.out.entry, a.out.mocks = result.Composition, a.form.Mocks
+	a.out.result, a.out.err, a.out.mocks = result, err, a.form.Mocks
+	a.out.timedOut = errors.As(context.Cause(ctx), new(*timeoutError))
 	a.checkResult(ctx, result, err)
 	a.cover(ctx, result)
 	if a.out.Status == Failed && a.options.Trace && a.calls != nil {
@@ -193,8 +193,13 @@ func (a *attempt) run(ctx context.Context) {
 
 func (a *attempt) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := cmp.Or(a.form.Timeout.Duration, a.options.Timeout, DefaultTimeout)
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the case timed out after %s", limit))
+	return context.WithTimeoutCause(ctx, limit, &timeoutError{limit})
 }
+
+// A timeoutError is the cause of the end of a case that exceeds its timeout.
+type timeoutError struct{ limit time.Duration }
+
+func (e *timeoutError) Error() string { return fmt.Sprintf("the case timed out after %s", e.limit) }
 
 // checkResult checks the render's result, or its error err, against the
 // expectations of the case.

@@ -48,7 +48,7 @@ func Compare(ctx context.Context, items []Item, before, after Options, each func
 func compare(before, after Outcome) Comparison {
 	c := Comparison{Name: after.Name(), Path: after.Path, Line: after.Line, Skipped: after.Status == Skipped}
 	if c.Before, c.After = before.renderError(), after.renderError(); c.Before == "" && c.After == "" {
-		c.Diffs = report.Compare(desired(before.composed), desired(after.composed))
+		c.Diffs = report.Compare(desired(before.composed()), desired(after.composed()))
 	}
 	if c.Before == c.After && before.Status == Passed && after.Status == Passed {
 		c.Before, c.After = "", ""
@@ -67,10 +67,10 @@ func desired(docs []map[string]any) []map[string]any {
 // renderError returns why nothing was composed, or "".
 func (o Outcome) renderError() string {
 	switch {
-	case o.composed != nil || o.Status == Skipped:
+	case o.composed() != nil || o.Status == Skipped:
 		return ""
-	case o.failed != nil:
-		return o.failed.Error()
+	case o.err != nil:
+		return o.err.Error()
 	case len(o.Failures) > 0:
 		return o.Failures[0].Text
 	default:

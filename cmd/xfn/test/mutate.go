@@ -2,23 +2,33 @@ package test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"strconv"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
 // mutateFlags select the test of the suites by mutants.
 type mutateFlags struct {
-	Mutate     mutants `placeholder:"N" help:"Run mutation tests of the cases. =N tries N mutants."`
-	MutateMin  float64 `more:"" placeholder:"PERCENT" help:"Fail if the cases kill less than PERCENT of the mutants that change the output of a case."`
-	MutateSeed uint64  `more:"" default:"1" placeholder:"N" help:"The seed for the random choice of --mutate=N. Default: ${default}."`
+	Mutate      mutants `placeholder:"N" help:"Run mutation tests of the cases. =N tries N mutants."`
+	MutateMin   float64 `more:"" placeholder:"PERCENT" help:"Fail if the cases kill less than PERCENT of the mutants that change the output of a case."`
+	MutateState string  `more:"" placeholder:"FILE" help:"Read verdicts about mutants from FILE, and write all verdicts to it, to continue an interrupted run."`
+	Seed        uint64  `more:"" aliases:"mutate-seed" default:"1" placeholder:"N" help:"The seed for the random choice of --mutate=N and --fuzz. Default: ${default}."`
 }
+
+// mutationInputs is the number of composite resources that are generated for a Composition.
+const mutationInputs = 20
 
 // mutants is a flag with an optional number as its value.
 type mutants struct {
@@ -46,19 +56,18 @@ type mutationDocument struct {
 	Killed    int            `json:"killed"`
 	Survived  int            `json:"survived"`
 	Unchanged int            `json:"unchanged"`
+	TimedOut  int            `json:"timedOut"`
 	Mutants   []mutationItem `json:"mutants"`
 }
 
 type mutationItem struct {
-	Path     string             `json:"path"`
-	Line     int                `json:"line"`
-	Field    string             `json:"field"`
-	Operator string             `json:"operator"`
-	Was      any                `json:"was"`
-	Is       any                `json:"is,omitempty"`
-	Status   suite.MutantStatus `json:"status"`
-	Case     string             `json:"case,omitempty"`
-	Diffs    []report.DocDiff   `json:"diffs,omitempty"`
+	Path     string `json:"path"`
+	Line     int    `json:"line"`
+	Field    string `json:"field"`
+	Operator string `json:"operator"`
+	Was      any    `json:"was"`
+	Is       any    `json:"is,omitempty"`
+	suite.Verdict
 }
 
 func (d *mutationDocument) add(m suite.Mutation) {
@@ -69,8 +78,10 @@ func (d *mutationDocument) add(m suite.Mutation) {
 		d.Survived++
 	case suite.Unchanged:
 		d.Unchanged++
+	case suite.TimedOut:
+		d.TimedOut++
 	}
-	d.Mutants = append(d.Mutants, mutationItem{m.Path, m.Line, m.Field, m.Operator.Name, m.Was, m.Is, m.Status, m.Case, m.Diffs})
+	d.Mutants = append(d.Mutants, mutationItem{m.Path, m.Line, m.Field, m.Operator.Name, m.Was, m.Is, m.Verdict})
 }
 
 // percent returns the share of mutants that a case killed, of those that change its output. It is
@@ -83,8 +94,16 @@ func (d *mutationDocument) percent() (float64, bool) {
 // mutate tests the suites by mutants. After a signal, it reports the mutants that were tried.
 func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, items []suite.Item, o suite.Options) error {
 	doc := &mutationDocument{Mutants: []mutationItem{}}
-	err := suite.Mutate(ctx, items, o, suite.MutationOptions{Most: c.Mutate.n, Seed: c.MutateSeed}, func(m suite.Mutation) error {
+	known, err := readVerdicts(c.MutateState)
+	if err != nil {
+		return err
+	}
+	verdicts := map[string]suite.Verdict{}
+	err = suite.Mutate(ctx, items, o, suite.MutationOptions{Most: c.Mutate.n, Seed: c.Seed, Inputs: mutationInputs, Known: known}, func(m suite.Mutation) error {
 		doc.add(m)
+		if m.Status != suite.TimedOut { // Another timeout may give another verdict.
+			verdicts[m.Key] = m.Verdict
+		}
 		if c.Format == "json" || m.Status == suite.Killed || m.Status == suite.Unchanged && !term.Verbose {
 			return nil
 		}
@@ -93,7 +112,45 @@ func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, items []suite
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = terminal.Cause(ctx, err)
 	}
+	if c.MutateState != "" {
+		if err != nil { // The run has not reached all mutants.
+			maps.Copy(known, verdicts)
+			verdicts = known
+		}
+		err = errors.Join(err, writeVerdicts(c.MutateState, verdicts))
+	}
 	return errors.Join(err, c.endMutation(term, doc))
+}
+
+// readVerdicts returns the verdicts in a file that writeVerdicts wrote. A file that does not exist
+// has none.
+func readVerdicts(path string) (map[string]suite.Verdict, error) {
+	known := map[string]suite.Verdict{}
+	if path == "" {
+		return known, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the verdicts in %q: %w", path, fsx.Cause(err))
+	}
+	return known, nil
+}
+
+func writeVerdicts(path string, all map[string]suite.Verdict) error {
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = fsx.WriteFile(path, 0o644, append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the verdicts: %w", err)
+	}
+	return nil
 }
 
 func writeMutation(term *terminal.Terminal, m suite.Mutation) error {
@@ -101,11 +158,21 @@ func writeMutation(term *terminal.Terminal, m suite.Mutation) error {
 	if m.Is != nil {
 		text += fmt.Sprintf(": %s instead of %s", report.Text(m.Is, 60), report.Text(m.Was, 60))
 	}
-	if m.Case != "" {
+	switch {
+	case m.Input != nil:
+		text += "; no case shows the difference, but this composite resource:"
+	case m.Status == suite.TimedOut:
+		text += "; in " + m.Case
+	case m.Case != "":
 		text += "; " + m.Case + " passes with:"
 	}
 	if _, err := fmt.Fprintln(term.Stdout, terminal.Printable(text)); err != nil {
 		return fmt.Errorf("printing a mutant: %w", err)
+	}
+	if m.Input != nil {
+		if err := manifest.Write(term.Stdout, m.Input); err != nil {
+			return fmt.Errorf("printing a mutant: %w", err)
+		}
 	}
 	if err := report.WriteDiff(term.Stdout, m.Diffs, term.Style(term.Stdout)); err != nil {
 		return fmt.Errorf("printing a mutant: %w", err)
@@ -118,8 +185,12 @@ func (c *Cmd) endMutation(term *terminal.Terminal, doc *mutationDocument) error 
 	if c.Format == "json" {
 		err = terminal.WriteJSON(term.Stdout, doc)
 	} else {
-		_, err = fmt.Fprintf(term.Stdout, "%s: %d killed, %d survived, %d unchanged in all cases\n",
-			terminal.Count(len(doc.Mutants), "mutant"), doc.Killed, doc.Survived, doc.Unchanged)
+		timedOut := ""
+		if doc.TimedOut > 0 {
+			timedOut = fmt.Sprintf(", %d timed out", doc.TimedOut)
+		}
+		_, err = fmt.Fprintf(term.Stdout, "%s: %d killed, %d survived, %d unchanged in all cases%s\n",
+			terminal.Count(len(doc.Mutants), "mutant"), doc.Killed, doc.Survived, doc.Unchanged, timedOut)
 	}
 	if err != nil {
 		return fmt.Errorf("printing the mutants: %w", err)

@@ -26,6 +26,7 @@ type Cmd struct {
 	flags.Runtimes `group:"Functions:"`
 	reportFlags    `group:"Output:"`
 	mutateFlags    `group:"Output:"`
+	fuzzFlags      `group:"Output:"`
 
 	Schema bool `help:"Print the JSON Schema of suites, for editors."`
 	List   bool `help:"Print the names of the cases, and run nothing."`
@@ -76,10 +77,9 @@ Examples:
 
     xfn test
     xfn test tests/ --run 'bucket/' --verbose
-    xfn test --update
     xfn test --junit report.xml --shard 2/4
     xfn test --coverage=coverage --coverage-min 80
-    xfn test --schema > testsuite.schema.json
+    xfn test --fuzz apis/definition.yaml
 
 Exit codes: 0 all passed, 1 some failed, 2 usage error.
 `
@@ -132,6 +132,9 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	if len(items) == 0 {
 		term.Warn("there are no cases to run" + described(sel))
 	}
+	if c.Fuzz != "" {
+		return c.fuzz(ctx, term, items, o)
+	}
 	if c.Mutate.on || c.MutateMin > 0 {
 		return c.mutate(ctx, term, items, o)
 	}
@@ -181,6 +184,9 @@ func (c *Cmd) check() error {
 	}
 	if (c.Mutate.on || c.MutateMin > 0) && (c.Coverage.On || c.CoverageMin > 0 || c.JUnit != "" || c.TraceHTML != "" || c.Update) {
 		return errors.New("--mutate cannot be combined with --coverage, --junit, --trace-html or --update")
+	}
+	if err := c.fuzzFlags.check(c); err != nil {
+		return err
 	}
 	if c.CoverageMin < 0 || c.CoverageMin > 100 {
 		return fmt.Errorf("--coverage-min must be between 0 and 100, got %v", c.CoverageMin)

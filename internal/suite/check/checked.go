@@ -2,6 +2,7 @@ package check
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,43 +16,113 @@ import (
 
 // Checked returns a func that reports whether an expectation of a case looks at a field of a
 // composed resource, which has its name in the Composition. The indexes of lists in the path of
-// the field are [*]. A golden file looks at all fields of its resources, a path at the
-// field and all fields below it, and a CEL expression at the fields that it names.
+// the field are [*]. These look at a field and all fields below it: a matcher or an assertion that
+// compares the value, and a CEL expression that names the field. A matcher or an assertion of its
+// existence, its type or its length looks at the field alone. An object looks at the fields that it
+// has, and a golden file at all fields of its resources.
 func (c Checker) Checked(form spec.CaseSpec, s *Subject) func(resource, path string) bool {
 	s.index()
+	l := looks{run: run{Checker: c, form: form, subject: s}, at: map[string][]look{}}
 	e := form.Expect
-	paths := map[string][]string{}
-	add := func(name, path string) {
-		if obj, err := s.find(name); err == nil {
-			name = reconciler.ResourceName(obj)
-			paths[name] = append(paths[name], path)
-		}
-	}
 	for name, r := range e.Resources {
 		for path, m := range r.Fields {
-			add(name, anyIndex(path))
+			l.add(name, look{anyIndex(path), m.Value != nil || m.Equals != nil || m.Matches != nil || m.In != nil || m.CEL != nil})
 			if m.CEL != nil {
-				c.Expressions.resourceFields(*m.CEL, add)
+				c.Expressions.resourceFields(*m.CEL, l.addBelow)
 			}
 		}
 	}
 	for name := range e.Golden.Resources {
-		add(name, "")
+		l.addBelow(name, "")
 	}
 	for _, expression := range e.CEL {
-		c.Expressions.resourceFields(expression, add)
+		c.Expressions.resourceFields(expression, l.addBelow)
 	}
-	return func(resource, path string) bool {
-		if e.Golden.File != "" {
-			return true
+	for _, want := range e.Objects {
+		if got := l.candidate(want); got != nil {
+			l.object(reconciler.ResourceName(got), "", want)
 		}
-		for _, checked := range paths[resource] {
-			if checked == "" || beginsWith(path, checked) {
-				return true
-			}
-		}
-		return false
 	}
+	l.assertions(e.Assertions)
+	l.all = l.all || e.Golden.File != ""
+	return l.has
+}
+
+// looks are the fields that the expectations of a case look at.
+type looks struct {
+	run
+	at map[string][]look // by the name of the resource
+	// all is true if an expectation looks at all fields.
+	all bool
+}
+
+// A look is a field, and whether all fields below it are looked at, too. The path "" is the
+// whole resource.
+type look struct {
+	path  string
+	below bool
+}
+
+// add adds a field of the resource that name identifies.
+func (l *looks) add(name string, one look) {
+	if obj, err := l.subject.find(name); err == nil {
+		name = reconciler.ResourceName(obj)
+		l.at[name] = append(l.at[name], one)
+	}
+}
+
+func (l *looks) addBelow(name, path string) { l.add(name, look{path, true}) }
+
+// object adds the fields of an expected object. Its lists must be equal, but its objects can have
+// more fields.
+func (l *looks) object(name, path string, want any) {
+	obj, isObject := want.(map[string]any)
+	if !isObject {
+		l.at[name] = append(l.at[name], look{path, true})
+	}
+	for key, below := range obj {
+		if key = fieldpath.KeyPath(key); path != "" && key[0] != '[' {
+			key = "." + key
+		}
+		l.object(name, path+key, below)
+	}
+}
+
+func (l *looks) assertions(all []spec.Assertion) {
+	rendered := map[string]map[string]any{}
+	for _, obj := range l.subject.Composed {
+		rendered[kindAndName(obj)] = obj
+	}
+	for _, one := range all {
+		switch _, isField := fieldTypes[one.Type]; {
+		case (one.Type == "Diff" || one.Type == "Dyff") && one.Resource == "":
+			l.all = true
+		case one.Type == "Diff" || one.Type == "Dyff":
+			l.addBelow(one.Resource, "")
+		case isField:
+			l.field(one, rendered)
+		}
+	}
+}
+
+// field adds the field of an assertion.
+func (l *looks) field(one spec.Assertion, rendered map[string]map[string]any) {
+	var path fieldpath.Path
+	for _, key := range strings.Split(one.Field, ".") {
+		path = append(path, fieldpath.Key(key))
+	}
+	// An assertion that names no resource fails, and looks at nothing.
+	names, _ := (&assertion{Assertion: one, rendered: rendered}).matching()
+	for _, name := range names {
+		l.add(name, look{path.String(), one.Type == "FieldValue"})
+	}
+}
+
+// has reports whether an expectation looks at a field of a resource.
+func (l *looks) has(resource, path string) bool {
+	return l.all || slices.ContainsFunc(l.at[resource], func(one look) bool {
+		return one.path == path || one.below && (one.path == "" || beginsWith(path, one.path))
+	})
 }
 
 var indexes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[[0-9]+\]`) })

@@ -37,10 +37,7 @@ func (c *Case) Spec() (CaseSpec, error) {
 	if c.err != nil {
 		return CaseSpec{}, c.err
 	}
-	said := merged(c.suite.defaults, c.raw)
-	delete(said, "each")
-	c.renamed = map[string]string{}
-	value, err := c.replace(said, nil)
+	value, err := c.Fields()
 	if err != nil {
 		return CaseSpec{}, err
 	}
@@ -50,6 +47,17 @@ func (c *Case) Spec() (CaseSpec, error) {
 		errs = append(errs, c.errorAt(fault.Path, fault))
 	}
 	return f, errors.Join(errs...)
+}
+
+// Fields returns the content of the case as in a file, merged with the defaults and with the
+// variables of its table row replaced. Like Spec, it changes the case.
+func (c *Case) Fields() (map[string]any, error) {
+	said := merged(c.suite.defaults, c.raw)
+	delete(said, "each")
+	c.renamed = map[string]string{}
+	value, err := c.replace(said, nil)
+	fields, _ := value.(map[string]any)
+	return fields, err
 }
 
 // DefaultXR returns the composite resource in the suite's defaults, with the

@@ -1,0 +1,120 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite"
+)
+
+// fuzzFlags select the test of Compositions with generated composite resources.
+type fuzzFlags struct {
+	Fuzz     string `placeholder:"XRD" help:"Look for failures with generated resources of XRD."`
+	FuzzRuns int    `more:"" default:"100" placeholder:"N" help:"Generate N composite resources for each Composition of a suite. Default: ${default}."`
+	Save     string `more:"" placeholder:"FILE" help:"Write the failures of --fuzz as cases of a new suite."`
+}
+
+func (f fuzzFlags) check(c *Cmd) error {
+	switch {
+	case f.FuzzRuns < 1:
+		return fmt.Errorf("--fuzz-runs must be positive, got %d", f.FuzzRuns)
+	case f.Fuzz == "" && f.Save != "":
+		return errors.New("--save needs --fuzz")
+	case f.Fuzz == "":
+		return nil
+	case c.Mutate.on || c.MutateMin > 0 || c.Coverage.On || c.CoverageMin > 0 || c.JUnit != "" || c.TraceHTML != "" || c.Update || c.FailFast:
+		return errors.New("--fuzz cannot be combined with --mutate, --coverage, --junit, --trace-html, --update or --failfast")
+	}
+	if _, err := os.Stat(f.Save); f.Save != "" && err == nil {
+		return hint.Wrap(fmt.Errorf("--save: %s exists", f.Save), "name a new file")
+	}
+	return nil
+}
+
+// fuzzDocument is the JSON report about generated composite resources.
+type fuzzDocument struct {
+	Inputs   int        `json:"inputs"`
+	Seed     uint64     `json:"seed"`
+	Failures []fuzzItem `json:"failures"`
+	// Unchecked are the kinds without a schema, as apiVersion/Kind.
+	Unchecked []string `json:"unchecked,omitempty"`
+}
+
+type fuzzItem struct {
+	Kind        suite.FindingKind `json:"kind"`
+	Case        string            `json:"case"`
+	Composition string            `json:"composition"`
+	Text        string            `json:"text"`
+	// Input is the number of the first composite resource with this failure, and Count that of
+	// all such composite resources.
+	Input int            `json:"input"`
+	Count int            `json:"count"`
+	XR    map[string]any `json:"xr"`
+}
+
+// fuzz tests Compositions with generated composite resources. After a signal, it reports what was
+// found.
+func (c *Cmd) fuzz(ctx context.Context, term *terminal.Terminal, items []suite.Item, o suite.Options) error {
+	out, err := suite.Fuzz(ctx, items, o, suite.FuzzOptions{XRD: c.Fuzz, Runs: c.FuzzRuns, Seed: c.Seed})
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = terminal.Cause(ctx, err)
+	}
+	if err != nil && out.Inputs == 0 {
+		return err
+	}
+	for _, f := range out.Findings {
+		f.Text = term.Redact(f.Text)
+	}
+	err = errors.Join(err, c.writeFuzz(term, out))
+	if c.Save != "" && len(out.Findings) > 0 {
+		text, saveErr := suite.SaveFindings(c.Save, c.Fuzz, out.Findings)
+		if saveErr == nil {
+			saveErr = writeNew(c.Save, text)
+		}
+		err = errors.Join(err, saveErr)
+	}
+	if n := len(out.Findings); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%s with generated composite resources", terminal.Count(n, "failure")))
+	}
+	return err
+}
+
+// writeFuzz prints the report.
+func (c *Cmd) writeFuzz(term *terminal.Terminal, out suite.Fuzzed) error {
+	if len(out.Unchecked) > 0 {
+		term.Warn("not validated, because these kinds have no schema: " + strings.Join(out.Unchecked, ", ") + "; add it to schemas in the suite")
+	}
+	var err error
+	if c.Format == "json" {
+		doc := fuzzDocument{Inputs: out.Inputs, Seed: c.Seed, Failures: []fuzzItem{}, Unchecked: out.Unchecked}
+		for _, f := range out.Findings {
+			doc.Failures = append(doc.Failures, fuzzItem{f.Kind, f.Case, f.Composition, f.Text, f.Input, f.Count, f.XR})
+		}
+		return terminal.WriteJSON(term.Stdout, doc)
+	}
+	var b bytes.Buffer
+	for _, f := range out.Findings {
+		fmt.Fprintf(&b, "FAIL %s %s: %s with %d of the inputs of %s, first number %d\n    %s\n", f.Composition, f.Name, f.Kind, f.Count, f.Case, f.Input, f.Text)
+		var xr bytes.Buffer
+		if err = manifest.Write(&xr, f.XR); err != nil {
+			return err
+		}
+		for line := range strings.Lines(xr.String()) {
+			b.WriteString("    " + line)
+		}
+	}
+	fmt.Fprintf(&b, "%s generated with seed %d: %s\n", terminal.Count(out.Inputs, "composite resource"), c.Seed, terminal.Count(len(out.Findings), "failure"))
+	for line := range strings.Lines(b.String()) {
+		if _, err = fmt.Fprintln(term.Stdout, terminal.Printable(strings.TrimSuffix(line, "\n"))); err != nil {
+			return fmt.Errorf("printing the failures: %w", err)
+		}
+	}
+	return nil
+}

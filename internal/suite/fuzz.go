@@ -1,0 +1,237 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
+	"github.com/xfn-dev/xfn/internal/suite/generate"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
+)
+
+// A FindingKind is what is wrong with what is composed for a generated composite resource.
+type FindingKind string
+
+// The kinds of findings.
+const (
+	// RenderFails means that a function fails, crashes, or does not return in time.
+	RenderFails FindingKind = "render fails"
+	// InvalidOutput means that a schema refuses a resource.
+	InvalidOutput FindingKind = "invalid output"
+	// NeverSettles means that each pass with the observed output of the last composes something
+	// else.
+	NeverSettles FindingKind = "never settles"
+	// OutputVaries means that two renders of one composite resource differ.
+	OutputVaries FindingKind = "output varies"
+	// NameCollides means that two resources of one composite resource, or of two that differ
+	// only in their names, have the same kind and name.
+	NameCollides FindingKind = "name collides"
+)
+
+// A Finding is a failure for a generated composite resource.
+type Finding struct {
+	Kind FindingKind
+	// Case is the name of the case whose other inputs were used. Composition is the position
+	// of the Composition, and Name its name.
+	Case, Composition, Name string
+	// Input is the number of the first composite resource with this failure. Count is the
+	// number of all.
+	Input, Count int
+	// XR is the smallest composite resource that was found, and Text the failure for it.
+	XR   map[string]any
+	Text string
+
+	// key is the same for findings that are reported once: of one kind, about one step or field.
+	key       string
+	item      Item
+	unchecked []string
+}
+
+// FuzzOptions select generated composite resources.
+type FuzzOptions struct {
+	// XRD is the path of the file of the XRD.
+	XRD string
+	// Runs is the number of composite resources for each Composition and suite.
+	Runs int
+	Seed uint64
+}
+
+// Fuzzed is the outcome of Fuzz.
+type Fuzzed struct {
+	// Inputs is the number of composite resources that were rendered.
+	Inputs   int
+	Findings []*Finding
+	// Unchecked are the kinds that have no schema, as apiVersion/Kind.
+	Unchecked []string
+}
+
+// Fuzz renders generated composite resources with each Composition for the XRD that a case in
+// items tests. The first such case of a suite, without its expectations, has the other inputs.
+// Fuzz shrinks each failure to a small composite resource. If ctx ends, it returns what it found.
+func Fuzz(ctx context.Context, items []Item, o Options, f FuzzOptions) (out Fuzzed, err error) {
+	o.Update, o.Trace, o.Coverage, o.Config.Cache = nil, false, nil, ""
+	r := newRunner(o)
+	defer func() { err = errors.Join(err, r.sessions.close(context.WithoutCancel(ctx))) }()
+	docs, err := o.Config.Reader.All(ctx, f.XRD)
+	if err != nil {
+		return out, err
+	}
+	xrd, err := onlyXRD(docs, f.XRD)
+	if err != nil {
+		return out, err
+	}
+	subjects, err := r.fuzzSubjects(ctx, items, xrd, f)
+	if err != nil {
+		return out, err
+	}
+	unchecked := map[string]bool{}
+	for _, s := range subjects {
+		if err := s.fuzz(ctx, f.Runs, &out, unchecked); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// onlyXRD returns the XRD in the documents of a file.
+func onlyXRD(docs []manifest.Document, path string) (manifest.Document, error) {
+	for _, doc := range docs {
+		if obj, err := doc.Object(); err != nil || obj["kind"] == "CompositeResourceDefinition" {
+			return doc, err
+		}
+	}
+	return manifest.Document{}, fmt.Errorf("expected a CompositeResourceDefinition in %q", path)
+}
+
+// A fuzzSubject is a Composition, and the case that has the other inputs.
+type fuzzSubject struct {
+	*runner
+	item      Item
+	form      spec.CaseSpec
+	doc       manifest.Document // the Composition
+	name      string
+	generator *generate.Generator
+	validator *validate.Validator
+}
+
+// fuzzSubjects returns the Compositions for the XRD that the items test, each with the first item
+// of a suite.
+func (r *runner) fuzzSubjects(ctx context.Context, items []Item, xrd manifest.Document, f FuzzOptions) ([]*fuzzSubject, error) {
+	definition, err := xrd.Object()
+	if err != nil {
+		return nil, err
+	}
+	group, kind := fieldpath.Text(definition, "spec", "group"), fieldpath.Text(definition, "spec", "names", "kind")
+	var all []*fuzzSubject
+	known := map[string]bool{}
+	for _, item := range items {
+		if item.Case == nil {
+			return nil, item.Suite.Err
+		}
+		mine := *item.Case // Spec changes a case.
+		form, err := mine.Spec()
+		if err != nil {
+			return nil, err
+		}
+		if form.Skip != "" || isSet(form.Operation) || form.Expect.Fatal != nil || form.Expect.Error != nil {
+			continue
+		}
+		item.fuzz = &fuzzInput{xrd: definition, passes: defaultPasses}
+		item.fuzz.apply(&form)
+		s := &fuzzSubject{runner: r, item: item, form: form}
+		if s.doc, err = s.attempt().composition(ctx); err != nil {
+			return nil, err
+		}
+		obj, err := s.doc.Object()
+		if err != nil {
+			return nil, err
+		}
+		apiVersion := fieldpath.Text(obj, "spec", "compositeTypeRef", "apiVersion")
+		key := item.Suite.Name + "\x00" + s.doc.Position() + "\x00" + string(s.doc.Text)
+		if !strings.HasPrefix(apiVersion, group+"/") || fieldpath.Text(obj, "spec", "compositeTypeRef", "kind") != kind || known[key] {
+			continue
+		}
+		known[key] = true
+		s.name = fieldpath.Text(obj, "metadata", "name")
+		if s.generator, err = generate.New(ctx, xrd, apiVersion, f.Seed); err != nil {
+			return nil, err
+		}
+		if s.validator, err = s.attempt().validator(ctx, form.Schemas); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		return nil, hint.Wrap(fmt.Errorf("no case tests a Composition for %s of group %s, which the XRD in %q defines", kind, group, f.XRD),
+			"a case has the Composition, the functions and the other inputs of the renders")
+	}
+	return all, nil
+}
+
+// attempt returns an attempt of the case that does not run.
+func (s *fuzzSubject) attempt() *attempt {
+	return &attempt{runner: s.runner, item: s.item, form: s.form, out: &Outcome{}}
+}
+
+// A fuzzInput replaces the composite resource and the XRD of a case, and removes its expectations.
+type fuzzInput struct {
+	xr, xrd map[string]any
+	// passes is the number of passes if the case sets none.
+	passes int
+}
+
+// apply changes the content of a case.
+func (f *fuzzInput) apply(form *spec.CaseSpec) {
+	form.XR, form.XRD, form.Invalid, form.Expect = spec.XR{Object: f.xr}, spec.Source{Object: f.xrd}, false, spec.Expect{}
+	form.Observe.Passes = cmp.Or(form.Observe.Passes, f.passes)
+}
+
+// fuzz renders composite resources, and adds what they show to out.
+func (s *fuzzSubject) fuzz(ctx context.Context, runs int, out *Fuzzed, unchecked map[string]bool) error {
+	byKey := map[string]*Finding{}
+	return proc.ForEachOrdered(ctx, s.parallel(), make([]struct{}, runs), func(ctx context.Context, n int, _ struct{}) tried {
+		xr, err := s.generator.XR(ctx, n)
+		if err != nil {
+			return tried{err: err}
+		}
+		t := s.try(ctx, xr)
+		if t.finding != nil {
+			t.finding.Input = n
+		}
+		return t
+	}, func(t tried) error {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if t.err != nil {
+			return t.err
+		}
+		out.Inputs++
+		for _, kind := range t.unchecked {
+			if !unchecked[kind] {
+				unchecked[kind] = true
+				out.Unchecked = append(out.Unchecked, kind)
+				slices.Sort(out.Unchecked)
+			}
+		}
+		if t.finding == nil {
+			return nil
+		}
+		if first := byKey[t.finding.key]; first != nil {
+			first.Count++
+			return nil
+		}
+		small := s.shrink(ctx, t)
+		byKey[small.key] = small
+		out.Findings = append(out.Findings, small)
+		return nil
+	})
+}

@@ -1,0 +1,204 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
+)
+
+// A Generator makes composite resources of one kind. It is safe for concurrent use.
+type Generator struct {
+	apiVersion, kind, path string
+	namespaced             bool
+	schema                 map[string]any
+	// literals are the constants in CEL rules.
+	literals  []any
+	validator *validate.Validator
+	seed      uint64
+}
+
+// New returns a Generator for the composite resources of an apiVersion that the XRD in a document
+// defines. Generators with the same seed make the same resources.
+func New(ctx context.Context, xrd manifest.Document, apiVersion string, seed uint64) (*Generator, error) {
+	obj, err := xrd.Object()
+	if err != nil {
+		return nil, err
+	}
+	all, err := crds.FromDocuments([]manifest.Document{xrd})
+	if err != nil {
+		return nil, err
+	}
+	g := &Generator{
+		apiVersion: apiVersion, kind: fieldpath.Text(obj, "spec", "names", "kind"), path: xrd.Position(),
+		namespaced: len(all) > 0 && all[0].Scope == "Namespaced", seed: seed,
+		validator: crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace}),
+	}
+	group, version, _ := strings.Cut(apiVersion, "/")
+	spec := object(obj["spec"])
+	for _, v := range list(spec["versions"]) {
+		if v := object(v); v["name"] == version && spec["group"] == group {
+			g.schema = object(object(v["schema"])["openAPIV3Schema"])
+		}
+	}
+	if g.schema == nil {
+		return nil, fmt.Errorf("the XRD at %s has no schema for %s of %s", g.path, g.kind, apiVersion)
+	}
+	// An invalid XRD is an error, not a reason to refuse all values.
+	for _, r := range g.validator.Objects(ctx, g.head("a")) {
+		if r.Path != "" || r.Status == validate.NoSchema {
+			return nil, fmt.Errorf("the XRD at %s is invalid: %s", g.path, r.Faults[0])
+		}
+	}
+	g.literals = literals(g.schema)
+	return g, nil
+}
+
+// head returns a composite resource that has only a name.
+func (g *Generator) head(name string) map[string]any {
+	metadata := map[string]any{"name": name}
+	if g.namespaced {
+		metadata["namespace"] = validate.DefaultNamespace
+	}
+	return map[string]any{"apiVersion": g.apiVersion, "kind": g.kind, "metadata": metadata}
+}
+
+// Faults returns the reasons why an API server would refuse a composite resource.
+func (g *Generator) Faults(ctx context.Context, xr map[string]any) []validate.Fault {
+	var all []validate.Fault
+	for _, r := range g.validator.Objects(ctx, xr) {
+		for _, f := range r.Faults {
+			if !f.Warning {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
+// Limits of the search for a valid resource: how often a resource is begun, and how often the
+// fields of one that are invalid are replaced.
+const (
+	maxStarts  = 20
+	maxRepairs = 100
+)
+
+// ErrNone is the error if no value was found that a schema allows.
+var ErrNone = errors.New("no value was found that the schema allows")
+
+// XR returns the composite resource with the number n. Number 0 has only required fields if
+// these are valid alone, and number 1 all fields; the others have optional fields at random.
+func (g *Generator) XR(ctx context.Context, n int) (map[string]any, error) {
+	m := &maker{Rand: rand.New(rand.NewPCG(g.seed, uint64(n))), literals: g.literals}
+	refused := map[string]int{}
+	worst := validate.Fault{}
+	for start := range maxStarts {
+		switch {
+		case start > 0:
+			m.optional = 0.5
+		case n < 2:
+			m.optional = float64(n)
+		default:
+			m.optional = []float64{0.1, 0.5, 0.9}[m.IntN(3)]
+		}
+		xr := g.head(m.name(n))
+		for _, key := range m.keys(g.schema) {
+			xr[key] = m.value(property(g.schema, key), 1)
+		}
+		for repair := range maxRepairs {
+			faults := g.Faults(ctx, xr)
+			if len(faults) == 0 {
+				return xr, nil
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, context.Cause(ctx)
+			}
+			if repair > maxRepairs/4 {
+				m.optional = max(m.optional, 0.5)
+			}
+			for _, f := range faults {
+				if refused[f.Field]++; refused[f.Field] > refused[worst.Field] || f.Field == worst.Field {
+					worst = f
+				}
+				g.repair(m, xr, f.Field)
+			}
+		}
+	}
+	return nil, fmt.Errorf("making a %s by the XRD at %s: field %s: %w, in %d tries: %s", g.kind, g.path, worst.Field, ErrNone, maxStarts*maxRepairs, worst)
+}
+
+// repair replaces the value of a field that is invalid.
+func (g *Generator) repair(m *maker, xr map[string]any, text string) {
+	path, err := fieldpath.Parse(text)
+	if err != nil || len(path) == 0 || property(g.schema, path[0].Key) == nil || path[0].Key == "metadata" {
+		path = fieldpath.Path{fieldpath.Key("spec")}
+	}
+	key := path[0].Key
+	xr[key] = m.repair(property(g.schema, key), xr[key], path[1:], 1)
+}
+
+// repair returns v with another value at a path. It sometimes replaces a value above the path
+// or removes a field, because a rule may be about several fields.
+func (m *maker) repair(schema map[string]any, v any, path fieldpath.Path, depth int) any {
+	switch of := v.(type) {
+	case map[string]any:
+		if len(path) == 0 && len(of) > 0 && m.IntN(2) == 0 {
+			keys := m.keys(schema)
+			if len(keys) > 0 {
+				path = fieldpath.Path{fieldpath.Key(keys[m.IntN(len(keys))])}
+			}
+		}
+		if len(path) == 0 || m.IntN(8) == 0 {
+			break
+		}
+		key := path[0].Key
+		below := property(schema, key)
+		if below == nil || !contains(schema["required"], key) && m.IntN(4) == 0 {
+			delete(of, key)
+			return of
+		}
+		of[key] = m.repair(below, of[key], path[1:], depth+1)
+		return of
+	case []any:
+		if len(path) == 0 || path[0].Index >= len(of) || m.IntN(8) == 0 {
+			break
+		}
+		i := path[0].Index
+		of[i] = m.repair(object(schema["items"]), of[i], path[1:], depth+1)
+		return of
+	}
+	return m.value(schema, depth)
+}
+
+func object(v any) map[string]any {
+	obj, _ := v.(map[string]any)
+	return obj
+}
+
+func list(v any) []any {
+	all, _ := v.([]any)
+	return all
+}
+
+func contains(v any, key string) bool {
+	for _, e := range list(v) {
+		if e == key {
+			return true
+		}
+	}
+	return false
+}
+
+// property returns the schema of a field of an object, or nil.
+func property(schema map[string]any, key string) map[string]any {
+	if p := object(object(schema["properties"])[key]); p != nil {
+		return p
+	}
+	return object(schema["additionalProperties"])
+}

@@ -1,0 +1,302 @@
+package generate
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A maker makes the values of one resource.
+type maker struct {
+	*rand.Rand
+	// optional is how likely an optional field is present.
+	optional float64
+	// literals and seen are values that rules may compare with others.
+	literals, seen []any
+}
+
+// Limits of values: the number of elements of a list, the length of a text, and the depth from
+// which optional fields are absent.
+const (
+	maxElements = 4
+	maxText     = 1024
+	maxDepth    = 12
+)
+
+// keys returns the fields of an object that will be present, sorted.
+func (m *maker) keys(schema map[string]any) []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(object(schema["properties"]))) {
+		if contains(schema["required"], key) || m.Float64() < m.optional {
+			all = append(all, key)
+		}
+	}
+	return slices.DeleteFunc(all, func(key string) bool {
+		return slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, key) && schema["x-kubernetes-embedded-resource"] == nil
+	})
+}
+
+// name returns a name for the resource n. Names of at least 60 characters show where the ends of
+// names are lost.
+func (m *maker) name(n int) string {
+	switch {
+	case n > 1 && m.IntN(8) == 0:
+		return strings.Repeat("a", 63)
+	case n > 1 && m.IntN(8) == 0:
+		return strconv.Itoa(m.IntN(10))
+	}
+	return "xr-" + strconv.Itoa(n)
+}
+
+// value returns a value that a schema probably allows.
+func (m *maker) value(schema map[string]any, depth int) any {
+	schema = m.choose(schema)
+	if enum := list(schema["enum"]); len(enum) > 0 {
+		return enum[m.IntN(len(enum))]
+	}
+	if schema["nullable"] == true && m.IntN(8) == 0 {
+		return nil
+	}
+	typeOf, _ := schema["type"].(string)
+	if schema["x-kubernetes-int-or-string"] == true {
+		typeOf = []string{"integer", "string"}[m.IntN(2)]
+	}
+	switch typeOf {
+	case "boolean":
+		return m.IntN(2) == 0
+	case "integer", "number":
+		return m.remember(m.number(schema, typeOf == "integer"))
+	case "string":
+		return m.remember(m.text(schema))
+	case "array":
+		return m.elements(schema, depth)
+	default:
+		return m.fields(schema, depth)
+	}
+}
+
+func (m *maker) remember(v any) any {
+	m.seen = append(m.seen, v)
+	return v
+}
+
+// again returns a constant of a rule or a value of another field, if it has the wanted type.
+func again[T any](m *maker) (v T, ok bool) {
+	if m.IntN(5) > 0 || m.optional == 0 {
+		return v, false
+	}
+	var all []T
+	for _, known := range [][]any{m.literals, m.seen}[m.IntN(2)] {
+		if v, ok := known.(T); ok {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return v, false
+	}
+	return all[m.IntN(len(all))], true
+}
+
+// choose returns a schema together with all schemas of its allOf, and one each of its anyOf and
+// oneOf.
+func (m *maker) choose(schema map[string]any) map[string]any {
+	for _, all := range list(schema["allOf"]) {
+		schema = merge(schema, m.choose(object(all)))
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if some := list(schema[key]); len(some) > 0 {
+			schema = merge(schema, m.choose(object(some[m.IntN(len(some))])))
+		}
+	}
+	return schema
+}
+
+func merge(a, b map[string]any) map[string]any {
+	both := maps.Clone(a)
+	for key, v := range b {
+		switch was := a[key]; {
+		case key == "properties" && was != nil:
+			fields := maps.Clone(object(was))
+			for name, below := range object(v) {
+				fields[name] = merge(object(fields[name]), object(below))
+			}
+			both[key] = fields
+		case key == "required":
+			both[key] = slices.Concat(list(was), list(v))
+		default:
+			if both == nil {
+				both = map[string]any{}
+			}
+			both[key] = v
+		}
+	}
+	return both
+}
+
+func (m *maker) fields(schema map[string]any, depth int) any {
+	out := map[string]any{}
+	if depth > maxDepth {
+		was := m.optional
+		m.optional = 0
+		defer func() { m.optional = was }()
+	}
+	for _, key := range m.keys(schema) {
+		out[key] = m.value(property(schema, key), depth+1)
+	}
+	if below := object(schema["additionalProperties"]); below != nil {
+		keys := []string{"a", "key-1", "example.org/b", "c_d", "E"}
+		for _, i := range m.Perm(len(keys))[:m.size(schema, "minProperties", "maxProperties", 2)] {
+			out[keys[i]] = m.value(below, depth+1)
+		}
+	}
+	if schema["x-kubernetes-embedded-resource"] == true {
+		out["apiVersion"], out["kind"], out["metadata"] = "example.org/v1", "Example", map[string]any{"name": "a"}
+	} else if len(out) == 0 && schema["x-kubernetes-preserve-unknown-fields"] == true && m.IntN(2) == 0 {
+		out["key"] = "value"
+	}
+	return out
+}
+
+func (m *maker) elements(schema map[string]any, depth int) any {
+	out := make([]any, m.size(schema, "minItems", "maxItems", maxElements))
+	for i := range out {
+		out[i] = m.value(object(schema["items"]), depth+1)
+	}
+	return out
+}
+
+// size returns a number of elements: often a boundary, and at most limit more than the minimum.
+func (m *maker) size(schema map[string]any, least, most string, limit int) int {
+	low, _ := number(schema[least])
+	high, ok := number(schema[most])
+	from, to := int(low), int(low)+limit
+	if ok {
+		to = min(to, max(int(high), 0))
+	}
+	if m.optional == 1 && to > 0 {
+		from = max(from, 1)
+	}
+	if m.optional == 0 || to <= from {
+		return min(from, 5)
+	}
+	return min([]int{from, from + 1, to, from + m.IntN(to-from+1)}[m.IntN(4)], to, 5)
+}
+
+// number returns a number: often a boundary.
+func (m *maker) number(schema map[string]any, whole bool) any {
+	low, hasLow := number(schema["minimum"])
+	high, hasHigh := number(schema["maximum"])
+	if !hasLow {
+		low = min(-math.MaxInt32, high)
+	}
+	if !hasHigh {
+		high = max(math.MaxInt32, low)
+	}
+	all := []float64{0, 1, 2, -1, 10, 1000, low, low + 1, high, high - 1, math.Round(low + m.Float64()*(high-low))}
+	if !whole {
+		all = append(all, 0.5, low+0.5)
+	}
+	all = slices.DeleteFunc(all, func(f float64) bool { return f < low || f > high })
+	f := low
+	if len(all) > 0 {
+		f = all[m.IntN(len(all))]
+	}
+	if step, ok := number(schema["multipleOf"]); ok && step > 0 {
+		f = math.Ceil(f/step) * step
+	}
+	if v, ok := again[int64](m); ok {
+		return v
+	}
+	if whole || f == math.Trunc(f) {
+		return int64(f)
+	}
+	return f
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// texts are strings that often break templates, names, and values of YAML without quotes.
+var texts = []string{
+	"a", "us-east-1", "", "A b", "true", "0", "1e3", "null", "x: y", "- a", "#", "it's", `"quoted"`, `back\slash`, "{{ .a }}",
+	"two\nlines", "é", "日本", "a/b.c_d", " ", "*", "%s", strings.Repeat("x", 64),
+}
+
+// formats are strings of each format.
+var formats = map[string][]string{
+	"date": {"2024-02-29", "1970-01-01"}, "date-time": {"2024-02-29T12:00:00Z", "1970-01-01T00:00:00+01:00"},
+	"datetime": {"2024-02-29T12:00:00Z"}, "duration": {"1s", "720h"}, "email": {"a@example.org"}, "hostname": {"a", "a.example.org"},
+	"ipv4": {"0.0.0.0", "10.1.2.3"}, "ipv6": {"::", "2001:db8::1"}, "cidr": {"10.0.0.0/8", "2001:db8::/32"}, "mac": {"01:23:45:67:89:ab"},
+	"uri": {"https://example.org/a?b=c", "a:b"}, "uuid": {"123e4567-e89b-12d3-a456-426614174000"}, "byte": {"", "YQ=="}, "hexcolor": {"#0af"},
+}
+
+// text returns a string: by its pattern or format, or else one that is often mishandled.
+func (m *maker) text(schema map[string]any) string {
+	least, _ := number(schema["minLength"])
+	most, bounded := number(schema["maxLength"])
+	if !bounded || most > maxText {
+		most = max(maxText, least)
+	}
+	if v, ok := again[string](m); ok {
+		return v
+	}
+	format, _ := schema["format"].(string)
+	pattern, _ := schema["pattern"].(string)
+	switch known := formats[format]; {
+	case known != nil:
+		return known[m.IntN(len(known))]
+	case pattern != "":
+		return m.matching(pattern, int(least), int(most))
+	}
+	text := []rune(texts[m.IntN(len(texts))])
+	if m.optional == 0 {
+		text = []rune(texts[0])
+	}
+	if bounded && m.IntN(6) == 0 { // The maximum length.
+		text = append(text, []rune(strings.Repeat("z", int(most)))...)
+	}
+	if missing := int(least) - len(text); missing > 0 {
+		text = append(text, []rune(strings.Repeat("b", min(missing, 1<<16)))...)
+	}
+	return string(text[:min(len(text), int(most))])
+}
+
+// inRule matches a constant in a CEL rule.
+var inRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`'([^'\\]*)'|"([^"\\]*)"|\b[0-9]+\b`) })
+
+// literals returns the constants in all CEL rules of a schema.
+func literals(v any) (all []any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, rule := range list(v["x-kubernetes-validations"]) {
+			for _, match := range inRule().FindAllStringSubmatch(fmt.Sprint(object(rule)["rule"]), -1) {
+				if n, err := strconv.ParseInt(match[0], 10, 64); err == nil {
+					all = append(all, n, n+1)
+				} else {
+					all = append(all, match[1]+match[2])
+				}
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, literals(v[key])...)
+		}
+	case []any:
+		for _, e := range v {
+			all = append(all, literals(e)...)
+		}
+	}
+	return all
+}
