@@ -64,6 +64,7 @@ type app struct {
 	Test         test.Cmd            `cmd:"" help:"Test which resources Compositions compose."`
 	UpgradeCheck test.UpgradeCmd     `cmd:"" name:"upgrade-check" help:"Compare what suites compose with two sets of versions."`
 	Diff         render.DiffCmd      `cmd:"" help:"Show how Compositions would change a cluster's resources."`
+	RBAC         test.RBACCmd        `cmd:"" name:"rbac" help:"Print the ClusterRole that Crossplane needs for what Compositions compose."`
 	Validate     validate.Cmd        `cmd:"" help:"Validate resources against XRDs, CRDs and Kubernetes APIs."`
 	Convert      validate.ConvertCmd `cmd:"" help:"Convert old Compositions to current ones."`
 	Lock         cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
@@ -72,7 +73,7 @@ type app struct {
 	Cache        cache.Cmd           `cmd:"" help:"Show and prune the cache."`
 	Registry     registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
 	Image        xpkg.ImageCmd       `cmd:"" help:"Make a container image of xfn."`
-	Completion   docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
+	Completion   docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags."`
 	Version      versionCmd          `cmd:"" help:"Print the version."`
 	Alpha        alpha.Cmd           `cmd:"" help:"Run and serve functions of Crossplane v1.11 to v1.13."`
 

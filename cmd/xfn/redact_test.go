@@ -84,6 +84,8 @@ test REF
 dev xr.yaml c.yaml --builtin f=REF
 diff c.yaml fn.yaml -o xr.yaml
 diff c.yaml REF -o xr.yaml
+rbac REF
+rbac suite.yaml --builtin f=REF
 upgrade-check suite.yaml --with f=REF
 upgrade-check suite.yaml --with f=REF --format json
 validate REF xr.yaml

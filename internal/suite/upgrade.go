@@ -77,3 +77,22 @@ func (o Outcome) renderError() string {
 		return ""
 	}
 }
+
+// Compose runs the cases of items, and calls each with the XR and the resources that a case
+// composes, in the order of items. It skips cases that skip or fail to render.
+func Compose(ctx context.Context, items []Item, o Options, each func(docs []map[string]any) error) (err error) {
+	o.Update, o.Coverage, o.Trace = nil, nil, false
+	r := newRunner(o)
+	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
+	return proc.ForEachOrdered(ctx, r.parallel(), items, func(ctx context.Context, _ int, item Item) Outcome {
+		return r.run(ctx, item)
+	}, func(out Outcome) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if out.composed == nil {
+			return nil
+		}
+		return each(out.composed)
+	})
+}

@@ -64,6 +64,8 @@ type Options struct {
 	// Faulty, if not nil, receives the errors of unreadable documents and definitions, which
 	// are then skipped. If it is nil, Collect returns the first such error.
 	Faulty func(error)
+	// Visit, if not nil, is called with each object of a file.
+	Visit func(manifest.Document, map[string]any)
 	// Rewrite, if not nil, returns the reference from which a package is fetched.
 	Rewrite func(string) string
 	// Progress receives the name of each package that is read, and a warning for each CRD that
@@ -246,6 +248,9 @@ func (c *collector) document(doc manifest.Document) error {
 	obj, err := doc.Object()
 	if err != nil {
 		return c.faulty(err)
+	}
+	if c.Visit != nil {
+		c.Visit(doc, obj)
 	}
 	if err := c.object(obj, doc); err != nil {
 		return c.faulty(&manifest.Error{Path: doc.Path, Line: doc.Line, Err: err})

@@ -1,0 +1,203 @@
+package test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/access"
+	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/suite"
+)
+
+// RBACCmd is xfn rbac.
+type RBACCmd struct {
+	Paths []string `arg:"" optional:"" name:"path" help:"Files or folders of Compositions, XRDs, CRDs and suites. Default: those of the project, or the current folder."`
+
+	Name           string        `default:"compositions:aggregate-to-crossplane" placeholder:"NAME" help:"Name of the ClusterRole. Default: ${default}."`
+	Timeout        time.Duration `more:"" default:"10m" placeholder:"TIME" help:"Timeout of the renders of all suites. Default: ${default}."`
+	flags.Runtimes `group:"Functions:"`
+}
+
+// Help is shown by --help.
+func (RBACCmd) Help() string {
+	return `Prints the ClusterRole without which Crossplane may not compose what the Compositions compose. It aggregates to the ClusterRole of Crossplane. Prints nothing if none is needed.
+
+The kinds are those that the cases of suites compose, and those in the templates of function-patch-and-transform. Crossplane may compose managed resources (with spec.forProvider), composite resources (whose XRDs are among the files), and the kinds that it needs itself, such as Deployment. Plural names are those of CRDs among the files, and otherwise derived from the kinds.
+
+Examples:
+
+    xfn rbac composition.yaml | kubectl apply -f -
+    xfn rbac apis/ tests/ --name platform:aggregate-to-crossplane
+`
+}
+
+// Run prints the ClusterRole.
+func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
+	if err := terminal.Positive("--timeout", c.Timeout); err != nil {
+		return &terminal.UsageError{Err: err}
+	}
+	p, err := flags.FindProject(ctx, term)
+	if err != nil {
+		return err
+	}
+	if err := c.defaults(p); err != nil {
+		return err
+	}
+	config, err := c.Config(term, program, p)
+	if err != nil {
+		return err
+	}
+	if err := c.UseFunctions(ctx, term, program, p, &config); err != nil {
+		return err
+	}
+	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	found, err := c.definitions(ctx, config.Reader)
+	if err != nil {
+		return err
+	}
+	items, err := c.cases(ctx, config.Reader, found)
+	if err != nil {
+		return err
+	}
+	o := suite.Options{Config: config, Now: time.Now, Recording: flags.Replay}
+	err = suite.Compose(ctx, items, o, func(docs []map[string]any) error {
+		if len(docs) > 0 {
+			found.add(docs[1:])
+		}
+		return nil
+	})
+	if err != nil {
+		return terminal.Cause(ctx, err)
+	}
+	if len(found.steps) > 0 && len(items) == 0 {
+		term.Warn(fmt.Sprintf("what the steps %s compose is known only after a render: name suites, too", strings.Join(found.steps, ", ")))
+	}
+	role, guessed := access.ClusterRole(c.Name, found.kinds, func(gk kschema.GroupKind) string { return found.plurals[gk] })
+	if role == nil {
+		term.Note("no ClusterRole is needed")
+		return nil
+	}
+	if len(guessed) > 0 {
+		term.Note("the plural names of these kinds are derived from the kinds: " + strings.Join(guessed, ", "))
+	}
+	if err := manifest.Write(term.Stdout, role); err != nil {
+		return fmt.Errorf("printing the ClusterRole: %w", err)
+	}
+	return nil
+}
+
+// cases returns the cases of the suites at the paths, without the files of other objects.
+func (c *RBACCmd) cases(ctx context.Context, r manifest.Reader, g *grant) ([]suite.Item, error) {
+	paths := slices.DeleteFunc(slices.Clone(c.Paths), func(path string) bool { return g.files[path] })
+	suites, err := suite.Load(ctx, r, paths)
+	if errors.Is(err, suite.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	items, err := suite.Plan(suites, suite.Selection{Count: 1})
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range items {
+		if i.Case == nil {
+			return nil, i.Suite.Err
+		}
+	}
+	return items, nil
+}
+
+// defaults sets the paths: those of the project p, which may be nil, or the current folder.
+func (c *RBACCmd) defaults(p *project.Project) error {
+	if len(c.Paths) > 0 {
+		return nil
+	}
+	if p == nil {
+		c.Paths = []string{"."}
+		return nil
+	}
+	for _, path := range []string{p.Paths.APIs, p.Paths.Tests} {
+		some, err := p.Existing(path)
+		if err != nil {
+			return err
+		}
+		c.Paths = append(c.Paths, some...)
+	}
+	return nil
+}
+
+// A grant collects the kinds for which Crossplane needs a ClusterRole.
+type grant struct {
+	composites map[kschema.GroupKind]bool
+	plurals    map[kschema.GroupKind]string
+	kinds      map[kschema.GroupVersionKind]bool
+	// files are the paths of files with Compositions, XRDs or CRDs.
+	files map[string]bool
+	// steps are those of which the kinds are not known without a render.
+	steps []string
+}
+
+func (g *grant) add(objs []map[string]any) {
+	for _, obj := range objs {
+		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
+		if gvk.Kind != "" && !access.Granted(obj, g.composites) {
+			g.kinds[gvk] = true
+		}
+	}
+}
+
+// definitions reads the Compositions, XRDs and CRDs at the paths.
+func (c *RBACCmd) definitions(ctx context.Context, r manifest.Reader) (*grant, error) {
+	g := &grant{composites: map[kschema.GroupKind]bool{}, plurals: map[kschema.GroupKind]string{}, kinds: map[kschema.GroupVersionKind]bool{}, files: map[string]bool{}}
+	var compositions []composition.Entry
+	all, err := crds.Collect(ctx, c.Paths, crds.Options{Files: r, Offline: true, Faulty: func(error) {}, Visit: func(doc manifest.Document, obj map[string]any) {
+		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
+		if strings.HasPrefix(gvk.Group, "apiextensions.") {
+			g.files[doc.Path] = true
+		}
+		switch {
+		case gvk.Group != apiextv1.Group:
+		case gvk.Kind == apiextv1.CompositionKind:
+			// Other commands report a Composition that cannot be decoded.
+			if e, err := composition.Decode(doc); err == nil {
+				compositions = append(compositions, e)
+			}
+		case gvk.Kind == apiextv1.CompositeResourceDefinitionKind:
+			if defs, err := schema.Define(obj); err == nil {
+				for _, d := range defs {
+					g.composites[d.GroupKind] = true
+				}
+			}
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range all {
+		g.plurals[kschema.GroupKind{Group: d.Group, Kind: d.Kind}] = d.Plural
+	}
+	for _, e := range compositions {
+		bases, steps := access.Bases(e)
+		g.add(bases)
+		for _, step := range steps {
+			g.steps = append(g.steps, fmt.Sprintf("%q of %s", step, e.GetName()))
+		}
+	}
+	return g, nil
+}
