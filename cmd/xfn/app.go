@@ -39,6 +39,9 @@ type app struct {
 	Quiet   bool    `help:"Print only results, warnings and errors. Notes and progress are left out." short:"q" xor:"volume"`
 	Verbose bool    `help:"Print each step and more details." short:"v" xor:"volume"`
 
+	// Config is a flag of the crossplane CLI, whose configuration has no settings for xfn.
+	Config string `hidden:""`
+
 	MemoryLimit memoryLimit `more:"" placeholder:"QUANTITY" help:"Fail when the process needs more memory than this. Default: 4Gi, or half of the machine's memory if that is less."`
 
 	Xpkg       xpkg.Cmd              `cmd:"" help:"Build, push and pull packages."`
@@ -50,10 +53,12 @@ type app struct {
 		Generate project.CompositionCmd `cmd:"" help:"Write a Composition for an XRD."`
 	} `cmd:"" help:"Write a Composition."`
 	XRD struct {
-		Generate project.XRDCmd `cmd:"" help:"Write an XRD for an example of an XR."`
-	} `cmd:"" name:"xrd" help:"Write an XRD."`
+		Generate project.XRDCmd        `cmd:"" help:"Write an XRD for an example of an XR."`
+		Convert  project.XRDConvertCmd `cmd:"" help:"Convert an XRD to CRDs or JSON Schemas."`
+	} `cmd:"" name:"xrd" help:"Write and convert an XRD."`
 	XR struct {
-		Generate project.XRCmd `cmd:"" help:"Print an XR for an XRD or a claim."`
+		Generate project.XRCmd      `cmd:"" help:"Print an XR for an XRD or a claim."`
+		Patch    project.XRPatchCmd `cmd:"" help:"Print an XR with the defaults of its XRD."`
 	} `cmd:"" name:"xr" help:"Print an XR."`
 
 	Render    render.Cmd `cmd:"" help:"Render the composed resources of a composite resource."`
@@ -76,6 +81,8 @@ type app struct {
 	Completion   docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags."`
 	Version      versionCmd          `cmd:"" help:"Print the version."`
 	Alpha        alpha.Cmd           `cmd:"" help:"Run and serve functions of Crossplane v1.11 to v1.13."`
+
+	Completions docs.CompletionsCmd `cmd:"" hidden:""`
 
 	Complete docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
 	Docs     docs.Cmd         `cmd:"" hidden:"" model:"all"`
@@ -114,6 +121,10 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	dog := &watchdog.Watchdog{}
 	ctx = watchdog.NewContext(ctx, dog)
 	helped := false
+	if command := docs.PassedOn(args[1:]); name == "crossplane" && command != "" {
+		code, err := passOn(ctx, command, args[1:], stdin, stdout, stderr)
+		return max(code, report(term, name, err))
+	}
 	args = arguments(args[1:])
 	term.RedactValues(args)
 	parser, err := kong.New(grammar(cli, args),
@@ -224,7 +235,12 @@ var (
 	commit  string
 )
 
-type versionCmd struct{ terminal.Format }
+type versionCmd struct {
+	terminal.Format
+
+	// Client is a flag of the crossplane CLI. xfn never asks a server.
+	Client bool `hidden:""`
+}
 
 // Help is shown by --help.
 func (versionCmd) Help() string {

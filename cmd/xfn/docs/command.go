@@ -151,7 +151,15 @@ func (c *Cmd) Run(term *terminal.Terminal, k *kong.Kong) error {
 	if c.Format == "man" {
 		pages = manPages
 	}
-	for _, f := range pages(commandOf(k.Model.Node)) {
+	files := pages(commandOf(k.Model.Node))
+	if c.Format == "markdown" {
+		text, err := crossplanePage(k.Model.Node)
+		if err != nil {
+			return err
+		}
+		files = append(files, file{"crossplane-cli.md", text})
+	}
+	for _, f := range files {
 		path := filepath.Join(c.Dir, filepath.FromSlash(f.name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("creating the directory of %q: %w", path, err)

@@ -3,12 +3,14 @@ package docs
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // CompletionCmd prints a completion script.
@@ -56,6 +58,20 @@ func (c *CompletionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
 		return fmt.Errorf("printing the script: %w", err)
 	}
 	return nil
+}
+
+// CompletionsCmd prints the completion script of the login shell, as crossplane completions does.
+type CompletionsCmd struct {
+	Shell string `arg:"" optional:"" env:"SHELL"`
+}
+
+// Run prints the script.
+func (c *CompletionsCmd) Run(term *terminal.Terminal, p terminal.Program) error {
+	shell := filepath.Base(c.Shell)
+	if scripts[shell] == "" {
+		return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("expected the shell bash, zsh or fish, got %q", c.Shell), "name the shell, as in xfn completions bash")}
+	}
+	return (&CompletionCmd{Shell: shell}).Run(term, p)
 }
 
 // CompleteCmd prints the completions of the last word, one a line.

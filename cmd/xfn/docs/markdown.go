@@ -33,6 +33,7 @@ const index = generated + `# Reference
 - [Suites](suite.md): the files that ` + "`xfn test`" + ` reads
 - [Lint rules](lint-rules.md): what ` + "`xfn xpkg lint` and `xfn xpkg build`" + ` report
 - [Builtins](builtins.md): the functions that are part of xfn
+- [The crossplane CLI](crossplane-cli.md): its commands and flags, and what xfn does for them
 - [Profiles](profiles.md): the versions of Crossplane that a render imitates
 - [Environment variables](environment.md)
 - [Exit codes](exit-codes.md)

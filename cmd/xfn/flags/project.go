@@ -38,6 +38,14 @@ func FindProject(ctx context.Context, term *terminal.Terminal) (*project.Project
 	return ReadProject(ctx, term, path)
 }
 
+// ProjectAt reads the project file at path, or else that in the working directory, as FindProject does.
+func ProjectAt(ctx context.Context, term *terminal.Terminal, path string) (*project.Project, error) {
+	if path != "" {
+		return ReadProject(ctx, term, path)
+	}
+	return FindProject(ctx, term)
+}
+
 // ReadProject reads a project file and prints its warnings.
 func ReadProject(ctx context.Context, term *terminal.Terminal, path string) (*project.Project, error) {
 	p, err := project.Read(ctx, path)

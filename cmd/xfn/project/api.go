@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/google/uuid"
-	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
@@ -21,6 +18,9 @@ type CompositionCmd struct {
 	Name   string `placeholder:"PREFIX" help:"Prefix of the Composition's name."`
 	Plural string `placeholder:"PLURAL" help:"Plural of the kind, instead of that in the XRD."`
 	Path   string `placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/composition.yaml."`
+
+	// CacheDir is a flag of the crossplane CLI. Nothing is fetched here.
+	CacheDir string `hidden:""`
 	fileFlag
 }
 
@@ -115,11 +115,7 @@ Examples:
 
 // Run prints the XR.
 func (c *XRCmd) Run(ctx context.Context, term *terminal.Terminal) error {
-	doc, _, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.First(ctx, c.InputFile)
-	if err != nil {
-		return err
-	}
-	obj, err := doc.Object()
+	obj, doc, err := readObject(ctx, term, c.InputFile)
 	if err != nil {
 		return err
 	}
@@ -131,8 +127,5 @@ func (c *XRCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return &manifest.Error{Path: doc.Path, Line: doc.FirstLine(), Err: err}
 	}
-	if c.OutputFile == "" {
-		return manifest.Write(term.Stdout, xr)
-	}
-	return fsx.Write(c.OutputFile, os.FileMode(0o644), func(w io.Writer) error { return manifest.Write(w, xr) })
+	return writeOutput(term, c.OutputFile, func(w io.Writer) error { return manifest.Write(w, xr) })
 }

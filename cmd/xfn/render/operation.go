@@ -98,14 +98,10 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 // project returns the project whose functions are called, or nil if the functions are an
 // argument or there is no project.
 func (c *OperationCmd) project(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
-	switch {
-	case c.Functions != "":
+	if c.Functions != "" {
 		return nil, nil
-	case c.ProjectFile != "":
-		return flags.ReadProject(ctx, term, c.ProjectFile)
-	default:
-		return flags.FindProject(ctx, term)
 	}
+	return flags.ProjectAt(ctx, term, c.ProjectFile)
 }
 
 // checkVersion returns an error for a version of Crossplane without Operations.

@@ -20,14 +20,14 @@ type projectInputs struct {
 	docs    []manifest.Document
 }
 
-// fromProject finds the project in the working directory if no argument names the functions.
+// fromProject finds the project of --project-file or in the working directory if no argument names the functions.
 // If no argument names the Composition either, fromProject selects the Composition and the
 // XRD by the type of the composite resource. For a claim, it uses those of --compositions.
 func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p projectInputs, err error) {
 	if c.Functions != "" || len(c.XRs) > 0 && c.Composition != "" || c.Profile == engine.Alpha {
 		return p, nil
 	}
-	if p.project, err = flags.FindProject(ctx, term); err != nil || p.project == nil {
+	if p.project, err = flags.ProjectAt(ctx, term, c.ProjectFile); err != nil || p.project == nil {
 		return p, err
 	}
 	if c.Composition != "" || len(c.XRs)+len(c.Compositions) > 0 || c.XR == manifest.Stdin || isDir(c.XR) {

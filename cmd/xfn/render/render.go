@@ -39,6 +39,7 @@ type Cmd struct {
 type sourceFlags struct {
 	XRs          []string `more:"" name:"xr" sep:"none" placeholder:"PATH" help:"File or folder of composite resources, instead of the first argument. Repeatable."`
 	AllDocuments bool     `more:"" help:"Render every document of the files of composite resources, not only the first."`
+	ProjectFile  string   `more:"" short:"f" placeholder:"FILE" help:"The file of the project whose APIs and functions are used. Default: that of the working directory."`
 	flags.Sources
 	Compositions    []string `sep:"none" placeholder:"PATH" help:"Compositions and XRDs, to render claims and nested composite resources too. A file or folder. Repeatable."`
 	ObserveLoop     int      `more:"" placeholder:"N" help:"Add the output to the observed state and render again, up to N times, until nothing changes."`
@@ -53,6 +54,7 @@ type engineFlags struct {
 	Timeout           time.Duration  `more:"" default:"1m" help:"Timeout of the render, including the start of functions."`
 	Strict            bool           `more:"" xor:"strict" help:"Fail for any problem of the Composition, not only for those that make the imitated Crossplane fail, and for an invalid composite resource."`
 
+	MaxConcurrency          uint   `hidden:""`
 	CrossplaneBinary        string `hidden:""`
 	CrossplaneImage         string `hidden:""`
 	CrossplaneDockerNetwork string `hidden:""`

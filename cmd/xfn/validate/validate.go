@@ -30,7 +30,7 @@ type Cmd struct {
 	Extensions string `arg:"" optional:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, separated by commas, or - for stdin. Packages that YAML files name are read, too. Default, in a project: its APIs and dependencies."`
 	Resources  string `arg:"" optional:"" surplus:"separate several paths by commas, as in a.yaml,b.yaml" help:"Files and folders of resources, separated by commas, or - for stdin. Default, in a project: its examples."`
 
-	Format                string   `enum:"text,json,junit,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality. Default: ${default}."`
+	Format                string   `short:"o" aliases:"output" enum:"text,json,junit,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality. Default: ${default}."`
 	Old                   []string `more:"" sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`
 	Namespace             string   `more:"" short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that set none, as in kubectl. If it is empty, they must set one. Default: ${default}."`
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`

@@ -27,10 +27,11 @@ type GetCRDsCmd struct {
 	Dependencies string `enum:"none,configurations,all" default:"configurations" help:"Packages whose dependencies are read, too: ${enum}. Package metadata in a file counts as a Configuration. Default: ${default}."`
 
 	// These flags of the crossplane CLI for its cache have no effect.
-	CacheDir    string `hidden:""`
-	CleanCache  bool   `hidden:""`
-	NoCache     bool   `hidden:""`
-	UpdateCache bool   `hidden:""`
+	CacheDir        string `hidden:""`
+	CleanCache      bool   `hidden:""`
+	CrossplaneImage string `hidden:""`
+	NoCache         bool   `hidden:""`
+	UpdateCache     bool   `hidden:""`
 	registryFlags
 }
 

@@ -1,0 +1,222 @@
+package docs
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// crossplaneList lists the commands and flags of the crossplane CLI by its source files.
+//
+//go:embed crossplane-cli.txt
+var crossplaneList string
+
+// What xfn does for a command of the crossplane CLI.
+const (
+	same     = "same"
+	better   = "better"
+	passedOn = "passed on"
+)
+
+// A cliCommand is a command of the crossplane CLI.
+type cliCommand struct {
+	// path is the command as typed, without "crossplane". source is the heading of its flags in
+	// crossplaneList.
+	path, source string
+	status       string
+	// note says what is better, or why the command is passed on.
+	note string
+}
+
+const needsCluster = "It needs a cluster."
+
+// crossplaneCommands are all commands of the crossplane CLI.
+var crossplaneCommands = []cliCommand{
+	{"xpkg init", "xpkg/init.go", better, "Templates are part of the binary."},
+	{"xpkg build", "xpkg/build.go", better, "Reproducible, for several platforms, and from source code without Docker."},
+	{"xpkg push", "xpkg/push.go", better, "Resumes, retries, signs, and moves the tag last."},
+	{"xpkg extract", "xpkg/extract.go", same, ""},
+	{"xpkg get-crds", "xpkg/get_crds.go", same, ""},
+	{"xpkg batch", "xpkg/batch.go", passedOn, "It is for families of providers."},
+	{"xpkg install", "xpkg/install.go", passedOn, needsCluster},
+	{"xpkg update", "xpkg/update.go", passedOn, needsCluster},
+	{"project init", "project/init.go", same, ""},
+	{"project build", "project/build.go", better, "Reproducible, and without Docker."},
+	{"project push", "project/push.go", better, "Resumes, retries and signs."},
+	{"project run", "project/run.go", passedOn, needsCluster},
+	{"project stop", "project/stop.go", passedOn, needsCluster},
+	{"dependency add", "dependency/add.go", same, ""},
+	{"dependency update-cache", "dependency/cache.go", same, ""},
+	{"dependency clean-cache", "dependency/cache.go", same, ""},
+	{"function generate", "function/generate.go", same, ""},
+	{"composition generate", "composition/generate.go", same, ""},
+	{"composition render", "render/xr/cmd.go", better, "Without Docker, and with the versions of Crossplane since v1.14."},
+	{"composition convert composition-environment", "convert/compositionenvironment/cmd.go", passedOn, "`xfn convert pipeline-composition` converts the environment of Compositions without a pipeline."},
+	{"operation render", "render/op/cmd.go", better, "Without Docker."},
+	{"resource validate", "validate/cmd.go", better, "As an API server, with rules about changes."},
+	{"resource trace", "trace/trace.go", passedOn, needsCluster},
+	{"xr generate", "xr/generate.go", same, ""},
+	{"xr patch", "xr/patch.go", same, ""},
+	{"xrd generate", "xrd/generate.go", same, ""},
+	{"xrd convert", "xrd/convert.go", same, ""},
+	{"render", "render/xr/cmd.go", better, "As `composition render`."},
+	{"cluster top", "top/top.go", passedOn, needsCluster},
+	{"config set", "config/set.go", passedOn, "It changes the file of the crossplane CLI."},
+	{"config view", "", passedOn, "It shows the file of the crossplane CLI."},
+	{"generate-docs", "docs.go", passedOn, "It is about the crossplane CLI."},
+	{"completions", "", same, ""},
+	{"version", "version/version.go", same, ""},
+}
+
+// olderCommands are names that older versions of the crossplane CLI have for commands that are
+// passed on.
+var olderCommands = []string{"beta trace", "beta top"}
+
+// sharedFlags are the sources whose flags a command has besides its own.
+var sharedFlags = map[string][]string{
+	"render/xr/cmd.go": {"render/engine.go"},
+	"render/op/cmd.go": {"render/engine.go"},
+}
+
+// otherCommands are flags that belong to another command of the same source.
+var otherCommands = []string{
+	"dependency update-cache --keep-packages", "dependency clean-cache --git-token", "dependency clean-cache --git-username",
+}
+
+// PassedOn returns the command of the crossplane CLI that args name, if xfn passes it on, or "".
+func PassedOn(args []string) string {
+	words := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
+	if len(words) > 0 && words[0] == "help" {
+		words = words[1:]
+	}
+	named := strings.Join(words, " ") + " "
+	for _, c := range crossplaneCommands {
+		if c.status == passedOn && strings.HasPrefix(named, c.path+" ") {
+			return c.path
+		}
+	}
+	for _, path := range olderCommands {
+		if strings.HasPrefix(named, path+" ") {
+			return path
+		}
+	}
+	return ""
+}
+
+// crossplaneFlags returns the flags and arguments in crossplaneList by source, and the names of
+// all commands.
+func crossplaneFlags() (flags map[string][]string, commands []string) {
+	flags = map[string][]string{}
+	source := ""
+	for line := range strings.Lines(crossplaneList) {
+		line = strings.TrimSpace(line)
+		switch name, _, _ := strings.Cut(line, ";"); {
+		case strings.HasPrefix(line, "["):
+			source = strings.Trim(line, "[]")
+		case strings.HasPrefix(line, "command "):
+			commands = append(commands, strings.Fields(name)[1])
+		case strings.HasPrefix(line, "--") && !slices.Contains(flags[source], name):
+			flags[source] = append(flags[source], name)
+		}
+	}
+	return flags, commands
+}
+
+// crossplanePage returns the page about the crossplane CLI. It returns an error if a command or
+// flag of the CLI is missing in the tables or in xfn.
+func crossplanePage(root *kong.Node) (string, error) {
+	flags, names := crossplaneFlags()
+	if err := checkCommands(flags, names); err != nil {
+		return "", err
+	}
+	b := page("The crossplane CLI", `A link named `+"`crossplane`"+` to xfn replaces the crossplane CLI v2.5:
+
+`+"```sh\nln -s \"$(command -v xfn)\" ~/bin/crossplane\n```"+`
+
+Commands that are *passed on* run with the program in `+"`XFN_CROSSPLANE`"+`, or else with the next
+`+"`crossplane`"+` on `+"`PATH`"+` that is not xfn. A flag is *without effect* if xfn accepts it and does not
+need it.
+
+`)
+	var rows [][]string
+	for _, c := range crossplaneCommands {
+		rows = append(rows, []string{"`" + c.path + "`", c.status, c.note})
+	}
+	table(b, rows, "command", "xfn", "notes")
+	b.WriteString("## Flags\n\n`--verbose` works with each command. `--config` is without effect.\n\n")
+	rows = nil
+	var missing []error
+	for _, c := range crossplaneCommands {
+		if c.status == passedOn {
+			continue
+		}
+		node, err := find(root, c.path)
+		if err != nil {
+			return "", err
+		}
+		for _, source := range append([]string{c.source}, sharedFlags[c.source]...) {
+			for _, name := range flags[source] {
+				if slices.Contains(otherCommands, c.path+" "+name) {
+					continue
+				}
+				verdict, err := flagVerdict(node, c.path, name)
+				missing = append(missing, err)
+				rows = append(rows, []string{"`" + c.path + "`", "`" + name + "`", verdict})
+			}
+		}
+	}
+	table(b, rows, "command", "flag", "xfn")
+	return b.String(), errors.Join(missing...)
+}
+
+// checkCommands returns an error if a source or the name of a command is not in crossplaneCommands.
+func checkCommands(flags map[string][]string, names []string) error {
+	known := []string{"main.go"} // its flags are those of every command
+	words := map[string]bool{}
+	for _, c := range crossplaneCommands {
+		known = append(append(known, c.source), sharedFlags[c.source]...)
+		for _, w := range strings.Fields(c.path) {
+			words[w] = true
+		}
+	}
+	for source := range flags {
+		if !slices.Contains(known, source) {
+			return fmt.Errorf("the flags of %s belong to no command", source)
+		}
+	}
+	for _, name := range names {
+		if !words[name] {
+			return fmt.Errorf("the command %q of the crossplane CLI is in no table", name)
+		}
+	}
+	return nil
+}
+
+// find returns the command at a path, such as "xpkg build".
+func find(root *kong.Node, path string) (*kong.Node, error) {
+	node := root
+	for word := range strings.FieldsSeq(path) {
+		if node = childNamed(node, word); node == nil {
+			return nil, fmt.Errorf("there is no command %q", path)
+		}
+	}
+	return node, nil
+}
+
+// flagVerdict returns what xfn does for a flag of a command.
+func flagVerdict(node *kong.Node, path, name string) (string, error) {
+	for _, f := range slices.Concat(node.AllFlags(false)...) {
+		switch {
+		case "--"+f.Name != name && !slices.Contains(f.Aliases, name[2:]):
+		case f.Hidden:
+			return "without effect", nil
+		default:
+			return same, nil
+		}
+	}
+	return "", fmt.Errorf("%s %s is missing", path, name)
+}

@@ -1,0 +1,184 @@
+package project
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/afero"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+)
+
+// XRDConvertCmd converts an XRD.
+type XRDConvertCmd struct {
+	InputFile  string `arg:"" optional:"" default:"-" name:"file" help:"File with an XRD, or - for stdin. Default: ${default}."`
+	OutputFile string `short:"o" xor:"out" placeholder:"FILE" help:"Write to a file instead of stdout."`
+	OutputDir  string `xor:"out" placeholder:"DIR" help:"Write a file for each CRD or JSON Schema to a directory."`
+	Format     string `enum:"crd,jsonschema" default:"crd" help:"Write ${enum}. Default: ${default}."`
+}
+
+// Help is shown by --help.
+func (XRDConvertCmd) Help() string {
+	return `Writes the CRDs that Crossplane derives from the XRD, for the XRs and for the claims if there are any, or a JSON Schema for each of their versions.
+
+Examples:
+
+    xfn xrd convert apis/apps/definition.yaml -o crds.yaml
+    xfn xrd convert apis/apps/definition.yaml --format jsonschema --output-dir schemas
+`
+}
+
+// Run converts the XRD.
+func (c *XRDConvertCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+	obj, doc, err := readObject(ctx, term, c.InputFile)
+	if err != nil {
+		return err
+	}
+	files, err := c.convert(obj)
+	if err != nil {
+		return &manifest.Error{Path: doc.Path, Line: doc.FirstLine(), Err: err}
+	}
+	if c.OutputDir == "" {
+		var all bytes.Buffer
+		for _, f := range files {
+			all.Write(f.text)
+		}
+		return writeOutput(term, c.OutputFile, func(w io.Writer) error {
+			_, err := w.Write(all.Bytes())
+			return err
+		})
+	}
+	if err := os.MkdirAll(c.OutputDir, 0o755); err != nil {
+		return fmt.Errorf("creating the directory of the output: %w", err)
+	}
+	for _, f := range files {
+		path := filepath.Join(c.OutputDir, f.name)
+		if err := fsx.WriteFile(path, 0o644, f.text); err != nil {
+			return fmt.Errorf("writing %q: %w", path, err)
+		}
+		if _, err := fmt.Fprintln(term.Stdout, path); err != nil {
+			return fmt.Errorf("printing the result: %w", err)
+		}
+	}
+	return nil
+}
+
+type convertedFile struct {
+	name string
+	text []byte
+}
+
+// convert returns the files for an XRD.
+func (c *XRDConvertCmd) convert(xrd map[string]any) (files []convertedFile, err error) {
+	if _, err := schema.NewXRD(xrd); err != nil {
+		return nil, err
+	}
+	all, err := crd.Generate(xrd)
+	if err != nil {
+		return nil, err
+	}
+	add := func(name string, text []byte) error {
+		if !filepath.IsLocal(name) || filepath.Base(name) != name {
+			return fmt.Errorf("%q cannot be the name of a file", name)
+		}
+		files = append(files, convertedFile{name, text})
+		return nil
+	}
+	for _, obj := range all {
+		def, err := crd.Read(obj)
+		if err != nil {
+			return nil, err
+		}
+		if c.Format == "crd" {
+			var text bytes.Buffer
+			if err := manifest.Write(&text, obj); err != nil {
+				return nil, err
+			}
+			if err := add((&unstructured.Unstructured{Object: obj}).GetName()+".yaml", text.Bytes()); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for _, v := range def.Versions {
+			id := []string{def.Group, v.Name, strings.ToLower(def.Kind)}
+			text, err := json.MarshalIndent(v.JSONSchema(strings.Join(id, "/")+".json"), "", "  ")
+			if err := errors.Join(err, add(strings.Join(id, "_")+".json", append(text, '\n'))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
+}
+
+// XRPatchCmd completes an XR.
+type XRPatchCmd struct {
+	InputFile  string `arg:"" optional:"" default:"-" name:"file" help:"File with an XR, or - for stdin. Default: ${default}."`
+	OutputFile string `short:"o" placeholder:"FILE" help:"Write the XR to a file instead of stdout."`
+	XRD        string `name:"xrd" required:"" placeholder:"FILE" help:"File with the XRD, whose defaults are set."`
+}
+
+// Help is shown by --help.
+func (XRPatchCmd) Help() string {
+	return `Sets the fields that the XR lacks to the defaults of its XRD, as the API server does.
+
+Example:
+
+    xfn xr patch examples/app.yaml --xrd apis/apps/definition.yaml
+`
+}
+
+// Run prints the XR with the defaults.
+func (c *XRPatchCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+	if c.InputFile == manifest.Stdin && c.XRD == manifest.Stdin {
+		return &terminal.UsageError{Err: errors.New("only one of the XR and the XRD can be stdin")}
+	}
+	obj, doc, err := readObject(ctx, term, c.XRD)
+	if err != nil {
+		return err
+	}
+	xrd, err := schema.NewXRD(obj)
+	if err != nil {
+		return &manifest.Error{Path: doc.Path, Line: doc.FirstLine(), Err: err}
+	}
+	if obj, doc, err = readObject(ctx, term, c.InputFile); err != nil {
+		return err
+	}
+	xr := &unstructured.Unstructured{Object: obj}
+	if err := xrd.Defines(xr.GroupVersionKind()); err != nil {
+		return &manifest.Error{Path: doc.Path, Line: doc.FirstLine(), Err: err}
+	}
+	if err := xrd.Default(xr); err != nil {
+		return fmt.Errorf("applying the defaults of XRD %q: %w", c.XRD, err)
+	}
+	return writeOutput(term, c.OutputFile, func(w io.Writer) error { return manifest.Write(w, xr.Object) })
+}
+
+// readObject returns the first object of a file or of stdin.
+func readObject(ctx context.Context, term *terminal.Terminal, path string) (map[string]any, manifest.Document, error) {
+	doc, _, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.First(ctx, path)
+	if err != nil {
+		return nil, doc, err
+	}
+	obj, err := doc.Object()
+	return obj, doc, err
+}
+
+// writeOutput writes to a file, or to stdout if path is "".
+func writeOutput(term *terminal.Terminal, path string, write func(io.Writer) error) error {
+	if path == "" {
+		return write(term.Stdout)
+	}
+	return fsx.Write(path, 0o644, write)
+}
