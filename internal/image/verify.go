@@ -193,19 +193,29 @@ func Attestations(ctx context.Context, repo name.Repository, digest v1.Hash, cli
 }
 
 func attached(ctx context.Context, tag name.Tag, client *remote.Client, read func(v1.Image) ([]signature.Signature, error)) (v1.Image, []signature.Signature, error) {
-	_, a, err := fetch(ctx, tag, client)
-	if remote.NotFound(err) {
-		return nil, nil, nil
-	}
-	if err != nil {
+	img, err := Attachment(ctx, tag, client)
+	if img == nil || err != nil {
 		return nil, nil, err
-	}
-	img, ok := a.(v1.Image)
-	if !ok {
-		return nil, nil, fmt.Errorf("tag %q is an index and not an image of signatures", tag.TagStr())
 	}
 	all, err := read(img)
 	return img, all, err
+}
+
+// Attachment returns the image of signatures or attestations at tag, or nil if there is
+// none. Callers must pass errors to remote.Client.Explain.
+func Attachment(ctx context.Context, tag name.Tag, client *remote.Client) (v1.Image, error) {
+	_, a, err := fetch(ctx, tag, client)
+	if remote.NotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	img, ok := a.(v1.Image)
+	if !ok {
+		return nil, fmt.Errorf("tag %q is an index and not an image of signatures", tag.TagStr())
+	}
+	return img, nil
 }
 
 // RequireAttestations returns an error unless the digest at ref has an attestation of each
