@@ -17,7 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/sbom"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -29,9 +28,10 @@ type BuildCmd struct {
 	PackageRoot string `short:"f" default:"." placeholder:"DIR" help:"Directory with crossplane.yaml and the other files of the package. Default: the current one."`
 	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: a name from the package's name and digest, in the package root."`
 
-	SBOM  string `name:"sbom" placeholder:"FILE" help:"Also write a software bill of materials: SPDX 2.3 in JSON. It lists the dependencies of the function, and the Debian packages in its image."`
-	Split bool   `more:"" xor:"split" help:"Write a file for each platform: NAME-linux-amd64.xpkg and so on."`
-	Load  bool   `xor:"split" help:"Also load the package into the Docker engine. Its name there is the package's name."`
+	SBOM       string `name:"sbom" placeholder:"FILE" help:"Also write a software bill of materials: SPDX 2.3 in JSON. It lists the dependencies of the function, and the Debian packages in its image."`
+	Provenance string `more:"" placeholder:"FILE" help:"Also write how the package was built: an in-toto statement with SLSA provenance 1.0. It has the flags that select the runtime image, and the dependencies by digest."`
+	Split      bool   `more:"" xor:"split" help:"Write a file for each platform: NAME-linux-amd64.xpkg and so on."`
+	Load       bool   `xor:"split" help:"Also load the package into the Docker engine. Its name there is the package's name."`
 
 	rootFlags    `group:"Content of the package:"`
 	contentFlags `group:"Content of the package:"`
@@ -108,11 +108,9 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if err := c.write(ctx, term, runtimes, targets); err != nil {
 		return err
 	}
-	if c.SBOM != "" {
-		tool := "xfn-" + program.Version
-		if err := c.writeSBOM(ctx, sbom.Subject{Name: pkg.Meta.Name, Tool: tool, Created: opts.Created}, artifact, built); err != nil {
-			return fmt.Errorf("writing SBOM %q: %w", c.SBOM, err)
-		}
+	subject := sbom.Subject{Name: pkg.Meta.Name, Tool: "xfn-" + program.Version, Created: opts.Created}
+	if err := c.describe(ctx, subject, artifact, built); err != nil {
+		return err
 	}
 	if !c.Load {
 		return nil
@@ -121,22 +119,6 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 		return fmt.Errorf("loading %q into Docker: %w", targets[0].Path, err)
 	}
 	return nil
-}
-
-// writeSBOM writes the bill of materials of a package.
-func (c *BuildCmd) writeSBOM(ctx context.Context, s sbom.Subject, artifact xpkg.Artifact, built *language.Result) (err error) {
-	if s.Digest, err = artifact.Digest(); err != nil {
-		return err
-	}
-	packages, err := sbom.Debian(ctx, built.Images.All)
-	if err != nil {
-		return err
-	}
-	text, err := sbom.Write(s, append(built.Materials, packages...))
-	if err != nil {
-		return err
-	}
-	return fsx.WriteFile(c.SBOM, 0o644, text)
 }
 
 // rootOf returns the package root of a function's source: dir, or the folder of a template in
