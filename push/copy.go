@@ -41,7 +41,8 @@ type CopyResult struct {
 // platforms. Manifests and their digests stay the same. Copy also copies what is attached
 // to the artifact, before it writes the tag: signatures, attestations and SBOMs at cosign's
 // tags, referrers (OCI distribution spec v1.1, "Listing Referrers"), and what is attached
-// to these. A cosign tag at the destination is replaced; a list of referrers is extended.
+// to these. Signatures and attestations that only the destination has stay, and a list of
+// referrers is extended. Another cosign tag at the destination is replaced.
 //
 // Copy resolves the source tag once. It mounts the blobs that another repository of
 // the registry has, uploads the others that are missing while it downloads them,
@@ -130,7 +131,11 @@ func (c *copying) do(ctx context.Context) error {
 func (c *copying) attach(ctx context.Context) error {
 	for _, w := range c.attached {
 		w.to = c.work.to
-		if err := w.do(ctx); err != nil {
+		err := c.merge(ctx, w)
+		if err == nil {
+			err = w.do(ctx)
+		}
+		if err != nil {
 			ref := w.refs[0]
 			return fmt.Errorf("copying attachment %q: %w", ref.Identifier(), c.options.client.Explain(ref, err))
 		}

@@ -41,6 +41,10 @@ type Options struct {
 	// signature only if the log has it, too. Nil means no log, except for Keyless, which
 	// requires one.
 	Log *Log
+	// Attestations are signed as the package is, and stored as cosign stores them, before
+	// any tag is written. Existing attestations stay, and one that the key has signed
+	// already is not repeated.
+	Attestations []Attestation
 	// Prove reads all layers before the first upload, unless a tag is at the package
 	// already. It returns an error for a layer whose uncompressed bytes do not have the
 	// digest that the image config lists; container engines cannot run such an image.
@@ -53,6 +57,15 @@ type Options struct {
 
 	client *remote.Client
 	signer *signer
+}
+
+// An Attestation is a claim about a package (in-toto attestation framework).
+type Attestation struct {
+	// Type is the URI of the predicate's type, such as "https://spdx.dev/Document".
+	Type string
+	// Predicate is the claim, a JSON object. If it is an in-toto Statement itself, its type
+	// must be Type, and one of its subjects the digest of the package.
+	Predicate []byte
 }
 
 // Keyless is a certificate authority with the API of Fulcio (Sigstore), and the identity

@@ -60,6 +60,9 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 		return Result{}, fmt.Errorf("reading the package for %q: %w", ref.Name(), err)
 	}
 	w := newWork(p, ref, o, "pushing "+ref.Name())
+	if err := w.setStatements(o.Attestations); err != nil {
+		return Result{}, fmt.Errorf("pushing %q: %w", ref.Name(), err)
+	}
 	err = w.connect(ctx, o.MountFrom)
 	if err == nil {
 		err = w.do(ctx)
@@ -79,9 +82,11 @@ type work struct {
 	dry    bool
 	proves bool
 	signer *signer // nil for a push without a signature
-	remote *remote.Client
-	to     *remote.Uploader
-	report func(done int64)
+	// statements are the in-toto Statements to attest.
+	statements [][]byte
+	remote     *remote.Client
+	to         *remote.Uploader
+	report     func(done int64)
 
 	// mu guards report, traffic, moving and ready.
 	mu      sync.Mutex

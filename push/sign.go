@@ -27,13 +27,13 @@ func Sign(ctx context.Context, ref name.Reference, o Options) (Result, error) {
 		return Result{}, fmt.Errorf("signing %q: %w", ref.Name(), err)
 	}
 	w := &work{plan: &plan{}, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, signer: o.signer, remote: o.client}
-	if err := w.signExisting(ctx); err != nil {
+	if err := w.signExisting(ctx, o.Attestations); err != nil {
 		return Result{}, fmt.Errorf("signing %q: %w", ref.Name(), o.client.Explain(ref, err))
 	}
 	return w.finished(), nil
 }
 
-func (w *work) signExisting(ctx context.Context) error {
+func (w *work) signExisting(ctx context.Context, attestations []Attestation) error {
 	from, err := w.remote.Repository(ctx, w.refs[0].Context())
 	if err != nil {
 		return err
@@ -43,6 +43,9 @@ func (w *work) signExisting(ctx context.Context) error {
 		return err
 	}
 	w.result.Digest, w.result.MediaType = top.Digest, top.MediaType
+	if err := w.setStatements(attestations); err != nil {
+		return err
+	}
 	if err := w.connect(ctx, nil); err != nil {
 		return err
 	}
@@ -73,21 +76,28 @@ func (w *work) sign(ctx context.Context) error {
 		return err
 	}
 	w.result.Signed = !w.signed
-	if w.signed || w.dry {
+	if w.dry {
 		return nil
 	}
-	s, err := w.signer.sign(ctx, repo, digest)
+	if !w.signed {
+		if err := w.addSignature(ctx, img, tag); err != nil {
+			return err
+		}
+	}
+	w.signed = true
+	return w.attest(ctx)
+}
+
+// addSignature adds a new signature to img, which is at tag.
+func (w *work) addSignature(ctx context.Context, img v1.Image, tag name.Tag) error {
+	s, err := w.signer.sign(ctx, tag.Context(), w.result.Digest)
 	if err != nil {
 		return err
 	}
 	if img, err = signature.Append(img, s); err != nil {
 		return err
 	}
-	if err := w.putAttachment(ctx, img, tag); err != nil {
-		return err
-	}
-	w.signed = true
-	return nil
+	return w.putAttachment(ctx, img, tag)
 }
 
 // putAttachment pushes img, what is attached to the package, to tag.

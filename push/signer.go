@@ -28,6 +28,9 @@ type signer struct {
 // newSigner returns the signer of the options, or nil. It sends no requests.
 func newSigner(o Options) (s *signer, err error) {
 	if o.SignKey == nil && o.Keyless == nil {
+		if len(o.Attestations) > 0 {
+			return nil, errors.New("an attestation needs a signature, and no key signs the package")
+		}
 		if o.Log != nil {
 			return nil, errors.New("a transparency log needs a signature, and no key signs the package")
 		}
@@ -99,21 +102,51 @@ func (s *signer) has(all []signature.Signature, digest v1.Hash) (bool, error) {
 	return false, nil
 }
 
-// sign returns a signature of digest, which is in the log.
-func (s *signer) sign(ctx context.Context, repo name.Repository, digest v1.Hash) (signed signature.Signature, err error) {
-	key := s.key
-	if key == nil {
-		if key, err = s.authority.Certify(ctx, s.token); err != nil {
-			return signed, err
-		}
+// keyFor returns the key for new signatures. With an identity token, it is a new one.
+func (s *signer) keyFor(ctx context.Context) (*signature.PrivateKey, error) {
+	if s.key != nil {
+		return s.key, nil
 	}
-	if signed, err = key.Sign(repo, digest); err != nil || s.log == nil {
-		return signed, err
+	return s.authority.Certify(ctx, s.token)
+}
+
+// publish adds a signature by key to the log, if there is one.
+func (s *signer) publish(ctx context.Context, key *signature.PrivateKey, signed *signature.Signature, entry func(verifier []byte) rekor.Entry) error {
+	if s.log == nil {
+		return nil
 	}
 	verifier, err := key.VerifierPEM()
 	if err != nil {
+		return err
+	}
+	signed.Bundle, err = s.log.Add(ctx, entry(verifier))
+	return err
+}
+
+// sign returns a signature of digest, which is in the log.
+func (s *signer) sign(ctx context.Context, repo name.Repository, digest v1.Hash) (signed signature.Signature, err error) {
+	key, err := s.keyFor(ctx)
+	if err != nil {
 		return signed, err
 	}
-	signed.Bundle, err = s.log.Add(ctx, rekor.Hashed(signed.Payload, signed.Value, verifier))
-	return signed, err
+	if signed, err = key.Sign(repo, digest); err != nil {
+		return signed, err
+	}
+	return signed, s.publish(ctx, key, &signed, func(verifier []byte) rekor.Entry {
+		return rekor.Hashed(signed.Payload, signed.Value, verifier)
+	})
+}
+
+// attest returns an attestation of a Statement, which is in the log.
+func (s *signer) attest(ctx context.Context, statement []byte) (signed signature.Signature, err error) {
+	key, err := s.keyFor(ctx)
+	if err != nil {
+		return signed, err
+	}
+	if signed, err = key.Attest(statement); err != nil {
+		return signed, err
+	}
+	return signed, s.publish(ctx, key, &signed, func(verifier []byte) rekor.Entry {
+		return rekor.Envelope(signed.Payload, verifier)
+	})
 }

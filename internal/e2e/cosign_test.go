@@ -85,3 +85,36 @@ func TestCosign(t *testing.T) {
 		t.Errorf("after cosign signed, Sign signs again (%t), error %v", res.Signed, err)
 	}
 }
+
+// cosign and Crossplane verify attestations that we made and published in a log. We verify
+// one that cosign made.
+func TestCosignAttestations(t *testing.T) {
+	const provenance = "https://slsa.dev/provenance/v1"
+	log := sigstoretest.ServeLog(t)
+	c := newCosigner(t, log)
+	predicate := []byte(`{"buildDefinition":{"buildType":"https://example.org/build","externalParameters":{}},"runDetails":{"builder":{"id":"https://example.org/builder"}}}`)
+	if err := os.WriteFile(filepath.Join(c.dir, "predicate.json"), predicate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ours := signed(t, push.Options{
+		SignKey: c.key.Signer(), Log: &push.Log{URL: log.URL, Key: log.PEM},
+		Attestations: []push.Attestation{{Type: provenance, Predicate: predicate}, {Type: "https://spdx.dev/Document", Predicate: []byte(`{"spdxVersion":"SPDX-2.3"}`)}},
+	})
+	c.run(t, "verify-attestation", "--key", "cosign.pub", "--type", "slsaprovenance1", "--new-bundle-format=false", ours.Name())
+	c.run(t, "verify-attestation", "--key", "cosign.pub", "--type", "spdxjson", "--new-bundle-format=false", ours.Name())
+	for predicateType, want := range map[string]string{provenance: "", "https://spdx.dev/Document": "", "https://cyclonedx.org/bom": "no attestation of type"} {
+		v := newVerifier(t, log, sigstoretest.ServeAuthority(t).Root, "-key", filepath.Join(c.dir, "cosign.pub"), "-predicate-type", predicateType)
+		if why := v.verify(t, ours); (want == "") != (why == "") || !strings.Contains(why, want) {
+			t.Errorf("for the type %q, Crossplane says %q, want %q", predicateType, why, want)
+		}
+	}
+
+	theirs := signed(t, push.Options{SignKey: c.key.Signer()})
+	c.run(t, "attest", "--key", "cosign.key", "--type", "slsaprovenance1", "--predicate", "predicate.json", "--rekor-url", log.URL,
+		"--new-bundle-format=false", "--use-signing-config=false", "-y", theirs.Name())
+	digest := theirs.Context().Digest(c.verify(t, theirs).Digest.String())
+	keys := []*signature.PublicKey{c.key.Public()}
+	if err := image.RequireAttestations(t.Context(), digest, []string{provenance}, keys, remote.New(remote.Options{})); err != nil {
+		t.Error(err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -182,18 +183,62 @@ func (c counter) Write(p []byte) (int, error) {
 // Both are nil if there are no signatures. Callers must pass errors to
 // remote.Client.Explain.
 func Signatures(ctx context.Context, repo name.Repository, digest v1.Hash, client *remote.Client) (v1.Image, []signature.Signature, error) {
-	tag := signature.Tag(repo, digest)
+	return attached(ctx, signature.Tag(repo, digest), client, signature.Read)
+}
+
+// Attestations returns the attestations of a digest in repo, as Signatures does with
+// signatures.
+func Attestations(ctx context.Context, repo name.Repository, digest v1.Hash, client *remote.Client) (v1.Image, []signature.Signature, error) {
+	return attached(ctx, repo.Tag(signature.AttestationTag(digest)), client, signature.ReadAttestations)
+}
+
+func attached(ctx context.Context, tag name.Tag, client *remote.Client, read func(v1.Image) ([]signature.Signature, error)) (v1.Image, []signature.Signature, error) {
+	img, err := Attachment(ctx, tag, client)
+	if img == nil || err != nil {
+		return nil, nil, err
+	}
+	all, err := read(img)
+	return img, all, err
+}
+
+// Attachment returns the image of signatures or attestations at tag, or nil if there is
+// none. Callers must pass errors to remote.Client.Explain.
+func Attachment(ctx context.Context, tag name.Tag, client *remote.Client) (v1.Image, error) {
 	_, a, err := fetch(ctx, tag, client)
 	if remote.NotFound(err) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	img, ok := a.(v1.Image)
 	if !ok {
-		return nil, nil, fmt.Errorf("tag %q is an index and not an image of signatures", tag.TagStr())
+		return nil, fmt.Errorf("tag %q is an index and not an image of signatures", tag.TagStr())
 	}
-	all, err := signature.Read(img)
-	return img, all, err
+	return img, nil
+}
+
+// RequireAttestations returns an error unless the digest at ref has an attestation of each
+// predicate type that one of the keys signed.
+//
+// An error is one sentence that names ref, without credentials.
+func RequireAttestations(ctx context.Context, ref name.Digest, predicateTypes []string, keys []*signature.PublicKey, client *remote.Client) error {
+	if len(predicateTypes) == 0 {
+		return nil
+	}
+	digest, err := v1.NewHash(ref.DigestStr())
+	if err != nil {
+		return fmt.Errorf("verifying %q: %w", ref.Name(), err)
+	}
+	_, all, err := Attestations(ctx, ref.Context(), digest, client)
+	if err != nil {
+		return fmt.Errorf("verifying %q: reading its attestations: %w", ref.Name(), client.Explain(ref, err))
+	}
+	for _, t := range predicateTypes {
+		by := func(k *signature.PublicKey) bool { return len(k.Attested(all, digest)[t]) > 0 }
+		if !slices.ContainsFunc(keys, by) {
+			return fmt.Errorf("verifying %q: none of its %d attestations is of type %q and by a given key", ref.Name(), len(all), t)
+		}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -162,7 +163,10 @@ const (
 // Read returns the signatures in the image img, in the order of its layers. It ignores
 // layers of other media types. For a signature that is too large or not base64, it returns
 // the zero value. Callers must pass an img whose layers verify their digests.
-func Read(img v1.Image) ([]Signature, error) {
+func Read(img v1.Image) ([]Signature, error) { return read(img, mediaType, maxPayload) }
+
+// read returns the layers of a media type as signatures. Each has at most limit bytes.
+func read(img v1.Image, mediaType types.MediaType, limit int64) ([]Signature, error) {
 	m, err := img.Manifest()
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest of signatures: %w", err)
@@ -178,9 +182,9 @@ func Read(img v1.Image) ([]Signature, error) {
 			continue
 		}
 		s := Signature{}
-		if raw, err := base64.StdEncoding.DecodeString(value); err == nil && len(value) <= maxValue && d.Size <= maxPayload {
+		if raw, err := base64.StdEncoding.DecodeString(value); err == nil && len(value) <= maxValue && d.Size <= limit {
 			if payloads[d.Digest] == nil {
-				if payloads[d.Digest], err = readPayload(img, d.Digest); err != nil {
+				if payloads[d.Digest], err = readPayload(img, d.Digest, limit); err != nil {
 					return nil, fmt.Errorf("reading the signed document %s: %w", d.Digest, err)
 				}
 			}
@@ -201,7 +205,7 @@ func (s *Signature) notes() map[string]*[]byte {
 	return map[string]*[]byte{bundleAnnotation: &s.Bundle, certificateAnnotation: &s.Certificate, chainAnnotation: &s.Chain}
 }
 
-func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
+func readPayload(img v1.Image, digest v1.Hash, limit int64) (_ []byte, err error) {
 	l, err := img.LayerByDigest(digest)
 	if err != nil {
 		return nil, err
@@ -211,9 +215,9 @@ func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rc.Close()) }()
-	text, err := io.ReadAll(io.LimitReader(rc, maxPayload+1))
-	if err == nil && len(text) > maxPayload {
-		err = fmt.Errorf("expected at most %d KiB", maxPayload>>10)
+	text, err := io.ReadAll(io.LimitReader(rc, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("expected at most %d KiB", limit>>10)
 	}
 	return text, err
 }
@@ -221,6 +225,11 @@ func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
 // Append returns a copy of img with the signature s as its last layer. If img is nil, the
 // result has only this signature.
 func Append(img v1.Image, s Signature) (v1.Image, error) {
+	return appendLayer(img, s, mediaType, nil)
+}
+
+// appendLayer appends s as a layer with a media type, and with annotations besides its own.
+func appendLayer(img v1.Image, s Signature, mediaType types.MediaType, annotations map[string]string) (v1.Image, error) {
 	if img == nil {
 		img = mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	}
@@ -231,17 +240,14 @@ func Append(img v1.Image, s Signature) (v1.Image, error) {
 	if n := len(m.Layers); n >= maxSignatures {
 		return nil, fmt.Errorf("the image has %d signatures already, which is the limit", n)
 	}
-	annotations := map[string]string{annotation: base64.StdEncoding.EncodeToString(s.Value)}
+	all := map[string]string{annotation: base64.StdEncoding.EncodeToString(s.Value)}
+	maps.Copy(all, annotations)
 	for key, field := range s.notes() {
 		if len(*field) > 0 {
-			annotations[key] = string(*field)
+			all[key] = string(*field)
 		}
 	}
-	img, err = mutate.Append(img, mutate.Addendum{
-		Layer:       static.NewLayer(s.Payload, mediaType),
-		Annotations: annotations,
-		MediaType:   mediaType,
-	})
+	img, err = mutate.Append(img, mutate.Addendum{Layer: static.NewLayer(s.Payload, mediaType), Annotations: all, MediaType: mediaType})
 	if err != nil {
 		return nil, fmt.Errorf("adding a signature: %w", err)
 	}

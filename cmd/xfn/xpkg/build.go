@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language/sbom"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -27,8 +28,10 @@ type BuildCmd struct {
 	PackageRoot string `short:"f" default:"." placeholder:"DIR" help:"Directory with crossplane.yaml and the other files of the package. Default: the current one."`
 	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: a name from the package's name and digest, in the package root."`
 
-	Split bool `more:"" xor:"split" help:"Write a file for each platform: NAME-linux-amd64.xpkg and so on."`
-	Load  bool `xor:"split" help:"Also load the package into the Docker engine. Its name there is the package's name."`
+	SBOM       string `name:"sbom" placeholder:"FILE" help:"Also write a software bill of materials: SPDX 2.3 in JSON. It lists the dependencies of the function, and the Debian packages in its image."`
+	Provenance string `more:"" placeholder:"FILE" help:"Also write how the package was built: an in-toto statement with SLSA provenance 1.0. It has the flags that select the runtime image, and the dependencies by digest."`
+	Split      bool   `more:"" xor:"split" help:"Write a file for each platform: NAME-linux-amd64.xpkg and so on."`
+	Load       bool   `xor:"split" help:"Also load the package into the Docker engine. Its name there is the package's name."`
 
 	rootFlags    `group:"Content of the package:"`
 	contentFlags `group:"Content of the package:"`
@@ -82,10 +85,11 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if opts.Created, err = created(c.SourceDateEpoch); err != nil {
 		return err
 	}
-	runtimes, err := c.images(ctx, program, runtimeimage.Options{Created: opts.Created, Env: os.Environ(), TempDir: os.TempDir(), Beside: c.beside(), Progress: term.Progress})
+	built, err := c.runtime(ctx, program, runtimeimage.Options{Created: opts.Created, Env: os.Environ(), TempDir: os.TempDir(), Beside: c.beside(), Progress: term.Progress})
 	if err != nil {
 		return err
 	}
+	runtimes := built.Images
 	defer func() { err = errors.Join(err, runtimes.Close()) }()
 	if xpkg.NeedsRuntime(pkg.Meta.Kind) && len(runtimes.All) == 0 {
 		term.Warn("the package of the " + pkg.Meta.Kind + " has no runtime image: embed one with --embed-runtime-source, --embed-runtime-dir, --embed-runtime-image or another --embed-runtime flag")
@@ -101,8 +105,15 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if err != nil {
 		return err
 	}
-	if err := c.write(ctx, term, runtimes, targets); err != nil || !c.Load {
+	if err := c.write(ctx, term, runtimes, targets); err != nil {
 		return err
+	}
+	subject := sbom.Subject{Name: pkg.Meta.Name, Tool: "xfn-" + program.Version, Created: opts.Created}
+	if err := c.describe(ctx, subject, artifact, built); err != nil {
+		return err
+	}
+	if !c.Load {
+		return nil
 	}
 	if err := load(ctx, term, program, targets[0].Path, pkg.Meta.Name); err != nil {
 		return fmt.Errorf("loading %q into Docker: %w", targets[0].Path, err)

@@ -27,7 +27,7 @@ type CopyCmd struct {
 
 // Help is shown by --help.
 func (CopyCmd) Help() string {
-	return `Copies all platforms with the same bytes and digests, and the attachments of cosign and other tools. Signatures at DST that SRC does not have are replaced, because cosign stores all signatures at one tag. Sends only what the registry lacks, directly from one registry to the other, and moves the tag last. Prints the reference with the digest.
+	return `Copies all platforms with the same bytes and digests, and the attachments of cosign and other tools. Signatures and attestations that only DST has stay there. Sends only what the registry lacks, directly from one registry to the other, and moves the tag last. Prints the reference with the digest.
 
 Examples:
 

@@ -122,20 +122,28 @@ func askPassword(t *terminal.Terminal, prompt string) ([]byte, error) {
 // readSecret reads a small file, or stdin if path is "-".
 func readSecret(t *terminal.Terminal, path string) ([]byte, error) {
 	const limit = 64 << 10
-	from := t.Stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, fsx.Cause(err)
-		}
-		defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
-		from = f
+	if path == "-" {
+		return readAtMost(t.Stdin, limit)
 	}
+	return readSmall(path, limit)
+}
+
+// readSmall reads a file of at most limit bytes.
+func readSmall(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fsx.Cause(err)
+	}
+	defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
+	return readAtMost(f, limit)
+}
+
+func readAtMost(from io.Reader, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(from, limit+1))
 	switch {
 	case err != nil:
 		return nil, fsx.Cause(err)
-	case len(text) > limit:
+	case int64(len(text)) > limit:
 		return nil, fmt.Errorf("expected at most %d KiB", limit>>10)
 	}
 	return text, nil

@@ -19,7 +19,7 @@ import (
 )
 
 // buildSource builds the function of --embed-runtime-source.
-func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*language.Result, error) {
 	if len(opts.Platforms) == 0 {
 		opts.Platforms = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
 	}
@@ -44,15 +44,11 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	if err != nil {
 		return nil, err
 	}
-	built, err := lang.Build(ctx, language.Source{
+	return lang.Build(ctx, language.Source{
 		Dir: f.EmbedRuntimeSource, Root: root, Platforms: opts.Platforms, Base: base, Labels: f.Label,
 		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle,
 		Artifacts: f.Artifacts(f.Client(program), f.Offline, f.Index),
 	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return built.Images, nil
 }
 
 // language returns the language of --language, or of the source.

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
@@ -57,8 +58,9 @@ const (
 	withBase   = "--base-image"
 )
 
-// images returns the runtime images that the flags name. The caller closes them.
-func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+// runtime returns the runtime images that the flags name, and what is known of their
+// content. The caller closes the images.
+func (f *runtimeFlags) runtime(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*language.Result, error) {
 	if err := f.check(); err != nil {
 		return nil, &terminal.UsageError{Err: err}
 	}
@@ -73,9 +75,16 @@ func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opt
 		}
 		opts.Platforms = append(opts.Platforms, *p)
 	}
-	switch {
-	case f.EmbedRuntimeSource != "":
+	if f.EmbedRuntimeSource != "" {
 		return f.buildSource(ctx, program, opts)
+	}
+	images, err := f.images(ctx, program, opts)
+	return &language.Result{Images: images}, err
+}
+
+// images returns the runtime images that are not built from source. The caller closes them.
+func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+	switch {
 	case len(f.EmbedRuntimeBinary) > 0:
 		return f.buildBinaries(ctx, program, opts)
 	case f.EmbedRuntimeDir != "":

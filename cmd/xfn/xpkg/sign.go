@@ -17,6 +17,7 @@ import (
 // SignFlags are the flags of commands that sign packages.
 type SignFlags struct {
 	SignKey       KeySource `placeholder:"FILE" help:"Sign as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
+	Attest        []string  `sep:"none" placeholder:"TYPE=FILE" help:"Attach a signed in-toto attestation. TYPE is spdx, cyclonedx, slsaprovenance1, test-result or a URI, and FILE the predicate or the whole statement in JSON. Repeatable."`
 	RekorURL      string    `name:"rekor-url" more:"" placeholder:"URL" help:"Publish the signature in this transparency log of Sigstore, and store the log's proof with it. The log is public, and deletes nothing."`
 	RekorKey      KeySource `more:"" env:"SIGSTORE_REKOR_PUBLIC_KEY" placeholder:"FILE" help:"Public key of the log in PEM, a file or env://NAME. Default: the key that the log returns."`
 	FulcioURL     string    `name:"fulcio-url" more:"" placeholder:"URL" help:"Sign without a key: this certificate authority of Sigstore confirms the identity in an OIDC token. Requires --rekor-url."`
@@ -29,6 +30,9 @@ func (f SignFlags) Set(ctx context.Context, t *terminal.Terminal, o *push.Option
 		return &terminal.UsageError{Err: err}
 	}
 	if o.SignKey, err = f.SignKey.Signer(); err != nil {
+		return err
+	}
+	if o.Attestations, err = readAttestations(f.Attest); err != nil {
 		return err
 	}
 	if f.RekorURL != "" {
@@ -55,6 +59,8 @@ func (f SignFlags) check() error {
 		return errors.New("--fulcio-url requires --rekor-url, because the certificate expires after minutes")
 	case f.IdentityToken != "" && f.FulcioURL == "":
 		return errors.New("--identity-token requires --fulcio-url")
+	case len(f.Attest) > 0 && f.SignKey == "" && f.FulcioURL == "":
+		return errors.New("--attest requires --sign-key or --fulcio-url")
 	case f.RekorURL != "" && f.SignKey == "" && f.FulcioURL == "":
 		return errors.New("--rekor-url requires --sign-key or --fulcio-url")
 	}

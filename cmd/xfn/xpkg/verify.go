@@ -18,7 +18,8 @@ import (
 type VerifyCmd struct {
 	Package string `arg:"" help:"What to verify: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 
-	Key []KeySource `required:"" sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by one of them is enough."`
+	Key                []KeySource `required:"" sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by one of them is enough."`
+	RequireAttestation []string    `sep:"none" placeholder:"TYPE" help:"Require an attestation of this type by one of the keys: spdx, cyclonedx, slsaprovenance1, test-result or a URI. Repeatable."`
 
 	flags.Patience
 	terminal.Format
@@ -50,8 +51,20 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 	if err != nil {
 		return err
 	}
-	res, err := image.Verify(ctx, ref, keys, c.PatientClient(p, c.Patience), term.Progress)
+	var required []string
+	for _, t := range c.RequireAttestation {
+		uri, err := predicateType("--require-attestation", t)
+		if err != nil {
+			return err
+		}
+		required = append(required, uri)
+	}
+	client := c.PatientClient(p, c.Patience)
+	res, err := image.Verify(ctx, ref, keys, client, term.Progress)
 	if err != nil {
+		return err
+	}
+	if err := image.RequireAttestations(ctx, ref.Context().Digest(res.Digest.String()), required, keys, client); err != nil {
 		return err
 	}
 	return c.print(term, ref, res)

@@ -1,0 +1,73 @@
+package sbom
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/signature"
+)
+
+// ProvenanceType is the type of the predicate of Provenance.
+const ProvenanceType = "https://slsa.dev/provenance/v1"
+
+const (
+	// builder is the ID of the builder, and buildType that of how Parameters are interpreted.
+	builder   = "https://github.com/xfn-dev/xfn"
+	buildType = builder + "/xpkg-build/v1"
+)
+
+// provenance is the predicate (slsa.dev/spec/v1.0/provenance).
+type provenance struct {
+	BuildDefinition struct {
+		BuildType            string         `json:"buildType"`
+		ExternalParameters   map[string]any `json:"externalParameters"`
+		ResolvedDependencies []resource     `json:"resolvedDependencies,omitempty"`
+	} `json:"buildDefinition"`
+	RunDetails struct {
+		Builder struct {
+			ID      string            `json:"id"`
+			Version map[string]string `json:"version"`
+		} `json:"builder"`
+	} `json:"runDetails"`
+}
+
+// resource is a ResourceDescriptor (in-toto attestation, spec/v1/resource_descriptor.md).
+type resource struct {
+	URI         string            `json:"uri,omitempty"`
+	Name        string            `json:"name"`
+	Digest      map[string]string `json:"digest,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Provenance returns the Statement that the package was built with these parameters from
+// materials. It contains no times and no names of the machine: the same arguments give the
+// same bytes.
+func Provenance(s Subject, parameters map[string]any, materials []language.Material) ([]byte, error) {
+	var p provenance
+	p.BuildDefinition.BuildType, p.BuildDefinition.ExternalParameters = buildType, parameters
+	p.RunDetails.Builder.ID, p.RunDetails.Builder.Version = builder, map[string]string{"xfn": s.Tool}
+	for _, m := range materials {
+		r := resource{URI: m.PURL, Name: m.Name}
+		if m.Version != "" {
+			r.Name += "@" + m.Version
+		}
+		for _, c := range checksums(m.Digest) {
+			r.Digest = map[string]string{strings.ToLower(c.Algorithm): c.Value}
+		}
+		if r.Digest == nil && m.Digest != "" {
+			r.Annotations = map[string]string{"lockFileDigest": m.Digest}
+		}
+		p.BuildDefinition.ResolvedDependencies = append(p.BuildDefinition.ResolvedDependencies, r)
+	}
+	predicate, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the provenance: %w", err)
+	}
+	text, err := signature.Statement(s.Name, s.Digest, ProvenanceType, predicate)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the provenance: %w", err)
+	}
+	return append(text, '\n'), nil
+}

@@ -1,0 +1,31 @@
+package sbom_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/sbom"
+)
+
+func TestProvenance(t *testing.T) {
+	hex := strings.Repeat("ab", 32)
+	got, err := sbom.Provenance(
+		sbom.Subject{Name: "conf", Digest: v1.Hash{Algorithm: "sha256", Hex: hex}, Tool: "v1"}, map[string]any{"language": "go"},
+		[]language.Material{{Name: "a", Version: "1", PURL: "pkg:pypi/a@1", Digest: "sha256:" + hex}, {Name: "b", Version: "v2", PURL: "pkg:golang/b@v2", Digest: "h1:x="}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"conf","digest":{"sha256":"` + hex + `"}}],` +
+		`"predicateType":"https://slsa.dev/provenance/v1","predicate":{"buildDefinition":{"buildType":"https://github.com/xfn-dev/xfn/xpkg-build/v1",` +
+		`"externalParameters":{"language":"go"},"resolvedDependencies":[{"uri":"pkg:pypi/a@1","name":"a@1","digest":{"sha256":"` + hex + `"}},` +
+		`{"uri":"pkg:golang/b@v2","name":"b@v2","annotations":{"lockFileDigest":"h1:x="}}]},` +
+		`"runDetails":{"builder":{"id":"https://github.com/xfn-dev/xfn","version":{"xfn":"v1"}}}}}` + "\n"
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,115 @@
+package sbom_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/sbom"
+)
+
+func layer(t *testing.T, files map[string]string) v1.Layer {
+	t.Helper()
+	raw := map[string][]byte{}
+	for name, text := range files {
+		raw[name] = []byte(text)
+	}
+	l, err := imagetest.Layer(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestDebian(t *testing.T) {
+	const status = "Package: zlib1g\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1:1.3.1-1+b1\nDescription: compression\n library\n\n" +
+		"Package: gone\nStatus: deinstall ok config-files\nArchitecture: amd64\nVersion: 1\n"
+	cases := map[string]struct {
+		reason string
+		layers []map[string]string
+		want   []string
+	}{
+		"None":   {"an image without dpkg has no packages", []map[string]string{{"bin/x": "x"}}, nil},
+		"Status": {"only installed packages count", []map[string]string{{"var/lib/dpkg/status": status, "etc/os-release": "ID=ubuntu\n"}}, []string{"pkg:deb/ubuntu/zlib1g@1%3A1.3.1-1%2Bb1?arch=amd64"}},
+		"Later":  {"a later layer replaces the status file", []map[string]string{{"var/lib/dpkg/status": status}, {"./var/lib/dpkg/status": "Package: a\nStatus: install ok installed\nVersion: 2\nArchitecture: all\n"}}, []string{"pkg:deb/debian/a@2?arch=all"}},
+		"Folder": {"distroless images have a file for each package", []map[string]string{{"var/lib/dpkg/status.d/a": "Package: a\nVersion: 2\nArchitecture: all\n", "var/lib/dpkg/status.d/a.md5sums": "x: y"}}, []string{"pkg:deb/debian/a@2?arch=all"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var layers []v1.Layer
+			for _, files := range tc.layers {
+				layers = append(layers, layer(t, files))
+			}
+			img := imagetest.Image(t, v1.Config{}, layers...)
+			all, err := sbom.Debian(t.Context(), []v1.Image{img, img})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, m := range all {
+				got = append(got, m.PURL)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// A document has a package for each material with its checksum, and the same bytes for the
+// same materials.
+func TestWrite(t *testing.T) {
+	s := sbom.Subject{Name: "conf", Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("ab", 32)}, Tool: "xfn-v1", Created: time.Unix(0, 0)}
+	materials := []language.Material{
+		{Name: "a", Version: "1", PURL: "pkg:pypi/a@1", Digest: "sha256:" + strings.Repeat("cd", 32)},
+		{Name: "b", Version: "v2", PURL: "pkg:golang/b@v2", Digest: "h1:x="},
+		{Name: "c", Version: "3", PURL: "pkg:npm/c@3", Digest: "sha512-AAA="},
+		{Name: "base image"},
+	}
+	text, err := sbom.Write(s, materials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := sbom.Write(s, materials)
+	if err != nil || string(again) != string(text) {
+		t.Errorf("a second document differs, error %v", err)
+	}
+	var got struct {
+		SPDXVersion       string
+		DocumentNamespace string
+		CreationInfo      struct{ Created string }
+		Packages          []struct {
+			Name, Comment string
+			Checksums     []struct{ Algorithm, ChecksumValue string }
+		}
+		Relationships []struct{ RelationshipType string }
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.SPDXVersion != "SPDX-2.3" || !strings.HasPrefix(got.DocumentNamespace, "https://spdx.org/spdxdocs/conf-") || got.CreationInfo.Created != "1970-01-01T00:00:00Z" {
+		t.Errorf("the document begins %+v", got)
+	}
+	var lines []string
+	for _, p := range got.Packages {
+		line := p.Name + " " + p.Comment
+		for _, c := range p.Checksums {
+			line += c.Algorithm + " " + c.ChecksumValue[:4]
+		}
+		lines = append(lines, line)
+	}
+	want := []string{"conf SHA256 abab", "a SHA256 cdcd", "b digest in the lock file: h1:x=", "c SHA512 0000", "base image "}
+	if diff := cmp.Diff(want, lines); diff != "" || len(got.Relationships) != 5 {
+		t.Errorf("%d relationships, -want +got:\n%s", len(got.Relationships), diff)
+	}
+	other, err := sbom.Write(s, materials[1:])
+	if err != nil || strings.Contains(string(other), got.DocumentNamespace) {
+		t.Errorf("another document has the same namespace, error %v", err)
+	}
+}

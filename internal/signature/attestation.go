@@ -1,0 +1,134 @@
+package signature
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+const (
+	// envelopeType is the media type of a layer with an attestation: a DSSE envelope.
+	envelopeType types.MediaType = "application/vnd.dsse.envelope.v1+json"
+	// statementType is the media type of the envelope's payload: an in-toto Statement.
+	statementType = "application/vnd.in-toto+json"
+	// statementVersion is the type of new Statements (in-toto attestation, spec/v1).
+	statementVersion = "https://in-toto.io/Statement/v1"
+	// maxEnvelope limits the bytes of an envelope.
+	maxEnvelope = 16 << 20
+)
+
+// A statement is an in-toto Statement: a claim about subjects.
+type statement struct {
+	Type          string          `json:"_type"`
+	Subject       []subject       `json:"subject"`
+	PredicateType string          `json:"predicateType"`
+	Predicate     json.RawMessage `json:"predicate"`
+}
+
+type subject struct {
+	Name   string            `json:"name,omitempty"`
+	Digest map[string]string `json:"digest"`
+}
+
+func (s statement) isAbout(digest v1.Hash) bool {
+	return slices.ContainsFunc(s.Subject, func(s subject) bool { return s.Digest[digest.Algorithm] == digest.Hex })
+}
+
+// Statement returns the in-toto Statement that the image with this name and digest has the
+// predicate. If predicate is a Statement itself, it is about the image or an error.
+func Statement(name string, digest v1.Hash, predicateType string, predicate []byte) ([]byte, error) {
+	var given statement
+	if err := json.Unmarshal(predicate, &given); err != nil {
+		return nil, errors.New("expected a JSON object")
+	}
+	if given.Type == "" || len(given.Subject) == 0 {
+		return json.Marshal(statement{
+			Type: statementVersion, PredicateType: predicateType, Predicate: predicate,
+			Subject: []subject{{name, map[string]string{digest.Algorithm: digest.Hex}}},
+		})
+	}
+	switch {
+	case given.PredicateType != predicateType:
+		return nil, fmt.Errorf("it has the type %q, not %q", given.PredicateType, predicateType)
+	case !given.isAbout(digest):
+		return nil, fmt.Errorf("it is about another digest than %s", digest)
+	}
+	return json.Marshal(given)
+}
+
+// An envelope is a DSSE envelope (secure-systems-lab/dsse, envelope.md).
+type envelope struct {
+	PayloadType string              `json:"payloadType"`
+	Payload     []byte              `json:"payload"`
+	Signatures  []envelopeSignature `json:"signatures"`
+}
+
+type envelopeSignature struct {
+	KeyID string `json:"keyid"`
+	Sig   []byte `json:"sig"`
+}
+
+// signed returns the bytes that are signed (DSSE's pre-authentication encoding).
+func (e envelope) signed() []byte {
+	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload)
+}
+
+// Attest returns an attestation: the signature of a Statement in a DSSE envelope.
+func (k *PrivateKey) Attest(statement []byte) (Signature, error) {
+	e := envelope{PayloadType: statementType, Payload: statement}
+	value, err := k.SignText(e.signed())
+	if err != nil {
+		return Signature{}, fmt.Errorf("signing an attestation: %w", err)
+	}
+	e.Signatures = []envelopeSignature{{Sig: value}}
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return Signature{}, fmt.Errorf("encoding an attestation: %w", err)
+	}
+	if len(raw) > maxEnvelope {
+		return Signature{}, fmt.Errorf("the attestation is larger than the limit of %d MiB", maxEnvelope>>20)
+	}
+	return Signature{Payload: raw, Certificate: k.certificate, Chain: k.chain}, nil
+}
+
+// ReadAttestations returns the attestations in img, as Read returns signatures.
+func ReadAttestations(img v1.Image) ([]Signature, error) { return read(img, envelopeType, maxEnvelope) }
+
+// AppendAttestation returns a copy of img with an attestation as its last layer, as Append
+// does with a signature.
+func AppendAttestation(img v1.Image, s Signature) (v1.Image, error) {
+	var e envelope
+	var is statement
+	if json.Unmarshal(s.Payload, &e) != nil || json.Unmarshal(e.Payload, &is) != nil {
+		return nil, errors.New("adding an attestation: it is not an in-toto Statement")
+	}
+	return appendLayer(img, s, envelopeType, map[string]string{"predicateType": is.PredicateType})
+}
+
+// Attested returns the Statements about digest among attestations that k's private key
+// signed, by their predicate types.
+func (k *PublicKey) Attested(attestations []Signature, digest v1.Hash) map[string][][]byte {
+	all := map[string][][]byte{}
+	for _, a := range attestations {
+		var e envelope
+		if json.Unmarshal(a.Payload, &e) != nil || e.PayloadType != statementType {
+			continue
+		}
+		good := slices.ContainsFunc(e.Signatures, func(s envelopeSignature) bool {
+			return k.verify(Signature{Payload: e.signed(), Value: s.Sig})
+		})
+		var s statement
+		if good && json.Unmarshal(e.Payload, &s) == nil && s.isAbout(digest) {
+			all[s.PredicateType] = append(all[s.PredicateType], e.Payload)
+		}
+	}
+	return all
+}
+
+// AttestationTag returns the tag in a repository at which the attestations of a digest are
+// stored: "sha256-HEX.att".
+func AttestationTag(digest v1.Hash) string { return tagOf(digest, "att") }

@@ -1,0 +1,71 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/signature"
+)
+
+// setStatements sets the Statements of the attestations about the package.
+func (w *work) setStatements(all []Attestation) error {
+	for _, a := range all {
+		s, err := signature.Statement(w.refs[0].Context().Name(), w.result.Digest, a.Type, a.Predicate)
+		if err != nil {
+			return fmt.Errorf("reading the attestation of type %q: %w", a.Type, err)
+		}
+		w.statements = append(w.statements, s)
+	}
+	return nil
+}
+
+// attest adds the attestations that the key has not signed yet. It is called after sign.
+func (w *work) attest(ctx context.Context) error {
+	if len(w.statements) == 0 {
+		return nil
+	}
+	repo, digest := w.refs[0].Context(), w.result.Digest
+	tag := repo.Tag(signature.AttestationTag(digest))
+	if w.dry {
+		return nil
+	}
+	img, all, err := image.Attestations(ctx, repo, digest, w.remote)
+	if err != nil {
+		return err
+	}
+	before := img
+	for _, s := range w.statements {
+		if w.signer.attested(all, digest, s) {
+			continue
+		}
+		signed, err := w.signer.attest(ctx, s)
+		if err != nil {
+			return err
+		}
+		if img, err = signature.AppendAttestation(img, signed); err != nil {
+			return err
+		}
+	}
+	if img == before {
+		return nil
+	}
+	return w.putAttachment(ctx, img, tag)
+}
+
+// attested reports whether the key has signed a Statement already.
+func (s *signer) attested(all []signature.Signature, digest v1.Hash, statement []byte) bool {
+	if s.key == nil {
+		return false
+	}
+	for _, found := range s.key.Public().Attested(all, digest) {
+		if slices.ContainsFunc(found, func(f []byte) bool { return bytes.Equal(f, statement) }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,77 @@
+package push_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/push"
+)
+
+// A copy keeps the signatures and attestations that only the destination has. A second copy
+// changes nothing.
+func TestCopyMerges(t *testing.T) {
+	for name, serve := range map[string]func(*testing.T) string{
+		"Embedded": func(t *testing.T) string { return remotetest.Serve(t, remotetest.Handler()) },
+		"Real":     func(t *testing.T) string { return remotetest.Registry(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := serve(t)
+			first, second, both := sigstoretest.SignKey(t), sigstoretest.SignKey(t), sigstoretest.SignKey(t)
+			from := parse(t, host)
+			to := from.Context().Registry.Repo("gold", "copy").Tag("v1.0.0")
+			a := single(t)
+			sign := func(at string, k *signature.PrivateKey) {
+				ref := from
+				if at == "to" {
+					ref = to
+				}
+				o := push.Options{SignKey: k.Signer(), Attestations: []push.Attestation{{Type: spdx, Predicate: []byte("{}")}}}
+				if _, err := push.Artifact(t.Context(), ref, a, o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sign("from", both)
+			if _, err := push.Copy(t.Context(), from, to, push.CopyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			sign("from", first)
+			sign("to", second)
+			digest, err := a.Digest()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before []string
+			for range 2 {
+				if _, err := push.Copy(t.Context(), from, to, push.CopyOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				if all, by := signatures(t, to, a, first, second, both); all != 3 || cmp.Diff([]int{1, 1, 1}, by) != "" {
+					t.Errorf("the destination has %d signatures, by the keys %v", all, by)
+				}
+				img, all, err := image.Attestations(t.Context(), to.Context(), digest, remote.New(remote.Options{}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, k := range []*signature.PrivateKey{first, second, both} {
+					if n := len(k.Public().Attested(all, digest)[spdx]); n != 1 {
+						t.Errorf("the destination has %d attestations by a key, want 1", n)
+					}
+				}
+				h, err := img.Digest()
+				if err != nil {
+					t.Fatal(err)
+				}
+				before = append(before, h.String())
+			}
+			if before[0] != before[1] {
+				t.Errorf("the second copy changed the attestations from %s to %s", before[0], before[1])
+			}
+		})
+	}
+}
