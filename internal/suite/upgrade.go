@@ -93,6 +93,6 @@ func Compose(ctx context.Context, items []Item, o Options, each func(docs []map[
 		if out.composed == nil {
 			return nil
 		}
-		return each(out.composed)
+		return each(out.composed())
 	})
 }
