@@ -90,9 +90,9 @@ func Compose(ctx context.Context, items []Item, o Options, each func(docs []map[
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if out.composed == nil {
-			return nil
+		if docs := out.composed(); docs != nil {
+			return each(docs)
 		}
-		return each(out.composed())
+		return nil
 	})
 }
