@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/xfn-dev/xfn/function"
@@ -50,10 +51,13 @@ type Annotated interface {
 	Annotations() []string
 }
 
+// ErrEnded is the error if the process of a function ended before it was stopped.
+var ErrEnded = errors.New("the function ended unexpectedly")
+
 // An Instance is a running function.
 type Instance struct {
 	// Runner calls the function. If the function has ended, the error says how, with the
-	// last lines that the function wrote.
+	// last lines that the function wrote. It wraps ErrEnded if the function is a process here.
 	function.Runner
 	// Detail describes the running function for users: "built from ./fn".
 	Detail string

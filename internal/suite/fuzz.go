@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -120,6 +121,8 @@ type fuzzSubject struct {
 	name      string
 	generator *generate.Generator
 	validator *validate.Validator
+	// alone is locked while functions are started again, and shared by renders.
+	alone sync.RWMutex
 }
 
 // fuzzSubjects returns the Compositions for the XRD that the items test, each with the first item

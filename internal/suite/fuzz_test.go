@@ -10,8 +10,12 @@ import (
 	"testing"
 	"time"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/generate"
 )
@@ -253,5 +257,42 @@ func TestSaveFindings(t *testing.T) {
 	})
 	if err != nil || len(outcomes) != 1 || len(outcomes[0].Failures) != 1 || !strings.Contains(outcomes[0].Failures[0].Text, "spec.count: Invalid value: 20") {
 		t.Errorf("got %+v: %v\n%s", outcomes, err, text)
+	}
+}
+
+// A fragile runtime starts functions that end at the first composite resource of size medium.
+type fragile struct{ started atomic.Int64 }
+
+func (f *fragile) Start(context.Context, runtimes.Function) (*runtimes.Instance, error) {
+	f.started.Add(1)
+	ended := &atomic.Bool{}
+	return &runtimes.Instance{
+		Runner: function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			if strings.Contains(fmt.Sprint(req.GetObserved().GetComposite().GetResource().AsMap()), "size:medium") {
+				ended.Store(true)
+			}
+			if ended.Load() {
+				return nil, fmt.Errorf("calling the function: %w", runtimes.ErrEnded)
+			}
+			return &fnv1.RunFunctionResponse{Desired: req.GetDesired()}, nil
+		}),
+		Stop: func(context.Context) error { return nil },
+	}, nil
+}
+
+// TestFuzzCrash checks that a function that an input kills is started again, so that only inputs
+// that kill it are failures.
+func TestFuzzCrash(t *testing.T) {
+	t.Parallel()
+	o, rt := options(example(t, fuzzed(thing("a", "", "")))), &fragile{}
+	o.Config.Runtime, o.Config.Runtimes = session.Process, map[session.Runtime]runtimes.Runtime{session.Process: rt}
+	got, err := fuzzWith(t, t.Context(), o, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 50, Seed: 1})
+	if err != nil || got.Inputs != 50 || len(got.Findings) != 1 {
+		t.Fatalf("got %d inputs and %d findings: %v", got.Inputs, len(got.Findings), err)
+	}
+	f := got.Findings[0]
+	spec, err := json.Marshal(f.XR["spec"])
+	if err != nil || f.Kind != suite.RenderFails || string(spec) != `{"size":"medium"}` || f.Count == 50 || rt.started.Load() < 2 {
+		t.Errorf("got %s, %d times, for %s after %d starts: %s", f.Kind, f.Count, spec, rt.started.Load(), f.Text)
 	}
 }

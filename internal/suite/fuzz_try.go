@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
@@ -95,10 +96,25 @@ func (s *fuzzSubject) try(ctx context.Context, xr map[string]any) tried {
 // values matches the parts of an error that differ between inputs.
 var values = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"|[0-9]+`) })
 
+// render renders a composite resource. If a function has ended, another input that is rendered at
+// the same time may be the reason: render starts the functions again, and tries xr alone.
 func (s *fuzzSubject) render(ctx context.Context, xr map[string]any) Outcome {
 	item, of := s.item, *s.item.fuzz
 	of.xr, item.fuzz = xr, &of
-	return s.run(ctx, item)
+	s.alone.RLock()
+	out := s.run(ctx, item)
+	s.alone.RUnlock()
+	if !errors.Is(out.err, runtimes.ErrEnded) {
+		return out
+	}
+	s.alone.Lock()
+	defer s.alone.Unlock()
+	// Functions that have ended need not stop without an error.
+	_ = s.sessions.close(ctx)
+	if out = s.run(ctx, item); errors.Is(out.err, runtimes.ErrEnded) {
+		_ = s.sessions.close(ctx)
+	}
+	return out
 }
 
 // refused returns the first error in the output by its schema, and the kinds without a schema. A

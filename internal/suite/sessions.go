@@ -76,6 +76,7 @@ func (s *sessions) close(ctx context.Context) error {
 		wg.Go(func() { errs[i] = s.open[key].Close(ctx) })
 	}
 	wg.Wait()
+	s.open, s.order = map[string]*session.Session{}, nil
 	return errors.Join(errs...)
 }
 

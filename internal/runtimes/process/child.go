@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
 const (
@@ -108,8 +109,10 @@ type endedError struct {
 }
 
 func (e endedError) Error() string {
-	return fmt.Sprintf("the function ended unexpectedly (%s)%s", e.state, e.out.Quote())
+	return fmt.Sprintf("%v (%s)%s", runtimes.ErrEnded, e.state, e.out.Quote())
 }
+
+func (endedError) Unwrap() error { return runtimes.ErrEnded }
 
 // ended returns how the process ended. It may be called only after done is closed.
 func (c *child) ended() error { return endedError{c.cmd.ProcessState, c.out} }

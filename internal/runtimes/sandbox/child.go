@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -71,7 +72,7 @@ func (c *child) copyOutput(read *os.File) {
 // ended waits for the end of the function, and returns how it ended.
 func (c *child) ended() error {
 	code, err := c.process.Wait()
-	ended := fmt.Errorf("the function ended unexpectedly (exit code %d)%s", code, c.out.Quote())
+	ended := fmt.Errorf("%w (exit code %d)%s", runtimes.ErrEnded, code, c.out.Quote())
 	return errors.Join(hintMemory(ended, code, c.out, c.process.Report()), err)
 }
 
