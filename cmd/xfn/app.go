@@ -69,7 +69,7 @@ type app struct {
 	Test         test.Cmd            `cmd:"" help:"Test which resources Compositions compose."`
 	UpgradeCheck test.UpgradeCmd     `cmd:"" name:"upgrade-check" help:"Compare what suites compose with two sets of versions."`
 	Diff         render.DiffCmd      `cmd:"" help:"Show how Compositions would change a cluster's resources."`
-	RBAC         test.RBACCmd        `cmd:"" name:"rbac" help:"Print the ClusterRole that Crossplane needs for what Compositions compose."`
+	RBAC         test.RBACCmd        `cmd:"" name:"rbac" help:"Print the ClusterRole that Crossplane needs to compose."`
 	Validate     validate.Cmd        `cmd:"" help:"Validate resources against XRDs, CRDs and Kubernetes APIs."`
 	Convert      validate.ConvertCmd `cmd:"" help:"Convert old Compositions to current ones."`
 	Lock         cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
