@@ -48,7 +48,6 @@ func Environment() []Variable {
 		{"REGISTRY", ownVariables, "The registry of image names without a registry, for `xfn alpha` only, as in the original `xfn`."},
 		{"XFN_RUNTIME", ownVariables, "The runtime of every function, as `--runtime`."},
 		{"XFN_CROSSPLANE", ownVariables, "The crossplane CLI, for commands that xfn passes on if it is called as `crossplane`. Default: the next `crossplane` on `PATH`."},
-		{"SHELL", ownVariables, "The shell of `xfn completions`."},
 		{"XFN_SHARDS", ownVariables, "The number of shards for `xfn test`, as `--shards`."},
 		{"JOB_COMPLETION_INDEX", ownVariables, "With `XFN_SHARDS`, which shard to run, from 0. Kubernetes sets it in an Indexed Job."},
 		{"SOURCE_DATE_EPOCH", ownVariables, "The times in a package that `xfn xpkg build` writes, in seconds since 1970."},

@@ -36,7 +36,8 @@ func (XRDConvertCmd) Help() string {
 Examples:
 
     xfn xrd convert apis/apps/definition.yaml -o crds.yaml
-    xfn xrd convert apis/apps/definition.yaml --format jsonschema --output-dir schemas
+    xfn xrd convert apis/apps/definition.yaml \
+        --format jsonschema --output-dir schemas
 `
 }
 
