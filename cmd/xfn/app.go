@@ -101,7 +101,7 @@ type app struct {
 	} `cmd:"" hidden:""`
 }
 
-const description = `Take a Crossplane composition function from an empty directory to a registry: scaffold, build, render, test, push. No Docker, no cluster, no network needed.
+const description = `Take Crossplane functions and projects from an empty directory to a registry.
 
 Example:
 
