@@ -60,6 +60,8 @@ xpkg push -f a.xpkg REF
 xpkg push -f REF registry.invalid/b:v1
 xpkg push -f a.xpkg registry.invalid/b:v1 --tag REF
 xpkg push -f a.xpkg registry.invalid/b:v1 --mount-from REF
+image -o image.tar --base-image REF
+image REF
 xpkg sign --sign-key key.pem REF
 xpkg verify --key key.pem REF
 alpha run REF io.yaml

@@ -3,10 +3,8 @@ package validate
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -19,7 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -155,12 +152,6 @@ type output struct {
 	format
 }
 
-// A format prints results.
-type format interface {
-	result(r validate.Result) error
-	end(c validate.Counts) error
-}
-
 func newOutput(name string, term *terminal.Terminal, quiet bool) *output {
 	o := &output{term: term, quiet: quiet}
 	switch name {
@@ -209,12 +200,6 @@ func notes(r validate.Result) (all []terminal.Annotation) {
 	return all
 }
 
-// noFormat prints nothing for a result, because the format needs all of them.
-type noFormat struct{}
-
-func (noFormat) result(validate.Result) error { return nil }
-func (noFormat) end(validate.Counts) error    { return nil }
-
 func (o *output) finish() error {
 	if len(o.partial) > 0 {
 		o.term.Note(validate.PartialNote(o.partial...))
@@ -260,158 +245,3 @@ func at(path string, line int) string {
 	}
 	return " (" + manifest.Document{Path: path, Line: line}.Position() + ")"
 }
-
-// textFormat prints the lines of the crossplane CLI, which scripts parse, with the
-// position at the end.
-type textFormat struct {
-	term     *terminal.Terminal
-	excerpts *terminal.Excerpter
-}
-
-func (t textFormat) result(r validate.Result) error {
-	switch {
-	case r.Status == validate.Valid:
-		if err := t.write("[✓]", of(r)+" validated successfully"); err != nil {
-			return err
-		}
-	case r.Status == validate.NoSchema:
-		return t.missing(r)
-	}
-	what := "schema validation error " + of(r) + " : "
-	if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
-		what = ""
-	}
-	for _, f := range r.Faults {
-		note, mark, before := note(r, f), "[x]", what
-		if f.Warning {
-			mark, before = "[!]", "warning "+of(r)+" : "
-		}
-		if err := t.write(t.term.Severity(note, mark), before+f.String()+at(r.Path, f.Line)); err != nil {
-			return err
-		}
-		if err := t.excerpt(r, note); err != nil {
-			return err
-		}
-		if err := t.term.Annotate(note); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// missing prints that the schema of a resource is missing or invalid.
-func (t textFormat) missing(r validate.Result) error {
-	text := "could not find CRD/XRD for: " + kindOf(r)
-	if len(r.Faults) > 0 {
-		text = "could not use CRD/XRD for: " + kindOf(r) + ": " + r.Faults[0].String()
-	}
-	if err := t.write(t.term.Severity(terminal.Annotation{Warning: true}, "[!]"), text+at(r.Path, r.Line)); err != nil {
-		return err
-	}
-	for _, f := range r.Faults {
-		if err := t.term.Annotate(note(r, f)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// note returns a fault as a message about its line.
-func note(r validate.Result, f validate.Fault) terminal.Annotation {
-	rule := "schema"
-	if r.Status == validate.NoSchema {
-		rule = "no-schema"
-	}
-	return terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Rule: rule, Title: of(r), Text: f.String()}
-}
-
-// excerpt prints the line of a fault, unless it can be confidential.
-func (t textFormat) excerpt(r validate.Result, note terminal.Annotation) error {
-	if r.Kind == "Secret" {
-		return nil
-	}
-	_, err := io.WriteString(t.term.Stdout, t.excerpts.Of(note))
-	return err
-}
-
-func (t textFormat) end(c validate.Counts) error {
-	return t.write("", total(c))
-}
-
-// total returns the last line of the crossplane CLI.
-func total(c validate.Counts) string {
-	return fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases", c.Total, c.NoSchema, c.Valid, c.Invalid)
-}
-
-// write writes a line after a mark, without the line breaks and control characters of
-// external texts.
-func (t textFormat) write(mark, line string) error {
-	line = terminal.Printable(strings.Join(strings.Fields(line), " "))
-	_, err := fmt.Fprintln(t.term.Stdout, strings.TrimPrefix(mark+" "+line, " "))
-	return err
-}
-
-// jsonFormat prints one object with one result on each line.
-type jsonFormat struct {
-	w     io.Writer
-	begun bool
-}
-
-func (j *jsonFormat) result(r validate.Result) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	before := ",\n"
-	if !j.begun {
-		before, j.begun = "{\"results\": [\n", true
-	}
-	_, err = io.WriteString(j.w, before+string(text))
-	return err
-}
-
-func (j *jsonFormat) end(c validate.Counts) error {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	before := "\n],"
-	if !j.begun {
-		before = "{\"results\": [],"
-	}
-	_, err = fmt.Fprintf(j.w, "%s\n\"summary\": %s}\n", before, text)
-	return err
-}
-
-// junitFormat prints a suite for each file.
-type junitFormat struct {
-	w      io.Writer
-	suites []report.JUnitSuite
-}
-
-func (j *junitFormat) result(r validate.Result) error {
-	if n := len(j.suites); n == 0 || j.suites[n-1].Name != r.Path {
-		j.suites = append(j.suites, report.JUnitSuite{Name: r.Path})
-	}
-	suite := &j.suites[len(j.suites)-1]
-	c := report.JUnitCase{Name: of(r), Class: r.Path}
-	var wrong, warnings []string
-	for _, f := range r.Faults {
-		if text := f.String() + at(r.Path, f.Line); f.Warning {
-			warnings = append(warnings, "warning: "+text)
-		} else {
-			wrong = append(wrong, text)
-		}
-	}
-	c.Output = strings.Join(warnings, "\n")
-	switch r.Status {
-	case validate.Invalid:
-		c.Failure = &report.JUnitFailure{Message: wrong[0], Text: strings.Join(wrong, "\n")}
-	case validate.NoSchema:
-		c.Skipped = "there is no schema that can be used"
-	}
-	suite.Cases = append(suite.Cases, c)
-	return nil
-}
-
-func (j *junitFormat) end(validate.Counts) error { return report.WriteJUnit(j.w, j.suites) }

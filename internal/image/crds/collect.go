@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
@@ -27,7 +26,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
-	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -77,35 +75,6 @@ type Options struct {
 // untrusted.
 const maxPackages = 200
 
-// A Definition is a CRD and its source.
-type Definition struct {
-	crd.Definition
-	// Name is the name of the CRD. Object is its content.
-	Name   string
-	Object map[string]any
-	// Path and Line are the position in a file. For a package, Path is its name, and Line is 0.
-	Path string
-	Line int
-	// Functions are the names by which Compositions call the function whose package has the CRD.
-	Functions []string
-}
-
-// From returns the file and line, or the package, that defines the CRD.
-func (d Definition) From() string {
-	return manifest.Document{Path: d.Path, Line: d.Line}.Position()
-}
-
-// Storage returns the name of the CRD's storage version, or of its first version if none is
-// marked for storage.
-func (d Definition) Storage() string {
-	for _, v := range d.Versions {
-		if v.Storage {
-			return v.Name
-		}
-	}
-	return d.Versions[0].Name
-}
-
 // Collect returns the CRDs of sources, in order. A source is a package file, a file or
 // folder of YAML, "-" for standard input, or a package in a registry. From YAML, Collect
 // reads CRDs, XRDs and MRDs. It also reads the packages that Providers, Functions and
@@ -127,38 +96,6 @@ func Collect(ctx context.Context, sources []string, o Options) ([]Definition, er
 		}
 	}
 	return c.found, nil
-}
-
-// FromDocuments returns the CRDs that documents define. It does not read the packages that
-// they name. It returns the first error of an unreadable document or definition.
-func FromDocuments(docs []manifest.Document) ([]Definition, error) {
-	c := &collector{Options: Options{Offline: true}, known: map[string]Definition{}}
-	for _, doc := range docs {
-		if err := c.document(doc); err != nil {
-			return nil, err
-		}
-	}
-	return c.found, nil
-}
-
-// Inputs returns the inputs of the functions whose packages have definitions in all.
-func Inputs(all []Definition) composition.Inputs {
-	var inputs composition.Inputs
-	for _, d := range all {
-		for _, function := range d.Functions {
-			inputs = append(inputs, composition.InputsOf(function, d.Object)...)
-		}
-	}
-	return inputs
-}
-
-// Validator returns a Validator that validates objects against the definitions in all.
-func Validator(all []Definition, o validate.Options) *validate.Validator {
-	definitions := make([]validate.Definition, len(all))
-	for i, d := range all {
-		definitions[i] = validate.Definition{Object: d.Object, Path: d.Path, Line: d.Line}
-	}
-	return validate.New(definitions, o)
 }
 
 type collector struct {

@@ -1,0 +1,69 @@
+package crds
+
+import (
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
+)
+
+// A Definition is a CRD and its source.
+type Definition struct {
+	crd.Definition
+	// Name is the name of the CRD. Object is its content.
+	Name   string
+	Object map[string]any
+	// Path and Line are the position in a file. For a package, Path is its name, and Line is 0.
+	Path string
+	Line int
+	// Functions are the names by which Compositions call the function whose package has the CRD.
+	Functions []string
+}
+
+// From returns the file and line, or the package, that defines the CRD.
+func (d Definition) From() string {
+	return manifest.Document{Path: d.Path, Line: d.Line}.Position()
+}
+
+// Storage returns the name of the CRD's storage version, or of its first version if none is
+// marked for storage.
+func (d Definition) Storage() string {
+	for _, v := range d.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return d.Versions[0].Name
+}
+
+// FromDocuments returns the CRDs that documents define. It does not read the packages that
+// they name. It returns the first error of an unreadable document or definition.
+func FromDocuments(docs []manifest.Document) ([]Definition, error) {
+	c := &collector{Options: Options{Offline: true}, known: map[string]Definition{}}
+	for _, doc := range docs {
+		if err := c.document(doc); err != nil {
+			return nil, err
+		}
+	}
+	return c.found, nil
+}
+
+// Inputs returns the inputs of the functions whose packages have definitions in all.
+func Inputs(all []Definition) composition.Inputs {
+	var inputs composition.Inputs
+	for _, d := range all {
+		for _, function := range d.Functions {
+			inputs = append(inputs, composition.InputsOf(function, d.Object)...)
+		}
+	}
+	return inputs
+}
+
+// Validator returns a Validator that validates objects against the definitions in all.
+func Validator(all []Definition, o validate.Options) *validate.Validator {
+	definitions := make([]validate.Definition, len(all))
+	for i, d := range all {
+		definitions[i] = validate.Definition{Object: d.Object, Path: d.Path, Line: d.Line}
+	}
+	return validate.New(definitions, o)
+}
