@@ -99,8 +99,8 @@ fuzz: ## Run each fuzz target for FUZZTIME=10s.
 	done
 
 release: build ## Write archives, packages, SBOMs and manifests of a release to DIST=dist, for PLATFORMS=linux/amd64,... Without a tag it is a snapshot.
-	rm -rf '$(DIST)'
+	rm -rf dist
 	$(GO) -C tools/release run . -root '$(CURDIR)' -out '$(abspath $(DIST))' -xfn '$(CURDIR)/$(BIN)' $(if $(PLATFORMS),-platforms '$(PLATFORMS)')
 
 clean: ## Remove built files.
-	rm -rf bin '$(DIST)'
+	rm -rf bin dist

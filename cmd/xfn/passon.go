@@ -13,15 +13,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
+// passedOn is set for the crossplane CLI, so that another xfn of that name does not pass the
+// command on forever.
+const passedOn = "XFN_PASSED_ON"
+
 // passOn runs a command of the crossplane CLI with that CLI, and returns its exit code. The
 // error says that there is none, or that it cannot run.
 func passOn(ctx context.Context, command string, args []string, stdin, stdout, stderr *os.File) (int, error) {
+	if os.Getenv(passedOn) != "" {
+		return 1, hint.Wrap(fmt.Errorf("running %q: this program is xfn, too", "crossplane "+command), "set XFN_CROSSPLANE to the path of the crossplane CLI")
+	}
 	path, err := crossplaneCLI(os.Getenv("XFN_CROSSPLANE"), os.Getenv("PATH"))
 	if err != nil {
 		return 1, hint.Wrap(fmt.Errorf("running %q, which xfn passes on to the crossplane CLI: %w", "crossplane "+command, err),
 			"install the crossplane CLI, and set XFN_CROSSPLANE to its path")
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = append(os.Environ(), passedOn+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	cmd.Cancel = func() error {
 		if runtime.GOOS == "windows" {

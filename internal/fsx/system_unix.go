@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -34,4 +35,31 @@ func isMine(info fs.FileInfo) bool {
 func IsPrivate(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int64(st.Uid) == int64(os.Geteuid()) && info.Mode().Perm()&0o077 == 0
+}
+
+// IsTrusted reports whether no other user but root can replace the folder at path: its owner
+// and those of all folders above are the current user or root, and others can write to them
+// only if they cannot remove files of this user there. A group with the number of its user is
+// taken for a group of that user alone. On Windows it is false.
+func IsTrusted(path string) bool {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	for ; err == nil; path = filepath.Dir(path) {
+		info, statErr := os.Stat(path)
+		if statErr != nil {
+			return false
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		switch {
+		case !ok || st.Uid != 0 && int64(st.Uid) != int64(os.Geteuid()):
+			return false
+		case info.Mode()&fs.ModeSticky == 0 && (info.Mode().Perm()&0o002 != 0 || info.Mode().Perm()&0o020 != 0 && st.Gid != st.Uid):
+			return false
+		case path == filepath.Dir(path):
+			return true
+		}
+	}
+	return false
 }

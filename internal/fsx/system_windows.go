@@ -26,3 +26,6 @@ func isMine(fs.FileInfo) bool { return false }
 
 // IsPrivate returns false, because modes say nothing about access on Windows.
 func IsPrivate(fs.FileInfo) bool { return false }
+
+// IsTrusted returns false, because modes say nothing about access on Windows.
+func IsTrusted(string) bool { return false }

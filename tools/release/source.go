@@ -30,7 +30,7 @@ type Source struct {
 var releaseTag = regexp.MustCompile(`^v(\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?)$`)
 
 // describe returns the source in the repository at root. A tag of the commit makes a release, if
-// no tracked file is changed. Anything else is a snapshot.
+// no file is changed or untracked. Anything else is a snapshot.
 func describe(ctx context.Context, root string) (s Source, err error) {
 	if s.Tag, err = output(ctx, root, nil, "git", "describe", "--tags", "--always", "--dirty"); err != nil {
 		return s, err
@@ -47,6 +47,13 @@ func describe(ctx context.Context, root string) (s Source, err error) {
 	s.Commit, s.Time = commit, time.Unix(seconds, 0).UTC()
 	// A version control system without such a tag prints an error, and exact is "".
 	exact, _ := output(ctx, root, nil, "git", "describe", "--tags", "--exact-match")
+	changed, err := output(ctx, root, nil, "git", "status", "--porcelain")
+	if err != nil {
+		return s, err
+	}
+	if changed != "" {
+		s.Tag = strings.TrimSuffix(s.Tag, "-dirty") + "-dirty"
+	}
 	s.Version = versionOf(s.Tag, exact)
 	return s, nil
 }
@@ -68,7 +75,7 @@ func buildProgram(ctx context.Context, root string, s Source, goos, arch string)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "xfn")
-	env := []string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
+	env := []string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOENV=off", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off"}
 	_, err = output(ctx, root, env, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -X main.version="+s.Tag+" -X main.commit="+s.Commit, "-o", path, "./cmd/xfn")
 	if err != nil {

@@ -74,7 +74,7 @@ var crossplaneCommands = []cliCommand{
 
 // olderCommands are names that older versions of the crossplane CLI have for commands that are
 // passed on.
-var olderCommands = []string{"beta trace", "beta top"}
+var olderCommands = []string{"beta trace", "beta top", "beta convert composition-environment"}
 
 // sharedFlags are the sources whose flags a command has besides its own.
 var sharedFlags = map[string][]string{
@@ -89,7 +89,11 @@ var otherCommands = []string{
 
 // PassedOn returns the command of the crossplane CLI that args name, if xfn passes it on, or "".
 func PassedOn(args []string) string {
-	words := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
+	words := slices.Clone(args)
+	if i := slices.Index(words, "--config"); i >= 0 {
+		words = slices.Delete(words, i, min(i+2, len(words)))
+	}
+	words = slices.DeleteFunc(words, func(a string) bool { return strings.HasPrefix(a, "-") })
 	if len(words) > 0 && words[0] == "help" {
 		words = words[1:]
 	}

@@ -2,6 +2,7 @@ package xpkg
 
 import (
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"maps"
@@ -125,6 +126,13 @@ func (c *ImageCmd) programs() (all []runtimeimage.Program, err error) {
 		}
 		files = map[string]string{runtime.GOOS + "/" + runtime.GOARCH: self}
 	}
+	if c.BaseImage == "" {
+		for _, file := range files {
+			if isDynamic(file) {
+				return nil, hint.Wrap(fmt.Errorf("%q needs a dynamic loader, which the minimal base image does not have", file), "use the program of a release, or compile with CGO_ENABLED=0")
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		platform, err := ParsePlatform(name)
 		if err != nil {
@@ -133,4 +141,14 @@ func (c *ImageCmd) programs() (all []runtimeimage.Program, err error) {
 		all = append(all, runtimeimage.Program{Platform: *platform, File: files[name], Path: imagePath})
 	}
 	return all, nil
+}
+
+// isDynamic reports whether a file is an ELF executable with a dynamic loader.
+func isDynamic(file string) bool {
+	f, err := elf.Open(file)
+	if err != nil {
+		return false // FromPrograms says what is wrong with the file.
+	}
+	defer f.Close()
+	return slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }

@@ -89,11 +89,11 @@ func build(ctx context.Context, opts Options) error {
 		return compile(ctx, opts, goCmd, out)
 	}
 	defer k.close()
-	err = k.update(func() string { return sourceDigest(opts, goCmd) }, func(out string) error { return compile(ctx, opts, goCmd, out) })
-	if err == nil {
-		err = k.give(out)
+	ok, err := k.update(func() string { return sourceDigest(opts, goCmd) }, func(out string) error { return compile(ctx, opts, goCmd, out) })
+	if err != nil || ok && k.give(out) == nil {
+		return err
 	}
-	return err
+	return compile(ctx, opts, goCmd, out)
 }
 
 // workSuffix is added to the path of a program for the directory of the compiler's temporary

@@ -33,7 +33,7 @@ func openKeeper(opts Options) *keeper {
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return nil
 	}
-	if info, err := os.Lstat(k.dir); err != nil || !fsx.IsPrivate(info) {
+	if info, err := os.Lstat(k.dir); err != nil || !fsx.IsPrivate(info) || !fsx.IsTrusted(filepath.Dir(k.dir)) {
 		return nil
 	}
 	if k.lock, err = os.OpenFile(filepath.Join(k.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -56,16 +56,17 @@ func (k *keeper) recordFile() string { return filepath.Join(k.dir, "source") }
 
 // update calls build unless the program is that of the current source. digest returns the
 // digest of the source, or "" if only the go command can find out what a program consists of.
-func (k *keeper) update(digest func() string, build func(out string) error) error {
+// ok is false if the folder cannot be used.
+func (k *keeper) update(digest func() string, build func(out string) error) (ok bool, err error) {
 	// A Build that was killed may have left its work.
-	if err := errors.Join(os.RemoveAll(k.program()+workSuffix), fsx.Touch(k.dir)); err != nil {
-		return fsx.Cause(err)
+	if os.RemoveAll(k.program()+workSuffix) != nil || fsx.Touch(k.dir) != nil {
+		return false, nil
 	}
 	source := digest()
 	recorded, err := os.ReadFile(k.recordFile())
 	whole := err == nil && strings.HasSuffix(string(recorded), k.size())
 	if whole && source != "" && string(recorded) == source+k.size() {
-		return nil
+		return true, nil
 	}
 	stale := []string{k.recordFile()}
 	if !whole { // the go command does not replace what is no program
@@ -73,17 +74,18 @@ func (k *keeper) update(digest func() string, build func(out string) error) erro
 	}
 	for _, path := range stale {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fsx.Cause(err)
+			return false, nil
 		}
 	}
 	if err := build(k.program()); err != nil {
-		return err
+		return true, err
 	}
 	// The go command may have read files that changed after the first digest.
 	if source != digest() {
 		source = ""
 	}
-	return fsx.WriteCached(k.recordFile(), 0o600, []byte(source+k.size()))
+	_ = fsx.WriteCached(k.recordFile(), 0o600, []byte(source+k.size())) // without it, the next Build links again
+	return true, nil
 }
 
 // size returns the size of the program as text.

@@ -77,6 +77,11 @@ func TestKept(t *testing.T) {
 		"Cut": {"a program that was not written whole is compiled again", func(t *testing.T, _ string, opts *gobuild.Options) {
 			write(t, keptProgram(t, opts.Kept), marker)
 		}, false},
+		"Replaceable": {"a program in a folder that other users could replace is not given", func(t *testing.T, _ string, opts *gobuild.Options) {
+			if err := os.Chmod(filepath.Dir(opts.Kept), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
 		"Writable": {"a program that other users could change is not given", func(t *testing.T, _ string, opts *gobuild.Options) {
 			if err := os.Chmod(filepath.Dir(keptProgram(t, opts.Kept)), 0o777); err != nil {
 				t.Fatal(err)
