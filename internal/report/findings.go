@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Finding is a problem in a file.
@@ -126,8 +127,8 @@ func (f Finding) locations() []sarifLocation {
 		return nil
 	}
 	at := sarifPhysical{Artifact: sarifArtifact{URI: (&url.URL{Path: f.Path}).String(), Base: "%SRCROOT%"}}
-	if path.IsAbs(f.Path) {
-		at.Artifact = sarifArtifact{URI: (&url.URL{Scheme: "file", Path: f.Path}).String()}
+	if drive, _, ok := strings.Cut(f.Path, ":/"); path.IsAbs(f.Path) || ok && len(drive) == 1 {
+		at.Artifact = sarifArtifact{URI: (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(f.Path, "/")}).String()}
 	}
 	if f.Line > 0 {
 		at.Region = &sarifRegion{f.Line}
@@ -169,8 +170,12 @@ func WriteCodeQuality(w io.Writer, all []Finding) error {
 	return writeJSON(w, list)
 }
 
-// maxRows limits the table of a summary. GitHub accepts 1 MiB for a step.
-const maxRows = 200
+// These limit the table of a summary: its rows, and the bytes of a cell. GitHub accepts 1 MiB for
+// a step.
+const (
+	maxRows = 200
+	maxCell = 2000
+)
 
 // WriteSummary writes a title, a sentence and a table of findings in GitHub's Markdown. It returns
 // only errors of w.
@@ -199,10 +204,15 @@ func WriteSummary(w io.Writer, title, sentence string, all []Finding) error {
 	return nil
 }
 
-// inCell returns an external text for a cell of a table: one line without Markdown or HTML.
+// inCell returns an external text for a cell of a table: one line without Markdown or HTML. A longer
+// text than maxCell ends with "…".
 func inCell(text string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(text), " ") {
+		if b.Len() > maxCell-2*utf8.UTFMax {
+			b.WriteRune('…')
+			break
+		}
 		if strings.ContainsRune("\\`*_[]<>|#~@!", r) {
 			b.WriteByte('\\')
 		}

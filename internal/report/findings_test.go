@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/internal/report"
 )
@@ -15,6 +16,7 @@ var findings = []report.Finding{
 	{Path: "a b/xr.yaml", Line: 9, Rule: "unknown-field", Title: "XR shop", Text: "unknown field <spec.sise>"},
 	{Warning: true, Path: "/tmp/x.yaml", Rule: "no-schema", Text: "no schema | none"},
 	{Rule: "test", Title: "suite/case", Text: "failed\nlong"},
+	{Path: "C:/a b/x.yaml", Rule: "schema", Text: "wrong"},
 }
 
 // TestSARIF checks the output against the rules of the SARIF 2.1.0 schema for the objects that it
@@ -32,7 +34,7 @@ func TestSARIF(t *testing.T) {
 		if err := sarifObject.check("log", log); err != nil {
 			t.Errorf("%s: %v\n%s", reason, err, b.String())
 		}
-		for _, want := range []string{`"uri": "a%20b/xr.yaml",`, `"uri": "file:///tmp/x.yaml"`, `"startLine": 3`, `"ruleIndex": 2`, `"text": "XR shop: unknown field <spec.sise>"`} {
+		for _, want := range []string{`"uri": "a%20b/xr.yaml",`, `"uri": "file:///tmp/x.yaml"`, `"uri": "file:///C:/a%20b/x.yaml"`, `"startLine": 3`, `"ruleIndex": 2`, `"text": "XR shop: unknown field <spec.sise>"`} {
 			if len(all) > 0 && !strings.Contains(b.String(), want) {
 				t.Errorf("%s: the output does not have %s:\n%s", reason, want, b.String())
 			}
@@ -148,7 +150,7 @@ func TestCodeQuality(t *testing.T) {
 		}
 		seen[q.Fingerprint] = true
 	}
-	if len(list) != 4 || list[0].Severity != "major" || list[2].Severity != "minor" {
+	if len(list) != 5 || list[0].Severity != "major" || list[2].Severity != "minor" {
 		t.Errorf("the report is %+v", list)
 	}
 	b.Reset()
@@ -166,9 +168,16 @@ func TestSummary(t *testing.T) {
 		"| error | a b/xr.yaml:3 | XR shop: unknown field \\<spec.sise\\> |\n" +
 		"| error | a b/xr.yaml:9 | XR shop: unknown field \\<spec.sise\\> |\n" +
 		"| warning | /tmp/x.yaml | no schema \\| none |\n" +
-		"| error |  | suite/case: failed long |\n"
+		"| error |  | suite/case: failed long |\n" +
+		"| error | C:/a b/x.yaml | wrong |\n"
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	b.Reset()
+	long := []report.Finding{{Text: strings.Repeat("é", 1e5)}, {Text: strings.Repeat("|", 1e5)}}
+	if err := report.WriteSummary(&b, "xfn test", "2 failed", long); err != nil || !utf8.Valid(b.Bytes()) ||
+		strings.Count(b.String(), "é… |\n") != 1 || strings.Count(b.String(), "\\|… |\n") != 1 || b.Len() < 3900 || b.Len() > 4100 {
+		t.Errorf("long cells give %d bytes, %v: they must be cut at 2000 bytes, at a character", b.Len(), err)
 	}
 	b.Reset()
 	if err := report.WriteSummary(&b, "xfn test", "all passed", make([]report.Finding, 203)); err != nil || !strings.HasSuffix(b.String(), "\n3 more are not shown.\n") {

@@ -64,7 +64,8 @@ func Environment() []Variable {
 		{"NO_COLOR", ownVariables, "If it is not empty, xfn prints no colors."},
 		{"TERM", ownVariables, "If it is `dumb`, xfn prints no colors and no progress bars."},
 		{"GITHUB_ACTIONS", ownVariables, "If it is `true`, problems and failed cases are also printed as annotations."},
-		{"GITHUB_WORKSPACE", ownVariables, "Paths in annotations are relative to it."},
+		{"GITHUB_WORKSPACE", ownVariables, "Paths in annotations, in reports for code scanning and in summaries are relative to it."},
+		{"CI_PROJECT_DIR", ownVariables, "As `GITHUB_WORKSPACE`, in GitLab CI."},
 
 		{"DOCKER_AUTH_CONFIG", registries, "The text of a Docker configuration with credentials."},
 		{"REGISTRY_AUTH_FILE", registries, "The path of a file with credentials, as podman and skopeo use it."},

@@ -1,8 +1,9 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
-	"io"
+	"os"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -24,19 +25,21 @@ type Findings struct {
 
 // Summary is the flag for a summary of the findings.
 type Summary struct {
-	Summary string `more:"" placeholder:"FILE" help:"Write a summary in Markdown, for example to the file of GITHUB_STEP_SUMMARY."`
+	Summary string `more:"" placeholder:"FILE" help:"Append a summary in Markdown to a file, for example to that of GITHUB_STEP_SUMMARY."`
 }
 
-// Write writes the summary, if the flag is set. verdict is its sentence.
+// Write appends the summary to the file, if the flag is set: what other commands of the step wrote
+// stays (GitHub Actions, "Adding a job summary"). verdict is its sentence.
 func (s Summary) Write(t *Terminal, f Findings, verdict string) error {
 	if s.Summary == "" {
 		return nil
 	}
-	err := fsx.Write(s.Summary, 0o644, func(w io.Writer) error {
-		return report.WriteSummary(w, f.Command, t.Redact(verdict), t.findings(f.All))
-	})
+	file, err := os.OpenFile(s.Summary, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		err = cmp.Or(report.WriteSummary(file, f.Command, t.Redact(verdict), t.findings(f.All)), file.Close())
+	}
 	if err != nil {
-		return fmt.Errorf("writing the summary %q: %w", s.Summary, err)
+		return fmt.Errorf("writing the summary %q: %w", s.Summary, fsx.Cause(err))
 	}
 	return nil
 }
@@ -55,7 +58,7 @@ func (f Findings) Print(t *Terminal, format string) (bool, error) {
 }
 
 // findings returns annotations without credentials. Paths are relative to the workspace of
-// GitHub Actions, as GitHub expects, or else unchanged.
+// GitHub Actions or GitLab CI, as these expect, or else unchanged.
 func (t *Terminal) findings(all []Annotation) []report.Finding {
 	found := make([]report.Finding, len(all))
 	for i, a := range all {

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -43,7 +44,8 @@ type Terminal struct {
 	of       string
 	since    time.Time
 
-	// actions is true in GitHub Actions. workspace is the directory of its checkout.
+	// actions is true in GitHub Actions. workspace is the directory of the checkout there or in
+	// GitLab CI.
 	actions   bool
 	workspace string
 }
@@ -58,8 +60,9 @@ func New(stdin, stdout, stderr *os.File) *Terminal {
 		Stdin: stdin, Stdout: stdout, Columns: columns(stdout),
 		Spell:  func(option string) string { return "--" + option },
 		stderr: stderr, live: live, coloured: coloured,
-		forced:  os.Getenv("FORCE_COLOR") != "" && os.Getenv("NO_COLOR") == "",
-		actions: os.Getenv("GITHUB_ACTIONS") == "true", workspace: os.Getenv("GITHUB_WORKSPACE"),
+		forced:    os.Getenv("FORCE_COLOR") != "" && os.Getenv("NO_COLOR") == "",
+		actions:   os.Getenv("GITHUB_ACTIONS") == "true",
+		workspace: cmp.Or(os.Getenv("GITHUB_WORKSPACE"), os.Getenv("CI_PROJECT_DIR")),
 	}
 }
 
