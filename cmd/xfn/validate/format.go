@@ -29,6 +29,8 @@ func (noFormat) end(validate.Counts) error { return nil }
 type textFormat struct {
 	term     *terminal.Terminal
 	excerpts *terminal.Excerpter
+	// strict makes missing schemas errors.
+	strict bool
 }
 
 func (t textFormat) result(r validate.Result) error {
@@ -45,7 +47,7 @@ func (t textFormat) result(r validate.Result) error {
 		what = ""
 	}
 	for _, f := range r.Faults {
-		note, mark, before := note(r, f), "[x]", what
+		note, mark, before := note(r, f, t.strict), "[x]", what
 		if f.Warning {
 			mark, before = "[!]", "warning "+of(r)+" : "
 		}
@@ -68,24 +70,24 @@ func (t textFormat) missing(r validate.Result) error {
 	if len(r.Faults) > 0 {
 		text = "could not use CRD/XRD for: " + kindOf(r) + ": " + r.Faults[0].String()
 	}
-	if err := t.write(t.term.Severity(terminal.Annotation{Warning: true}, "[!]"), text+at(r.Path, r.Line)); err != nil {
+	if err := t.write(t.term.Severity(terminal.Annotation{Warning: !t.strict}, "[!]"), text+at(r.Path, r.Line)); err != nil {
 		return err
 	}
 	for _, f := range r.Faults {
-		if err := t.term.Annotate(note(r, f)); err != nil {
+		if err := t.term.Annotate(note(r, f, t.strict)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// note returns a fault as a message about its line.
-func note(r validate.Result, f validate.Fault) terminal.Annotation {
+// note returns a fault as a message about its line. A missing schema is an error if strict.
+func note(r validate.Result, f validate.Fault, strict bool) terminal.Annotation {
 	rule := "schema"
 	if r.Status == validate.NoSchema {
 		rule = "no-schema"
 	}
-	return terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Rule: rule, Title: of(r), Text: f.String()}
+	return terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema && !strict, Path: r.Path, Line: f.Line, Rule: rule, Title: of(r), Text: f.String()}
 }
 
 // excerpt prints the line of a fault, unless it can be confidential.

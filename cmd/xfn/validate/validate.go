@@ -68,7 +68,7 @@ Exit codes: 0 all valid, 1 some invalid, 2 usage error.
 
 // Run validates resources and prints the results.
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
-	out := newOutput(c.Format, term, c.SkipSuccessResults)
+	out := newOutput(c.Format, term, c.SkipSuccessResults, c.ErrorOnMissingSchemas)
 	o := crds.Options{
 		Files: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,
 		Follow: crds.Follow(c.Dependencies), Offline: c.Offline, Progress: term.Progress, Faulty: out.faulty,
@@ -116,8 +116,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err := cmp.Or(err, out.finish()); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
 	}
-	err = out.verdict(c.ErrorOnMissingSchemas)
-	return cmp.Or(c.Summary.Write(term, found, total(out.counts)), err)
+	return cmp.Or(c.Summary.Write(term, found, out.sentence()), out.verdict())
 }
 
 // split returns the elements of a list that is separated by commas.
@@ -141,7 +140,9 @@ func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[ma
 type output struct {
 	term *terminal.Terminal
 	// quiet omits valid resources.
-	quiet  bool
+	quiet bool
+	// strict makes missing schemas errors.
+	strict bool
 	counts validate.Counts
 	// partial are the kinds of which only the structure was validated.
 	partial []string
@@ -152,8 +153,8 @@ type output struct {
 	format
 }
 
-func newOutput(name string, term *terminal.Terminal, quiet bool) *output {
-	o := &output{term: term, quiet: quiet}
+func newOutput(name string, term *terminal.Terminal, quiet, strict bool) *output {
+	o := &output{term: term, quiet: quiet, strict: strict}
 	switch name {
 	case "json":
 		o.format = &jsonFormat{w: term.Stdout}
@@ -162,14 +163,21 @@ func newOutput(name string, term *terminal.Terminal, quiet bool) *output {
 	case terminal.SARIF, terminal.GitLab:
 		o.format = noFormat{}
 	default:
-		o.format = textFormat{term, term.Excerpts()}
+		o.format = textFormat{term, term.Excerpts(), strict}
 	}
 	return o
 }
 
-// faulty prints the error of a definition that cannot be read.
+// faulty prints the error of a definition that cannot be read, and adds it to the reports.
 func (o *output) faulty(err error) {
 	o.broken++
+	note := terminal.Annotation{Rule: "schema", Text: err.Error()}
+	var in *manifest.Error
+	if errors.As(err, &in) {
+		note.Path, note.Line = in.Path, in.Line
+		note.Text = strings.TrimPrefix(note.Text, manifest.Document{Path: in.Path, Line: in.Line}.Position()+": ")
+	}
+	o.found = append(o.found, note)
 	o.term.Fault(fmt.Errorf("reading schemas: %w", err))
 }
 
@@ -185,17 +193,17 @@ func (o *output) add(r validate.Result) error {
 	for i, f := range r.Faults {
 		r.Faults[i].Text = o.term.Redact(f.Text)
 	}
-	o.found = append(o.found, notes(r)...)
+	o.found = append(o.found, notes(r, o.strict)...)
 	return o.result(r)
 }
 
-// notes returns the faults of a result, and that its schema is missing.
-func notes(r validate.Result) (all []terminal.Annotation) {
+// notes returns the faults of a result, and that its schema is missing, which is an error if strict.
+func notes(r validate.Result, strict bool) (all []terminal.Annotation) {
 	if r.Status == validate.NoSchema && len(r.Faults) == 0 {
-		return []terminal.Annotation{{Warning: true, Path: r.Path, Line: r.Line, Rule: "no-schema", Title: of(r), Text: "there is no CRD or XRD of " + kindOf(r)}}
+		return []terminal.Annotation{{Warning: !strict, Path: r.Path, Line: r.Line, Rule: "no-schema", Title: of(r), Text: "there is no CRD or XRD of " + kindOf(r)}}
 	}
 	for _, f := range r.Faults {
-		all = append(all, note(r, f))
+		all = append(all, note(r, f, strict))
 	}
 	return all
 }
@@ -207,14 +215,26 @@ func (o *output) finish() error {
 	return o.end(o.counts)
 }
 
-func (o *output) verdict(missing bool) error {
+// sentence returns the counts for a summary.
+func (o *output) sentence() string {
+	if o.broken == 0 {
+		return total(o.counts)
+	}
+	return total(o.counts) + "; " + o.brokenSchemas()
+}
+
+func (o *output) brokenSchemas() string {
+	return fmt.Sprintf("%s %s faulty", terminal.Count(o.broken, "schema"), are(o.broken))
+}
+
+func (o *output) verdict() error {
 	resources := terminal.Count(o.counts.Total, "resource")
 	switch {
 	case o.counts.Invalid > 0:
 		return fmt.Errorf("%d of %s %s invalid", o.counts.Invalid, resources, are(o.counts.Total))
 	case o.broken > 0:
-		return fmt.Errorf("%s %s faulty", terminal.Count(o.broken, "schema"), are(o.broken))
-	case missing && o.counts.NoSchema > 0:
+		return errors.New(o.brokenSchemas())
+	case o.strict && o.counts.NoSchema > 0:
 		return fmt.Errorf("there is no schema for %d of %s", o.counts.NoSchema, resources)
 	default:
 		return nil
