@@ -29,8 +29,8 @@ func (f fuzzFlags) check(c *Cmd) error {
 		return errors.New("--save needs --fuzz")
 	case f.Fuzz == "":
 		return nil
-	case c.Mutate.on || c.MutateMin > 0 || c.Coverage.On || c.CoverageMin > 0 || c.JUnit != "" || c.TraceHTML != "" || c.Update || c.FailFast:
-		return errors.New("--fuzz cannot be combined with --mutate, --coverage, --junit, --trace-html, --update or --failfast")
+	case c.Mutate.on || c.MutateMin > 0 || c.ofCases() || c.Update || c.FailFast:
+		return errors.New("--fuzz cannot be combined with --mutate, " + ofCases + ", --update or --failfast")
 	}
 	if _, err := os.Stat(f.Save); f.Save != "" && err == nil {
 		return hint.Wrap(fmt.Errorf("--save: %s exists", f.Save), "name a new file")

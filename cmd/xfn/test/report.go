@@ -34,6 +34,15 @@ type reportFlags struct {
 	CoverageMin float64            `more:"" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions, or if there are none."`
 }
 
+// ofCases are the flags of reports that only a run of the cases has.
+const ofCases = "--coverage, --junit, --trace-html, --summary, --format sarif, --format gitlab"
+
+// ofCases reports whether a flag in the constant ofCases is set.
+func (f reportFlags) ofCases() bool {
+	return f.Coverage.On || f.CoverageMin > 0 || f.JUnit != "" || f.TraceHTML != "" || f.Summary.Summary != "" ||
+		f.Format == terminal.SARIF || f.Format == terminal.GitLab
+}
+
 // A reporter reports the outcomes of cases.
 type reporter struct {
 	reportFlags

@@ -182,8 +182,8 @@ func (c *Cmd) check() error {
 	if c.MutateMin < 0 || c.MutateMin > 100 {
 		return fmt.Errorf("--mutate-min must be between 0 and 100, got %v", c.MutateMin)
 	}
-	if (c.Mutate.on || c.MutateMin > 0) && (c.Coverage.On || c.CoverageMin > 0 || c.JUnit != "" || c.TraceHTML != "" || c.Update) {
-		return errors.New("--mutate cannot be combined with --coverage, --junit, --trace-html or --update")
+	if (c.Mutate.on || c.MutateMin > 0) && (c.ofCases() || c.Update) {
+		return errors.New("--mutate cannot be combined with " + ofCases + " or --update")
 	}
 	if err := c.fuzzFlags.check(c); err != nil {
 		return err
