@@ -35,6 +35,8 @@ type Config struct {
 	// Verbatim keeps a user that is root, and the list of ports. Otherwise the user 65532
 	// replaces root, and the port of functions is added to the ports.
 	Verbatim bool
+	// NoPort keeps the list of ports, for a program that is no function.
+	NoPort bool
 }
 
 // An addition is a stored layer and its history.
@@ -112,6 +114,8 @@ func (c Config) apply(config map[string]any) {
 		if user, _ := config["User"].(string); isRoot(user) {
 			config["User"] = nonRoot
 		}
+	}
+	if !c.Verbatim && !c.NoPort {
 		child(config, "ExposedPorts")[port] = map[string]any{}
 	}
 	if len(c.Env) > 0 {

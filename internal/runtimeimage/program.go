@@ -65,8 +65,8 @@ func (p Program) path() string { return cmp.Or(p.Path, ProgramPath) }
 
 // FromPrograms adds a program to the base image of each platform. base may
 // be nil: FromLayers describes the minimal image and the ownership. The program is the entry
-// point of config, listens on port 9443 and does not run as root. A program that is not an ELF
-// executable for its platform is an error.
+// point of config, listens on port 9443 unless NoPort is set, and does not run as root. A program
+// that is not an ELF executable for its platform is an error.
 func FromPrograms(ctx context.Context, base *Images, programs []Program, config Config, opts Options) (*Images, error) {
 	of := map[string]Program{}
 	var platforms []v1.Platform

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -52,10 +54,8 @@ const imagePath = "/usr/local/bin/xfn"
 
 // Run makes the image, writes it and pushes it.
 func (c *ImageCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
-	if c.Reference == "" && c.OutputFile == "" {
-		return &terminal.UsageError{Err: errors.New("expected a reference to push to, or a file to write with -o")}
-	}
-	if err := checkOutput(c.OutputFile); err != nil {
+	ref, to, err := c.target(p)
+	if err != nil {
 		return err
 	}
 	programs, err := c.programs()
@@ -71,7 +71,7 @@ func (c *ImageCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.
 	if err != nil {
 		return err
 	}
-	images, err := runtimeimage.FromPrograms(ctx, base, programs, runtimeimage.Config{Labels: c.Label, Env: []string{"XFN_CACHE_DIR=/tmp/xfn"}}, opts)
+	images, err := runtimeimage.FromPrograms(ctx, base, programs, runtimeimage.Config{Labels: c.Label, Env: []string{"XFN_CACHE_DIR=/tmp/xfn"}, NoPort: true}, opts)
 	if err != nil {
 		return err
 	}
@@ -80,37 +80,64 @@ func (c *ImageCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.
 	if err != nil {
 		return err
 	}
-	if c.OutputFile != "" {
+	if c.OutputFile != "" && !c.DryRun {
 		if err := images.WriteFile(ctx, c.OutputFile, artifact, term.Progress); err != nil {
 			return err
 		}
-		if err := printBuilt(term, c.OutputFile, artifact); err != nil {
+		if err := c.printFile(term, artifact); err != nil {
 			return err
 		}
 	}
-	return c.push(ctx, term, p, artifact)
-}
-
-// push pushes the image, if there is a reference.
-func (c *ImageCmd) push(ctx context.Context, term *terminal.Terminal, p terminal.Program, artifact xpkg.Artifact) error {
 	if c.Reference == "" {
 		return nil
 	}
-	ref, err := remote.ParseTag(c.Reference, c.Registry)
-	if err != nil {
-		return err
-	}
-	opts, err := c.options(p, ref)
-	if err != nil {
-		return err
-	}
-	opts.Progress = progress.Func(term.Progress).Plain()
+	to.Progress = progress.Func(term.Progress).Plain()
 	start := time.Now()
-	res, err := push.Artifact(ctx, ref, artifact, opts)
+	res, err := push.Artifact(ctx, ref, artifact, to)
 	if err != nil {
 		return err
 	}
 	return c.print(term, push.CopyResult{Result: res}, time.Since(start))
+}
+
+// target returns where and how to push. Both are zero if the image is only written to a file.
+func (c *ImageCmd) target(p terminal.Program) (ref name.Tag, to push.Options, err error) {
+	switch {
+	case c.Reference != "":
+		if ref, err = remote.ParseTag(c.Reference, c.Registry); err != nil {
+			return ref, to, err
+		}
+		if to, err = c.options(p, ref); err != nil {
+			return ref, to, err
+		}
+	case c.OutputFile == "":
+		return ref, to, &terminal.UsageError{Err: errors.New("expected a reference to push to, or a file to write with -o")}
+	case len(c.Tag)+len(c.MountFrom) > 0 || c.DryRun:
+		return ref, to, &terminal.UsageError{Err: errors.New("--tag, --mount-from and --dry-run need a reference to push to")}
+	}
+	return ref, to, checkOutput(c.OutputFile)
+}
+
+// printFile prints the name and digest of the file. With --format json, the only output is one
+// value, which is that of the push if there is a reference.
+func (c *ImageCmd) printFile(term *terminal.Terminal, artifact xpkg.Artifact) error {
+	switch {
+	case c.Format.Format != "json" || term.IsStdout(c.OutputFile):
+		return printBuilt(term, c.OutputFile, artifact)
+	case c.Reference != "":
+		return nil
+	}
+	digest, err := artifact.Digest()
+	if err != nil {
+		return fmt.Errorf("computing the digest of %q: %w", c.OutputFile, err)
+	}
+	return terminal.WriteJSON(term.Stdout, imageFile{c.OutputFile, digest.String()})
+}
+
+// imageFile is the output of xfn image with --format json and no reference.
+type imageFile struct {
+	File   string `json:"file"`
+	Digest string `json:"digest"`
 }
 
 // programs returns the programs of --program, or this program.
@@ -133,12 +160,12 @@ func (c *ImageCmd) programs() (all []runtimeimage.Program, err error) {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		platform, err := ParsePlatform(name)
+	for _, of := range slices.Sorted(maps.Keys(files)) {
+		platform, err := ParsePlatform(of)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, runtimeimage.Program{Platform: *platform, File: files[name], Path: imagePath})
+		all = append(all, runtimeimage.Program{Platform: *platform, File: files[of], Path: imagePath})
 	}
 	return all, nil
 }
