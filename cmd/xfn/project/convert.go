@@ -16,6 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -50,6 +51,10 @@ func (c *XRDConvertCmd) Run(ctx context.Context, term *terminal.Terminal) error 
 	files, err := c.convert(obj)
 	if err != nil {
 		return &manifest.Error{Path: doc.Path, Line: doc.FirstLine(), Err: err}
+	}
+	if c.Format == "jsonschema" && c.OutputFile != "" && len(files) > 1 {
+		err := fmt.Errorf("writing %q: one file cannot have %d JSON Schemas", c.OutputFile, len(files))
+		return &terminal.UsageError{Err: hint.Wrap(err, "write a file for each with --output-dir")}
 	}
 	if c.OutputDir == "" {
 		var all bytes.Buffer
