@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -146,7 +147,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 		return docs.Done
 	}
 	if err != nil {
-		return misused(args, report(term, name, explain(parser, args, err)))
+		return misused(commandOf(args, err), report(term, name, explain(parser, args, err)))
 	}
 	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
 	failed := docs.Failed
@@ -171,16 +172,27 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	if code == docs.Failed && !errors.Is(err, render.ErrChanges) {
 		return failed
 	}
-	return misused(args, code)
+	return misused(kctx.Selected().Name, code)
 }
 
 // misused returns the exit code of a command that returned code. It is docs.Failed for a wrong
 // command line of upgrade-check, whose exit code docs.Misuse means that something differs.
-func misused(args []string, code int) int {
-	if code == docs.Misuse && len(args) > 0 && args[0] == "upgrade-check" {
+func misused(command string, code int) int {
+	if code == docs.Misuse && command == "upgrade-check" {
 		return docs.Failed
 	}
 	return code
+}
+
+// commandOf returns the name of the command in args that kong does not accept: the one that kong
+// has read before err, or else the first argument that is no flag.
+func commandOf(args []string, err error) string {
+	var pe *kong.ParseError
+	if errors.As(err, &pe) && pe.Context != nil && pe.Context.Selected() != nil {
+		return pe.Context.Selected().Name
+	}
+	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
+	return strings.Join(args[:min(len(args), 1)], "")
 }
 
 // grammar returns the struct into which kong parses args. It is cli without the commands
