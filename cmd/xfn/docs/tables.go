@@ -48,6 +48,7 @@ func Environment() []Variable {
 		{"REGISTRY", ownVariables, "The registry of image names without a registry, for `xfn alpha` only, as in the original `xfn`."},
 		{"XFN_RUNTIME", ownVariables, "The runtime of every function, as `--runtime`."},
 		{"XFN_CROSSPLANE", ownVariables, "The crossplane CLI, for commands that xfn passes on if it is called as `crossplane`. Default: the next `crossplane` on `PATH`."},
+		{"XFN_PASSED_ON", ownVariables, "Set by xfn for that crossplane CLI. If it is set, xfn passes no command on, so that two programs of xfn do not call each other."},
 		{"XFN_SHARDS", ownVariables, "The number of shards for `xfn test`, as `--shards`."},
 		{"JOB_COMPLETION_INDEX", ownVariables, "With `XFN_SHARDS`, which shard to run, from 0. Kubernetes sets it in an Indexed Job."},
 		{"SOURCE_DATE_EPOCH", ownVariables, "The times in a package that `xfn xpkg build` writes, in seconds since 1970."},
