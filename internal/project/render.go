@@ -3,10 +3,13 @@ package project
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
@@ -81,6 +84,22 @@ func (p *Project) DependencyDocument(apiOnly bool) (manifest.Document, error) {
 	}
 	text.WriteString("]}}\n")
 	return manifest.Document{Path: p.Path, Line: 1, Text: []byte(text.String())}, nil
+}
+
+// APIFolders returns the folder of the APIs and all folders below it. It does not follow links.
+func (p *Project) APIFolders() ([]string, error) {
+	var folders []string
+	root := p.Dir(p.Paths.APIs)
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			folders = append(folders, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the APIs in %q: %w", root, fsx.Cause(err))
+	}
+	return folders, nil
 }
 
 // APIs are the documents of a project about a kind.

@@ -46,8 +46,8 @@ func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p proje
 		return p, fmt.Errorf("%s: %w", doc.Position(), err)
 	}
 	if apis.Claim {
-		c.Compositions = []string{p.project.Dir(p.project.Paths.APIs)}
-		return p, nil
+		c.Compositions, err = p.project.APIFolders()
+		return p, err
 	}
 	if c.Composition, err = p.pathOf(ctx, apis.Composition); err == nil && c.XRD == "" && apis.XRD.Text != nil {
 		c.XRD, err = p.pathOf(ctx, apis.XRD)

@@ -113,9 +113,10 @@ func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program, p *pr
 	}
 	config.Session.Reader.Stdin = nil
 	config.Session.Functions = c.Functions
-	if config.Inputs, err = c.inputs(); c.Composition == "" {
-		config.Inputs.Compositions = []string{p.Dir(p.Paths.APIs)}
+	if config.Inputs, err = c.inputs(); err != nil || c.Composition != "" {
+		return config, err
 	}
+	config.Inputs.Compositions, err = p.APIFolders()
 	return config, err
 }
 
