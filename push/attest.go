@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // setStatements sets the Statements of the attestations about the package.
@@ -40,7 +40,11 @@ func (w *work) attest(ctx context.Context) error {
 	}
 	before := img
 	for _, s := range w.statements {
-		if w.signer.attested(all, digest, s) {
+		done, err := w.signer.attested(all, digest, s)
+		if err != nil {
+			return err
+		}
+		if done {
 			continue
 		}
 		signed, err := w.signer.attest(ctx, s)
@@ -57,15 +61,22 @@ func (w *work) attest(ctx context.Context) error {
 	return w.putAttachment(ctx, img, tag)
 }
 
-// attested reports whether the key has signed a Statement already.
-func (s *signer) attested(all []signature.Signature, digest v1.Hash, statement []byte) bool {
+// attested reports whether one of all is an attestation of a Statement by the key that is
+// also in the log, as has does with signatures. Call prepare before.
+func (s *signer) attested(all []signature.Signature, digest v1.Hash, statement []byte) (bool, error) {
 	if s.key == nil {
-		return false
+		return false, nil
 	}
-	for _, found := range s.key.Public().Attested(all, digest) {
-		if slices.ContainsFunc(found, func(f []byte) bool { return bytes.Equal(f, statement) }) {
-			return true
+	verifier, err := s.key.VerifierPEM()
+	if err != nil {
+		return false, err
+	}
+	for _, have := range all {
+		for _, found := range s.key.Public().Attested([]signature.Signature{have}, digest) {
+			if bytes.Equal(found[0], statement) && s.logged(have.Bundle, rekor.Envelope(have.Payload, verifier)) {
+				return true, nil
+			}
 		}
 	}
-	return false
+	return false, nil
 }

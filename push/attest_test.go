@@ -30,7 +30,9 @@ func TestAttest(t *testing.T) {
 		{"an attestation is added to a new package", push.Options{SignKey: mine.Signer(), Attestations: []push.Attestation{sbom}}, []int{1, 0, 1, 5}},
 		{"the same attestation is not repeated, and another one is added", push.Options{SignKey: mine.Signer(), Attestations: []push.Attestation{sbom, custom}}, []int{1, 0, 2, 5}},
 		{"another key adds its attestation, and a log has it and the signature", push.Options{SignKey: yours.Signer(), Attestations: []push.Attestation{sbom}, Log: &push.Log{URL: log.URL}}, []int{1, 1, 3, 7}},
-		{"a push without attestations keeps them", push.Options{}, []int{1, 1, 3, 7}},
+		{"what the key signed without a log is signed again for the log", push.Options{SignKey: mine.Signer(), Attestations: []push.Attestation{sbom}, Log: &push.Log{URL: log.URL}}, []int{2, 1, 4, 9}},
+		{"what is in the log is not repeated", push.Options{SignKey: mine.Signer(), Attestations: []push.Attestation{sbom}, Log: &push.Log{URL: log.URL}}, []int{2, 1, 4, 9}},
+		{"a push without attestations keeps them", push.Options{}, []int{2, 1, 4, 9}},
 	}
 	for _, s := range steps {
 		res, err := push.Artifact(t.Context(), ref, a, s.o)

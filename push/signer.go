@@ -92,14 +92,20 @@ func (s *signer) has(all []signature.Signature, digest v1.Hash) (bool, error) {
 		if s.key.Public().Count([]signature.Signature{have}, digest) == 0 {
 			continue
 		}
-		if s.log == nil {
-			return true, nil
-		}
-		if _, err := s.log.Key.Verify(have.Bundle, rekor.Hashed(have.Payload, have.Value, verifier)); err == nil {
+		if s.logged(have.Bundle, rekor.Hashed(have.Payload, have.Value, verifier)) {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// logged reports whether the log has an entry, by its bundle. Without a log it returns true.
+func (s *signer) logged(bundle []byte, e rekor.Entry) bool {
+	if s.log == nil {
+		return true
+	}
+	_, err := s.log.Key.Verify(bundle, e)
+	return err == nil
 }
 
 // keyFor returns the key for new signatures. With an identity token, it is a new one.
