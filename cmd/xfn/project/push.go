@@ -75,7 +75,10 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if _, err := remote.ParseTag(p.Repository+":"+tag, c.Registry); err != nil {
 		return err
 	}
-	opts := push.Options{Transport: c.PatientClient(program, c.Patience), DryRun: c.DryRun, Prove: true, Progress: progress.Func(term.Progress).Plain()}
+	opts := push.Options{
+		Transport: c.PatientClient(program, c.Patience), Services: c.Services().PatientClient(program, c.Patience),
+		DryRun: c.DryRun, Prove: true, Progress: progress.Func(term.Progress).Plain(),
+	}
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 		opts.MountFrom = append(opts.MountFrom, repo)
 	}
 	opts.Transport, opts.DryRun = f.PatientClient(p, f.Patience), f.DryRun
+	opts.Services = f.Services().PatientClient(p, f.Patience)
 	return opts, nil
 }
 
