@@ -24,27 +24,29 @@ func (w *work) setStatements(all []Attestation) error {
 	return nil
 }
 
-// attest adds the attestations that the key has not signed yet. It is called after sign.
+// attest adds the attestations that the key has not signed yet. In a dry run it only counts
+// them. It is called after sign.
 func (w *work) attest(ctx context.Context) error {
+	w.result.Attested = 0
 	if len(w.statements) == 0 {
 		return nil
 	}
-	repo, digest := w.refs[0].Context(), w.result.Digest
-	tag := repo.Tag(signature.AttestationTag(digest))
-	if w.dry {
-		return nil
-	}
-	img, all, err := image.Attestations(ctx, repo, digest, w.remote)
+	digest := w.result.Digest
+	tag := w.refs[0].Context().Tag(signature.AttestationTag(digest))
+	img, all, err := w.attachment(ctx, tag, image.Attestations)
 	if err != nil {
 		return err
 	}
-	before := img
 	for _, s := range w.statements {
 		done, err := w.signer.attested(all, digest, s)
 		if err != nil {
 			return err
 		}
 		if done {
+			continue
+		}
+		w.result.Attested++
+		if w.dry {
 			continue
 		}
 		signed, err := w.signer.attest(ctx, s)
@@ -55,7 +57,7 @@ func (w *work) attest(ctx context.Context) error {
 			return err
 		}
 	}
-	if img == before {
+	if w.result.Attested == 0 || w.dry {
 		return nil
 	}
 	return w.putAttachment(ctx, img, tag)

@@ -101,7 +101,7 @@ type SignCmd struct {
 
 // Help is shown by --help.
 func (SignCmd) Help() string {
-	return `Signs the digest at the reference as xfn xpkg push --sign-key does. The package and its tags do not change. If the key has signed the digest already, nothing is added; with --rekor-url, that signature must be in the log. Prints the reference with the digest.
+	return `Signs the digest at the reference as xfn xpkg push --sign-key does. The package and its tags do not change. If the key has signed the digest already, no second signature is added, and the same goes for each attestation; with --rekor-url, they must be in the log. Prints the reference with the digest.
 
 Examples:
 
@@ -138,13 +138,16 @@ func (c *SignCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
-	value := signResult{ref.Name(), res.Digest.String(), string(res.MediaType), c.DryRun, signed{res.Signature, res.Signed}}
+	value := signResult{ref.Name(), res.Digest.String(), string(res.MediaType), c.DryRun, signed{res.Signature, res.Signed, res.Attested}}
 	text := pinned(ref, value.Digest) + "\n"
 	switch {
 	case c.DryRun:
 		text = wouldSign(res)
 	case !res.Signed:
 		term.Note("the key has signed " + value.Digest + " already")
+	}
+	if res.Attested > 0 && !c.DryRun {
+		term.Note(attached(res))
 	}
 	return c.Print(term.Stdout, value, func(w io.Writer) error { return write(w, []byte(text)) })
 }
