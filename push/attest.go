@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // setStatements sets the Statements of the attestations about the package.
@@ -24,23 +24,29 @@ func (w *work) setStatements(all []Attestation) error {
 	return nil
 }
 
-// attest adds the attestations that the key has not signed yet. It is called after sign.
+// attest adds the attestations that the key has not signed yet. In a dry run it only counts
+// them. It is called after sign.
 func (w *work) attest(ctx context.Context) error {
+	w.result.Attested = 0
 	if len(w.statements) == 0 {
 		return nil
 	}
-	repo, digest := w.refs[0].Context(), w.result.Digest
-	tag := repo.Tag(signature.AttestationTag(digest))
-	if w.dry {
-		return nil
-	}
-	img, all, err := image.Attestations(ctx, repo, digest, w.remote)
+	digest := w.result.Digest
+	tag := w.refs[0].Context().Tag(signature.AttestationTag(digest))
+	img, all, err := w.attachment(ctx, tag, image.Attestations)
 	if err != nil {
 		return err
 	}
-	before := img
 	for _, s := range w.statements {
-		if w.signer.attested(all, digest, s) {
+		done, err := w.signer.attested(all, digest, s)
+		if err != nil {
+			return err
+		}
+		if done {
+			continue
+		}
+		w.result.Attested++
+		if w.dry {
 			continue
 		}
 		signed, err := w.signer.attest(ctx, s)
@@ -51,21 +57,28 @@ func (w *work) attest(ctx context.Context) error {
 			return err
 		}
 	}
-	if img == before {
+	if w.result.Attested == 0 || w.dry {
 		return nil
 	}
 	return w.putAttachment(ctx, img, tag)
 }
 
-// attested reports whether the key has signed a Statement already.
-func (s *signer) attested(all []signature.Signature, digest v1.Hash, statement []byte) bool {
+// attested reports whether one of all is an attestation of a Statement by the key that is
+// also in the log, as has does with signatures. Call prepare before.
+func (s *signer) attested(all []signature.Signature, digest v1.Hash, statement []byte) (bool, error) {
 	if s.key == nil {
-		return false
+		return false, nil
 	}
-	for _, found := range s.key.Public().Attested(all, digest) {
-		if slices.ContainsFunc(found, func(f []byte) bool { return bytes.Equal(f, statement) }) {
-			return true
+	verifier, err := s.key.VerifierPEM()
+	if err != nil {
+		return false, err
+	}
+	for _, have := range all {
+		for _, found := range s.key.Public().Attested([]signature.Signature{have}, digest) {
+			if bytes.Equal(found[0], statement) && s.logged(have.Bundle, rekor.Envelope(have.Payload, verifier)) {
+				return true, nil
+			}
 		}
 	}
-	return false
+	return false, nil
 }

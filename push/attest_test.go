@@ -25,12 +25,15 @@ func TestAttest(t *testing.T) {
 	steps := []struct {
 		reason string
 		o      push.Options
-		want   []int // attestations of type spdx by each key, all attestations, log entries
+		want   []int // attestations of type spdx by each key, all attestations, log entries, added attestations
 	}{
-		{"an attestation is added to a new package", push.Options{SignKey: mine.Signer(), Attestations: []push.Attestation{sbom}}, []int{1, 0, 1, 5}},
-		{"the same attestation is not repeated, and another one is added", push.Options{SignKey: mine.Signer(), Attestations: []push.Attestation{sbom, custom}}, []int{1, 0, 2, 5}},
-		{"another key adds its attestation, and a log has it and the signature", push.Options{SignKey: yours.Signer(), Attestations: []push.Attestation{sbom}, Log: &push.Log{URL: log.URL}}, []int{1, 1, 3, 7}},
-		{"a push without attestations keeps them", push.Options{}, []int{1, 1, 3, 7}},
+		{"an attestation is added to a new package", push.Options{SignKey: mine.Signer(), Attestations: []push.Attestation{sbom}}, []int{1, 0, 1, 5, 1}},
+		{"the same attestation is not repeated, and another one is added", push.Options{SignKey: mine.Signer(), Attestations: []push.Attestation{sbom, custom}}, []int{1, 0, 2, 5, 1}},
+		{"another key adds its attestation, and a log has it and the signature", push.Options{SignKey: yours.Signer(), Attestations: []push.Attestation{sbom}, Log: &push.Log{URL: log.URL}}, []int{1, 1, 3, 7, 1}},
+		{"what the key signed without a log is signed again for the log", push.Options{SignKey: mine.Signer(), Attestations: []push.Attestation{sbom}, Log: &push.Log{URL: log.URL}}, []int{2, 1, 4, 9, 1}},
+		{"what is in the log is not repeated", push.Options{SignKey: mine.Signer(), Attestations: []push.Attestation{sbom}, Log: &push.Log{URL: log.URL}}, []int{2, 1, 4, 9, 0}},
+		{"a dry run only counts", push.Options{SignKey: yours.Signer(), Attestations: []push.Attestation{sbom, custom}, DryRun: true}, []int{2, 1, 4, 9, 1}},
+		{"a push without attestations keeps them", push.Options{}, []int{2, 1, 4, 9, 0}},
 	}
 	for _, s := range steps {
 		res, err := push.Artifact(t.Context(), ref, a, s.o)
@@ -41,7 +44,7 @@ func TestAttest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := []int{len(mine.Public().Attested(all, res.Digest)[spdx]), len(yours.Public().Attested(all, res.Digest)[spdx]), len(all), log.Len()}
+		got := []int{len(mine.Public().Attested(all, res.Digest)[spdx]), len(yours.Public().Attested(all, res.Digest)[spdx]), len(all), log.Len(), res.Attested}
 		if diff := cmp.Diff(s.want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", s.reason, diff)
 		}

@@ -103,6 +103,9 @@ func (c *copying) read(ctx context.Context) error {
 		return err
 	}
 	c.work = newWork(p, c.to, c.options.Options, "copying to "+c.to.Name())
+	if err := c.setStatements(c.options.Attestations); err != nil {
+		return err
+	}
 	if c.options.NoSignatures {
 		return nil
 	}

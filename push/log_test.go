@@ -1,6 +1,7 @@
 package push_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -66,6 +67,14 @@ func TestSignLog(t *testing.T) {
 	}
 }
 
+// A refusing is a transport that sends nothing.
+type refusing struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("not a registry")
+}
+
 // If the log or the authority fails, no tag moves.
 func TestSignLogFails(t *testing.T) {
 	_, otherPEM := sigstoretest.Key(t)
@@ -83,6 +92,20 @@ func TestSignLogFails(t *testing.T) {
 		}, "the signed entry timestamp is not by the log's key"},
 		"Refuses": {"the log refuses the entry", func(l *sigstoretest.Log, _ *push.Options) { l.Status = http.StatusBadRequest }, `400 Bad Request: "no service"`},
 		"URL":     {"the address is not a URL", func(_ *sigstoretest.Log, o *push.Options) { o.Log.URL = "rekor" }, `reading the address of the transparency log "rekor": expected a URL such as https://HOST`},
+		"Plain": {
+			"a connection without TLS does not prove the key of a log", func(_ *sigstoretest.Log, o *push.Options) { o.Log.URL, o.Log.Key = "http://rekor.invalid", nil },
+			`reading the address of the transparency log "http://rekor.invalid": expected https, because the responses of the server are trusted`,
+		},
+		"PlainAuthority": {
+			"a token is not sent without TLS", func(_ *sigstoretest.Log, o *push.Options) {
+				o.SignKey, o.Keyless = nil, &push.Keyless{URL: "http://fulcio.invalid", Token: "x"}
+			},
+			`reading the address of the certificate authority "http://fulcio.invalid": expected https`,
+		},
+		"Services": {
+			"the client of registries does not send requests to a log", func(_ *sigstoretest.Log, o *push.Options) { o.Services = refusing{} },
+			`the server did not respond: not a registry`,
+		},
 		"Ed25519": {
 			"logs verify digests, which Ed25519 does not sign", func(_ *sigstoretest.Log, o *push.Options) { o.SignKey = imagetest.Key(t).Signer() },
 			"a transparency log does not accept signatures by Ed25519 keys",

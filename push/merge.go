@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -26,10 +27,14 @@ func (c *copying) merge(ctx context.Context, w *work) error {
 	if err != nil || there == nil {
 		return err
 	}
-	from := c.from.Context().Tag(tag.TagStr())
+	// The source's tag may have moved, or may be gone, since its manifest was read.
+	from := c.from.Context().Digest(w.result.Digest.String())
 	copied, err := image.Attachment(ctx, from, c.options.client)
-	if err != nil || copied == nil {
+	if err != nil {
 		return c.options.client.Explain(from, err)
+	}
+	if copied == nil {
+		return fmt.Errorf("%q was deleted during the copy", from.Name())
 	}
 	merged, err := signature.Merge(there, copied)
 	if err != nil {

@@ -1,9 +1,13 @@
 package push_test
 
 import (
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
 	"github.com/xfn-dev/xfn/internal/image"
@@ -73,5 +77,52 @@ func TestCopyMerges(t *testing.T) {
 				t.Errorf("the second copy changed the attestations from %s to %s", before[0], before[1])
 			}
 		})
+	}
+}
+
+// If the list of signatures at the source disappears during a copy, the destination keeps
+// its own.
+func TestCopyMergesRemoved(t *testing.T) {
+	reg := remotetest.Handler()
+	var gets atomic.Int32
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v2/gold/package/manifests/sha256-") && strings.HasSuffix(r.URL.Path, ".sig") && r.Method == http.MethodGet && gets.Add(1) > 2 {
+			http.NotFound(w, r)
+			return
+		}
+		reg.ServeHTTP(w, r)
+	}))
+	from, a := parse(t, host), single(t)
+	to := from.Context().Registry.Repo("gold", "copy").Tag("v1.0.0")
+	first, second := sigstoretest.SignKey(t), sigstoretest.SignKey(t)
+	for ref, k := range map[name.Tag]*signature.PrivateKey{from: first, to: second} {
+		if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := push.Copy(t.Context(), from, to, push.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if all, by := signatures(t, to, a, first, second); all != 2 || cmp.Diff([]int{1, 1}, by) != "" {
+		t.Errorf("after %d reads of the source, the destination has %d signatures, by the keys %v", gets.Load(), all, by)
+	}
+}
+
+// A copy adds the attestations of its options.
+func TestCopyAttests(t *testing.T) {
+	from, a := parse(t, remotetest.Serve(t, remotetest.Handler())), single(t)
+	if _, err := push.Artifact(t.Context(), from, a, push.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	to := from.Context().Registry.Repo("gold", "copy").Tag("v1.0.0")
+	k := sigstoretest.SignKey(t)
+	o := push.Options{SignKey: k.Signer(), Attestations: []push.Attestation{{Type: spdx, Predicate: []byte("{}")}}}
+	res, err := push.Copy(t.Context(), from, to, push.CopyOptions{Options: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, all, err := image.Attestations(t.Context(), to.Context(), res.Digest, remote.New(remote.Options{}))
+	if err != nil || len(k.Public().Attested(all, res.Digest)[spdx]) != 1 {
+		t.Errorf("the destination has %d attestations, error %v", len(all), err)
 	}
 }

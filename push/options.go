@@ -21,6 +21,9 @@ type Options struct {
 	// go-containerregistry. Package push adds authentication, retries and
 	// timeouts. Registries at loopback and private addresses may use plain HTTP.
 	Transport http.RoundTripper
+	// Services sends the requests to the transparency log and the certificate authority,
+	// which may have stricter rules for TLS than registries. Nil means Transport.
+	Services http.RoundTripper
 	// Jobs is how many blobs are uploaded at a time. Zero means 4.
 	Jobs int
 	// Tags are further tags of the same repository. They are written after the first tag.
@@ -93,6 +96,9 @@ const defaultJobs = 4
 // complete sets the defaults, and the unexported fields that depend on the exported ones.
 func (o *Options) complete() (err error) {
 	o.client = remote.From(o.Transport, o.Keychain)
+	if o.Services == nil {
+		o.Services = o.client
+	}
 	o.Jobs = cmp.Or(o.Jobs, defaultJobs)
 	o.signer, err = newSigner(*o)
 	return err

@@ -32,6 +32,9 @@ type Result struct {
 	// there was one by this key already.
 	Signature string
 	Signed    bool
+	// Attested is how many of Options.Attestations were added. The key had signed the others
+	// already.
+	Attested int
 	Traffic
 }
 

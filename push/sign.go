@@ -9,13 +9,13 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
 // Sign signs the image or index at ref, which is in a registry already, as
 // Options.SignKey, Keyless and Log describe. It changes no tag except that of the
-// signatures. Only References, Digest, MediaType, Signature and Signed of the result are
-// set.
+// signatures and that of the attestations. Of the result, Platforms and Traffic are not set.
 //
 // An error names ref. It contains no credentials.
 func Sign(ctx context.Context, ref name.Reference, o Options) (Result, error) {
@@ -65,7 +65,7 @@ func (w *work) sign(ctx context.Context) error {
 	repo, digest := w.refs[0].Context(), w.result.Digest
 	tag := signature.Tag(repo, digest)
 	w.result.Signature = tag.Name()
-	img, all, err := w.signatures(ctx, tag)
+	img, all, err := w.attachment(ctx, tag, image.Signatures)
 	if err != nil {
 		return err
 	}
@@ -76,15 +76,12 @@ func (w *work) sign(ctx context.Context) error {
 		return err
 	}
 	w.result.Signed = !w.signed
-	if w.dry {
-		return nil
-	}
-	if !w.signed {
+	if !w.signed && !w.dry {
 		if err := w.addSignature(ctx, img, tag); err != nil {
 			return err
 		}
 	}
-	w.signed = true
+	w.signed = w.signed || !w.dry
 	return w.attest(ctx)
 }
 
@@ -110,15 +107,15 @@ func (w *work) putAttachment(ctx context.Context, img v1.Image, tag name.Tag) er
 	return put.do(ctx)
 }
 
-// signatures returns the existing signatures of the package, which are stored at tag. In a
-// dry run it first checks that tag exists, because some registries refuse to read a
-// repository that does not exist yet.
-func (w *work) signatures(ctx context.Context, tag name.Tag) (v1.Image, []signature.Signature, error) {
+// attachment returns the existing signatures or attestations of the package, which read
+// reads from tag. In a dry run it first checks that tag exists, because some registries
+// refuse to read a repository that does not exist yet.
+func (w *work) attachment(ctx context.Context, tag name.Tag, read func(context.Context, name.Repository, v1.Hash, *remote.Client) (v1.Image, []signature.Signature, error)) (v1.Image, []signature.Signature, error) {
 	if w.dry {
 		at, err := w.to.ManifestAt(ctx, tag.TagStr())
 		if err != nil || at == (v1.Hash{}) {
 			return nil, nil, err
 		}
 	}
-	return image.Signatures(ctx, tag.Context(), w.result.Digest, w.remote)
+	return read(ctx, tag.Context(), w.result.Digest, w.remote)
 }

@@ -5,11 +5,14 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/internal/signature/api"
 	"github.com/xfn-dev/xfn/internal/signature/fulcio"
@@ -38,14 +41,8 @@ func newSigner(o Options) (s *signer, err error) {
 	}
 	s = &signer{}
 	if o.Log != nil {
-		s.log = &rekor.Log{Server: api.Server{Transport: o.client}}
-		if s.log.URL, err = api.ParseURL(o.Log.URL); err != nil {
-			return nil, fmt.Errorf("reading the address of the transparency log %q: %w", o.Log.URL, err)
-		}
-		if len(o.Log.Key) > 0 {
-			if s.log.Key, err = rekor.ParseKey(o.Log.Key); err != nil {
-				return nil, fmt.Errorf("reading the key of the transparency log %q: %w", o.Log.URL, err)
-			}
+		if s.log, err = newLog(*o.Log, o.Services); err != nil {
+			return nil, err
 		}
 	}
 	switch {
@@ -60,14 +57,38 @@ func newSigner(o Options) (s *signer, err error) {
 	case o.Log == nil:
 		return nil, errors.New("a signature with an identity token needs a transparency log, because its certificate expires after minutes")
 	}
-	s.authority.Transport = o.client
-	if s.authority.URL, err = api.ParseURL(o.Keyless.URL); err != nil {
+	s.authority.Transport = o.Services
+	if s.authority.URL, err = parseURL(o.Keyless.URL, false); err != nil {
 		return nil, fmt.Errorf("reading the address of the certificate authority %q: %w", o.Keyless.URL, err)
 	}
 	if s.token, err = fulcio.ParseToken(o.Keyless.Token); err != nil {
 		return nil, fmt.Errorf("reading the identity token: %w", err)
 	}
 	return s, s.token.CheckTime(time.Now())
+}
+
+// newLog returns the log of the options.
+func newLog(o Log, services http.RoundTripper) (_ *rekor.Log, err error) {
+	l := &rekor.Log{Server: api.Server{Transport: services}}
+	if l.URL, err = parseURL(o.URL, len(o.Key) > 0); err != nil {
+		return nil, fmt.Errorf("reading the address of the transparency log %q: %w", o.URL, err)
+	}
+	if len(o.Key) > 0 {
+		if l.Key, err = rekor.ParseKey(o.Key); err != nil {
+			return nil, fmt.Errorf("reading the key of the transparency log %q: %w", o.URL, err)
+		}
+	}
+	return l, nil
+}
+
+// parseURL parses the address of a server. Unless plain is true, a server that is not local
+// must use HTTPS.
+func parseURL(text string, plain bool) (*url.URL, error) {
+	u, err := api.ParseURL(text)
+	if err == nil && u.Scheme == "http" && !plain && !remote.IsLocal(u.Host) {
+		err = errors.New("expected https, because the responses of the server are trusted")
+	}
+	return u, err
 }
 
 // prepare requests the key of the log, if that is not known.
@@ -92,14 +113,20 @@ func (s *signer) has(all []signature.Signature, digest v1.Hash) (bool, error) {
 		if s.key.Public().Count([]signature.Signature{have}, digest) == 0 {
 			continue
 		}
-		if s.log == nil {
-			return true, nil
-		}
-		if _, err := s.log.Key.Verify(have.Bundle, rekor.Hashed(have.Payload, have.Value, verifier)); err == nil {
+		if s.logged(have.Bundle, rekor.Hashed(have.Payload, have.Value, verifier)) {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// logged reports whether the log has an entry, by its bundle. Without a log it returns true.
+func (s *signer) logged(bundle []byte, e rekor.Entry) bool {
+	if s.log == nil {
+		return true
+	}
+	_, err := s.log.Key.Verify(bundle, e)
+	return err == nil
 }
 
 // keyFor returns the key for new signatures. With an identity token, it is a new one.

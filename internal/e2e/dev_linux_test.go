@@ -61,18 +61,24 @@ func inTerminal(t *testing.T, args ...string) *pseudo {
 	for name, text := range typed {
 		p.put(name, text)
 	}
-	p.keys, p.screen = openTerminal(t)
+	p.start(append([]string{"dev", "xr.yaml", "composition.yaml", "--suite", "."}, args...)...)
+	return p
+}
+
+// start starts `xfn ARGS` in a new terminal.
+func (p *pseudo) start(args ...string) {
+	p.t.Helper()
+	p.keys, p.screen = openTerminal(p.t)
 	p.transcript = transcribe(p.keys)
 	p.before = p.modes()
-	p.cmd = e2e.Command(t, append([]string{"dev", "xr.yaml", "composition.yaml", "--suite", "."}, args...)...)
+	p.cmd = e2e.Command(p.t, args...)
 	p.cmd.Dir = p.dir
 	p.cmd.Env = append(os.Environ(), "TERM=xterm", "TMPDIR="+p.dir, "NO_COLOR=")
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = p.screen, p.screen, p.screen
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	return p
 }
 
 func (p *pseudo) put(name, text string) {

@@ -201,10 +201,10 @@ func attached(ctx context.Context, tag name.Tag, client *remote.Client, read fun
 	return img, all, err
 }
 
-// Attachment returns the image of signatures or attestations at tag, or nil if there is
+// Attachment returns the image of signatures or attestations at ref, or nil if there is
 // none. Callers must pass errors to remote.Client.Explain.
-func Attachment(ctx context.Context, tag name.Tag, client *remote.Client) (v1.Image, error) {
-	_, a, err := fetch(ctx, tag, client)
+func Attachment(ctx context.Context, ref name.Reference, client *remote.Client) (v1.Image, error) {
+	_, a, err := fetch(ctx, ref, client)
 	if remote.NotFound(err) {
 		return nil, nil
 	}
@@ -213,7 +213,7 @@ func Attachment(ctx context.Context, tag name.Tag, client *remote.Client) (v1.Im
 	}
 	img, ok := a.(v1.Image)
 	if !ok {
-		return nil, fmt.Errorf("tag %q is an index and not an image of signatures", tag.TagStr())
+		return nil, fmt.Errorf("%q is an index and not an image of signatures", ref.Identifier())
 	}
 	return img, nil
 }
@@ -234,9 +234,12 @@ func RequireAttestations(ctx context.Context, ref name.Digest, predicateTypes []
 	if err != nil {
 		return fmt.Errorf("verifying %q: reading its attestations: %w", ref.Name(), client.Explain(ref, err))
 	}
+	found := make([]map[string][][]byte, len(keys))
+	for i, k := range keys {
+		found[i] = k.Attested(all, digest)
+	}
 	for _, t := range predicateTypes {
-		by := func(k *signature.PublicKey) bool { return len(k.Attested(all, digest)[t]) > 0 }
-		if !slices.ContainsFunc(keys, by) {
+		if !slices.ContainsFunc(found, func(by map[string][][]byte) bool { return len(by[t]) > 0 }) {
 			return fmt.Errorf("verifying %q: none of its %d attestations is of type %q and by a given key", ref.Name(), len(all), t)
 		}
 	}

@@ -64,7 +64,7 @@ func (g guarded) check(req *http.Request) error {
 			return &targetError{fmt.Errorf("the token server %q redirects to %q, which must not receive the credentials", from.Host, req.URL.Host)}
 		}
 	}
-	if req.URL.Scheme == "http" && !g.plain && !isLocal(req.URL.Host) && (req.Header.Get("Authorization") != "" || isTokenRequest(req)) {
+	if req.URL.Scheme == "http" && !g.plain && !IsLocal(req.URL.Host) && (req.Header.Get("Authorization") != "" || isTokenRequest(req)) {
 		return &targetError{fmt.Errorf("the registry asks to send the credentials to %q in plain HTTP", req.URL.Host)}
 	}
 	return nil
@@ -76,9 +76,9 @@ func isTokenRequest(req *http.Request) bool {
 	return req.Header.Get("Content-Type") == "application/x-www-form-urlencoded"
 }
 
-// isLocal reports whether plain HTTP is allowed for a host even if Options.PlainHTTP is
+// IsLocal reports whether plain HTTP is allowed for a host even if Options.PlainHTTP is
 // false.
-func isLocal(host string) bool {
+func IsLocal(host string) bool {
 	r, err := name.NewRegistry(host)
 	return err == nil && r.Scheme() == "http"
 }

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,10 +40,12 @@ func (s statement) isAbout(digest v1.Hash) bool {
 }
 
 // Statement returns the in-toto Statement that the image with this name and digest has the
-// predicate. If predicate is a Statement itself, it is about the image or an error.
+// predicate. If predicate is a Statement itself, it is about the image or an error, and the
+// result has all its fields.
 func Statement(name string, digest v1.Hash, predicateType string, predicate []byte) ([]byte, error) {
 	var given statement
-	if err := json.Unmarshal(predicate, &given); err != nil {
+	var compact bytes.Buffer
+	if json.Compact(&compact, predicate) != nil || compact.Bytes()[0] != '{' || json.Unmarshal(predicate, &given) != nil {
 		return nil, errors.New("expected a JSON object")
 	}
 	if given.Type == "" || len(given.Subject) == 0 {
@@ -57,7 +60,7 @@ func Statement(name string, digest v1.Hash, predicateType string, predicate []by
 	case !given.isAbout(digest):
 		return nil, fmt.Errorf("it is about another digest than %s", digest)
 	}
-	return json.Marshal(given)
+	return compact.Bytes(), nil
 }
 
 // An envelope is a DSSE envelope (secure-systems-lab/dsse, envelope.md).

@@ -127,6 +127,47 @@ func TestReadHostile(t *testing.T) {
 	checkError(t, "an image has at most 1000 signatures", err, "1000 signatures already, which is the limit", "")
 }
 
+// A claimed is a layer with another size than its content has.
+type claimed struct {
+	v1.Layer
+	size int64
+}
+
+func (c claimed) Size() (int64, error) { return c.size, nil }
+
+// The attestations of an image are bounded together, and not only each of them.
+func TestReadAttestationsLimit(t *testing.T) {
+	const dsse = "application/vnd.dsse.envelope.v1+json"
+	img := v1.Image(empty.Image)
+	for i := range 5 {
+		l := claimed{static.NewLayer([]byte{byte(i)}, dsse), 16 << 20}
+		img = must[v1.Image](t)(mutate.Append(img, mutate.Addendum{Layer: l, MediaType: dsse, Annotations: map[string]string{key: ""}}))
+		all, err := signature.ReadAttestations(img)
+		if i < 4 && (err != nil || len(all) != i+1) {
+			t.Errorf("of %d attestations, %d were read, error %v", i+1, len(all), err)
+		}
+		if i == 4 {
+			checkError(t, "five attestations of 16 MiB are too large", err, "the signed documents are larger than the limit of 64 MiB", "")
+		}
+	}
+}
+
+// Signatures with the same value are different if only one has the proof of a log.
+func TestMergeBundle(t *testing.T) {
+	plain := signature.Signature{Payload: []byte("{}"), Value: []byte("a")}
+	logged := plain
+	logged.Bundle = []byte("{}")
+	have := must[v1.Image](t)(signature.Append(nil, plain))
+	more := must[v1.Image](t)(signature.Append(have, logged))
+	merged := must[v1.Image](t)(signature.Merge(have, more))
+	if diff := cmp.Diff([]signature.Signature{plain, logged}, must[[]signature.Signature](t)(signature.Read(merged))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if same := must[v1.Image](t)(signature.Merge(merged, more)); same != merged {
+		t.Error("a second merge changed the image")
+	}
+}
+
 // Read must return no error for arbitrary layers of signatures, which are untrusted.
 func FuzzRead(f *testing.F) {
 	f.Add("YQ==", string(kind), []byte("{}"))

@@ -26,17 +26,21 @@ func Merge(img, more v1.Image) (v1.Image, error) {
 		return nil, fmt.Errorf("reading the manifest of signatures: %w", err)
 	}
 	// Signatures of one image by several keys have the same payload, and thus the same digest.
+	// RSA signatures of one key are equal, but only one may have the proof of a log.
 	type id struct {
-		digest v1.Hash
-		value  string
+		digest        v1.Hash
+		value, bundle string
+	}
+	of := func(d v1.Descriptor) id {
+		return id{d.Digest, d.Annotations[annotation], d.Annotations[bundleAnnotation]}
 	}
 	seen := map[id]bool{}
 	for _, d := range have.Layers {
-		seen[id{d.Digest, d.Annotations[annotation]}] = true
+		seen[of(d)] = true
 	}
 	var added []mutate.Addendum
 	for _, d := range add.Layers {
-		if seen[id{d.Digest, d.Annotations[annotation]}] {
+		if seen[of(d)] {
 			continue
 		}
 		l, err := more.LayerByDigest(d.Digest)

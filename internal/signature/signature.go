@@ -148,6 +148,8 @@ const (
 	// of 4096 bits.
 	maxPayload = 64 << 10
 	maxValue   = 4 << 10
+	// maxPayloads limits the bytes of all payloads in an image: signatures or attestations.
+	maxPayloads = 4 * maxEnvelope
 	// maxNote limits the bytes of each other annotation.
 	maxNote = 128 << 10
 )
@@ -162,7 +164,7 @@ const (
 
 // Read returns the signatures in the image img, in the order of its layers. It ignores
 // layers of other media types. For a signature that is too large or not base64, it returns
-// the zero value. Callers must pass an img whose layers verify their digests.
+// the zero value. The payloads together are limited, too. Callers must pass an img whose layers verify their digests.
 func Read(img v1.Image) ([]Signature, error) { return read(img, mediaType, maxPayload) }
 
 // read returns the layers of a media type as signatures. Each has at most limit bytes.
@@ -176,6 +178,7 @@ func read(img v1.Image, mediaType types.MediaType, limit int64) ([]Signature, er
 	}
 	var all []Signature
 	payloads := map[v1.Hash][]byte{} // Signatures by several keys often have the same payload.
+	left := int64(maxPayloads)
 	for _, d := range m.Layers {
 		value := d.Annotations[annotation]
 		if d.MediaType != mediaType {
@@ -184,9 +187,13 @@ func read(img v1.Image, mediaType types.MediaType, limit int64) ([]Signature, er
 		s := Signature{}
 		if raw, err := base64.StdEncoding.DecodeString(value); err == nil && len(value) <= maxValue && d.Size <= limit {
 			if payloads[d.Digest] == nil {
-				if payloads[d.Digest], err = readPayload(img, d.Digest, limit); err != nil {
+				if d.Size > left {
+					return nil, fmt.Errorf("the signed documents are larger than the limit of %d MiB", maxPayloads>>20)
+				}
+				if payloads[d.Digest], err = readPayload(img, d.Digest, min(limit, left)); err != nil {
 					return nil, fmt.Errorf("reading the signed document %s: %w", d.Digest, err)
 				}
+				left -= max(d.Size, int64(len(payloads[d.Digest])))
 			}
 			s = Signature{Payload: payloads[d.Digest], Value: raw}
 			for key, field := range s.notes() {

@@ -202,6 +202,13 @@ func (f Registries) PatientClient(p terminal.Program, t Patience) *remote.Client
 	return remote.New(o)
 }
 
+// Services returns the flags for servers of signatures: what --insecure-skip-tls-verify and
+// --plain-http permit for registries is not permitted for them.
+func (f Registries) Services() Registries {
+	f.InsecureSkipTLSVerify, f.PlainHTTP = false, false
+	return f
+}
+
 // Sources are the flags for the inputs of a render, except its arguments.
 type Sources struct {
 	XRD               string   `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource. It sets defaults and the scope, and validates the resource."`

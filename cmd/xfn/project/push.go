@@ -52,7 +52,7 @@ func (c PushCmd) Validate() error { return c.check(c.Patience) }
 
 // Help is shown by --help.
 func (PushCmd) Help() string {
-	return `Pushes the functions, then the Configuration, which depends on them by digest. Uploads only what the registry lacks. If a function cannot be pushed, the tag of the Configuration does not move; run the command again to continue.
+	return `Pushes the functions, then the Configuration, which depends on them by digest. Uploads only what the registry lacks. If a function cannot be pushed, the tag of the Configuration does not move; run the command again to continue. An attestation is about one package: --attest requires a project without functions.
 
 Examples:
 
@@ -75,7 +75,10 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if _, err := remote.ParseTag(p.Repository+":"+tag, c.Registry); err != nil {
 		return err
 	}
-	opts := push.Options{Transport: c.PatientClient(program, c.Patience), DryRun: c.DryRun, Prove: true, Progress: progress.Func(term.Progress).Plain()}
+	opts := push.Options{
+		Transport: c.PatientClient(program, c.Patience), Services: c.Services().PatientClient(program, c.Patience),
+		DryRun: c.DryRun, Prove: true, Progress: progress.Func(term.Progress).Plain(),
+	}
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
 		return err
 	}
@@ -91,6 +94,9 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
+	if len(c.Attest) > 0 && len(set.Functions) > 0 {
+		return &terminal.UsageError{Err: hint.Wrap(errors.New("--attest is about one package, and the project has several"), "attest each package with xfn xpkg sign")}
+	}
 	results, err := project.Push(ctx, set, tag, c.MaxConcurrency, opts)
 	if err != nil {
 		return err

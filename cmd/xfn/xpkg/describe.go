@@ -45,7 +45,7 @@ func writeSBOM(ctx context.Context, path string, s sbom.Subject, built *language
 	return fsx.WriteFile(path, 0o644, text)
 }
 
-// parameters returns the flags that select the content of the package. Credentials of
+// parameters returns the flags that select the runtime image. Credentials of
 // registries are not among them.
 func (c *BuildCmd) parameters() map[string]any {
 	all := map[string]any{"packageRoot": c.PackageRoot}

@@ -43,14 +43,17 @@ type keyPair struct {
 }
 
 // Run generates the key pair, and prints the names of its files.
-func (c *KeygenCmd) Run(_ context.Context, term *terminal.Terminal) error {
+func (c *KeygenCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	files := keyPair{c.Output + ".key", c.Output + ".pub"}
 	for _, path := range []string{files.PrivateKey, files.PublicKey} {
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		switch _, err := os.Lstat(path); {
+		case err == nil:
 			return hint.Wrap(fmt.Errorf("writing key %q: the file exists", path), "name other files with --output, or remove the file")
+		case !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("writing key %q: %w", path, fsx.Cause(err))
 		}
 	}
-	password, err := c.password(term)
+	password, err := c.password(ctx, term)
 	if err != nil {
 		return err
 	}
@@ -70,7 +73,7 @@ func (c *KeygenCmd) Run(_ context.Context, term *terminal.Terminal) error {
 		return fmt.Errorf("writing key %q: %w", files.PrivateKey, err)
 	}
 	if err := fsx.WriteFile(files.PublicKey, 0o644, public); err != nil {
-		return fmt.Errorf("writing key %q: %w", files.PublicKey, err)
+		return errors.Join(fmt.Errorf("writing key %q: %w", files.PublicKey, err), os.Remove(files.PrivateKey))
 	}
 	return c.Print(term.Stdout, files, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s\n%s\n", files.PrivateKey, files.PublicKey)
@@ -79,7 +82,7 @@ func (c *KeygenCmd) Run(_ context.Context, term *terminal.Terminal) error {
 }
 
 // password returns the password of a new key.
-func (c *KeygenCmd) password(t *terminal.Terminal) ([]byte, error) {
+func (c *KeygenCmd) password(ctx context.Context, t *terminal.Terminal) ([]byte, error) {
 	if c.PasswordFile != "" {
 		text, err := readSecret(t, c.PasswordFile)
 		if err != nil {
@@ -94,11 +97,11 @@ func (c *KeygenCmd) password(t *terminal.Terminal) ([]byte, error) {
 	if !t.Interactive() {
 		return nil, hint.Wrap(errors.New("the key needs a password, and stdin is not a terminal"), "use --password-file, or set the environment variable "+passwordVariable+", which may be empty")
 	}
-	first, err := askPassword(t, "password of the new key: ")
+	first, err := askPassword(ctx, t, "password of the new key: ")
 	if err != nil {
 		return nil, err
 	}
-	again, err := askPassword(t, "the same password again: ")
+	again, err := askPassword(ctx, t, "the same password again: ")
 	if err != nil {
 		return nil, err
 	}
@@ -108,15 +111,35 @@ func (c *KeygenCmd) password(t *terminal.Terminal) ([]byte, error) {
 	return first, nil
 }
 
-// askPassword reads a password from the terminal, which does not show it.
-func askPassword(t *terminal.Terminal, prompt string) ([]byte, error) {
-	fmt.Fprint(t.Stderr(), prompt)
-	text, err := term.ReadPassword(int(t.Stdin.Fd()))
-	fmt.Fprintln(t.Stderr())
+// askPassword reads a password from the terminal, which does not show it. If ctx ends first, it
+// restores the terminal, and a read of stdin continues until the process exits.
+func askPassword(ctx context.Context, t *terminal.Terminal, prompt string) ([]byte, error) {
+	fd := int(t.Stdin.Fd())
+	before, err := term.GetState(fd)
 	if err != nil {
 		return nil, fmt.Errorf("reading a password from the terminal: %w", err)
 	}
-	return text, nil
+	fmt.Fprint(t.Stderr(), prompt)
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := term.ReadPassword(fd)
+		answers <- answer{text, err}
+	}()
+	var a answer
+	select {
+	case a = <-answers:
+	case <-ctx.Done():
+		a.err = errors.Join(context.Cause(ctx), term.Restore(fd, before))
+	}
+	fmt.Fprintln(t.Stderr())
+	if a.err != nil {
+		return nil, fmt.Errorf("reading a password from the terminal: %w", a.err)
+	}
+	return a.text, nil
 }
 
 // readSecret reads a small file, or stdin if path is "-".

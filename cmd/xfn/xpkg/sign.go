@@ -1,6 +1,7 @@
 package xpkg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,12 +20,12 @@ type SignFlags struct {
 	SignKey       KeySource `placeholder:"FILE" help:"Sign as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
 	Attest        []string  `sep:"none" placeholder:"TYPE=FILE" help:"Attach a signed in-toto attestation. TYPE is spdx, cyclonedx, slsaprovenance1, test-result or a URI, and FILE the predicate or the whole statement in JSON. Repeatable."`
 	RekorURL      string    `name:"rekor-url" more:"" placeholder:"URL" help:"Publish the signature in this transparency log of Sigstore, and store the log's proof with it. The log is public, and deletes nothing."`
-	RekorKey      KeySource `more:"" env:"SIGSTORE_REKOR_PUBLIC_KEY" placeholder:"FILE" help:"Public key of the log in PEM, a file or env://NAME. Default: the key that the log returns."`
+	RekorKey      KeySource `more:"" placeholder:"FILE" help:"Public key of the log in PEM, a file or env://NAME. Requires --rekor-url. Default: the file in SIGSTORE_REKOR_PUBLIC_KEY, or the key that the log returns."`
 	FulcioURL     string    `name:"fulcio-url" more:"" placeholder:"URL" help:"Sign without a key: this certificate authority of Sigstore confirms the identity in an OIDC token. Requires --rekor-url."`
 	IdentityToken string    `more:"" placeholder:"FILE" help:"File with the OIDC token for --fulcio-url; - is stdin. Default: the token of the job in GitHub Actions, or SIGSTORE_ID_TOKEN, which GitLab sets."`
 }
 
-// Set sets the options of a push for the flags. It may read stdin, and request a token.
+// Set sets the options of a push for the flags. The caller has set Services. It may read stdin, and request a token.
 func (f SignFlags) Set(ctx context.Context, t *terminal.Terminal, o *push.Options) (err error) {
 	if err := f.check(); err != nil {
 		return &terminal.UsageError{Err: err}
@@ -37,9 +38,9 @@ func (f SignFlags) Set(ctx context.Context, t *terminal.Terminal, o *push.Option
 	}
 	if f.RekorURL != "" {
 		o.Log = &push.Log{URL: f.RekorURL}
-		if f.RekorKey != "" {
-			if o.Log.Key, err = f.RekorKey.read(); err != nil {
-				return fmt.Errorf("reading key %q: %w", string(f.RekorKey), err)
+		if key := cmp.Or(f.RekorKey, KeySource(os.Getenv("SIGSTORE_REKOR_PUBLIC_KEY"))); key != "" {
+			if o.Log.Key, err = key.read(); err != nil {
+				return fmt.Errorf("reading key %q: %w", string(key), err)
 			}
 		}
 	}
@@ -57,6 +58,8 @@ func (f SignFlags) check() error {
 		return errors.New("--fulcio-url and --sign-key cannot be used together")
 	case f.FulcioURL != "" && f.RekorURL == "":
 		return errors.New("--fulcio-url requires --rekor-url, because the certificate expires after minutes")
+	case f.RekorKey != "" && f.RekorURL == "":
+		return errors.New("--rekor-key requires --rekor-url")
 	case f.IdentityToken != "" && f.FulcioURL == "":
 		return errors.New("--identity-token requires --fulcio-url")
 	case len(f.Attest) > 0 && f.SignKey == "" && f.FulcioURL == "":
@@ -76,7 +79,7 @@ func (f SignFlags) token(ctx context.Context, t *terminal.Terminal, o *push.Opti
 		}
 		return string(text), nil
 	}
-	token, ok, err := fulcio.Ambient(ctx, os.Getenv, o.Transport)
+	token, ok, err := fulcio.Ambient(ctx, os.Getenv, o.Services)
 	if err == nil && !ok {
 		err = hint.Wrap(errors.New("no identity token is given, and the environment has none"),
 			"name its file with --identity-token; a job of GitHub Actions needs the permission id-token: write, and one of GitLab the id_tokens SIGSTORE_ID_TOKEN")
@@ -98,7 +101,7 @@ type SignCmd struct {
 
 // Help is shown by --help.
 func (SignCmd) Help() string {
-	return `Signs the digest at the reference as xfn xpkg push --sign-key does. The package and its tags do not change. If the key has signed the digest already, nothing is added; with --rekor-url, that signature must be in the log. Prints the reference with the digest.
+	return `Signs the digest at the reference as xfn xpkg push --sign-key does. The package and its tags do not change. If the key has signed the digest already, no second signature is added, and the same goes for each attestation; with --rekor-url, they must be in the log. Prints the reference with the digest.
 
 Examples:
 
@@ -127,7 +130,7 @@ func (c *SignCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if c.SignKey == "" && c.FulcioURL == "" {
 		return &terminal.UsageError{Err: errors.New("expected --sign-key or --fulcio-url")}
 	}
-	opts := push.Options{Transport: c.PatientClient(p, c.Patience), DryRun: c.DryRun}
+	opts := push.Options{Transport: c.PatientClient(p, c.Patience), Services: c.Services().PatientClient(p, c.Patience), DryRun: c.DryRun}
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
 		return err
 	}
@@ -135,13 +138,16 @@ func (c *SignCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
-	value := signResult{ref.Name(), res.Digest.String(), string(res.MediaType), c.DryRun, signed{res.Signature, res.Signed}}
+	value := signResult{ref.Name(), res.Digest.String(), string(res.MediaType), c.DryRun, signed{res.Signature, res.Signed, res.Attested}}
 	text := pinned(ref, value.Digest) + "\n"
 	switch {
 	case c.DryRun:
 		text = wouldSign(res)
 	case !res.Signed:
 		term.Note("the key has signed " + value.Digest + " already")
+	}
+	if res.Attested > 0 && !c.DryRun {
+		term.Note(attached(res))
 	}
 	return c.Print(term.Stdout, value, func(w io.Writer) error { return write(w, []byte(text)) })
 }

@@ -42,6 +42,7 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 		opts.MountFrom = append(opts.MountFrom, repo)
 	}
 	opts.Transport, opts.DryRun = f.PatientClient(p, f.Patience), f.DryRun
+	opts.Services = f.Services().PatientClient(p, f.Patience)
 	return opts, nil
 }
 
@@ -64,10 +65,11 @@ type pushed struct {
 }
 
 // signed has the reference of the signatures. Added is true if a signature by
-// the given key was added.
+// the given key was added, and Attestations is how many attestations were.
 type signed struct {
-	Reference string `json:"reference"`
-	Added     bool   `json:"added"`
+	Reference    string `json:"reference"`
+	Added        bool   `json:"added"`
+	Attestations int    `json:"attestations,omitempty"`
 }
 
 // print prints the result of a push or copy.
@@ -78,11 +80,14 @@ func (f *targetFlags) print(term *terminal.Terminal, r push.CopyResult, took tim
 		Sent: r.Sent, Mounted: r.Mounted, Skipped: r.Skipped, Retried: r.Retried, Seconds: took.Seconds(),
 	}
 	if r.Signature != "" {
-		value.Signature = &signed{r.Signature, r.Signed}
+		value.Signature = &signed{r.Signature, r.Signed, r.Attested}
 	}
 	with := ""
 	if n := len(r.Attached); n > 0 {
 		with = fmt.Sprintf(", with %s to it", terminal.Count(n, "attachment"))
+	}
+	if r.Attested > 0 && !f.DryRun {
+		with += "; " + attached(r.Result)
 	}
 	var text strings.Builder
 	sent, mounted, skipped := terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped)
@@ -98,16 +103,24 @@ func (f *targetFlags) print(term *terminal.Terminal, r push.CopyResult, took tim
 	return f.Print(term.Stdout, value, func(w io.Writer) error { return write(w, []byte(text.String())) })
 }
 
-// wouldSign returns the line of a dry run about the signature, if there is one.
-func wouldSign(r push.Result) string {
+// attached says how many attestations were added.
+func attached(r push.Result) string { return "attached " + terminal.Count(r.Attested, "attestation") }
+
+// wouldSign returns the lines of a dry run about the signature and the attestations, if there
+// are any.
+func wouldSign(r push.Result) (text string) {
 	switch {
 	case r.Signature == "":
 		return ""
 	case r.Signed:
-		return fmt.Sprintf("would sign %s at %s\n", r.Digest, r.Signature)
+		text = fmt.Sprintf("would sign %s at %s\n", r.Digest, r.Signature)
 	default:
-		return fmt.Sprintf("would not sign %s again: the key's signature is at %s\n", r.Digest, r.Signature)
+		text = fmt.Sprintf("would not sign %s again: the key's signature is at %s\n", r.Digest, r.Signature)
 	}
+	if r.Attested > 0 {
+		text += fmt.Sprintf("would attach %s to %s\n", terminal.Count(r.Attested, "attestation"), r.Digest)
+	}
+	return text
 }
 
 // pinned returns a reference with the digest of what is there.

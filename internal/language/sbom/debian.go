@@ -19,25 +19,27 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// maxFile limits the bytes of a file in an image that Debian reads.
-const maxFile = 64 << 20
+// maxFiles limits the bytes of the files and names that Debian reads from all images.
+const maxFiles = 64 << 20
 
 // Debian returns the packages of Debian and its derivatives that are installed in images,
 // from dpkg's status file, or from the folder status.d of distroless images. Images without
 // these files have none.
 func Debian(ctx context.Context, images []v1.Image) (all []language.Material, err error) {
 	found := map[language.Material]bool{}
-	left := int64(oci.MaxUnpacked)
+	left, memory := int64(oci.MaxUnpacked), int64(maxFiles)
 	for _, img := range images {
 		layers, err := img.Layers()
 		if err != nil {
 			return nil, fmt.Errorf("reading the layers of the runtime image: %w", err)
 		}
-		files := map[string]string{} // A later layer replaces the files of an earlier one.
+		files := map[string]string{}
 		for _, l := range layers {
-			if err := readFiles(ctx, l, &left, files); err != nil {
+			c, err := readChanges(ctx, l, &left, &memory)
+			if err != nil {
 				return nil, fmt.Errorf("reading the packages in the runtime image: %w", err)
 			}
+			c.apply(files)
 		}
 		distribution := distributionOf(files)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -57,25 +59,72 @@ func isStatus(name string) bool {
 
 func isRelease(name string) bool { return name == "etc/os-release" || name == "usr/lib/os-release" }
 
-// readFiles adds the files of a layer that Debian needs.
-func readFiles(ctx context.Context, l v1.Layer, left *int64, files map[string]string) (err error) {
+// hide is the prefix of a whiteout: the entry ".wh.NAME" removes NAME of the layers below
+// (OCI image spec, "Whiteouts"). The entry opaque removes all files of the layers below from
+// its directory. Other names that begin with ".wh..wh." are internal to AUFS.
+const (
+	hide   = ".wh."
+	opaque = hide + hide + ".opq"
+)
+
+// changes are what a layer changes in the files that Debian needs.
+type changes struct {
+	files map[string]string
+	// hidden are the names that whiteouts remove from the layers below, and directories with
+	// a slash at the end, of which they remove all files.
+	hidden map[string]bool
+}
+
+// readChanges reads a layer. It subtracts what it keeps from memory, in bytes.
+func readChanges(ctx context.Context, l v1.Layer, left, memory *int64) (c changes, err error) {
+	c = changes{map[string]string{}, map[string]bool{}}
 	in, err := oci.Plain(ctx, l, left)
 	if err != nil {
-		return err
+		return c, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	return oci.ReadTar(in, func(h *tar.Header, content io.Reader) error {
+	return c, oci.ReadTar(in, func(h *tar.Header, content io.Reader) error {
 		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
-		if h.Typeflag != tar.TypeReg || !isStatus(name) && !isRelease(name) {
+		dir, base := path.Split(name)
+		hidden, whiteout := strings.CutPrefix(base, hide)
+		needed := h.Typeflag == tar.TypeReg && (isStatus(name) || isRelease(name))
+		if !whiteout && !needed {
 			return nil
 		}
-		if h.Size > maxFile {
-			return fmt.Errorf("%q is larger than the limit of %d MiB", name, maxFile>>20)
+		if *memory -= int64(len(name)) + h.Size; *memory < 0 {
+			return fmt.Errorf("%q and other files of packages are larger than the limit of %d MiB", name, maxFiles>>20)
 		}
-		text, err := io.ReadAll(content)
-		files[name] = string(text)
-		return err
+		switch {
+		case base == opaque:
+			c.hidden[dir] = true
+		case whiteout && (hidden == "" || strings.HasPrefix(hidden, hide)):
+		case whiteout:
+			c.hidden[dir+hidden] = true
+		default:
+			text, err := io.ReadAll(content)
+			c.files[name] = string(text)
+			return err
+		}
+		return nil
 	})
+}
+
+// apply applies the changes to the files of the layers below.
+func (c changes) apply(files map[string]string) {
+	maps.DeleteFunc(files, func(name, _ string) bool { return c.hides(name) })
+	maps.Copy(files, c.files)
+}
+
+// hides reports whether a whiteout removes a file, or a directory that contains it.
+func (c changes) hides(name string) bool {
+	for name != "" {
+		dir, _ := path.Split(name)
+		if c.hidden[name] || c.hidden[dir] {
+			return true
+		}
+		name = strings.TrimSuffix(dir, "/")
+	}
+	return false
 }
 
 // distributionOf returns the ID in os-release(5), or "debian".
@@ -103,7 +152,7 @@ func installed(text, distribution string) (all []language.Material) {
 		clear(fields)
 	}
 	lines := bufio.NewScanner(strings.NewReader(text))
-	lines.Buffer(nil, maxFile)
+	lines.Buffer(nil, maxFiles)
 	for lines.Scan() {
 		line := lines.Text()
 		if strings.TrimSpace(line) == "" {

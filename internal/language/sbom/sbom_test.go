@@ -30,15 +30,21 @@ func layer(t *testing.T, files map[string]string) v1.Layer {
 func TestDebian(t *testing.T) {
 	const status = "Package: zlib1g\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1:1.3.1-1+b1\nDescription: compression\n library\n\n" +
 		"Package: gone\nStatus: deinstall ok config-files\nArchitecture: amd64\nVersion: 1\n"
+	distroless := map[string]string{"var/lib/dpkg/status.d/a": "Package: a\nVersion: 1\n", "var/lib/dpkg/status.d/b": "Package: b\nVersion: 1\n"}
 	cases := map[string]struct {
 		reason string
 		layers []map[string]string
 		want   []string
 	}{
-		"None":   {"an image without dpkg has no packages", []map[string]string{{"bin/x": "x"}}, nil},
-		"Status": {"only installed packages count", []map[string]string{{"var/lib/dpkg/status": status, "etc/os-release": "ID=ubuntu\n"}}, []string{"pkg:deb/ubuntu/zlib1g@1%3A1.3.1-1%2Bb1?arch=amd64"}},
-		"Later":  {"a later layer replaces the status file", []map[string]string{{"var/lib/dpkg/status": status}, {"./var/lib/dpkg/status": "Package: a\nStatus: install ok installed\nVersion: 2\nArchitecture: all\n"}}, []string{"pkg:deb/debian/a@2?arch=all"}},
-		"Folder": {"distroless images have a file for each package", []map[string]string{{"var/lib/dpkg/status.d/a": "Package: a\nVersion: 2\nArchitecture: all\n", "var/lib/dpkg/status.d/a.md5sums": "x: y"}}, []string{"pkg:deb/debian/a@2?arch=all"}},
+		"None":     {"an image without dpkg has no packages", []map[string]string{{"bin/x": "x"}}, nil},
+		"Status":   {"only installed packages count", []map[string]string{{"var/lib/dpkg/status": status, "etc/os-release": "ID=ubuntu\n"}}, []string{"pkg:deb/ubuntu/zlib1g@1%3A1.3.1-1%2Bb1?arch=amd64"}},
+		"Later":    {"a later layer replaces the status file", []map[string]string{{"var/lib/dpkg/status": status}, {"./var/lib/dpkg/status": "Package: a\nStatus: install ok installed\nVersion: 2\nArchitecture: all\n"}}, []string{"pkg:deb/debian/a@2?arch=all"}},
+		"Removed":  {"a later layer removes the files of a package", []map[string]string{distroless, {"var/lib/dpkg/status.d/.wh.a": ""}}, []string{"pkg:deb/debian/b@1?arch="}},
+		"Opaque":   {"a later layer replaces a directory", []map[string]string{distroless, {"var/lib/dpkg/status.d/.wh..wh..opq": "", "var/lib/dpkg/status.d/c": "Package: c\nVersion: 1\n"}}, []string{"pkg:deb/debian/c@1?arch="}},
+		"Parent":   {"a later layer removes a directory above", []map[string]string{distroless, {"var/.wh.lib": ""}}, nil},
+		"Root":     {"a later layer removes everything", []map[string]string{distroless, {".wh..wh..opq": ""}}, nil},
+		"Internal": {"a name that is internal to AUFS removes nothing", []map[string]string{distroless, {"var/lib/.wh..wh.dpkg": ""}}, []string{"pkg:deb/debian/a@1?arch=", "pkg:deb/debian/b@1?arch="}},
+		"Folder":   {"distroless images have a file for each package", []map[string]string{{"var/lib/dpkg/status.d/a": "Package: a\nVersion: 2\nArchitecture: all\n", "var/lib/dpkg/status.d/a.md5sums": "x: y"}}, []string{"pkg:deb/debian/a@2?arch=all"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -59,6 +65,16 @@ func TestDebian(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// The files of all layers are bounded together.
+func TestDebianLimit(t *testing.T) {
+	large := strings.Repeat(" ", 33<<20)
+	img := imagetest.Image(t, v1.Config{}, layer(t, map[string]string{"var/lib/dpkg/status.d/a": large}), layer(t, map[string]string{"var/lib/dpkg/status.d/b": large}))
+	const want = `"var/lib/dpkg/status.d/b" and other files of packages are larger than the limit of 64 MiB`
+	if _, err := sbom.Debian(t.Context(), []v1.Image{img}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got error %v, want %q", err, want)
 	}
 }
 

@@ -48,7 +48,7 @@ func github(ctx context.Context, from, bearer string, transport http.RoundTrippe
 	req.Header.Set("Authorization", "Bearer "+bearer)
 	resp, err := api.Server{URL: u, Transport: transport}.Do(ctx, req, http.StatusOK)
 	if err != nil {
-		return "", err
+		return "", withoutSecret(err, bearer)
 	}
 	var got struct{ Value string }
 	if err := json.Unmarshal(resp.Body, &got); err != nil || got.Value == "" {

@@ -51,12 +51,19 @@ type issued struct {
 func (a Authority) Certify(ctx context.Context, t Token) (*signature.PrivateKey, error) {
 	key, err := a.certify(ctx, t)
 	if err != nil {
-		if text := err.Error(); strings.Contains(text, t.Raw) {
-			err = errors.New(strings.ReplaceAll(text, t.Raw, "TOKEN"))
-		}
-		return nil, fmt.Errorf("getting a certificate for %q from %q: %w", t.Subject, a.URL, err)
+		return nil, fmt.Errorf("getting a certificate for %q from %q: %w", t.Subject, a.URL, withoutSecret(err, t.Raw))
 	}
 	return key, nil
+}
+
+// withoutSecret returns err without the text from a secret on, which a server may have
+// repeated. The text of a server is cut, so only the beginning of the secret is looked for.
+func withoutSecret(err error, secret string) error {
+	const begin = 16
+	if before, _, found := strings.Cut(err.Error(), secret[:min(begin, len(secret))]); found {
+		return errors.New(before + "…")
+	}
+	return err
 }
 
 func (a Authority) certify(ctx context.Context, t Token) (*signature.PrivateKey, error) {

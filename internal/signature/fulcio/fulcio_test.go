@@ -105,3 +105,25 @@ func TestAmbient(t *testing.T) {
 		})
 	}
 }
+
+// The message of a server is cut in an error. An error must not contain the part of a secret
+// that is left.
+func TestErrorsWithoutSecrets(t *testing.T) {
+	secret := strings.Repeat("s3cret.", 50)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "denied: "+strings.Repeat("x", 100)+secret, http.StatusForbidden)
+	}))
+	t.Cleanup(server.Close)
+	u, err := api.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, certify := fulcio.Authority{Server: api.Server{URL: u}}.Certify(t.Context(), fulcio.Token{Raw: secret, Subject: "x"})
+	env := map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": server.URL, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": secret}
+	_, _, ambient := fulcio.Ambient(t.Context(), func(key string) string { return env[key] }, nil)
+	for _, err := range []error{certify, ambient} {
+		if err == nil || !strings.Contains(err.Error(), "403 Forbidden: \"denied: x") || strings.Contains(err.Error(), "s3") {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}

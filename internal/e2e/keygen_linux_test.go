@@ -1,0 +1,31 @@
+package e2e_test
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ctrl-C at the prompt for a password ends the program, and restores the terminal.
+func TestKeygenInterrupted(t *testing.T) {
+	t.Setenv("COSIGN_PASSWORD", "")
+	os.Unsetenv("COSIGN_PASSWORD")
+	p := &pseudo{t: t, dir: t.TempDir()}
+	p.start("xpkg", "keygen")
+	p.awaitOutput("password of the new key: ")
+	for p.modes().Lflag&unix.ECHO != 0 {
+		runtime.Gosched()
+	}
+	p.types("\x03")
+	if err := p.cmd.Wait(); err == nil {
+		t.Error("the program succeeded")
+	}
+	if p.modes() != p.before {
+		t.Error("the modes of the terminal have changed")
+	}
+	if found, err := os.ReadDir(p.dir); err != nil || len(found) > 0 {
+		t.Errorf("the folder has %v, error %v", found, err)
+	}
+}

@@ -1,0 +1,35 @@
+package signature_test
+
+import (
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/signature"
+)
+
+func TestStatement(t *testing.T) {
+	digest := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("ab", 32)}
+	given := `"predicateType":"https://example.org/x","subject":[{"uri":"x","digest":{"sha256":"` + digest.Hex + `"}}],"predicate":{"a":"<1>"},"more":1}`
+	cases := map[string]struct{ reason, predicate, want, err string }{
+		"Predicate": {
+			"a predicate becomes a Statement about the image", ` {"a": 1}`,
+			`{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"r","digest":{"sha256":"` + digest.Hex + `"}}],"predicateType":"https://example.org/x","predicate":{"a":1}}`, "",
+		},
+		"Statement": {"a Statement keeps the fields that xfn does not know", `{ "_type":"https://in-toto.io/Statement/v1",` + given, `{"_type":"https://in-toto.io/Statement/v1",` + given, ""},
+		"Null":      {"null is not a predicate", "null", "", "expected a JSON object"},
+		"List":      {"a list is not a predicate", "[]", "", "expected a JSON object"},
+		"Empty":     {"an empty file is not a predicate", "", "", "expected a JSON object"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := signature.Statement("r", digest, "https://example.org/x", []byte(tc.predicate))
+			if tc.err != "" {
+				checkError(t, tc.reason, err, tc.err, "")
+			} else if err != nil || string(got) != tc.want {
+				t.Errorf("%s: got %s, error %v, want %s", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+}
