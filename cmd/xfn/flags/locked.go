@@ -22,7 +22,7 @@ type Lock struct {
 	lock *dependency.Lock
 }
 
-// Load reads the lock file if --locked is set.
+// Load reads the lock file if --locked is set and Use has set no lock.
 func (u *Lock) Load() (err error) {
 	if !u.Locked {
 		if u.LockFile != "" {
@@ -30,11 +30,14 @@ func (u *Lock) Load() (err error) {
 		}
 		return nil
 	}
+	if u.lock != nil {
+		return nil
+	}
 	u.lock, err = dependency.Read(cmp.Or(u.LockFile, dependency.FileName))
 	return hint.Wrap(err, cmp.Or(hint.Of(err), "write the lock file with xfn lock, as in xfn lock functions.yaml"))
 }
 
-// Use makes l the lock, as Load does with the lock file. Call it after Load.
+// Use makes l the lock, in place of the lock file that Load reads. Call it before Load.
 func (u *Lock) Use(l *dependency.Lock) { u.lock = l }
 
 // Pin returns a value for image.Options.Pin, nil without --locked. Call Load first.
