@@ -87,6 +87,11 @@ func (c *UpgradeCmd) Run(ctx context.Context, term *terminal.Terminal, program t
 	if err != nil {
 		return terminal.Cause(ctx, err)
 	}
+	if len(out.Failures) == 0 && out.Renders > 0 { // A failure may be the reason why a function is not called.
+		if err := c.checkWith(out); err != nil {
+			return err
+		}
+	}
 	if err := out.print(term, c.Format); err != nil {
 		return err
 	}
