@@ -25,22 +25,37 @@ type output struct {
 
 // Between renders the XRs of a cluster dump with two sets of versions, and calls each with the
 // name of an XR and what differs. If a render fails, there are no diffs, and the error of each
-// side is its text, or "".
+// side is its text, or "". An XR that only before renders counts as a failed render of after.
 func Between(ctx context.Context, before, after Side, each func(xr string, diffs []report.DocDiff, before, after string) error) error {
 	was := map[string]output{}
+	var names []string
 	if err := before.render(ctx, func(name string, o output) error {
 		was[name] = o
+		names = append(names, name)
 		return nil
 	}); err != nil {
 		return err
 	}
-	return after.render(ctx, func(name string, o output) error {
+	rendered := map[string]bool{}
+	if err := after.render(ctx, func(name string, o output) error {
 		then := was[name]
+		rendered[name] = true
 		if then.err != "" || o.err != "" {
 			return each(name, nil, then.err, o.err)
 		}
 		return each(name, report.Compare(then.docs, o.docs), "", "")
-	})
+	}); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if rendered[name] {
+			continue
+		}
+		if err := each(name, nil, was[name].err, "it is not rendered"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s Side) render(ctx context.Context, each func(string, output) error) (err error) {

@@ -31,8 +31,9 @@ type family struct {
 	session *Session
 	plan    plan
 	library *composition.Library
-	// checked caches the result of checkIntegrity for each Composition.
-	checked proc.Memo[string, struct{}]
+	// checked caches the result of checkIntegrity for each Composition, and inputs that of
+	// checkInputs.
+	checked, inputs proc.Memo[string, struct{}]
 	// depth is the maximum number of levels of XRs below the first XR.
 	depth int
 	// next is the next unused Result.N for a nested XR.
@@ -127,6 +128,11 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 		return nil, nil, err
 	}
 	runner, runs, err := f.session.runner(ctx, f.plan, e)
+	if err == nil {
+		_, err = f.inputs.Do(e.Document.Position(), func() (struct{}, error) {
+			return struct{}{}, f.session.checkInputs(ctx, e, runs, f.plan.in.Strict)
+		})
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -34,7 +34,10 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 	r := Result{Source: p.entry.Document.Position(), Document: p.entry.Document}
 	var runner function.Runner
 	if reconciler.Runs(op) {
-		if runner, r.Functions, err = s.runner(ctx, p, p.entry); err != nil {
+		if runner, r.Functions, err = s.runner(ctx, p, p.entry); err == nil {
+			err = s.checkInputs(ctx, p.entry, r.Functions, in.Strict)
+		}
+		if err != nil {
 			return err
 		}
 		if in.WrapRunner != nil {

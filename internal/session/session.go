@@ -208,6 +208,9 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	}
 	s.warnUnused(p.entry)
 	runner, runs, err := s.runner(ctx, p, p.entry)
+	if err == nil {
+		err = s.checkInputs(ctx, p.entry, runs, in.Strict)
+	}
 	if err != nil {
 		return err
 	}
@@ -243,7 +246,8 @@ func renderEach(ctx context.Context, docs []manifest.Document, render func(conte
 	})
 }
 
-// runner starts the functions of a Composition and returns a Runner that calls them.
+// runner starts the functions of a Composition and returns a Runner that calls them. The caller
+// checks the inputs with checkInputs.
 func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (function.Runner, []Run, error) {
 	calls := s.config.Replay
 	var runs []Run
@@ -275,11 +279,7 @@ func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) ([]Ru
 	if s.config.ExplainBuiltins {
 		s.noteChoices(p, e, choices)
 	}
-	runs, err := s.start(ctx, choices, capabilityOf(e), p.in.Strict)
-	if err != nil {
-		return nil, err
-	}
-	return runs, s.checkInputs(ctx, e, runs, p.in.Strict)
+	return s.start(ctx, choices, capabilityOf(e), p.in.Strict)
 }
 
 // match returns an error if the Composition cannot compose the XR in doc. The hint names the

@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,14 +186,14 @@ func (s *fuzzSubject) attempt() *attempt {
 // A fuzzInput replaces the composite resource and the XRD of a case, and removes its expectations.
 type fuzzInput struct {
 	xr, xrd map[string]any
-	// passes is the number of passes if the case sets none.
+	// passes is the minimum of observe.passes.
 	passes int
 }
 
 // apply changes the content of a case.
 func (f *fuzzInput) apply(form *spec.CaseSpec) {
 	form.XR, form.XRD, form.Invalid, form.Expect = spec.XR{Object: f.xr}, spec.Source{Object: f.xrd}, false, spec.Expect{}
-	form.Observe.Passes = cmp.Or(form.Observe.Passes, f.passes)
+	form.Observe.Passes = max(form.Observe.Passes, f.passes)
 }
 
 // fuzz renders composite resources, and adds what they show to out.

@@ -21,7 +21,7 @@ func SaveFindings(path, xrd string, all []*Finding) ([]byte, error) {
 			return nil, err
 		}
 		m := moved{from: filepath.Dir(f.item.Suite.Path), to: filepath.Dir(path)}
-		fields = m.fields(fields)
+		fields = mapPaths(m.path).fields(fields)
 		m.from = "."
 		fields["xr"], fields["xrd"], fields["expect"] = f.XR, m.path(xrd), f.expect()
 		delete(fields, "allowInvalid")
@@ -60,8 +60,11 @@ type moved struct {
 	err      error
 }
 
-// fields returns the fields of a case with changed paths.
-func (m *moved) fields(all map[string]any) map[string]any {
+// A mapPaths returns another path for a path in a case.
+type mapPaths func(string) string
+
+// fields changes the paths of the inputs in the fields of a case, and returns the fields.
+func (m mapPaths) fields(all map[string]any) map[string]any {
 	for key, v := range all {
 		switch key {
 		case "xrd", "composition", "functions", "observed", "required", "extraResources", "credentials", "requiredSchemas", "schemas":
@@ -83,7 +86,7 @@ func (m *moved) fields(all map[string]any) map[string]any {
 }
 
 // values returns an object with changed paths in the field called only, or in all if it is "".
-func (m *moved) values(v any, only string) any {
+func (m mapPaths) values(v any, only string) any {
 	obj, ok := v.(map[string]any)
 	if !ok {
 		return v
@@ -98,10 +101,10 @@ func (m *moved) values(v any, only string) any {
 }
 
 // paths returns a path or a list of paths and objects.
-func (m *moved) paths(v any) any {
+func (m mapPaths) paths(v any) any {
 	switch v := v.(type) {
 	case string:
-		return m.path(v)
+		return m(v)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {

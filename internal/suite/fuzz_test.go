@@ -192,6 +192,17 @@ func TestFuzz(t *testing.T) {
 	}
 }
 
+// TestFuzzPasses checks that a case with few passes does not limit those of generated inputs.
+func TestFuzzPasses(t *testing.T) {
+	t.Parallel()
+	files := fuzzed("apiVersion: example.org/v1\nkind: XThing\nstatus: {number: {{ $xr.status.number | default 0 | add 1 | min 4 }}}\n---\n" + thing("a", "", ""))
+	files["fuzzed.test.yaml"] = strings.Replace(files["fuzzed.test.yaml"], "defaults: {", "defaults: {observe: {passes: 2}, ", 1)
+	got, err := fuzz(t, t.Context(), files, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 3, Seed: 1})
+	if err != nil || len(got.Findings) > 0 {
+		t.Errorf("an output that settles in pass 5: got %+v and error %v", got, err)
+	}
+}
+
 // TestFuzzErrors checks the errors about inputs that cannot be generated.
 func TestFuzzErrors(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,8 @@ type MutantStatus string
 const (
 	// Killed means that a case failed.
 	Killed MutantStatus = "killed"
-	// Survived means that no case failed, although what is composed differs in a case.
+	// Survived means that no case failed, although what is composed differs in a case or for a
+	// generated input.
 	Survived MutantStatus = "survived"
 	// Unchanged means that what is composed is the same in all cases, and for all generated
 	// inputs: the mutant is probably equivalent to the Composition.
@@ -66,6 +67,8 @@ type MutationOptions struct {
 	// Inputs is the number of composite resources that are generated for each Composition from
 	// the XRD of its first case with one. They tell mutants that no case shows from equivalent ones.
 	Inputs int
+	// Version is the version of xfn, on which verdicts depend.
+	Version string
 	// Known has verdicts of an earlier run by their keys. These mutants are not tried again.
 	Known map[string]Verdict
 }
@@ -118,11 +121,14 @@ type subject struct {
 	digest    string
 }
 
-// A caseOutput is a case, what it composes with the Composition itself, and its mocks.
+// A caseOutput is a case, what it composes with the Composition itself, its mocks and its inputs.
 type caseOutput struct {
 	item  Item
 	docs  []map[string]any
 	mocks map[string]spec.Mock
+	// xr is the text of the composite resource, and functions are the functions that ran.
+	xr        []byte
+	functions []session.Run
 }
 
 // tests reports whether the case can run a mutant: it cannot mock a step that is removed.
@@ -163,7 +169,7 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 			byKey[key] = &subject{doc: doc}
 			all = append(all, byKey[key])
 		}
-		byKey[key].cases = append(byKey[key].cases, caseOutput{one.Item, out.composed(), out.mocks})
+		byKey[key].cases = append(byKey[key].cases, caseOutput{one.Item, out.composed(), out.mocks, out.result.Document.Text, out.result.Functions})
 		return nil
 	})
 	if without > 0 {

@@ -1,12 +1,20 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/suite/generate"
@@ -33,7 +41,7 @@ func (r *runner) generateInputs(ctx context.Context, s *subject, m MutationOptio
 		break
 	}
 	var err error
-	s.digest, err = s.sum()
+	s.digest, err = r.sum(s, m.Version)
 	return err
 }
 
@@ -70,26 +78,94 @@ func (a *attempt) generate(ctx context.Context, s *subject, c caseOutput, m Muta
 		item := c.item
 		item.fuzz = &fuzzInput{xr: xr, xrd: definition}
 		if got := a.runner.run(ctx, item); got.Status != Failed {
-			s.generated = append(s.generated, caseOutput{item, got.composed(), c.mocks})
+			s.generated = append(s.generated, caseOutput{item, got.composed(), c.mocks, got.result.Document.Text, nil})
 		}
 	}
 	return nil
 }
 
-// sum returns a digest of all that the verdicts about mutants depend on.
-func (s *subject) sum() (string, error) {
+// sum returns a digest of all that the verdicts about mutants depend on: the Composition, the
+// cases with what they compose, the files that they name, and the versions of functions and xfn.
+func (r *runner) sum(s *subject, version string) (string, error) {
 	h := sha256.New()
-	h.Write(s.doc.Text)
 	encoder := json.NewEncoder(h)
-	for _, c := range append(s.cases[:len(s.cases):len(s.cases)], s.generated...) {
-		mine := *c.item.Case // Fields changes a case.
-		fields, err := mine.Fields()
-		if err == nil {
-			err = encoder.Encode([]any{c.item.Name(), fields, c.docs})
-		}
-		if err != nil {
-			return "", fmt.Errorf("computing the digest of the case %s: %w", c.item.Name(), err)
-		}
+	err := encoder.Encode([]any{version, s.doc.Text})
+	for _, c := range s.cases {
+		err = cmp.Or(err, r.sumCase(h, c))
+	}
+	for _, c := range s.generated {
+		err = cmp.Or(err, encoder.Encode([]any{c.xr, c.docs}))
+	}
+	if err != nil {
+		return "", fmt.Errorf("computing the digest of the cases of %s: %w", s.doc.Position(), err)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+func (r *runner) sumCase(h io.Writer, c caseOutput) error {
+	mine := *c.item.Case // Spec and Fields change a case.
+	form, err := mine.Spec()
+	if err != nil {
+		return err
+	}
+	fields, err := mine.Fields()
+	if err != nil {
+		return err
+	}
+	files := []string{form.Expect.Golden.File, form.Expect.Golden.XR}
+	for _, name := range slices.Sorted(maps.Keys(form.Expect.Golden.Resources)) {
+		files = append(files, form.Expect.Golden.Resources[name])
+	}
+	for _, one := range form.Expect.Assertions {
+		files = append(files, one.Expected)
+	}
+	var functions []string
+	for _, run := range c.functions {
+		functions = append(functions, run.Function, run.Package, string(run.Runtime), run.Detail)
+	}
+	if err := json.NewEncoder(h).Encode([]any{c.item.Name(), fields, c.xr, c.docs, functions}); err != nil {
+		return err
+	}
+	mapPaths(func(path string) string {
+		files = append(files, path)
+		return path
+	}).fields(fields)
+	slices.Sort(files) // The fields are visited in any order.
+	a := &attempt{runner: r, item: c.item}
+	for _, file := range files {
+		if file != "" {
+			err = cmp.Or(err, r.sumFiles(h, a.path(file), ".yaml", ".yml", ".json"))
+		}
+	}
+	for _, run := range c.functions {
+		err = cmp.Or(err, r.sumFiles(h, run.Package))
+	}
+	return err
+}
+
+// sumFiles writes the path and the content of a file to h, or those of all files in a folder,
+// or of those with the extensions. A path that does not exist, such as an image, has no content.
+func (r *runner) sumFiles(h io.Writer, path string, extensions ...string) error {
+	fsys := r.options.Config.Reader.FS
+	err := afero.Walk(fsys, path, func(name string, _ fs.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := fsys.Stat(name) // unlike Walk, Stat follows links
+		if err != nil || !info.Mode().IsRegular() || name != path && len(extensions) > 0 && !slices.Contains(extensions, filepath.Ext(name)) {
+			return nil
+		}
+		f, err := fsys.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		fmt.Fprintf(h, "%q %d\n", name, info.Size())
+		_, err = io.Copy(h, f)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

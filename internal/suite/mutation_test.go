@@ -283,11 +283,14 @@ func TestMutateTimeout(t *testing.T) {
 	}
 }
 
-// TestMutateKnown checks that mutants with a known verdict are not tried again, unless a case
-// changed.
+// TestMutateKnown checks that mutants with a known verdict are not tried again, unless something
+// changed that the verdict depends on.
 func TestMutateKnown(t *testing.T) {
 	t.Parallel()
-	all, err := mutations(t, t.Context(), options(example(t, mutated)), suite.MutationOptions{})
+	files := maps.Clone(mutated)
+	files["required.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	files["mutated.test.yaml"] = strings.Replace(files["mutated.test.yaml"], "defaults: {", "defaults: {required: required.yaml, ", 1)
+	all, err := mutations(t, t.Context(), options(example(t, files)), suite.MutationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,26 +301,36 @@ func TestMutateKnown(t *testing.T) {
 	if len(known) != len(all) {
 		t.Fatalf("%d mutants have %d keys", len(all), len(known))
 	}
-	countKnown := func(files map[string]string) int {
-		again, err := mutations(t, t.Context(), options(example(t, files)), suite.MutationOptions{Known: known})
-		if err != nil || len(again) != len(all) {
-			t.Fatalf("got %d mutants, want %d: %v", len(again), len(all), err)
-		}
-		n := 0
-		for _, m := range again {
-			if m.Case == "known" {
-				n++
+	for name, tc := range map[string]struct {
+		reason, file, was, is, version string
+		want                           int
+	}{
+		"Same":     {reason: "nothing changed", want: len(all)},
+		"Case":     {reason: "an expectation changed", file: "mutated.test.yaml", was: "spec.private: true", is: "spec.private: {exists: true}"},
+		"File":     {reason: "a file that cases name changed, which no template uses", file: "required.yaml", was: "name: a", is: "name: b"},
+		"Function": {reason: "the version of a function changed", file: "functions.yaml", was: "v0.10.0", is: "v0.9.0"},
+		"Version":  {reason: "the version of xfn changed", version: "v2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			changed := maps.Clone(files)
+			if tc.file != "" {
+				changed[tc.file] = strings.Replace(changed[tc.file], tc.was, tc.is, 1)
 			}
-		}
-		return n
-	}
-	if n := countKnown(mutated); n != len(all) {
-		t.Errorf("%d of %d verdicts were used again", n, len(all))
-	}
-	changed := maps.Clone(mutated)
-	changed["mutated.test.yaml"] = strings.Replace(mutated["mutated.test.yaml"], "spec.private: true", "spec.private: {exists: true}", 1)
-	if n := countKnown(changed); n != 0 {
-		t.Errorf("%d verdicts were used again after an expectation changed", n)
+			again, err := mutations(t, t.Context(), options(example(t, changed)), suite.MutationOptions{Version: tc.version, Known: known})
+			if err != nil || len(again) != len(all) {
+				t.Fatalf("%s: got %d mutants, want %d: %v", tc.reason, len(again), len(all), err)
+			}
+			n := 0
+			for _, m := range again {
+				if m.Case == "known" {
+					n++
+				}
+			}
+			if n != tc.want {
+				t.Errorf("%s: %d of %d verdicts were used again, want %d", tc.reason, n, len(all), tc.want)
+			}
+		})
 	}
 }
 

@@ -78,9 +78,20 @@ func (o Outcome) renderError() string {
 	}
 }
 
-// Compose runs the cases of items, and calls each with the XR and the resources that a case
-// composes, in the order of items. It skips cases that skip or fail to render.
-func Compose(ctx context.Context, items []Item, o Options, each func(docs []map[string]any) error) (err error) {
+// A Composed is what a case composes.
+type Composed struct {
+	// Name is "suite/case".
+	Name      string
+	Resources []map[string]any
+	// Skipped is true for a case that the suite skips. Reason says why, or why the render failed.
+	// It is "" if the case composed its resources, or fails as it expects.
+	Skipped bool
+	Reason  string
+}
+
+// Compose runs the cases of items, and calls each with what a case composes in the order of items.
+// It ignores whether the resources are what a case expects.
+func Compose(ctx context.Context, items []Item, o Options, each func(Composed) error) (err error) {
 	o.Update, o.Coverage, o.Trace = nil, nil, false
 	r := newRunner(o)
 	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
@@ -90,9 +101,13 @@ func Compose(ctx context.Context, items []Item, o Options, each func(docs []map[
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if docs := out.composed(); docs != nil {
-			return each(docs)
+		c := Composed{Name: out.Name(), Skipped: out.Status == Skipped, Reason: out.Reason}
+		switch {
+		case out.composed() != nil:
+			c.Resources = out.result.Composed
+		case out.Status == Failed:
+			c.Reason = out.renderError()
 		}
-		return nil
+		return each(c)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -20,9 +21,10 @@ type Lock struct {
 	LockFile string `more:"" placeholder:"FILE" help:"The lock file that xfn lock wrote. Default: xfn.lock."`
 
 	lock *dependency.Lock
+	free []string
 }
 
-// Load reads the lock file if --locked is set.
+// Load reads the lock file if --locked is set and Use has set no lock.
 func (u *Lock) Load() (err error) {
 	if !u.Locked {
 		if u.LockFile != "" {
@@ -30,19 +32,32 @@ func (u *Lock) Load() (err error) {
 		}
 		return nil
 	}
+	if u.lock != nil {
+		return nil
+	}
 	u.lock, err = dependency.Read(cmp.Or(u.LockFile, dependency.FileName))
 	return hint.Wrap(err, cmp.Or(hint.Of(err), "write the lock file with xfn lock, as in xfn lock functions.yaml"))
 }
 
-// Use makes l the lock, as Load does with the lock file. Call it after Load.
+// Use makes l the lock, in place of the lock file that Load reads. Call it before Load.
 func (u *Lock) Use(l *dependency.Lock) { u.lock = l }
+
+// Allow lets Pin return images that the lock does not have unchanged, by their full references or
+// tags.
+func (u *Lock) Allow(images ...string) { u.free = images }
 
 // Pin returns a value for image.Options.Pin, nil without --locked. Call Load first.
 func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
 	if u.lock == nil {
 		return nil
 	}
-	return u.lock.Pin
+	return func(ref name.Reference) (name.Reference, error) {
+		pinned, err := u.lock.Pin(ref)
+		if err != nil && (slices.Contains(u.free, ref.Name()) || slices.Contains(u.free, ref.Identifier())) {
+			return ref, nil
+		}
+		return pinned, err
+	}
 }
 
 // Versions resolves versions of packages: from the lock file with --locked, else from

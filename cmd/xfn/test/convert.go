@@ -49,7 +49,7 @@ func writeNew(path string, text []byte) error {
 	case bytes.Equal(old, text):
 		return nil
 	default:
-		return hint.Wrap(fmt.Errorf("%s exists, and has other content", path), "remove the file, and convert again")
+		return hint.Wrap(fmt.Errorf("%s exists, and has other content", path), "remove the file, and run the command again")
 	}
 	return fsx.WriteFile(path, 0o644, text)
 }

@@ -22,7 +22,7 @@ import (
 // mutateFlags select the test of the suites by mutants.
 type mutateFlags struct {
 	Mutate      mutants `placeholder:"N" help:"Run mutation tests of the cases. =N tries N mutants."`
-	MutateMin   float64 `more:"" placeholder:"PERCENT" help:"Fail if the cases kill less than PERCENT of the mutants that change the output of a case."`
+	MutateMin   float64 `more:"" placeholder:"PERCENT" help:"Fail if the cases kill less than PERCENT of the killed and survived mutants."`
 	MutateState string  `more:"" placeholder:"FILE" help:"Read verdicts about mutants from FILE, and write all verdicts to it, to continue an interrupted run."`
 	Seed        uint64  `more:"" aliases:"mutate-seed" default:"1" placeholder:"N" help:"The seed for the random choice of --mutate=N and --fuzz. Default: ${default}."`
 }
@@ -84,22 +84,22 @@ func (d *mutationDocument) add(m suite.Mutation) {
 	d.Mutants = append(d.Mutants, mutationItem{m.Path, m.Line, m.Field, m.Operator.Name, m.Was, m.Is, m.Verdict})
 }
 
-// percent returns the share of mutants that a case killed, of those that change its output. It is
-// false if there are none.
+// percent returns the share of the killed mutants of the killed and survived ones. It is false if
+// there are none.
 func (d *mutationDocument) percent() (float64, bool) {
 	all := d.Killed + d.Survived
 	return 100 * float64(d.Killed) / float64(max(all, 1)), all > 0
 }
 
 // mutate tests the suites by mutants. After a signal, it reports the mutants that were tried.
-func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, items []suite.Item, o suite.Options) error {
+func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, version string, items []suite.Item, o suite.Options) error {
 	doc := &mutationDocument{Mutants: []mutationItem{}}
 	known, err := readVerdicts(c.MutateState)
 	if err != nil {
 		return err
 	}
 	verdicts := map[string]suite.Verdict{}
-	err = suite.Mutate(ctx, items, o, suite.MutationOptions{Most: c.Mutate.n, Seed: c.Seed, Inputs: mutationInputs, Known: known}, func(m suite.Mutation) error {
+	err = suite.Mutate(ctx, items, o, suite.MutationOptions{Most: c.Mutate.n, Seed: c.Seed, Inputs: mutationInputs, Version: version, Known: known}, func(m suite.Mutation) error {
 		doc.add(m)
 		if m.Status != suite.TimedOut { // Another timeout may give another verdict.
 			verdicts[m.Key] = m.Verdict
@@ -113,11 +113,8 @@ func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, items []suite
 		err = terminal.Cause(ctx, err)
 	}
 	if c.MutateState != "" {
-		if err != nil { // The run has not reached all mutants.
-			maps.Copy(known, verdicts)
-			verdicts = known
-		}
-		err = errors.Join(err, writeVerdicts(c.MutateState, verdicts))
+		maps.Copy(known, verdicts) // This run may have selected some of the mutants or cases.
+		err = errors.Join(err, writeVerdicts(c.MutateState, known))
 	}
 	return errors.Join(err, c.endMutation(term, doc))
 }
@@ -138,6 +135,9 @@ func readVerdicts(path string) (map[string]suite.Verdict, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the verdicts in %q: %w", path, fsx.Cause(err))
+	}
+	if known == nil { // The file has null.
+		known = map[string]suite.Verdict{}
 	}
 	return known, nil
 }
@@ -189,7 +189,7 @@ func (c *Cmd) endMutation(term *terminal.Terminal, doc *mutationDocument) error 
 		if doc.TimedOut > 0 {
 			timedOut = fmt.Sprintf(", %d timed out", doc.TimedOut)
 		}
-		_, err = fmt.Fprintf(term.Stdout, "%s: %d killed, %d survived, %d unchanged in all cases%s\n",
+		_, err = fmt.Fprintf(term.Stdout, "%s: %d killed, %d survived, %d unchanged%s\n",
 			terminal.Count(len(doc.Mutants), "mutant"), doc.Killed, doc.Survived, doc.Unchanged, timedOut)
 	}
 	if err != nil {

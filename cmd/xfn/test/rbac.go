@@ -36,7 +36,7 @@ type RBACCmd struct {
 func (RBACCmd) Help() string {
 	return `Prints the ClusterRole without which Crossplane may not compose what the Compositions compose. It aggregates to the ClusterRole of Crossplane. Prints nothing if none is needed.
 
-The kinds are those that the cases of suites compose, and those in the templates of function-patch-and-transform. Crossplane may compose managed resources (with spec.forProvider), composite resources (whose XRDs are among the files), and the kinds that it needs itself, such as Deployment. Plural names are those of CRDs among the files, and otherwise derived from the kinds.
+The kinds are those that the cases of suites compose, and those in the templates of function-patch-and-transform. Crossplane may compose managed resources (with spec.forProvider), ProviderConfigs, composite resources (whose XRDs are among the files), and the kinds that it needs itself, such as Deployment. Plural names are those of CRDs among the files, and otherwise derived from the kinds.
 
 Examples:
 
@@ -66,7 +66,7 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	found, err := c.definitions(ctx, config.Reader)
+	found, err := c.definitions(ctx, term, config.Reader)
 	if err != nil {
 		return err
 	}
@@ -74,22 +74,18 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err != nil {
 		return err
 	}
-	o := suite.Options{Config: config, Now: time.Now, Recording: flags.Replay}
-	err = suite.Compose(ctx, items, o, func(docs []map[string]any) error {
-		if len(docs) > 0 {
-			found.add(docs[1:])
-		}
-		return nil
-	})
+	known, err := c.compose(ctx, term, items, suite.Options{Config: config, Now: time.Now, Recording: flags.Replay}, found)
 	if err != nil {
-		return terminal.Cause(ctx, err)
+		return err
 	}
 	if len(found.steps) > 0 && len(items) == 0 {
 		term.Warn(fmt.Sprintf("what the steps %s compose is known only after a render: name suites, too", strings.Join(found.steps, ", ")))
 	}
 	role, guessed := access.ClusterRole(c.Name, found.kinds, func(gk kschema.GroupKind) string { return found.plurals[gk] })
 	if role == nil {
-		term.Note("no ClusterRole is needed")
+		if known {
+			term.Note("no ClusterRole is needed")
+		}
 		return nil
 	}
 	if len(guessed) > 0 {
@@ -99,6 +95,33 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return fmt.Errorf("printing the ClusterRole: %w", err)
 	}
 	return nil
+}
+
+// compose adds what the cases compose to g, and warns of each case of which this is not known. It
+// reports whether it is known of all. It is an error if no case can be rendered.
+func (c *RBACCmd) compose(ctx context.Context, term *terminal.Terminal, items []suite.Item, o suite.Options, g *grant) (known bool, err error) {
+	known = true
+	failed := 0
+	err = suite.Compose(ctx, items, o, func(one suite.Composed) error {
+		switch {
+		case one.Skipped:
+			term.Warn(fmt.Sprintf("what %s composes is not known, because the suite skips it: %s", one.Name, one.Reason))
+			known = false
+		case one.Reason != "":
+			term.Warn(fmt.Sprintf("what %s composes is not known: %s", one.Name, one.Reason))
+			known = false
+			failed++
+		}
+		g.add(one.Resources)
+		return nil
+	})
+	if err != nil {
+		return false, terminal.Cause(ctx, err)
+	}
+	if failed > 0 && failed == len(items) {
+		return false, errors.New("all cases fail to render")
+	}
+	return known, nil
 }
 
 // cases returns the cases of the suites at the paths, without the files of other objects.
@@ -163,10 +186,12 @@ func (g *grant) add(objs []map[string]any) {
 }
 
 // definitions reads the Compositions, XRDs and CRDs at the paths.
-func (c *RBACCmd) definitions(ctx context.Context, r manifest.Reader) (*grant, error) {
+// It warns of those that it cannot read.
+func (c *RBACCmd) definitions(ctx context.Context, term *terminal.Terminal, r manifest.Reader) (*grant, error) {
 	g := &grant{composites: map[kschema.GroupKind]bool{}, plurals: map[kschema.GroupKind]string{}, kinds: map[kschema.GroupVersionKind]bool{}, files: map[string]bool{}}
 	var compositions []composition.Entry
-	all, err := crds.Collect(ctx, c.Paths, crds.Options{Files: r, Offline: true, Faulty: func(error) {}, Visit: func(doc manifest.Document, obj map[string]any) {
+	warn := func(err error) { term.Warn(err.Error()) }
+	all, err := crds.Collect(ctx, c.Paths, crds.Options{Files: r, Offline: true, Faulty: warn, Visit: func(doc manifest.Document, obj map[string]any) {
 		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
 		if strings.HasPrefix(gvk.Group, "apiextensions.") {
 			g.files[doc.Path] = true
@@ -174,15 +199,17 @@ func (c *RBACCmd) definitions(ctx context.Context, r manifest.Reader) (*grant, e
 		switch {
 		case gvk.Group != apiextv1.Group:
 		case gvk.Kind == apiextv1.CompositionKind:
-			// Other commands report a Composition that cannot be decoded.
-			if e, err := composition.Decode(doc); err == nil {
-				compositions = append(compositions, e)
+			e, err := composition.Decode(doc)
+			if err != nil {
+				warn(err)
+				return
 			}
+			compositions = append(compositions, e)
 		case gvk.Kind == apiextv1.CompositeResourceDefinitionKind:
-			if defs, err := schema.Define(obj); err == nil {
-				for _, d := range defs {
-					g.composites[d.GroupKind] = true
-				}
+			// Collect reports an XRD that has an error.
+			defs, _ := schema.Define(obj)
+			for _, d := range defs {
+				g.composites[d.GroupKind] = true
 			}
 		}
 	}})

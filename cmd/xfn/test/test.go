@@ -136,7 +136,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 		return c.fuzz(ctx, term, items, o)
 	}
 	if c.Mutate.on || c.MutateMin > 0 {
-		return c.mutate(ctx, term, items, o)
+		return c.mutate(ctx, term, program.Version, items, o)
 	}
 	return c.run(ctx, term, program, items, o)
 }

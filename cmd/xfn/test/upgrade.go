@@ -1,16 +1,19 @@
 package test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/clusterdiff"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -79,10 +82,15 @@ func (c *UpgradeCmd) Run(ctx context.Context, term *terminal.Terminal, program t
 	if len(c.Observed) > 0 {
 		err = c.compareDump(ctx, before, after, out)
 	} else {
-		err = c.compareSuites(ctx, term, before, after, out)
+		err = c.compareSuites(ctx, before, after, out)
 	}
 	if err != nil {
 		return terminal.Cause(ctx, err)
+	}
+	if len(out.Failures) == 0 && out.Renders > 0 { // A failure may be the reason why a function is not called.
+		if err := c.checkWith(out); err != nil {
+			return err
+		}
 	}
 	if err := out.print(term, c.Format); err != nil {
 		return err
@@ -92,12 +100,14 @@ func (c *UpgradeCmd) Run(ctx context.Context, term *terminal.Terminal, program t
 		return ErrDiffers
 	case out.Failed > 0:
 		return fmt.Errorf("%s could not be compared", terminal.Count(out.Failed, "render"))
+	case out.Renders == 0:
+		return errors.New("nothing was compared: there is no composite resource to render, or each case is skipped")
 	default:
 		return nil
 	}
 }
 
-func (c *UpgradeCmd) compareSuites(ctx context.Context, term *terminal.Terminal, before, after session.Config, out *upgrade) error {
+func (c *UpgradeCmd) compareSuites(ctx context.Context, before, after session.Config, out *upgrade) error {
 	var sel suite.Selection
 	sel.Count = 1
 	if c.Cases != "" {
@@ -118,7 +128,7 @@ func (c *UpgradeCmd) compareSuites(ctx context.Context, term *terminal.Terminal,
 		return err
 	}
 	if len(items) == 0 {
-		term.Warn("there are no cases to compare" + described(sel))
+		return errors.New("there are no cases to compare" + described(sel))
 	}
 	o := suite.Options{Config: before, Parallel: c.Parallel, Timeout: c.CaseTimeout, Now: time.Now, Recording: flags.Replay}
 	with := o
@@ -135,6 +145,13 @@ func (c *UpgradeCmd) compareDump(ctx context.Context, before, after session.Conf
 	in := session.Inputs{Live: true, Observed: c.Observed}
 	if c.Composition != "" {
 		in.Compositions = []string{c.Composition}
+	}
+	if slices.Contains(append([]string{c.Composition, c.Functions}, c.Observed...), manifest.Stdin) {
+		text, err := before.Reader.Bytes(ctx, manifest.Stdin)
+		if err != nil {
+			return err
+		}
+		before.Reader.Stdin, after.Reader.Stdin = bytes.NewReader(text), bytes.NewReader(text)
 	}
 	before.Functions, after.Functions = cmp.Or(c.Functions, before.Functions), cmp.Or(c.Functions, after.Functions)
 	then := in

@@ -1,11 +1,16 @@
 package test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/report"
 )
@@ -26,6 +31,24 @@ type upgrade struct {
 	Failures []upgradeFailure `json:"failures"`
 
 	groups report.Grouper
+	// called are the names of the functions that a render called.
+	mu     sync.Mutex
+	called map[string]bool
+}
+
+// recorded returns a value for session.Config.Wrap that adds each call to u.called. next may be nil.
+func (u *upgrade) recorded(next func(function.Runner) function.Runner) func(function.Runner) function.Runner {
+	return func(r function.Runner) function.Runner {
+		if next != nil {
+			r = next(r)
+		}
+		return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			u.mu.Lock()
+			u.called[name] = true
+			u.mu.Unlock()
+			return r.RunFunction(ctx, name, req)
+		})
+	}
 }
 
 type upgradeFailure struct {

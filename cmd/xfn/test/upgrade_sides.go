@@ -35,8 +35,17 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 	if err != nil {
 		return before, after, nil, err
 	}
+	var given []string
+	for _, ref := range c.With {
+		given = append(given, ref)
+		if full, err := c.Reference(ref); err == nil {
+			given = append(given, full.Name())
+		}
+	}
+	out = &upgrade{Causes: []string{}, called: map[string]bool{}}
 	config := func(l *lock.Lock) (session.Config, error) {
 		r := c.Runtimes
+		r.Allow(given...)
 		if l != nil {
 			r.Use(l)
 		}
@@ -45,16 +54,16 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 			return one, err
 		}
 		one.Locked = one.Locked || l != nil
+		one.Wrap = out.recorded(one.Wrap)
 		return one, r.UseFunctions(ctx, term, program, p, &one)
 	}
-	out = &upgrade{Causes: []string{}}
 	from := c.From
 	if from == "" && len(c.With) == 0 && c.CrossplaneVersion == "" {
 		from = "HEAD"
 	}
 	var old revision
 	if from != "" {
-		if old, err = readRevision(ctx, from, cmp.Or(c.LockFile, lock.FileName)); err != nil {
+		if old, err = readRevision(ctx, from, cmp.Or(c.LockFile, lock.FileName), term.Warn); err != nil {
 			return before, after, nil, err
 		}
 		out.causes(old, from)
@@ -110,7 +119,8 @@ type revision struct {
 	before, after *lock.Lock
 }
 
-func readRevision(ctx context.Context, rev, lockFile string) (r revision, err error) {
+// readRevision reads a git commit. It warns of files that it cannot parse.
+func readRevision(ctx context.Context, rev, lockFile string, warn func(string)) (r revision, err error) {
 	root, err := clone.Root(".")
 	if err != nil {
 		return r, hint.Wrap(err, "compare versions without git with --with or --crossplane-version")
@@ -145,7 +155,14 @@ func readRevision(ctx context.Context, rev, lockFile string) (r revision, err er
 			return err
 		}
 		now, err := os.ReadFile(at)
-		if err == nil && bytes.Equal(now, data) || !versioned(at, data) {
+		if err == nil && bytes.Equal(now, data) {
+			return nil
+		}
+		ok, err := versioned(name, data)
+		if err != nil {
+			warn(fmt.Sprintf("the file in revision %s is not used: %v", rev, err))
+		}
+		if err != nil || !ok {
 			return nil
 		}
 		rel, err := filepath.Rel(cwd, at)
@@ -166,25 +183,41 @@ func readRevision(ctx context.Context, rev, lockFile string) (r revision, err er
 	return r, err
 }
 
-// versioned reports whether a file has only Compositions, XRDs, Functions and package metadata.
-func versioned(at string, data []byte) bool {
+// versioned reports whether a file has a Composition, XRD, Function or package metadata. Such a file
+// is used as a whole. An error means that it may have one, but cannot be parsed.
+func versioned(at string, data []byte) (bool, error) {
 	if !bytes.Contains(data, []byte("crossplane.io/")) {
-		return false
+		return false, nil
 	}
 	docs, err := manifest.Split(at, data)
-	if err != nil || len(docs) == 0 {
-		return false
+	if err != nil {
+		return false, err
 	}
 	for _, doc := range docs {
 		obj, err := doc.Object()
 		if err != nil {
-			return false
+			return false, err
 		}
 		apiVersion, _ := obj["apiVersion"].(string)
 		group, _, _ := strings.Cut(apiVersion, "/")
-		if !slices.Contains([]string{"apiextensions.crossplane.io", "pkg.crossplane.io", "meta.pkg.crossplane.io"}, group) {
-			return false
+		if slices.Contains([]string{"apiextensions.crossplane.io", "pkg.crossplane.io", "meta.pkg.crossplane.io"}, group) {
+			return true, nil
 		}
 	}
-	return true
+	return false, nil
+}
+
+// checkWith returns an error for the first function in --with that no render of out called.
+func (c *UpgradeCmd) checkWith(out *upgrade) error {
+	for _, name := range slices.Sorted(maps.Keys(c.With)) {
+		if out.called[name] {
+			continue
+		}
+		err := fmt.Errorf("--with %s: no rendered Composition calls this function", name)
+		if near := hint.Nearest(name, slices.Sorted(maps.Keys(out.called))); near != "" {
+			err = hint.Wrap(err, hint.Hint("did you mean "+near+"?"))
+		}
+		return err
+	}
+	return nil
 }

@@ -13,22 +13,27 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 )
 
-// own are the resources of Kubernetes that the ClusterRole of Crossplane's Helm chart grants,
-// because Crossplane creates them for packages, connection details and its own work.
+// own are resources of Kubernetes that the ClusterRole of Crossplane's Helm chart grants, because
+// Crossplane creates them for packages, connection details and its own work. The list was not
+// compared with the charts of all releases, nor were the verbs that they grant.
 var own = map[kschema.GroupKind]bool{
 	{Group: "apps", Kind: "Deployment"}: true,
 	{Kind: "Secret"}:                    true, {Kind: "Service"}: true, {Kind: "ServiceAccount"}: true,
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
 }
 
+// configurations are the kinds of providers' own CRDs, in any group. Crossplane's RBAC manager grants
+// all CRDs of a provider's package, as it does for managed resources.
+var configurations = []string{"ProviderConfig", "ClusterProviderConfig", "ProviderConfigUsage"}
+
 // Granted reports whether Crossplane may compose an object without another ClusterRole. An object
-// is a managed resource if it has spec.forProvider, and a composite resource if its kind is in
-// composites.
+// is a managed resource if it has spec.forProvider, a composite resource if its kind is in
+// composites, and the configuration of a provider if its kind has that name.
 func Granted(obj map[string]any, composites map[kschema.GroupKind]bool) bool {
 	u := &unstructured.Unstructured{Object: obj}
 	gk := u.GroupVersionKind().GroupKind()
 	_, managed, _ := unstructured.NestedFieldNoCopy(obj, "spec", "forProvider")
-	return managed || composites[gk] || own[gk] || isCrossplane(gk.Group)
+	return managed || composites[gk] || own[gk] || slices.Contains(configurations, gk.Kind) || isCrossplane(gk.Group)
 }
 
 // isCrossplane reports whether a group is one of Crossplane's own APIs.

@@ -1,0 +1,58 @@
+package flags_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+const digest = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+
+// TestLockUse checks that Load does not replace the lock that Use sets by that of the file.
+func TestLockUse(t *testing.T) {
+	t.Parallel()
+	const reference = "registry.example.org/fn:v1"
+	ref, err := remote.ParseReference(reference, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := flags.Lock{Locked: true, LockFile: filepath.Join(t.TempDir(), "absent.lock")}
+	l.Use(&lock.Lock{Functions: []lock.Image{{Reference: reference, Digest: digest}}})
+	if err := l.Load(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.Pin()(ref); err != nil || got.Identifier() != digest {
+		t.Errorf("got %v and error %v, want the digest %s", got, err, digest)
+	}
+}
+
+// TestLockAllow checks which images that the lock does not have are used without a digest.
+func TestLockAllow(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, image, want string
+	}{
+		"Locked":    {"the digest of an image in the lock is used", "registry.example.org/fn:v1", "registry.example.org/fn@" + digest},
+		"Tag":       {"an image with an allowed tag needs no digest", "registry.example.org/fn:v2", "registry.example.org/fn:v2"},
+		"Reference": {"an allowed reference needs no digest", "registry.example.org/other:v3", "registry.example.org/other:v3"},
+		"Other":     {"any other image must be in the lock", "registry.example.org/fn:v3", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var l flags.Lock
+			l.Use(&lock.Lock{Functions: []lock.Image{{Reference: "registry.example.org/fn:v1", Digest: digest}}})
+			l.Allow("v2", "registry.example.org/other:v3")
+			ref, err := remote.ParseReference(tc.image, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := l.Pin()(ref)
+			if (err != nil) != (tc.want == "") || err == nil && got.Name() != tc.want {
+				t.Errorf("%s: got %v and error %v, want %q", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+}
