@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/access"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
@@ -78,12 +79,15 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err != nil {
 		return err
 	}
+	if len(items) == 0 && !found.compositions && !found.faulty {
+		return hint.Wrap(fmt.Errorf("%s: found neither a Composition nor a suite", strings.Join(c.Paths, ", ")), "name the files or folders of Compositions")
+	}
 	if len(found.steps) > 0 && len(items) == 0 {
 		term.Warn(fmt.Sprintf("what the steps %s compose is known only after a render: name suites, too", strings.Join(found.steps, ", ")))
 	}
 	role, guessed := access.ClusterRole(c.Name, found.kinds, func(gk kschema.GroupKind) string { return found.plurals[gk] })
 	if role == nil {
-		if known {
+		if known && !found.faulty {
 			term.Note("no ClusterRole is needed")
 		}
 		return nil
@@ -172,6 +176,8 @@ type grant struct {
 	kinds      map[kschema.GroupVersionKind]bool
 	// files are the paths of files with Compositions, XRDs or CRDs.
 	files map[string]bool
+	// compositions is true if there is a Composition, and faulty if something could not be read.
+	compositions, faulty bool
 	// steps are those of which the kinds are not known without a render.
 	steps []string
 }
@@ -190,7 +196,10 @@ func (g *grant) add(objs []map[string]any) {
 func (c *RBACCmd) definitions(ctx context.Context, term *terminal.Terminal, r manifest.Reader) (*grant, error) {
 	g := &grant{composites: map[kschema.GroupKind]bool{}, plurals: map[kschema.GroupKind]string{}, kinds: map[kschema.GroupVersionKind]bool{}, files: map[string]bool{}}
 	var compositions []composition.Entry
-	warn := func(err error) { term.Warn(err.Error()) }
+	warn := func(err error) {
+		g.faulty = true
+		term.Warn(err.Error())
+	}
 	all, err := crds.Collect(ctx, c.Paths, crds.Options{Files: r, Offline: true, Faulty: warn, Visit: func(doc manifest.Document, obj map[string]any) {
 		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
 		if strings.HasPrefix(gvk.Group, "apiextensions.") {
@@ -219,6 +228,7 @@ func (c *RBACCmd) definitions(ctx context.Context, term *terminal.Terminal, r ma
 	for _, d := range all {
 		g.plurals[kschema.GroupKind{Group: d.Group, Kind: d.Kind}] = d.Plural
 	}
+	g.compositions = len(compositions) > 0
 	for _, e := range compositions {
 		bases, steps := access.Bases(e)
 		g.add(bases)
