@@ -63,9 +63,9 @@ func New(o Options) function.Runner {
 		state := cel.ObjectType(string((&fnv1beta1.State{}).ProtoReflect().Descriptor().FullName()))
 		d.Variables["observed"], d.Variables["desired"] = state, state
 		d.Messages = []proto.Message{&fnv1beta1.State{}}
-		return function.RunnerFunc((&filterer{cel: sdk.NewCEL(d), beta: true}).run)
+		return function.RunnerFunc((&filterer{cel: sdk.NewCEL(d).Prepare(), beta: true}).run)
 	}
-	return function.RunnerFunc((&filterer{cel: sdk.NewCEL(d)}).run)
+	return function.RunnerFunc((&filterer{cel: sdk.NewCEL(d).Prepare()}).run)
 }
 
 func checkType(expression string, t *cel.Type) error {

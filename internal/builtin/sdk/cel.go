@@ -60,6 +60,18 @@ func NewCEL(d CELDialect) *CEL {
 	return &CEL{dialect: d, env: sync.OnceValues(func() (*cel.Env, error) { return newCELEnv(d) })}
 }
 
+// Prepare begins to prepare the environment and the parser in the background, and returns c.
+// It is for a function whose every call evaluates expressions: the earlier steps of a pipeline
+// run at the same time.
+func (c *CEL) Prepare() *CEL {
+	go func() {
+		if env, err := c.env(); err == nil {
+			env.Parse("true")
+		}
+	}()
+	return c
+}
+
 func newCELEnv(d CELDialect) (*cel.Env, error) {
 	registry, err := types.NewRegistry(d.Messages...)
 	if err != nil {
