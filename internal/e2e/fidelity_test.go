@@ -41,7 +41,8 @@ func TestFidelityTable(t *testing.T) {
 	}
 }
 
-// countCases returns the number of folders in dir or, if there are none, of files.
+// countCases returns the number of folders in dir. If dir has no folders, countCases returns the
+// number of its YAML files.
 func countCases(t *testing.T, dir string) int {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -23,7 +23,7 @@ import (
 
 // generateInputs adds cases with generated composite resources to a subject, and sets its digest.
 // The Composition itself must be able to render them. The first case that has an XRD supplies the
-// other inputs; without such a case there are none.
+// other inputs. If no case has an XRD, generateInputs adds no case.
 func (r *runner) generateInputs(ctx context.Context, s *subject, m MutationOptions) error {
 	for _, c := range s.cases {
 		mine := *c.item.Case // Spec changes a case.

@@ -164,7 +164,7 @@ type Outcome struct {
 	Reason string
 	// Failures are the reasons why the case failed.
 	Failures []Failure
-	// Partial lists the kinds of which only the structure was validated.
+	// Partial lists the kinds that were validated by their structure only.
 	Partial []string
 	// Updated lists the golden files that were written.
 	Updated []string

@@ -111,8 +111,8 @@ func PassedOn(args []string) string {
 	return ""
 }
 
-// crossplaneFlags returns the flags and arguments in crossplaneList by source, and the names of
-// all commands.
+// crossplaneFlags returns the long flags in crossplaneList by source, and the names of all
+// commands.
 func crossplaneFlags() (flags map[string][]string, commands []string) {
 	flags = map[string][]string{}
 	source := ""
@@ -143,7 +143,8 @@ func crossplanePage(root *kong.Node) (string, error) {
 
 Commands that are *passed on* run with the program in `+"`XFN_CROSSPLANE`"+`, or else with the next
 `+"`crossplane`"+` on `+"`PATH`"+` that is not xfn. A flag is *without effect* if xfn accepts it and does not
-need it.
+need it. The tables are compared with the names of the CLI's commands and long flags. They are not
+compared with its short flags, arguments and default values.
 
 `)
 	var rows [][]string

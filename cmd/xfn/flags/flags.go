@@ -67,7 +67,8 @@ func (c Cache) OpenExisting() *image.Store {
 	return store
 }
 
-// A FunctionCache is a Cache of which only the inputs of functions are read. Nothing is fetched.
+// A FunctionCache is a Cache for commands that look up the inputs of functions in it, and fetch
+// nothing.
 type FunctionCache struct {
 	XfnCacheDir string `hidden:"" env:"XFN_CACHE_DIR"`
 }

@@ -84,8 +84,8 @@ func (d *mutationDocument) add(m suite.Mutation) {
 	d.Mutants = append(d.Mutants, mutationItem{m.Path, m.Line, m.Field, m.Operator.Name, m.Was, m.Is, m.Verdict})
 }
 
-// percent returns the share of the killed mutants of the killed and survived ones. It is false if
-// there are none.
+// percent returns the share of the killed mutants of the killed and survived ones. It returns
+// false if no mutant was killed and none survived.
 func (d *mutationDocument) percent() (float64, bool) {
 	all := d.Killed + d.Survived
 	return 100 * float64(d.Killed) / float64(max(all, 1)), all > 0

@@ -101,8 +101,8 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	return nil
 }
 
-// compose adds what the cases compose to g, and warns of each case of which this is not known. It
-// reports whether it is known of all. It is an error if no case can be rendered.
+// compose adds what the cases compose to g. It warns of each case that is skipped or fails to
+// render, and known is false then. If all cases fail, compose returns an error.
 func (c *RBACCmd) compose(ctx context.Context, term *terminal.Terminal, items []suite.Item, o suite.Options, g *grant) (known bool, err error) {
 	known = true
 	failed := 0
@@ -178,7 +178,7 @@ type grant struct {
 	files map[string]bool
 	// compositions is true if there is a Composition, and faulty if something could not be read.
 	compositions, faulty bool
-	// steps are those of which the kinds are not known without a render.
+	// steps are the steps whose composed kinds only a render shows.
 	steps []string
 }
 

@@ -31,7 +31,7 @@ type reportFlags struct {
 	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write an HTML page about each case that fails."`
 
 	Coverage    flags.OptionalPath `placeholder:"DIR" help:"Print the coverage of Compositions. =DIR writes reports."`
-	CoverageMin float64            `more:"" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions, or if there are none."`
+	CoverageMin float64            `more:"" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions, or if no part was found."`
 }
 
 // ofCases are the flags of reports that only a run of the cases has.
@@ -56,7 +56,7 @@ type reporter struct {
 	cases    int
 	bad      int
 	skipped  int
-	// partial are the kinds of which only the structure was validated.
+	// partial are the kinds that were validated by their structure only.
 	partial []string
 	// pages counts the pages with the same file name.
 	pages map[string]int

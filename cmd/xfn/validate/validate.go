@@ -144,7 +144,7 @@ type output struct {
 	// strict makes missing schemas errors.
 	strict bool
 	counts validate.Counts
-	// partial are the kinds of which only the structure was validated.
+	// partial are the kinds that were validated by their structure only.
 	partial []string
 	// found are the faults, for reports about files.
 	found []terminal.Annotation

@@ -69,7 +69,7 @@ func (k *keeper) update(digest func() string, build func(out string) error) (ok 
 		return true, nil
 	}
 	stale := []string{k.recordFile()}
-	if !whole { // the go command does not replace what is no program
+	if !whole { // the go command refuses to replace a file that is not a program
 		stale = append(stale, k.program())
 	}
 	for _, path := range stale {

@@ -30,7 +30,7 @@ type Case struct {
 	Seconds  float64      `json:"seconds"`
 	Reason   string       `json:"reason,omitempty"`
 	Failures []Failure    `json:"failures,omitempty"`
-	// Partial lists the kinds of which only the structure was validated.
+	// Partial lists the kinds that were validated by their structure only.
 	Partial []string `json:"partial,omitempty"`
 	Updated []string `json:"updated,omitempty"`
 }
