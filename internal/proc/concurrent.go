@@ -28,28 +28,38 @@ func ForEachOrdered[T, R any](ctx context.Context, limit int, items []T, work fu
 func StreamOrdered[T, R any](ctx context.Context, limit int, items iter.Seq[T], work func(context.Context, int, T) R, each func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	waiting := make(chan chan R, limit*ahead)
+	type job struct {
+		n      int
+		item   T
+		result chan<- R
+	}
+	jobs, waiting := make(chan job), make(chan chan R, limit*ahead)
 	var g errgroup.Group
-	g.SetLimit(limit + 1)
 	g.Go(func() error {
 		defer close(waiting)
+		defer close(jobs)
 		n := 0
 		for item := range items {
-			i := n
-			n++
 			result := make(chan R, 1)
 			select {
 			case waiting <- result:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			g.Go(func() error {
-				result <- work(ctx, i, item)
-				return nil
-			})
+			jobs <- job{n, item, result}
+			n++
 		}
 		return nil
 	})
+	// Workers keep their grown stacks from item to item.
+	for range limit {
+		g.Go(func() error {
+			for j := range jobs {
+				j.result <- work(ctx, j.n, j.item)
+			}
+			return nil
+		})
+	}
 	var err error
 	for result := range waiting {
 		r := <-result

@@ -43,7 +43,7 @@ func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in 
 	if err != nil {
 		return err
 	}
-	return renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
+	return in.renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: p.runs}
 		r.Result, r.Invalid, r.Err = p.render(ctx, doc)
 		return []Result{r}

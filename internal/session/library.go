@@ -63,7 +63,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	f := family{session: s, plan: p, library: library, depth: DefaultDepth}
 	f.render = f.renderOne
 	f.next.Store(int64(len(docs)))
-	return renderEach(ctx, docs, f.results, each)
+	return in.renderEach(ctx, docs, f.results, each)
 }
 
 // library reads the Compositions and XRDs in in.Compositions, in.Composition

@@ -76,6 +76,9 @@ type Inputs struct {
 	// Operation.
 	// It is called from several goroutines.
 	WrapRunner func(n int, r function.Runner) function.Runner
+	// Encode, if not nil, encodes each Result with a render for Result.Text. It is called from
+	// several goroutines.
+	Encode func(Result) ([]byte, error)
 	// Steps replace the functions of pipeline steps, by step name. A replaced
 	// function need not exist.
 	Steps map[string]function.Runner

@@ -54,6 +54,9 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 	if r.Err = s.explain(ctx, err, op.GetName(), p.entry); err == nil {
 		r.Result = &converge.Result{Passes: 1, Result: once}
 	}
+	if in.Encode != nil && r.Err == nil {
+		r.Text, r.TextErr = in.Encode(r)
+	}
 	return each(r)
 }
 

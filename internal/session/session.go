@@ -144,6 +144,9 @@ type Result struct {
 	// Functions describe how the functions of the pipeline were run. Functions in
 	// Config.Runners are not included.
 	Functions []Run
+	// Text and TextErr are what Inputs.Encode returned.
+	Text    []byte
+	TextErr error
 	// Err is the error of the render. For a fatal result of a function, it wraps a
 	// *render.FatalError.
 	Err error
@@ -214,7 +217,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if err != nil {
 		return err
 	}
-	return renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
+	return in.renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Composition: p.entry, Functions: runs}
 		run := in.WrapRunner(n, runner)
 		req, invalid, err := p.admitted(ctx, doc)
@@ -230,12 +233,19 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	}, each)
 }
 
-// renderEach renders documents concurrently, and calls each with the results in
-// the order of the documents.
-func renderEach(ctx context.Context, docs []manifest.Document, render func(context.Context, int, manifest.Document) []Result, each func(Result) error) error {
+// renderEach renders documents and encodes the results concurrently, and calls each with the
+// results in the order of the documents.
+func (in Inputs) renderEach(ctx context.Context, docs []manifest.Document, render func(context.Context, int, manifest.Document) []Result, each func(Result) error) error {
 	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
-		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
-		return render(ctx, n, doc)
+		leave := watchdog.Enter(ctx, "rendering "+doc.Position())
+		results := render(ctx, n, doc)
+		leave()
+		for i := range results {
+			if r := &results[i]; in.Encode != nil && r.Err == nil {
+				r.Text, r.TextErr = in.Encode(*r)
+			}
+		}
+		return results
 	}, func(results []Result) error {
 		for _, r := range results {
 			if err := each(r); err != nil {

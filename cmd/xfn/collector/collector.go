@@ -12,6 +12,9 @@ const (
 	// Packages allocate almost 4 MiB before main, and a render of a few resources less than
 	// 16 MiB: most commands end before the first collection.
 	usual, first = 100, 400
+	// After each collection, the heap may grow by at least slack bytes. With usual, a command
+	// with few live objects would collect each time that it has allocated some MiB.
+	slack = 24 << 20
 	// Above a heap of large bytes, frugal is the GOGC. It saves a quarter of the memory.
 	frugal, large = 50, 64 << 20
 )
@@ -33,13 +36,19 @@ func afterCollection(current int) {
 	runtime.AddCleanup(new(*byte), func(current int) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
-		next := usual
-		if live[0].Value.Uint64() > large {
-			next = frugal
-		}
+		next := percent(live[0].Value.Uint64())
 		if next != current {
 			debug.SetGCPercent(next)
 		}
 		afterCollection(next)
 	}, current)
+}
+
+// percent returns the GOGC for a heap of live bytes. It is a multiple of 50, because a change
+// stops the program for a moment.
+func percent(live uint64) int {
+	if live > large {
+		return frugal
+	}
+	return min(max(int(slack*100/max(live, 1))/50*50, usual), first)
 }

@@ -30,16 +30,15 @@ func newDirectory(path, format string) (*directory, error) {
 	return &directory{path: path, format: format, sources: map[string]string{}}, nil
 }
 
-func (d *directory) add(r session.Result, docs []map[string]any) error {
+func (d *directory) add(r session.Result) error {
 	path, err := d.reserve(r)
 	if err != nil {
 		return err
 	}
-	text, err := encode(d.format, docs)
-	if err != nil {
-		return err
+	if r.TextErr != nil {
+		return r.TextErr
 	}
-	return fsx.WriteFile(path, 0o644, text)
+	return fsx.WriteFile(path, 0o644, r.Text)
 }
 
 // reserve returns the path of an XR's file. Two XRs with the same path are an error.
@@ -60,8 +59,9 @@ type checker struct {
 	flags outputFlags
 	term  *terminal.Terminal
 	// dir is nil if one file has all expected documents.
-	dir     *directory
-	docs    []map[string]any
+	dir *directory
+	// text is the output for all XRs, if one file has all expected documents.
+	text    []byte
 	differs bool
 }
 
@@ -87,16 +87,19 @@ func newChecker(f outputFlags, term *terminal.Terminal, many bool) (*checker, er
 	}
 }
 
-func (c *checker) add(r session.Result, docs []map[string]any) error {
+func (c *checker) add(r session.Result) error {
+	if r.TextErr != nil {
+		return r.TextErr
+	}
 	if c.dir == nil {
-		c.docs = append(c.docs, docs...)
+		c.text = append(c.text, r.Text...)
 		return nil
 	}
 	path, err := c.dir.reserve(r)
 	if err != nil {
 		return err
 	}
-	return c.check(path, docs)
+	return c.check(path, r.Text)
 }
 
 func (c *checker) finish(complete bool) error {
@@ -105,7 +108,7 @@ func (c *checker) finish(complete bool) error {
 		c.term.Warn(c.flags.Check + " is not completely updated, because renders failed")
 		return nil
 	case c.dir == nil:
-		if err := c.check(c.flags.Check, c.docs); err != nil {
+		if err := c.check(c.flags.Check, c.text); err != nil {
 			return err
 		}
 	case !c.flags.Update:
@@ -136,11 +139,7 @@ func (c *checker) checkOthers() error {
 	return nil
 }
 
-func (c *checker) check(path string, docs []map[string]any) error {
-	text, err := encode(c.flags.Format, docs)
-	if err != nil {
-		return err
-	}
+func (c *checker) check(path string, text []byte) error {
 	if c.flags.Update {
 		return fsx.WriteFile(path, 0o644, text)
 	}

@@ -85,6 +85,7 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 	defer func() { err = terminal.Close(ctx, s.Close, err) }()
 	traces := c.tracer(term)
 	in.WrapRunner = traces.wrap()
+	in.Encode = out.flags.encode
 	err = s.Render(ctx, in, func(r session.Result) error {
 		traces.add(r)
 		return out.add(r)

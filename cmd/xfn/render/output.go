@@ -35,8 +35,9 @@ type printFlags struct {
 
 // A sink receives the documents of renders.
 type sink interface {
-	// add handles the documents of one XR.
-	add(r session.Result, docs []map[string]any) error
+	// add handles the documents of one XR. If one of them could not be encoded, r.Text has
+	// those before it.
+	add(r session.Result) error
 	// finish is called after the last XR. If renders failed, not all documents were
 	// added, and complete is false.
 	finish(complete bool) error
@@ -51,8 +52,18 @@ func (f outputFlags) sink(term *terminal.Terminal, many bool) (sink, error) {
 	case f.OutputDir != "":
 		return newDirectory(f.OutputDir, f.Format)
 	default:
-		return &printer{term: term, format: f.Format}, nil
+		return &printer{term: term}, nil
 	}
+}
+
+// documents returns the documents of a result that are printed.
+func (f outputFlags) documents(r session.Result) []map[string]any {
+	return r.Documents(engine.Include{Results: f.IncludeFunctionResults, Context: f.IncludeContext, ConnectionDetails: f.IncludeConnectionDetails})
+}
+
+// encode returns the documents of a result as text.
+func (f outputFlags) encode(r session.Result) ([]byte, error) {
+	return encode(f.Format, f.documents(r))
 }
 
 // An output handles the results of renders, in the order of the XRs.
@@ -85,9 +96,7 @@ func (o *output) add(r session.Result) error {
 		o.term.Warn(o.about(r) + w)
 	}
 	o.notePasses(r)
-	err := o.sink.add(r, r.Documents(engine.Include{
-		Results: o.flags.IncludeFunctionResults, Context: o.flags.IncludeContext, ConnectionDetails: o.flags.IncludeConnectionDetails,
-	}))
+	err := o.sink.add(r)
 	var xrErr *xrError
 	if errors.As(err, &xrErr) {
 		return o.fail(r, err)
@@ -180,16 +189,14 @@ func encode(format string, docs []map[string]any) ([]byte, error) {
 
 // printer is a sink that prints documents to stdout.
 type printer struct {
-	term   *terminal.Terminal
-	format string
+	term *terminal.Terminal
 }
 
-func (p *printer) add(_ session.Result, docs []map[string]any) error {
-	text, err := encode(p.format, docs)
-	if _, writeErr := p.term.Stdout.Write(text); writeErr != nil {
-		return fmt.Errorf("printing the result: %w", writeErr)
+func (p *printer) add(r session.Result) error {
+	if _, err := p.term.Stdout.Write(r.Text); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
 	}
-	return err
+	return r.TextErr
 }
 
 func (p *printer) finish(bool) error { return nil }

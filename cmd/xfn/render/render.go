@@ -121,6 +121,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	}
 	traces := c.tracer(term)
 	in.WrapRunner = traces.wrap()
+	in.Encode = out.flags.encode
 	err = s.Render(ctx, in, func(r session.Result) error {
 		traces.add(r)
 		check.check(ctx, r)

@@ -87,6 +87,10 @@ func (v *Validator) ComposedBy(xr map[string]any) *Validator {
 	return &other
 }
 
+// long is the size in bytes from which Documents does not wait for the decoding of a document
+// after its context is done. Decoding less takes some milliseconds.
+const long = 32 << 10
+
 // Documents validates the objects in docs in parallel, and calls each with the results in
 // the order of docs. Each item of a list (kind: List) has its own result. If a definition
 // is invalid, its result precedes that of the first object of the defined kind. Documents
@@ -96,6 +100,9 @@ func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Docum
 	err := proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), read(docs), func(ctx context.Context, _ int, in input) []Result {
 		if in.err != nil {
 			return []Result{Unreadable(in.doc, in.err)}
+		}
+		if len(in.doc.Text) < long {
+			return v.document(ctx, in.doc)
 		}
 		// If ctx is done, Documents returns its cause instead of the results.
 		results, _ := proc.Await(ctx, func() ([]Result, error) { return v.document(ctx, in.doc), nil })
