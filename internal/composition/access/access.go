@@ -13,13 +13,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 )
 
-// own are resources of Kubernetes that the ClusterRole of Crossplane's Helm chart grants, because
-// Crossplane creates them for packages, connection details and its own work. The list was not
-// compared with the charts of all releases, nor were the verbs that they grant.
+// own are the kinds of Kubernetes that the ClusterRole in the Helm charts of Crossplane v1.11 to
+// v2.4 grants with all verbs that a composed resource needs: get, list, watch, create, update,
+// patch and delete. The charts also grant Events, but not to read them.
 var own = map[kschema.GroupKind]bool{
-	{Group: "apps", Kind: "Deployment"}: true,
-	{Kind: "Secret"}:                    true, {Kind: "Service"}: true, {Kind: "ServiceAccount"}: true,
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
+	{Kind: "ConfigMap"}: true, {Kind: "Secret"}: true, {Kind: "Service"}: true, {Kind: "ServiceAccount"}: true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: true,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:               true,
+	{Group: "apps", Kind: "Deployment"}:                                             true,
+	{Group: "coordination.k8s.io", Kind: "Lease"}:                                   true,
+}
+
+// crossplaneGroups are the API groups whose kinds these charts grant. The charts of v1 grant
+// secrets.crossplane.io, and those of v2 grant ops.crossplane.io and protection.crossplane.io.
+var crossplaneGroups = []string{
+	"apiextensions.crossplane.io", "ops.crossplane.io", "pkg.crossplane.io", "protection.crossplane.io", "secrets.crossplane.io",
 }
 
 // configurations are the kinds of providers' own CRDs, in any group. Crossplane's RBAC manager grants
@@ -33,12 +42,7 @@ func Granted(obj map[string]any, composites map[kschema.GroupKind]bool) bool {
 	u := &unstructured.Unstructured{Object: obj}
 	gk := u.GroupVersionKind().GroupKind()
 	_, managed, _ := unstructured.NestedFieldNoCopy(obj, "spec", "forProvider")
-	return managed || composites[gk] || own[gk] || slices.Contains(configurations, gk.Kind) || isCrossplane(gk.Group)
-}
-
-// isCrossplane reports whether a group is one of Crossplane's own APIs.
-func isCrossplane(group string) bool {
-	return slices.Contains([]string{"apiextensions.crossplane.io", "pkg.crossplane.io", "protection.crossplane.io", "ops.crossplane.io"}, group)
+	return managed || composites[gk] || own[gk] || slices.Contains(configurations, gk.Kind) || slices.Contains(crossplaneGroups, gk.Group)
 }
 
 // Bases returns the bases of function-patch-and-transform's templates in a Composition. steps are
