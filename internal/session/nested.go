@@ -121,8 +121,11 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 
 // renderOne implements family.render. It checks a Composition only once for all XRs.
 func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error) {
+	problems := composition.Check(e, nil)
+	e = f.session.switched(f.plan.in, e)
+	req.Composition = e.Composition
 	_, err := f.checked.Do(e.Document.Position(), func() (struct{}, error) {
-		return struct{}{}, f.session.checkIntegrity(e, composition.Check(e, nil), f.plan)
+		return struct{}{}, f.session.checkIntegrity(e, problems, f.plan)
 	})
 	if err != nil {
 		return nil, nil, err

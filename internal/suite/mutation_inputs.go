@@ -108,7 +108,7 @@ func (a *attempt) generate(ctx context.Context, s *subject, c caseOutput, m Muta
 func (r *runner) sum(s *subject, version string, read *templateFiles) (string, error) {
 	h := sha256.New()
 	encoder := json.NewEncoder(h)
-	err := encoder.Encode([]any{version, s.doc.Text})
+	err := encoder.Encode([]any{version, r.options.Features, s.doc.Text})
 	for _, c := range s.cases {
 		err = cmp.Or(err, r.sumCase(h, c))
 	}
