@@ -231,7 +231,9 @@ func (c *RBACCmd) definitions(ctx context.Context, term *terminal.Terminal, r ma
 	g.compositions = len(compositions) > 0
 	for _, e := range compositions {
 		bases, steps := access.Bases(e)
-		g.add(bases)
+		for _, b := range bases {
+			g.add([]map[string]any{b.Object})
+		}
 		for _, step := range steps {
 			g.steps = append(g.steps, fmt.Sprintf("%q of %s", step, e.GetName()))
 		}

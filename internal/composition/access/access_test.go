@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/access"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // TestGranted checks which kinds Crossplane may compose without another ClusterRole, by the
@@ -63,19 +65,63 @@ func TestGranted(t *testing.T) {
 // listed.
 func TestBases(t *testing.T) {
 	t.Parallel()
+	const base = "spec.pipeline[0].input.resources[%d].base"
 	input := func(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: json.RawMessage(text)} }
 	e := composition.Entry{Composition: &apiextv1.Composition{Spec: apiextv1.CompositionSpec{Pipeline: []apiextv1.PipelineStep{
-		{Step: "patch", Input: input(`{"apiVersion":"pt.fn.crossplane.io/v1beta1","resources":[{"name":"none"},{"name":"a","base":{"kind":"Pod"}}]}`)},
+		{Step: "patch", Input: input(`{"apiVersion":"pt.fn.crossplane.io/v1beta1","patchSets":[{"name":"set","patches":[{"toFieldPath":"spec.forProvider.region"}]}],
+			"resources":[{"name":"none"},{"name":"a","base":{"kind":"Pod"},"patches":[{"toFieldPath":"spec.a"}]},
+			{"name":"patched","base":{"kind":"Bucket","spec":{"a":1}},"patches":[{"toFieldPath":"spec.forProvider"}]},
+			{"name":"set","base":{"kind":"Bucket"},"patches":[{"type":"PatchSet","patchSetName":"set"}]},
+			{"name":"status","base":{"kind":"Bucket","spec":{"forProvider":{"a":1}}},"patches":[{"fromFieldPath":"status.atProvider.id"}]}]}`)},
 		{Step: "ready"},
 		{Step: "template", Input: input(`{"apiVersion":"gotemplating.fn.crossplane.io/v1beta1"}`)},
 		{Step: "list", Input: input(`{"apiVersion":"example.org/v1","resources":"text"}`)},
 	}}}}
 	bases, steps := access.Bases(e)
-	if diff := cmp.Diff([]map[string]any{{"kind": "Pod"}}, bases); diff != "" {
-		t.Errorf("only a template with a base has one (-want +got):\n%s", diff)
+	managed := map[string]any{"forProvider": map[string]any{}}
+	want := []access.Base{
+		{Field: fmt.Sprintf(base, 1), Object: map[string]any{"kind": "Pod"}},
+		{Field: fmt.Sprintf(base, 2), Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"a": 1.0, "forProvider": map[string]any{}}}},
+		{Field: fmt.Sprintf(base, 3), Object: map[string]any{"kind": "Bucket", "spec": managed}},
+		{Field: fmt.Sprintf(base, 4), Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"forProvider": map[string]any{"a": 1.0}}}},
+	}
+	if diff := cmp.Diff(want, bases); diff != "" {
+		t.Errorf("only a template with a base has one, and patches of spec.forProvider make it a managed resource (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"template", "list"}, steps); diff != "" {
 		t.Errorf("a step without an input composes nothing by it (-want +got):\n%s", diff)
+	}
+}
+
+// TestGrants checks which ClusterRoles let Crossplane compose NetworkPolicies.
+func TestGrants(t *testing.T) {
+	t.Parallel()
+	const label = "labels: {rbac.crossplane.io/aggregate-to-crossplane: 'true'}"
+	for name, tc := range map[string]struct {
+		reason, kind, labels, rule string
+		want                       bool
+	}{
+		"All":      {"all verbs are enough", "ClusterRole", label, "{apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: ['*']}", true},
+		"Verbs":    {"these verbs are enough", "ClusterRole", label, "{apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [get, list, watch, create, patch, delete]}", true},
+		"Any":      {"a rule for everything includes the resource", "ClusterRole", label, "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}", true},
+		"Read":     {"Crossplane must also create the resource", "ClusterRole", label, "{apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [get, list, watch]}", false},
+		"Resource": {"another resource of the group is not enough", "ClusterRole", label, "{apiGroups: [networking.k8s.io], resources: [ingresses], verbs: ['*']}", false},
+		"Group":    {"the resource of another group is not enough", "ClusterRole", label, "{apiGroups: [''], resources: [networkpolicies], verbs: ['*']}", false},
+		"Label":    {"a ClusterRole without the label does not aggregate", "ClusterRole", "name: x", "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}", false},
+		"Role":     {"a Role is for one namespace", "Role", label, "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}", false},
+		"NoRules":  {"a ClusterRole may have no rules", "ClusterRole", label, "null", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := "{apiVersion: rbac.authorization.k8s.io/v1, kind: " + tc.kind + ", metadata: {" + tc.labels + "}, rules: [" + tc.rule + "]}"
+			obj, err := manifest.Document{Text: []byte(text)}.Object()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := access.Grants(obj, schema.GroupResource{Group: "networking.k8s.io", Resource: "networkpolicies"}); got != tc.want {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+			}
+		})
 	}
 }
 
