@@ -396,4 +396,5 @@ func BenchmarkMutants(b *testing.B) {
 		}
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(n), "s/1000-mutants")
+	b.ReportMetric(10, "s-aim")
 }

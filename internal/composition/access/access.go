@@ -43,7 +43,13 @@ func Granted(obj map[string]any, composites map[kschema.GroupKind]bool) bool {
 	u := &unstructured.Unstructured{Object: obj}
 	gk := u.GroupVersionKind().GroupKind()
 	_, managed, _ := unstructured.NestedFieldNoCopy(obj, "spec", "forProvider")
-	return managed || composites[gk] || own[gk] || slices.Contains(configurations, gk.Kind) || slices.Contains(crossplaneGroups, gk.Group)
+	return managed || composites[gk] || slices.Contains(configurations, gk.Kind) || InChart(gk)
+}
+
+// InChart reports whether the ClusterRole of Crossplane's Helm chart grants a kind, also without the
+// RBAC manager.
+func InChart(gk kschema.GroupKind) bool {
+	return own[gk] || slices.Contains(crossplaneGroups, gk.Group)
 }
 
 // A Base is the base of a template, and its path in the Composition. If patches write to
@@ -163,8 +169,9 @@ func Resource(gvk kschema.GroupVersionKind, plural func(kschema.GroupKind) strin
 
 // ClusterRole returns a ClusterRole that aggregates to that of Crossplane, and grants it access to
 // the kinds. plural returns the plural name of a kind, or "". guessed are the kinds whose plural is
-// derived from the kind. If there are no kinds, the ClusterRole is nil.
-func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, plural func(kschema.GroupKind) string) (role map[string]any, guessed []string) {
+// derived from the kind. Crossplane also gets access to the status and the finalizers of composites.
+// If there are no kinds, the ClusterRole is nil.
+func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, composites map[kschema.GroupKind]bool, plural func(kschema.GroupKind) string) (role map[string]any, guessed []string) {
 	groups := map[string][]string{}
 	for gvk := range kinds {
 		resource, isGuess := Resource(gvk, plural)
@@ -173,6 +180,9 @@ func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, plural fu
 		}
 		if !slices.Contains(groups[gvk.Group], resource.Resource) {
 			groups[gvk.Group] = append(groups[gvk.Group], resource.Resource)
+			if composites[gvk.GroupKind()] {
+				groups[gvk.Group] = append(groups[gvk.Group], resource.Resource+"/status", resource.Resource+"/finalizers")
+			}
 		}
 	}
 	if len(groups) == 0 {
@@ -193,4 +203,15 @@ func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, plural fu
 		"metadata": map[string]any{"name": name, "labels": map[string]any{Aggregated: "true"}},
 		"rules":    rules,
 	}, slices.Compact(guessed)
+}
+
+// Binding returns a ClusterRoleBinding of a ClusterRole to the ServiceAccount of Crossplane, with the
+// names of its Helm chart. Without the RBAC manager, no ClusterRole aggregates to that of Crossplane.
+func Binding(role string) map[string]any {
+	return map[string]any{
+		"apiVersion": rbacGroup + "/v1", "kind": "ClusterRoleBinding",
+		"metadata": map[string]any{"name": role},
+		"roleRef":  map[string]any{"apiGroup": rbacGroup, "kind": "ClusterRole", "name": role},
+		"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "crossplane", "namespace": "crossplane-system"}},
+	}
 }

@@ -140,14 +140,14 @@ func TestClusterRole(t *testing.T) {
 		{Version: "v1", Kind: "Namespace"}:                 true,
 		{Group: "cnpg.io", Version: "v2", Kind: "Cluster"}: true,
 	}
-	role, guessed := access.ClusterRole("x", kinds, plural)
+	role, guessed := access.ClusterRole("x", kinds, map[schema.GroupKind]bool{{Kind: "Pod"}: true}, plural)
 	rule := func(group string, resources ...any) any {
 		return map[string]any{"apiGroups": []any{group}, "resources": resources, "verbs": []any{"*"}}
 	}
 	want := map[string]any{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
 		"metadata": map[string]any{"name": "x", "labels": map[string]any{"rbac.crossplane.io/aggregate-to-crossplane": "true"}},
-		"rules":    []any{rule("", "namespaces", "pods"), rule("cnpg.io", "pgclusters")},
+		"rules":    []any{rule("", "namespaces", "pods", "pods/finalizers", "pods/status"), rule("cnpg.io", "pgclusters")},
 	}
 	if diff := cmp.Diff(want, role); diff != "" {
 		t.Errorf("there is a rule for each group, and a resource for each kind (-want +got):\n%s", diff)
@@ -155,7 +155,7 @@ func TestClusterRole(t *testing.T) {
 	if diff := cmp.Diff([]string{"Namespace", "Pod"}, guessed); diff != "" {
 		t.Errorf("kinds without a definition are guessed (-want +got):\n%s", diff)
 	}
-	if role, _ := access.ClusterRole("x", nil, plural); role != nil {
+	if role, _ := access.ClusterRole("x", nil, nil, plural); role != nil {
 		t.Errorf("no kinds need no ClusterRole, got %v", role)
 	}
 }
