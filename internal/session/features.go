@@ -12,11 +12,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// switched returns e without the steps that features switch off, and warns of them. Only Converted
+// runsNothing reports whether features switch off all steps of a Composition. Only Converted
 // Compositions compose resources without composition functions.
-func (s *Session) switched(in Inputs, e composition.Entry) composition.Entry {
-	if in.Features.Off(feature.CompositionFunctions) && !e.Converted {
+func (in Inputs) runsNothing(e composition.Entry) bool {
+	return in.Features.Off(feature.CompositionFunctions) && !e.Converted
+}
+
+// warnSwitched warns of a Composition that composes nothing because of the features.
+func (s *Session) warnSwitched(in Inputs, e composition.Entry) {
+	if in.runsNothing(e) {
 		s.config.Progress.Warn(fmt.Sprintf("%s: Composition %q composes nothing: without the feature %s, Crossplane runs no pipeline", e.Document.Position(), e.GetName(), feature.CompositionFunctions))
+	}
+}
+
+// switched returns e without the steps that features switch off.
+func (in Inputs) switched(e composition.Entry) composition.Entry {
+	if in.runsNothing(e) {
 		return e.Without(func(apiextv1.PipelineStep) bool { return true })
 	}
 	if in.Features.Off(feature.EnvironmentConfigs) && e.Converted {

@@ -159,7 +159,8 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err := checkSteps(in.Steps, entry.Entry); err != nil {
 		return p, err
 	}
-	p.setEntry(s.switched(in, p.entry))
+	s.warnSwitched(in, p.entry)
+	p.setEntry(in.switched(p.entry))
 	if err := s.functions(ctx, &p, p.entry); err != nil {
 		return p, err
 	}
