@@ -82,6 +82,9 @@ type Request struct {
 	// Schemas finds the OpenAPI schema that a function requires, and returns
 	// an empty message if there is none. It may be nil.
 	Schemas func(*fnv1.SchemaSelector) *fnv1.Schema
+	// NoExtraResources calls each function once, and ignores what it requires. Crossplane v1.15
+	// and v1.16 do so if --enable-composition-functions-extra-resources is false.
+	NoExtraResources bool
 	// Legacy says that the XR has the schema of XRs before Crossplane v2: its
 	// references are directly under spec.
 	Legacy bool
@@ -99,7 +102,7 @@ func (r Request) input() reconciler.Input {
 	return reconciler.Input{
 		XR: r.XR, Composition: r.Composition, Observed: r.Observed,
 		Required: r.Required, Extra: r.Extra, Credentials: r.Credentials,
-		Schemas: r.Schemas, Legacy: r.Legacy, ConnectionSecretKeys: r.ConnectionSecretKeys, Context: r.Context,
+		Schemas: r.Schemas, NoExtraResources: r.NoExtraResources, Legacy: r.Legacy, ConnectionSecretKeys: r.ConnectionSecretKeys, Context: r.Context,
 	}
 }
 

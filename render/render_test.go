@@ -220,6 +220,49 @@ func TestPausedAndDeleted(t *testing.T) {
 	}
 }
 
+// TestClassicPausedAndDeleted checks that the classic versions of crossplane render call functions
+// for any XR, and that a warning says what Crossplane does.
+func TestClassicPausedAndDeleted(t *testing.T) {
+	t.Parallel()
+	run := answer(response(t, `{"desired": {"resources": {"one": {"resource": {"apiVersion": "gold.test/v1", "kind": "Bolt"}}}}}`))
+	for metadata, want := range map[string]string{
+		`{name: alpha, deletionTimestamp: "2024-05-05T05:05:05Z"}`:                "the composite resource is being deleted: Crossplane calls no function for it, but the imitated `crossplane render` does",
+		`{name: alpha, annotations: {crossplane.io/paused: "true"}}`:              "the composite resource is paused: Crossplane calls no function for it, but the imitated `crossplane render` does",
+		`{name: alpha, annotations: {crossplane.io/paused: "false"}, labels: {}}`: "",
+	} {
+		for _, profile := range []render.Profile{render.Classic, render.V1_20, render.V1_14} {
+			r, err := render.Render(t.Context(), run, request(t, profile, `{apiVersion: gold.test/v1, kind: XWidget, metadata: `+metadata+`, spec: {size: 3}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(r.Warnings, "\n"); got != want || len(r.Composed) != 1 {
+				t.Errorf("%s of %s: got %d composed resources and the warning %q, want %q", metadata, profile, len(r.Composed), got, want)
+			}
+		}
+	}
+}
+
+// TestNoExtraResources checks that a function is called once if extra resources are switched off,
+// whatever it requires.
+func TestNoExtraResources(t *testing.T) {
+	t.Parallel()
+	for _, off := range []bool{false, true} {
+		calls := 0
+		run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			calls++
+			return response(t, `{"requirements": {"extraResources": {"a": {"apiVersion": "v1", "kind": "ConfigMap", "matchName": "a"}}}}`), nil
+		})
+		req := request(t, render.V1_20, xr)
+		req.NoExtraResources = off
+		if _, err := render.Render(t.Context(), run, req); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{false: 2, true: 1}[off]; calls != want {
+			t.Errorf("extra resources off is %v: got %d calls, want %d", off, calls, want)
+		}
+	}
+}
+
 func conditions(xr map[string]any) []string {
 	list, _, _ := unstructured.NestedSlice(xr, "status", "conditions")
 	var out []string

@@ -1,11 +1,14 @@
 package render_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -43,5 +46,56 @@ func TestStore(t *testing.T) {
 				t.Errorf("%s: got name %q, want %q", tc.reason, u.GetName(), tc.want)
 			}
 		})
+	}
+}
+
+// TestObservedConnectionDetails: a function observes the data of the Secret that a composed
+// resource names, and that is among the required resources.
+func TestObservedConnectionDetails(t *testing.T) {
+	t.Parallel()
+	req := request(t, render.V2, xr)
+	req.Observed = []*unstructured.Unstructured{object(t, `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: a, annotations: {crossplane.io/composition-resource-name: one}}, spec: {writeConnectionSecretToRef: {name: s, namespace: ns}}}`)}
+	req.Required = []*unstructured.Unstructured{object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: ns}, data: {key: dmFsdWU=}}`)}
+	got := ""
+	run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		got = string(req.GetObserved().GetResources()["one"].GetConnectionDetails()["key"])
+		return &fnv1.RunFunctionResponse{}, nil
+	})
+	if _, err := render.Render(t.Context(), run, req); err != nil || got != "value" {
+		t.Errorf("got the connection detail %q and %v", got, err)
+	}
+}
+
+// TestWarnings checks the warnings about what functions cannot change.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	const bolt = `"one": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt"`
+	for desired, want := range map[string]string{
+		`"composite": {"resource": {"spec": {"size": 4}}}`:               `pipeline step "b" desires spec of the composite resource, but functions can only change its status`,
+		`"composite": {"resource": {"metadata": {"labels": {"a": ""}}}}`: `pipeline step "b" desires metadata of the composite resource, but functions can only change its status`,
+		`"composite": {"resource": {"spec": {"size": 3}}}`:               "",
+		`"composite": {"resource": {"status": {"a": 1}}}`:                "",
+		`"resources": {` + bolt + `, "status": {"a": 1}}}}`:              `pipeline step "b" desires status of composed resource "one", but only its provider can set it`,
+		`"resources": {}`: `pipeline step "b" leaves out composed resource "one", which an earlier step desires`,
+	} {
+		first, second := response(t, `{"desired": {"resources": {`+bolt+`}}}}}`), response(t, `{"desired": {`+desired+`}}`)
+		if !strings.HasPrefix(desired, `"resources"`) {
+			second.Desired.Resources = first.GetDesired().GetResources()
+		}
+		run := function.RunnerFunc(func(ctx context.Context, _ string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			if function.Step(ctx) == "a" {
+				return first, nil
+			}
+			return second, nil
+		})
+		req := request(t, render.V2, xr)
+		req.Composition = pipeline(step("a"), step("b"))
+		r, err := render.Render(t.Context(), run, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.Warnings, "\n"); got != want {
+			t.Errorf("%s: got %q, want %q", desired, got, want)
+		}
 	}
 }

@@ -28,6 +28,9 @@ type Request struct {
 	// ConnectionSecretKeys are the keys of connection details that the XRD allows
 	// Crossplane to publish. Empty allows all.
 	ConnectionSecretKeys []string
+	// StoreConfig is the name of the StoreConfig of the Composition, which an XR without
+	// publishConnectionDetailsTo gets. It is "" if external secret stores are off.
+	StoreConfig string
 	// LiteralDeletion follows Crossplane's code instead of its documentation. A
 	// resource of a template in spec.resources is then kept when a function drops
 	// it. All resources are kept when a function returns an XR without its UID.

@@ -89,6 +89,13 @@ func (c *Composition) Containers() []Container {
 	return all
 }
 
+// WithoutFunctions returns a copy of c without the functions.
+func (c *Composition) WithoutFunctions() *Composition {
+	without := *c
+	without.functions = nil
+	return &without
+}
+
 // PatchesEnvironment reports whether any patch reads or writes the environment.
 func (c *Composition) PatchesEnvironment() bool {
 	touches := func(m compiledPatch) bool { return strings.Contains(string(m.Type), "Environment") }

@@ -28,8 +28,15 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 			composed = append(composed, o)
 		}
 	}
+	if req.StoreConfig != "" {
+		req.XR = publishing(req.XR, req.StoreConfig)
+	}
 	xr, store := Cluster(req.XR, composed, secrets)
 	req.XR = xr
+	if out := reconciler.Ended(xr.DeepCopy(), ""); out != nil {
+		out.XR = identified(xr, out.Full["status"])
+		return out, nil
+	}
 	got, err := Run(ctx, req, run, store)
 	if err != nil {
 		return nil, err
@@ -50,6 +57,18 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 	return out, nil
 }
 
+// publishing returns xr with publishConnectionDetailsTo, as Crossplane sets it by the StoreConfig of
+// the Composition, unless xr has it.
+func publishing(xr *unstructured.Unstructured, storeConfig string) *unstructured.Unstructured {
+	xr = xr.DeepCopy()
+	if _, given, _ := unstructured.NestedFieldNoCopy(xr.Object, "spec", "publishConnectionDetailsTo"); !given {
+		identify(xr)
+		to := map[string]any{"name": string(xr.GetUID()), "configRef": map[string]any{"name": storeConfig}}
+		_ = unstructured.SetNestedMap(xr.Object, to, "spec", "publishConnectionDetailsTo")
+	}
+	return xr
+}
+
 // Output returns the output of a render. Its XR has the identity and the status
 // of the XR, without the fields that functions returned. Full is the XR in the
 // store with the same status. Composed resources are as they were applied,
@@ -61,11 +80,7 @@ func (r *Result) Output(keys []string) *reconciler.Output {
 	full := r.stored.DeepCopy().Object
 	full["status"] = status
 	out := &reconciler.Output{Full: full, Composed: []map[string]any{}, ConnectionDetails: reconciler.ConnectionDetails(r.ConnectionDetails, keys)}
-	out.XR = map[string]any{
-		"apiVersion": r.XR.GetAPIVersion(), "kind": r.XR.GetKind(),
-		"metadata": map[string]any{"name": r.XR.GetName()},
-		"status":   status,
-	}
+	out.XR = identified(r.XR, status)
 	for _, c := range r.Composed {
 		if c.Desired != nil {
 			out.Composed = append(out.Composed, c.Desired.Object)
@@ -85,6 +100,15 @@ func (r *Result) Output(keys []string) *reconciler.Output {
 		})
 	}
 	return out
+}
+
+// identified returns a document with the identity of the XR and its status.
+func identified(xr *unstructured.Unstructured, status any) map[string]any {
+	return map[string]any{
+		"apiVersion": xr.GetAPIVersion(), "kind": xr.GetKind(),
+		"metadata": map[string]any{"name": xr.GetName()},
+		"status":   status,
+	}
 }
 
 // status returns the XR's status after the reconcile. The XR is ready if all its

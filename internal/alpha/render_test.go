@@ -3,6 +3,7 @@ package alpha_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -116,6 +117,38 @@ func TestRender(t *testing.T) {
 	want := []string{`composed resource "kept", Secret "kept", is deleted`}
 	if diff := cmp.Diff(want, got.Notes); diff != "" || len(got.Warnings) > 0 {
 		t.Errorf("got warnings %q, and notes (-want +got):\n%s", got.Warnings, diff)
+	}
+}
+
+// TestRenderPausedAndDeleted checks that no function runs for an XR that the reconciler does not
+// compose.
+func TestRenderPausedAndDeleted(t *testing.T) {
+	t.Parallel()
+	run := alpha.ContainerRunnerFunc(func(context.Context, alpha.ContainerRequest) ([]byte, error) {
+		return nil, errors.New("a function was called")
+	})
+	for _, tc := range []struct{ reason, field, want string }{
+		{"Crossplane deletes the XR and runs no function", "deletionTimestamp: '2024-05-05T05:05:05Z'", "Ready False Deleting, Synced True ReconcileSuccess"},
+		{"a paused XR does not change, and its condition has no message before v1.14", "annotations: {crossplane.io/paused: 'true'}", "Synced False ReconcilePaused"},
+	} {
+		req := renderRequest(t)
+		req.XR = resource(t, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, `+tc.field+`}, spec: {size: 3}}`)
+		out, err := alpha.Render(t.Context(), run, req, resources(t, bolt))
+		if err != nil {
+			t.Fatalf("%s: %v", tc.reason, err)
+		}
+		var got []string
+		list, _, _ := unstructured.NestedSlice(out.XR, "status", "conditions")
+		for _, c := range list {
+			fields := c.(map[string]any)
+			got = append(got, fmt.Sprint(fields["type"], " ", fields["status"], " ", fields["reason"]))
+			if fields["message"] != nil {
+				t.Errorf("%s: got the message %v", tc.reason, fields["message"])
+			}
+		}
+		if text := strings.Join(got, ", "); text != tc.want || len(out.Composed) != 0 || out.XR["spec"] != nil || out.Full["spec"] == nil {
+			t.Errorf("%s: got %q, %v and %v", tc.reason, text, out.XR, out.Composed)
+		}
 	}
 }
 

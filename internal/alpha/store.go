@@ -149,10 +149,7 @@ func merge(value, patch any) any {
 // one. The objects in others, such as Secrets, are not changed.
 func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Unstructured) (*unstructured.Unstructured, *Store) {
 	xr = xr.DeepCopy()
-	if xr.GetUID() == "" {
-		id := xr.GroupVersionKind().String() + "\x00" + xr.GetNamespace() + "\x00" + xr.GetName()
-		xr.SetUID(types.UID(uuid.NewSHA1(uuid.Nil, []byte(id)).String()))
-	}
+	identify(xr)
 	label(xr)
 	store := NewStore(others...)
 	refs := []any{}
@@ -173,6 +170,14 @@ func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Uns
 	}
 	store.add(xr)
 	return xr, store
+}
+
+// identify sets the UID of an XR that has none.
+func identify(xr *unstructured.Unstructured) {
+	if xr.GetUID() == "" {
+		id := xr.GroupVersionKind().String() + "\x00" + xr.GetNamespace() + "\x00" + xr.GetName()
+		xr.SetUID(types.UID(uuid.NewSHA1(uuid.Nil, []byte(id)).String()))
+	}
 }
 
 // label sets the labels of the XR that its composed resources inherit. Crossplane

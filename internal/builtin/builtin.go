@@ -71,6 +71,9 @@ type Options struct {
 	Templates []string
 	// Source is a package that is a folder of templates, or "".
 	Source string
+	// Read, if not nil, is called with the path and the text of each file of a template that a
+	// builtin reads, from several goroutines.
+	Read func(path, text string)
 	// Package is the function package that the builtin replaces, or "". A builtin
 	// behaves like the version in its tag where versions differ.
 	Package string
@@ -94,7 +97,7 @@ func (o Options) forAutoReady() autoready.Options {
 
 // forGoTemplating returns the options of function-go-templating.
 func (o Options) forGoTemplating() gotemplating.Options {
-	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Version: version(tag(o.Package)), Settings: o.goTemplating}
+	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Version: version(tag(o.Package)), Settings: o.goTemplating}
 }
 
 // All returns all builtins, sorted by name.

@@ -118,6 +118,24 @@ func (e Entry) DocumentField(field string) string {
 	}
 }
 
+// Without returns e without the steps for which drop returns true.
+func (e Entry) Without(drop func(apiextv1.PipelineStep) bool) Entry {
+	c := *e.Composition
+	c.Spec.Pipeline = nil
+	var origins []string
+	for i, step := range e.Spec.Pipeline {
+		if drop(step) {
+			continue
+		}
+		c.Spec.Pipeline = append(c.Spec.Pipeline, step)
+		if i < len(e.origins) {
+			origins = append(origins, e.origins[i])
+		}
+	}
+	e.Composition, e.origins = &c, origins
+	return e
+}
+
 // Describe returns the kind and name of an object for messages.
 func Describe(u *unstructured.Unstructured) string {
 	switch kind, name := u.GetKind(), u.GetName(); {

@@ -60,6 +60,13 @@ func Load(docs []manifest.Document) (*Library, error) {
 	return l, nil
 }
 
+// In makes the XRDs those of a release of Crossplane.
+func (l *Library) In(r schema.Release) {
+	for i, xrd := range l.xrds {
+		l.xrds[i] = xrd.In(r)
+	}
+}
+
 // Ignored returns the loaded objects that are neither Compositions nor XRDs, each
 // as "path:line: object".
 func (l *Library) Ignored() []string { return slices.Clone(l.ignored) }

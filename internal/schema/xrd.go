@@ -27,13 +27,21 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	if gvk.Group != "apiextensions.crossplane.io" || gvk.Kind != "CompositeResourceDefinition" {
 		return XRD{}, fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())
 	}
-	return XRD{obj, sync.OnceValues(func() (*Definition, error) {
-		derived, err := crd.Composites(obj)
+	return XRD{obj: obj}.In(""), nil
+}
+
+// In returns the XRD as a release of Crossplane uses it.
+func (x XRD) In(r Release) XRD {
+	return XRD{x.obj, sync.OnceValues(func() (*Definition, error) {
+		derived, err := crd.Composites(x.obj)
 		if err != nil {
 			return nil, err
 		}
+		if r.Legacy() {
+			derived = crd.WithSecretStores(derived)
+		}
 		return New(derived)
-	})}, nil
+	})}
 }
 
 // Legacy reports whether XRs have Crossplane's fields directly in spec, as in

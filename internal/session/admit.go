@@ -53,7 +53,7 @@ func (s *Session) xrValidator(in Inputs, docs []manifest.Document) (*validate.Va
 	if len(all) == 0 {
 		return nil, nil
 	}
-	return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace}), nil
+	return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Crossplane: Release(in.Profile)}), nil
 }
 
 // admitted returns the request for the XR in doc, as forXR does, and validates the XR, as

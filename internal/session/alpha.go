@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
@@ -29,6 +32,8 @@ type alphaPlan struct {
 	plan
 	composition *alpha.Composition
 	environment map[string]any
+	// storeConfig is alpha.Request.StoreConfig.
+	storeConfig string
 	run         alpha.ContainerRunner
 	runs        []Run
 }
@@ -87,6 +92,9 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	if err := p.decode(doc); err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
+	if in.Features.Off(feature.CompositionFunctions) {
+		p.composition = p.composition.WithoutFunctions()
+	}
 	if err := s.xrd(ctx, &p.plan); err != nil {
 		return p, err
 	}
@@ -100,6 +108,9 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	p.observed = observe(nil, p.exists)
 	if p.environment, err = s.environment(ctx, in); err != nil {
 		return p, err
+	}
+	if in.Features.Off(feature.EnvironmentConfigs) {
+		p.environment = nil
 	}
 	if p.environment == nil && p.composition.PatchesEnvironment() {
 		s.config.Progress.Warn(doc.Position() + ": there is no environment, so its patches have no effect: set " + environmentKey + " in the context")
@@ -117,6 +128,9 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	obj, err := doc.Object()
 	if err != nil {
 		return err
+	}
+	if p.in.Features[feature.ExternalSecretStores] {
+		p.storeConfig = cmp.Or(fieldpath.Text(obj, "spec", "publishConnectionDetailsWithStoreConfigRef", "name"), "default")
 	}
 	p.composition, err = alpha.Decode(obj)
 	var field *alpha.FieldError
@@ -182,7 +196,7 @@ func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (r *conver
 	}
 	out, err := alpha.Render(ctx, p.run, alpha.Request{
 		XR: req.XR, Composition: p.composition, Environment: p.environment,
-		ConnectionSecretKeys: req.ConnectionSecretKeys, LiteralDeletion: p.in.LiteralDeletion,
+		ConnectionSecretKeys: req.ConnectionSecretKeys, LiteralDeletion: p.in.LiteralDeletion, StoreConfig: p.storeConfig,
 	}, req.Observed)
 	if err != nil {
 		return nil, invalid, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)

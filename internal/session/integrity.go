@@ -14,6 +14,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
+// storeConfigField is the field of a Composition that selects an external secret store. Only
+// Crossplane v1 has it.
+const storeConfigField = "spec.publishConnectionDetailsWithStoreConfigRef"
+
 // checkIntegrity checks a Composition. It returns the problems because of which
 // the imitated version of Crossplane fails, and warns of all others. problems
 // are those that were already found; checkIntegrity adds missing functions.
@@ -35,6 +39,9 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	var errs []error
 	refused := map[composition.ProblemKind]bool{}
 	for _, problem := range problems {
+		if problem.Field == storeConfigField && Release(p.in.Profile).Legacy() {
+			continue
+		}
 		if !s.refuses(p, problem.Kind) {
 			s.config.Progress.Warn(problem.Error())
 			continue

@@ -163,7 +163,16 @@ func TestLegacyStrict(t *testing.T) {
 	const lost = "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n"
 	in := inputs
 	in.Strict = true
-	for text, want := range map[string]string{old: "", old + lost: "composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: "} {
+	for _, tc := range []struct {
+		profile    render.Profile
+		text, want string
+	}{
+		{render.V2, old, ""},
+		{render.V2, old + lost, "composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: "},
+		{render.V1_20, old + lost, ""}, // This Crossplane has the field.
+	} {
+		text, want := tc.text, tc.want
+		in.Profile = tc.profile
 		s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
 		if _, err := renderOne(t.Context(), s, in); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("got %v, want %q", err, want)

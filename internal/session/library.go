@@ -95,6 +95,7 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 	if err != nil {
 		return nil, nil, fmt.Errorf("loading Compositions: %w", err)
 	}
+	library.In(Release(in.Profile))
 	for _, ignored := range library.Ignored() {
 		s.config.Progress.Note(ignored + " is neither a Composition nor an XRD, and is ignored")
 	}

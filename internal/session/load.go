@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -85,6 +86,8 @@ type Inputs struct {
 	// LiteralDeletion deletes resources as the code of Crossplane v1.11 did, and
 	// not as its documentation said. It is only for profile Alpha.
 	LiteralDeletion bool
+	// Features are the features of the imitated Crossplane that are switched on or off.
+	Features feature.Settings
 	// Strict reports all problems of the Composition as errors.
 	Strict bool
 	// Invalid says what happens to composite resources and claims that an API server would
@@ -146,7 +149,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
-	p.entry, p.request.Composition = entry.Entry, entry.Composition
+	p.setEntry(entry.Entry)
 	if err := s.checkOnly(p, xrs); err != nil {
 		return p, err
 	}
@@ -159,10 +162,12 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err := checkSteps(in.Steps, entry.Entry); err != nil {
 		return p, err
 	}
-	if err := s.functions(ctx, &p, entry.Entry); err != nil {
+	s.warnSwitched(in, p.entry)
+	p.setEntry(in.switched(p.entry))
+	if err := s.functions(ctx, &p, p.entry); err != nil {
 		return p, err
 	}
-	if err := s.checkIntegrity(entry.Entry, entry.problems, p); err != nil {
+	if err := s.checkIntegrity(p.entry, entry.problems, p); err != nil {
 		return p, err
 	}
 	if err := s.loadState(ctx, &p); err != nil {
@@ -177,10 +182,12 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 
 func newPlan(in Inputs, version reconciler.Version) plan {
 	return plan{
-		in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full},
+		in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full, NoExtraResources: in.Features.Off(feature.ExtraResources)},
 		onlyExtra: version.Classic != nil && !version.Classic.Requirements,
 	}
 }
+
+func (p *plan) setEntry(e composition.Entry) { p.entry, p.request.Composition = e, e.Composition }
 
 // checkOnly checks the XR before any function starts, if there is exactly one XR.
 func (s *Session) checkOnly(p plan, xrs []manifest.Document) error {

@@ -121,8 +121,12 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 
 // renderOne implements family.render. It checks a Composition only once for all XRs.
 func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error) {
+	given := e
+	e = f.plan.in.switched(given)
+	req.Composition = e.Composition
 	_, err := f.checked.Do(e.Document.Position(), func() (struct{}, error) {
-		return struct{}{}, f.session.checkIntegrity(e, composition.Check(e, nil), f.plan)
+		f.session.warnSwitched(f.plan.in, given)
+		return struct{}{}, f.session.checkIntegrity(e, composition.Check(given, nil), f.plan)
 	})
 	if err != nil {
 		return nil, nil, err

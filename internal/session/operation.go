@@ -22,6 +22,9 @@ const watchedRequirement = "ops.crossplane.io/watched-resource"
 
 // renderOperation implements Session.Render for an Operation.
 func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Result) error) error {
+	if err := in.checkOperations(); err != nil {
+		return err
+	}
 	var op *opsv1alpha1.Operation
 	p, err := proc.Await(ctx, func() (p plan, err error) {
 		p, op, err = s.loadOperation(ctx, in)

@@ -173,6 +173,7 @@ func (s *Session) xrd(ctx context.Context, p *plan) error {
 	if err != nil {
 		return fmt.Errorf("loading the XRD: %s: %w", path, err)
 	}
+	xrd = xrd.In(Release(p.in.Profile))
 	p.xrd = &xrd
 	if len(p.in.Compositions) == 0 {
 		p.validator, err = s.xrValidator(p.in, []manifest.Document{doc})

@@ -44,6 +44,8 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	if in.Profile, err = f.RenderProfile(); err != nil {
 		return in, release, fmt.Errorf("crossplaneVersion: %w", err)
 	}
+	h.features()
+	in.Features = a.features
 	h.checkFields()
 	if isSet(f.Operation) {
 		in.Operation = h.one(f.Operation, "operation")

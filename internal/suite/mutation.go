@@ -85,6 +85,8 @@ func Mutate(ctx context.Context, items []Item, o Options, m MutationOptions, eac
 			said.Send(e)
 		}
 	}
+	read := &templateFiles{}
+	o.Config.BuiltinOptions.Read = read.add
 	r := newRunner(o)
 	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
 	subjects, err := r.subjects(ctx, items)
@@ -93,6 +95,11 @@ func Mutate(ctx context.Context, items []Item, o Options, m MutationOptions, eac
 	}
 	for _, s := range subjects {
 		if err := r.generateInputs(ctx, s, m); err != nil {
+			return err
+		}
+	}
+	for _, s := range subjects {
+		if s.digest, err = r.sum(s, m.Version, read); err != nil {
 			return err
 		}
 	}

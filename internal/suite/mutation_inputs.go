@@ -13,6 +13,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/spf13/afero"
 
@@ -21,7 +22,26 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// generateInputs adds cases with generated composite resources to a subject, and sets its digest.
+// templateFiles are the files of templates that builtins read while cases ran, by their paths.
+// The value is a digest. It is safe for concurrent use.
+type templateFiles struct{ digests sync.Map }
+
+func (f *templateFiles) add(path, text string) {
+	f.digests.Store(path, sha256.Sum256([]byte(text)))
+}
+
+// writeTo writes the paths and digests to h.
+func (f *templateFiles) writeTo(h io.Writer) {
+	all := map[string]any{}
+	for path, digest := range f.digests.Range {
+		all[path.(string)] = digest
+	}
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(h, "%q %x\n", path, all[path])
+	}
+}
+
+// generateInputs adds cases with generated composite resources to a subject.
 // The Composition itself must be able to render them. The first case that has an XRD supplies the
 // other inputs. If no case has an XRD, generateInputs adds no case.
 func (r *runner) generateInputs(ctx context.Context, s *subject, m MutationOptions) error {
@@ -40,9 +60,7 @@ func (r *runner) generateInputs(ctx context.Context, s *subject, m MutationOptio
 		}
 		break
 	}
-	var err error
-	s.digest, err = r.sum(s, m.Version)
-	return err
+	return nil
 }
 
 func (a *attempt) generate(ctx context.Context, s *subject, c caseOutput, m MutationOptions) error {
@@ -85,11 +103,12 @@ func (a *attempt) generate(ctx context.Context, s *subject, c caseOutput, m Muta
 }
 
 // sum returns a digest of all that the verdicts about mutants depend on: the Composition, the
-// cases with what they compose, the files that they name, and the versions of functions and xfn.
-func (r *runner) sum(s *subject, version string) (string, error) {
+// cases with what they compose, the files that they name, the files of templates, and the versions
+// of functions and xfn.
+func (r *runner) sum(s *subject, version string, read *templateFiles) (string, error) {
 	h := sha256.New()
 	encoder := json.NewEncoder(h)
-	err := encoder.Encode([]any{version, s.doc.Text})
+	err := encoder.Encode([]any{version, r.options.Features, s.doc.Text})
 	for _, c := range s.cases {
 		err = cmp.Or(err, r.sumCase(h, c))
 	}
@@ -99,6 +118,7 @@ func (r *runner) sum(s *subject, version string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("computing the digest of the cases of %s: %w", s.doc.Position(), err)
 	}
+	read.writeTo(h)
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 

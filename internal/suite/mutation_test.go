@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -334,6 +335,40 @@ func TestMutateKnown(t *testing.T) {
 	}
 }
 
+// TestMutateTemplateFiles checks that the keys of mutants depend on the files that templates
+// read, even if the change has no effect on the cases.
+func TestMutateTemplateFiles(t *testing.T) {
+	t.Parallel()
+	files := maps.Clone(mutated)
+	files["mutated.yaml"] += `  - step: file
+    functionRef: {name: function-go-templating}
+    input: {apiVersion: gotemplating.fn.crossplane.io/v1beta1, kind: GoTemplate, source: FileSystem, fileSystem: {dirPath: file.tmpl}}
+`
+	o := options(example(t, files))
+	dir := t.TempDir()
+	o.Config.BuiltinOptions.Templates = []string{dir}
+	keys := func(text string) map[string]bool {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "file.tmpl"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := mutations(t, t.Context(), o, suite.MutationOptions{Most: 2})
+		if err != nil || len(all) != 2 {
+			t.Fatalf("got %d mutants: %v", len(all), err)
+		}
+		return map[string]bool{all[0].Key: true, all[1].Key: true}
+	}
+	was, same, is := keys("{{/* a */}}"), keys("{{/* a */}}"), keys("{{/* b */}}")
+	if !maps.Equal(was, same) {
+		t.Errorf("the same files have other keys: %v and %v", was, same)
+	}
+	for key := range is {
+		if was[key] {
+			t.Errorf("the file changed, but the key is the same: %s", key)
+		}
+	}
+}
+
 // BenchmarkMutants tries the mutants of the example in the docs, and reports the time for a
 // thousand.
 func BenchmarkMutants(b *testing.B) {
@@ -361,4 +396,5 @@ func BenchmarkMutants(b *testing.B) {
 		}
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(n), "s/1000-mutants")
+	b.ReportMetric(10, "s-aim")
 }

@@ -33,10 +33,11 @@ type checkedComposition struct {
 	position, text string
 }
 
-// of returns the Validator for a release of Crossplane and the definitions in documents.
-func (s *schemas) of(release schema.Release, docs []manifest.Document) (*validate.Validator, error) {
+// of returns the Validator for a release of Crossplane and the definitions in documents, which
+// checks Compositions in a mode.
+func (s *schemas) of(release schema.Release, mode composition.Mode, docs []manifest.Document) (*validate.Validator, error) {
 	var key strings.Builder
-	key.WriteString(string(release) + "\x00")
+	key.WriteString(string(release) + "\x00" + string(mode) + "\x00")
 	for _, doc := range docs {
 		key.WriteString(doc.Position() + "\x00" + string(doc.Text) + "\x00")
 	}
@@ -45,7 +46,7 @@ func (s *schemas) of(release schema.Release, docs []manifest.Document) (*validat
 		if err != nil {
 			return nil, err
 		}
-		return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.Options{Inputs: append(builtin.Inputs(), crds.Inputs(all)...)}), Crossplane: release}), nil
+		return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.Options{Mode: mode, Inputs: append(builtin.Inputs(), crds.Inputs(all)...)}), Crossplane: release}), nil
 	})
 }
 
@@ -94,7 +95,7 @@ func (a *attempt) validator(ctx context.Context, sources []spec.Source) (*valida
 	if err != nil {
 		return nil, err
 	}
-	return a.schemas.of(session.Release(profile), docs)
+	return a.schemas.of(session.Release(profile), composition.ModeFor(a.features), docs)
 }
 
 func ignored(obj map[string]any, kinds []string) bool {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -158,8 +159,71 @@ func profilesPage() string {
 		rows = append(rows, []string{"`" + p.Name + "`", p.Versions, p.Meaning})
 	}
 	table(b, rows, "profile", "Crossplane", "what it imitates")
-	return b.String() + "[Fidelity](../explanation/fidelity.md) explains how each profile is tested.\n"
+	b.WriteString("[Fidelity](../explanation/fidelity.md) explains how each profile is tested.\n\n" + differences)
+	rows = nil
+	for _, f := range feature.All() {
+		if f.Effect != "" {
+			rows = append(rows, []string{"`" + f.Name + "`", span(f.Since, f.Last), span(f.Since, f.Until), f.Effect})
+		}
+	}
+	table(b, rows, "feature", "switch", "flag", "how it changes a render")
+	rows = nil
+	for _, f := range feature.All() {
+		if f.Effect == "" {
+			rows = append(rows, []string{"`" + f.Name + "`", span(f.Since, f.Last), span(f.Since, f.Until)})
+		}
+	}
+	b.WriteString("These are accepted with a warning, because they do not change what is composed:\n\n")
+	table(b, rows, "feature", "switch", "flag")
+	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// span returns a range of versions of Crossplane.
+func span(since, last feature.Version) string {
+	switch {
+	case last == feature.Newest:
+		return since.String() + " and later"
+	case last == since:
+		return since.String()
+	default:
+		return since.String() + " to " + last.String()
+	}
+}
+
+// differences is the part of the page of profiles about rules that depend on the version.
+const differences = `## Deleted and paused composite resources
+
+The reconciler of every version of Crossplane calls no function for a composite resource that has a
+` + "`deletionTimestamp`" + ` or the annotation ` + "`crossplane.io/paused: \"true\"`" + `. The pages of Crossplane v1.14,
+v1.20 and the preview of v2.0 say that functions run for a deletion, those of later versions of v2 that
+they do not. The code of v1.11, v1.14, v1.20, v2.2 and v2.4 does not run them.
+
+| profile | a composite resource that is being deleted |
+| --- | --- |
+| ` + "`v2`" + ` | No function runs. The conditions are Ready: False (Deleting) and Synced: True. The composite resource is printed with all fields. |
+| ` + "`classic`, `v1.20`, `v1.14`" + ` | All functions run, because the ` + "`crossplane render`" + ` of these versions ignores the field. A warning says that Crossplane does not run them. |
+| ` + "`alpha`" + ` | No function runs, and no template is applied. The conditions are Ready: False (Deleting) and Synced: True. |
+
+## External secret stores
+
+Crossplane v1.11 to v1.20 had external secret stores: the field ` + "`publishConnectionDetailsTo`" + ` of
+composite resources and claims, ` + "`publishConnectionDetailsWithStoreConfigRef`" + ` of Compositions, and the
+kind StoreConfig of ` + "`secrets.crossplane.io`" + `. In the profiles ` + "`alpha`, `v1.14` and `v1.20`" + `, these are
+valid, and ` + "`configRef`" + ` has the default of Crossplane's CRDs. A composite resource keeps the field with
+` + "`--include-full-xr`" + `, and a claim does not pass it on. In the other profiles the fields are unknown.
+
+## Features
+
+` + "`--feature NAME=false`" + ` of ` + "`xfn render`, `xfn operation render` and `xfn test`, and `features`" + ` in suites,
+switch features of Crossplane off or on. A name is that of Crossplane's flag without ` + "`--enable-`" + `. The
+flag itself, and the name in Crossplane's log, such as ` + "`EnableBetaCompositionFunctions`" + `, work, too.
+Without a switch, a render has all features except external secret stores.
+
+The first column of versions are those in which the switch has an effect, and the second those that
+accept the flag. A setting that the version ignores is a warning, and one with which it does not start
+is an error. The version is that of ` + "`--crossplane-version`" + `, and otherwise the newest of the profile.
+
+`
 
 func builtinsPage() string {
 	b := page("Builtins", "These functions are part of xfn. They need no image and no download. [How a function runs](../explanation/how-a-function-runs.md) says when xfn uses them.\n\n")

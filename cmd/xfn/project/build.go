@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
@@ -50,9 +51,10 @@ type lintFlags struct {
 // options returns the options of a build of p for the flag.
 func (f lintFlags) options(p *project.Project, cache flags.Cache) (o project.Options, err error) {
 	o.Lint, err = xpkg.ParseLevel(f.Lint)
+	others := slices.ContainsFunc(p.Packages(true), func(d project.Package) bool { return d.Kind != "Function" })
 	o.Rules = []xpkg.Rule{packages.LintCompositions(func(ctx context.Context) (composition.Inputs, error) {
 		return inputs(ctx, p, cache)
-	})}
+	}), packages.LintClusterRoles([]string{p.Dir(p.Paths.APIs), p.Dir(p.Paths.Examples), p.Dir(p.Paths.Tests)}, others)}
 	return o, err
 }
 

@@ -23,7 +23,8 @@ type OperationCmd struct {
 	WatchedResource    string `short:"w" group:"Inputs:" placeholder:"FILE" help:"The resource for which a WatchOperation makes the Operation. Each step requires it."`
 	flags.Requirements `group:"Inputs:"`
 
-	CrossplaneVersion string        `more:"" group:"Crossplane:" placeholder:"VERSION" help:"The version of Crossplane to imitate, v2.0 or later. All render Operations alike."`
+	CrossplaneVersion string `more:"" group:"Crossplane:" placeholder:"VERSION" help:"The version of Crossplane to imitate, v2.0 or later. All render Operations alike."`
+	flags.Features    `group:"Crossplane:"`
 	Timeout           time.Duration `more:"" group:"Crossplane:" default:"1m" help:"Timeout of the render, including the start of functions."`
 	Strict            bool          `more:"" group:"Crossplane:" xor:"strict" help:"Fail for any problem of the Operation, not only for those that make Crossplane fail."`
 
@@ -58,7 +59,8 @@ Exit codes: 0 rendered, 1 failed, 2 usage error, 3 a function returned a fatal r
 func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	in := c.Requirements.Inputs()
 	in.Operation, in.Watched, in.Strict = c.Operation, c.WatchedResource, c.Strict
-	err = cmp.Or(c.checkVersion(), terminal.Positive("--timeout", c.Timeout), flags.CheckStdin(append(in.Paths(), c.Functions)...))
+	in.Features, err = c.Features.For(term, c.CrossplaneVersion, in.Profile)
+	err = cmp.Or(c.checkVersion(), err, terminal.Positive("--timeout", c.Timeout), flags.CheckStdin(append(in.Paths(), c.Functions)...))
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}

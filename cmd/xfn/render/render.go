@@ -51,8 +51,9 @@ type engineFlags struct {
 	Profile           engine.Profile `more:"" enum:"v2,classic,alpha" default:"v2" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2, alpha the reconciler of v1.11, whose functions are containers."`
 	CrossplaneVersion string         `more:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
 	LiteralDeletion   bool           `more:"" help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation said."`
-	Timeout           time.Duration  `more:"" default:"1m" help:"Timeout of the render, including the start of functions."`
-	Strict            bool           `more:"" xor:"strict" help:"Fail for any problem of the Composition, not only for those that make the imitated Crossplane fail, and for an invalid composite resource."`
+	flags.Features
+	Timeout time.Duration `more:"" default:"1m" help:"Timeout of the render, including the start of functions."`
+	Strict  bool          `more:"" xor:"strict" help:"Fail for any problem of the Composition, not only for those that make the imitated Crossplane fail, and for an invalid composite resource."`
 
 	MaxConcurrency          uint   `hidden:""`
 	CrossplaneBinary        string `hidden:""`
@@ -90,6 +91,9 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	}
 	in, functions, err := c.inputs()
 	if err == nil {
+		in.Features, err = c.Features.For(term, c.CrossplaneVersion, in.Profile)
+	}
+	if err == nil {
 		err = cmp.Or(checkAlpha(in, functions, kctx), terminal.Positive("--timeout", c.Timeout), checkObserved(in.Observed))
 	}
 	if err != nil {
@@ -115,7 +119,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	s := session.Open(config)
 	defer func() { err = terminal.Close(ctx, s.Close, err) }()
 	out := &output{flags: c.outputFlags, term: term, sink: sink, loop: in.ObserveLoop > 0, many: many}
-	check, err := c.validation(ctx, term, program, in.Profile)
+	check, err := c.validation(ctx, term, program, in)
 	if err != nil {
 		return err
 	}
@@ -254,7 +258,7 @@ func isDir(path string) bool {
 var alphaFlags = []string{
 	"quiet", "verbose",
 	"xr", "all-documents", "xrd", "observed-resources", "context-files", "context-values",
-	"profile", "crossplane-version", "literal-deletion", "timeout",
+	"profile", "crossplane-version", "feature", "literal-deletion", "timeout",
 	"crossplane-binary", "crossplane-image", "crossplane-docker-network",
 	"runtime", "offline", "registry", "cache-dir",
 	"include-full-xr", "include-function-results", "include-connection-details", "format", "output-dir", "check", "update", "validate", "crd",

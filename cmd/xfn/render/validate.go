@@ -20,7 +20,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/session"
-	engine "github.com/xfn-dev/xfn/render"
 )
 
 // validateFlags configure the validation of inputs and outputs.
@@ -41,7 +40,7 @@ type validation struct {
 
 // validation loads the definitions of --validate. Packages to which files of
 // --xrd and --compositions refer are not fetched.
-func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program, profile engine.Profile) (*validation, error) {
+func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program, in session.Inputs) (*validation, error) {
 	if !c.Validate {
 		if len(c.CRD) > 0 {
 			return nil, &terminal.UsageError{Err: errors.New("--crd requires --validate")}
@@ -63,7 +62,7 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
 	all = slices.Concat(all, more)
-	v := crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.Options{Inputs: append(builtin.Inputs(), crds.Inputs(all)...)}), Crossplane: session.Release(profile)})
+	v := crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.Options{Mode: check.ModeFor(in.Features), Inputs: append(builtin.Inputs(), crds.Inputs(all)...)}), Crossplane: session.Release(in.Profile)})
 	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 

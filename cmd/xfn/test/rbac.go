@@ -28,6 +28,8 @@ import (
 type RBACCmd struct {
 	Paths []string `arg:"" optional:"" name:"path" help:"Files or folders of Compositions, XRDs, CRDs and suites. Default: those of the project, or the current folder."`
 
+	WithoutRBACManager bool `name:"without-rbac-manager" help:"For a Crossplane without its RBAC manager: include managed and composite resources, and print a ClusterRoleBinding to the ServiceAccount crossplane in the namespace crossplane-system."`
+
 	Name           string        `default:"compositions:aggregate-to-crossplane" placeholder:"NAME" help:"Name of the ClusterRole. Default: ${default}."`
 	Timeout        time.Duration `more:"" default:"10m" placeholder:"TIME" help:"Timeout of the renders of all suites. Default: ${default}."`
 	flags.Runtimes `group:"Functions:"`
@@ -85,7 +87,7 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if len(found.steps) > 0 && len(items) == 0 {
 		term.Warn(fmt.Sprintf("what the steps %s compose is known only after a render: name suites, too", strings.Join(found.steps, ", ")))
 	}
-	role, guessed := access.ClusterRole(c.Name, found.kinds, func(gk kschema.GroupKind) string { return found.plurals[gk] })
+	role, guessed := access.ClusterRole(c.Name, found.kinds, found.composites, func(gk kschema.GroupKind) string { return found.plurals[gk] })
 	if role == nil {
 		if known && !found.faulty {
 			term.Note("no ClusterRole is needed")
@@ -95,8 +97,14 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if len(guessed) > 0 {
 		term.Note("the plural names of these kinds are derived from the kinds: " + strings.Join(guessed, ", "))
 	}
-	if err := manifest.Write(term.Stdout, role); err != nil {
-		return fmt.Errorf("printing the ClusterRole: %w", err)
+	docs := []map[string]any{role}
+	if c.WithoutRBACManager {
+		docs = append(docs, access.Binding(c.Name))
+	}
+	for _, doc := range docs {
+		if err := manifest.Write(term.Stdout, doc); err != nil {
+			return fmt.Errorf("printing the ClusterRole: %w", err)
+		}
 	}
 	return nil
 }
@@ -178,6 +186,8 @@ type grant struct {
 	files map[string]bool
 	// compositions is true if there is a Composition, and faulty if something could not be read.
 	compositions, faulty bool
+	// all is true if Crossplane may compose only what its Helm chart grants.
+	all bool
 	// steps are the steps whose composed kinds only a render shows.
 	steps []string
 }
@@ -185,7 +195,11 @@ type grant struct {
 func (g *grant) add(objs []map[string]any) {
 	for _, obj := range objs {
 		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
-		if gvk.Kind != "" && !access.Granted(obj, g.composites) {
+		granted := access.Granted
+		if g.all {
+			granted = func(map[string]any, map[kschema.GroupKind]bool) bool { return access.InChart(gvk.GroupKind()) }
+		}
+		if gvk.Kind != "" && !granted(obj, g.composites) {
 			g.kinds[gvk] = true
 		}
 	}
@@ -194,7 +208,7 @@ func (g *grant) add(objs []map[string]any) {
 // definitions reads the Compositions, XRDs and CRDs at the paths.
 // It warns of those that it cannot read.
 func (c *RBACCmd) definitions(ctx context.Context, term *terminal.Terminal, r manifest.Reader) (*grant, error) {
-	g := &grant{composites: map[kschema.GroupKind]bool{}, plurals: map[kschema.GroupKind]string{}, kinds: map[kschema.GroupVersionKind]bool{}, files: map[string]bool{}}
+	g := &grant{all: c.WithoutRBACManager, composites: map[kschema.GroupKind]bool{}, plurals: map[kschema.GroupKind]string{}, kinds: map[kschema.GroupVersionKind]bool{}, files: map[string]bool{}}
 	var compositions []composition.Entry
 	warn := func(err error) {
 		g.faulty = true
@@ -230,8 +244,13 @@ func (c *RBACCmd) definitions(ctx context.Context, term *terminal.Terminal, r ma
 	}
 	g.compositions = len(compositions) > 0
 	for _, e := range compositions {
+		if ref := kschema.FromAPIVersionAndKind(e.Spec.CompositeTypeRef.APIVersion, e.Spec.CompositeTypeRef.Kind); g.all && ref.Kind != "" {
+			g.composites[ref.GroupKind()], g.kinds[ref] = true, true
+		}
 		bases, steps := access.Bases(e)
-		g.add(bases)
+		for _, b := range bases {
+			g.add([]map[string]any{b.Object})
+		}
 		for _, step := range steps {
 			g.steps = append(g.steps, fmt.Sprintf("%q of %s", step, e.GetName()))
 		}

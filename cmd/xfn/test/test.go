@@ -49,7 +49,8 @@ type runFlags struct {
 	FailFast    bool          `name:"failfast" help:"Stop after the first case that fails."`
 	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
 	CaseTimeout time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
-	Update      bool          `help:"Write golden files that differ from the output."`
+	flags.Features
+	Update bool `help:"Write golden files that differ from the output."`
 }
 
 // Help is shown by --help.
@@ -234,6 +235,9 @@ func (c *Cmd) options(term *terminal.Terminal, program terminal.Program, p *proj
 	}
 	if c.Update {
 		o.Update = suite.WriteGolden
+	}
+	if err == nil {
+		o.Features, err = c.Features.Settings()
 	}
 	return o, err
 }

@@ -138,7 +138,7 @@ func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Pac
 	if err != nil {
 		return nil, err
 	}
-	opts.Rules = rules(c.Cache, c.PackageRoot)
+	opts.Rules = rules(c.Cache, c.PackageRoot, opts.ExamplesRoot)
 	opts.ExtensionsRoot = c.ExtensionsRoot
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.PackageRoot, opts)
 	if err != nil {

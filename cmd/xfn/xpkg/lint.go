@@ -62,7 +62,7 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
-	opts.Rules = rules(c.Cache(), c.Package)
+	opts.Rules = rules(c.Cache(), c.Package, opts.ExamplesRoot)
 	report, err := c.report(ctx, term, p, opts)
 	if err != nil {
 		return err

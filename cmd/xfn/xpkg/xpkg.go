@@ -58,14 +58,16 @@ func created(sourceDateEpoch string) (time.Time, error) {
 }
 
 // rules returns the rules that the commands check besides those of package xpkg. name is that of
-// a package root or file.
-func rules(cache flags.Cache, name string) []xpkg.Rule {
+// a package root or file, and examples the directory of examples.
+func rules(cache flags.Cache, name, examples string) []xpkg.Rule {
+	var more []xpkg.Rule
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		more = append(more, LintClusterRoles([]string{name, examples}, false))
 		name = filepath.Join(name, metaFile)
 	}
-	return []xpkg.Rule{LintCompositions(func(ctx context.Context) (composition.Inputs, error) {
+	return append(more, LintCompositions(func(ctx context.Context) (composition.Inputs, error) {
 		return cache.Inputs(ctx, crds.Options{}, name)
-	})}
+	}))
 }
 
 // rootFlags are the flags of commands that read a package root.

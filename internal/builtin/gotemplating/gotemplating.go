@@ -28,6 +28,9 @@ type Options struct {
 	// Source is the folder with the template of an input that has no source. It may be
 	// outside of the other folders. It takes precedence over Settings.DefaultSource.
 	Source string
+	// Read, if not nil, is called with the path and the text of each file that a template has,
+	// from several goroutines.
+	Read func(path, text string)
 	// Version is the version of the real function to imitate: a release such as
 	// v0.12.2, or main for its main branch. The default is the newest release.
 	Version string
@@ -60,12 +63,13 @@ func New(o Options) function.Runner {
 }
 
 func newRunner(o Options) *runner {
-	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), source: o.Source, settings: o.Settings, features: featuresOf(o.Version)}
+	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), source: o.Source, read: o.Read, settings: o.Settings, features: featuresOf(o.Version)}
 }
 
 type runner struct {
 	folders  []string
 	source   string
+	read     func(path, text string)
 	settings Settings
 	features features
 	programs sdk.Memo[programKey, *program]
@@ -119,6 +123,11 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	parts, err := r.parts(ctx, in, req.GetContext())
 	if err != nil {
 		return fmt.Errorf("invalid function input: %w", err)
+	}
+	for _, one := range parts {
+		if r.read != nil && one.at.File != "" {
+			r.read(one.at.File, one.text)
+		}
 	}
 	if in.Options == nil {
 		in.Options = r.settings.DefaultOptions

@@ -2,6 +2,7 @@ package access
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,13 +14,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 )
 
-// own are resources of Kubernetes that the ClusterRole of Crossplane's Helm chart grants, because
-// Crossplane creates them for packages, connection details and its own work. The list was not
-// compared with the charts of all releases, nor were the verbs that they grant.
+// own are the kinds of Kubernetes that the ClusterRole in the Helm charts of Crossplane v1.11 to
+// v2.4 grants with all verbs that a composed resource needs: get, list, watch, create, update,
+// patch and delete. The charts also grant Events, but not to read them.
 var own = map[kschema.GroupKind]bool{
-	{Group: "apps", Kind: "Deployment"}: true,
-	{Kind: "Secret"}:                    true, {Kind: "Service"}: true, {Kind: "ServiceAccount"}: true,
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
+	{Kind: "ConfigMap"}: true, {Kind: "Secret"}: true, {Kind: "Service"}: true, {Kind: "ServiceAccount"}: true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: true,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:               true,
+	{Group: "apps", Kind: "Deployment"}:                                             true,
+	{Group: "coordination.k8s.io", Kind: "Lease"}:                                   true,
+}
+
+// crossplaneGroups are the API groups whose kinds these charts grant. The charts of v1 grant
+// secrets.crossplane.io, and those of v2 grant ops.crossplane.io and protection.crossplane.io.
+var crossplaneGroups = []string{
+	"apiextensions.crossplane.io", "ops.crossplane.io", "pkg.crossplane.io", "protection.crossplane.io", "secrets.crossplane.io",
 }
 
 // configurations are the kinds of providers' own CRDs, in any group. Crossplane's RBAC manager grants
@@ -33,56 +43,146 @@ func Granted(obj map[string]any, composites map[kschema.GroupKind]bool) bool {
 	u := &unstructured.Unstructured{Object: obj}
 	gk := u.GroupVersionKind().GroupKind()
 	_, managed, _ := unstructured.NestedFieldNoCopy(obj, "spec", "forProvider")
-	return managed || composites[gk] || own[gk] || slices.Contains(configurations, gk.Kind) || isCrossplane(gk.Group)
+	return managed || composites[gk] || slices.Contains(configurations, gk.Kind) || InChart(gk)
 }
 
-// isCrossplane reports whether a group is one of Crossplane's own APIs.
-func isCrossplane(group string) bool {
-	return slices.Contains([]string{"apiextensions.crossplane.io", "pkg.crossplane.io", "protection.crossplane.io", "ops.crossplane.io"}, group)
+// InChart reports whether the ClusterRole of Crossplane's Helm chart grants a kind, also without the
+// RBAC manager.
+func InChart(gk kschema.GroupKind) bool {
+	return own[gk] || slices.Contains(crossplaneGroups, gk.Group)
+}
+
+// A Base is the base of a template, and its path in the Composition. If patches write to
+// spec.forProvider, the object has this field.
+type Base struct {
+	Field  string
+	Object map[string]any
 }
 
 // Bases returns the bases of function-patch-and-transform's templates in a Composition. steps are
 // the names of the other steps with an input, whose resources are known only after a render.
-func Bases(e composition.Entry) (bases []map[string]any, steps []string) {
-	for _, step := range e.Spec.Pipeline {
+func Bases(e composition.Entry) (bases []Base, steps []string) {
+	for i, step := range e.Spec.Pipeline {
 		if step.Input == nil {
 			continue
 		}
-		var input struct {
-			APIVersion string `json:"apiVersion"`
-			Resources  []struct {
-				Base map[string]any `json:"base"`
-			} `json:"resources"`
-		}
+		var in input
 		// An input that cannot be decoded is that of another function.
-		err := json.Unmarshal(step.Input.Raw, &input)
-		if err != nil || !strings.HasPrefix(input.APIVersion, "pt.fn.crossplane.io/") {
+		err := json.Unmarshal(step.Input.Raw, &in)
+		if err != nil || !strings.HasPrefix(in.APIVersion, "pt.fn.crossplane.io/") {
 			steps = append(steps, step.Step)
 			continue
 		}
-		for _, r := range input.Resources {
-			if r.Base != nil {
-				bases = append(bases, r.Base)
+		for j, r := range in.Resources {
+			if r.Base == nil {
+				continue
 			}
+			if in.manages(r.Patches) {
+				spec, _, _ := unstructured.NestedMap(r.Base, "spec")
+				r.Base["spec"] = with(spec, "forProvider", map[string]any{})
+			}
+			field := fmt.Sprintf("spec.pipeline[%d].input.resources[%d].base", i, j)
+			bases = append(bases, Base{e.DocumentField(field), r.Base})
 		}
 	}
 	return bases, steps
 }
 
+// with returns fields with another field, unless they have it.
+func with(fields map[string]any, key string, value any) map[string]any {
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	if _, ok := fields[key]; !ok {
+		fields[key] = value
+	}
+	return fields
+}
+
+// input has the fields of an input of function-patch-and-transform that Bases reads.
+type input struct {
+	APIVersion string `json:"apiVersion"`
+	PatchSets  []struct {
+		Name    string  `json:"name"`
+		Patches []patch `json:"patches"`
+	} `json:"patchSets"`
+	Resources []struct {
+		Base    map[string]any `json:"base"`
+		Patches []patch        `json:"patches"`
+	} `json:"resources"`
+}
+
+type patch struct {
+	PatchSetName  string `json:"patchSetName"`
+	FromFieldPath string `json:"fromFieldPath"`
+	ToFieldPath   string `json:"toFieldPath"`
+}
+
+// manages reports whether patches write to spec.forProvider, or read its state from a provider.
+func (in input) manages(patches []patch) bool {
+	return slices.ContainsFunc(patches, func(p patch) bool {
+		for _, set := range in.PatchSets {
+			if p.PatchSetName != "" && set.Name == p.PatchSetName && in.manages(set.Patches) {
+				return true
+			}
+		}
+		return strings.HasPrefix(p.ToFieldPath, "spec.forProvider") || strings.HasPrefix(p.FromFieldPath, "status.atProvider")
+	})
+}
+
+// Aggregated is the label of ClusterRoles that aggregate to that of Crossplane.
+const Aggregated = "rbac.crossplane.io/aggregate-to-crossplane"
+
+// verbs are those that Crossplane needs to compose a kind.
+var verbs = []string{"create", "delete", "get", "list", "patch", "watch"}
+
+// Grants reports whether obj is a ClusterRole that lets Crossplane compose a resource: it aggregates
+// to the ClusterRole of Crossplane, and has a rule for the resource.
+func Grants(obj map[string]any, resource kschema.GroupResource) bool {
+	u := &unstructured.Unstructured{Object: obj}
+	if gk := u.GroupVersionKind().GroupKind(); gk.Group != rbacGroup || gk.Kind != "ClusterRole" || u.GetLabels()[Aggregated] != "true" {
+		return false
+	}
+	rules, _, _ := unstructured.NestedSlice(obj, "rules")
+	return slices.ContainsFunc(rules, func(r any) bool {
+		rule, _ := r.(map[string]any)
+		has := func(field string, values ...string) bool {
+			given, _, _ := unstructured.NestedStringSlice(rule, field)
+			missing := func(v string) bool { return !slices.Contains(given, v) }
+			return slices.Contains(given, "*") || !slices.ContainsFunc(values, missing)
+		}
+		return has("apiGroups", resource.Group) && has("resources", resource.Resource) && has("verbs", verbs...)
+	})
+}
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+// Resource returns the resource of a kind. plural returns the plural name of a kind, or "", and
+// guessed is true if it does.
+func Resource(gvk kschema.GroupVersionKind, plural func(kschema.GroupKind) string) (_ kschema.GroupResource, guessed bool) {
+	if resource := plural(gvk.GroupKind()); resource != "" {
+		return kschema.GroupResource{Group: gvk.Group, Resource: resource}, false
+	}
+	guess, _ := meta.UnsafeGuessKindToResource(gvk)
+	return guess.GroupResource(), true
+}
+
 // ClusterRole returns a ClusterRole that aggregates to that of Crossplane, and grants it access to
 // the kinds. plural returns the plural name of a kind, or "". guessed are the kinds whose plural is
-// derived from the kind. If there are no kinds, the ClusterRole is nil.
-func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, plural func(kschema.GroupKind) string) (role map[string]any, guessed []string) {
+// derived from the kind. Crossplane also gets access to the status and the finalizers of composites.
+// If there are no kinds, the ClusterRole is nil.
+func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, composites map[kschema.GroupKind]bool, plural func(kschema.GroupKind) string) (role map[string]any, guessed []string) {
 	groups := map[string][]string{}
 	for gvk := range kinds {
-		resource := plural(gvk.GroupKind())
-		if resource == "" {
-			guess, _ := meta.UnsafeGuessKindToResource(gvk)
-			resource = guess.Resource
+		resource, isGuess := Resource(gvk, plural)
+		if isGuess {
 			guessed = append(guessed, gvk.GroupKind().String())
 		}
-		if !slices.Contains(groups[gvk.Group], resource) {
-			groups[gvk.Group] = append(groups[gvk.Group], resource)
+		if !slices.Contains(groups[gvk.Group], resource.Resource) {
+			groups[gvk.Group] = append(groups[gvk.Group], resource.Resource)
+			if composites[gvk.GroupKind()] {
+				groups[gvk.Group] = append(groups[gvk.Group], resource.Resource+"/status", resource.Resource+"/finalizers")
+			}
 		}
 	}
 	if len(groups) == 0 {
@@ -99,8 +199,19 @@ func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, plural fu
 		rules = append(rules, map[string]any{"apiGroups": []any{group}, "resources": resources, "verbs": []any{"*"}})
 	}
 	return map[string]any{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-		"metadata": map[string]any{"name": name, "labels": map[string]any{"rbac.crossplane.io/aggregate-to-crossplane": "true"}},
+		"apiVersion": rbacGroup + "/v1", "kind": "ClusterRole",
+		"metadata": map[string]any{"name": name, "labels": map[string]any{Aggregated: "true"}},
 		"rules":    rules,
 	}, slices.Compact(guessed)
+}
+
+// Binding returns a ClusterRoleBinding of a ClusterRole to the ServiceAccount of Crossplane, with the
+// names of its Helm chart. Without the RBAC manager, no ClusterRole aggregates to that of Crossplane.
+func Binding(role string) map[string]any {
+	return map[string]any{
+		"apiVersion": rbacGroup + "/v1", "kind": "ClusterRoleBinding",
+		"metadata": map[string]any{"name": role},
+		"roleRef":  map[string]any{"apiGroup": rbacGroup, "kind": "ClusterRole", "name": role},
+		"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "crossplane", "namespace": "crossplane-system"}},
+	}
 }

@@ -10,6 +10,7 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -101,7 +102,9 @@ func Composition(ctx context.Context, e composition.Entry, o Options) []composit
 	for _, in := range c.inputs(ctx, e) {
 		c.other = in.other
 		c.integrity(in)
-		c.patches(in)
+		if o.Mode != NoSchemas {
+			c.patches(in)
+		}
 	}
 	if len(c.problems) > 0 {
 		lines := e.Document.Lines()
@@ -166,6 +169,9 @@ const (
 	Warn         Mode = "warn"
 	Loose        Mode = "loose"
 	Strict       Mode = "strict"
+	// NoSchemas compares nothing with schemas, as Crossplane does if it is switched off. Then
+	// the annotation has no effect.
+	NoSchemas Mode = "none"
 )
 
 // ModeAnnotation is the annotation in which a Composition sets its Mode.
@@ -179,6 +185,14 @@ func ParseMode(name string) (Mode, error) {
 	default:
 		return ByAnnotation, fmt.Errorf("parsing the validation mode %q: expected warn, loose or strict", name)
 	}
+}
+
+// ModeFor returns the mode for the features of Crossplane that are switched on or off.
+func ModeFor(features feature.Settings) Mode {
+	if features.Off(feature.SchemaValidation) {
+		return NoSchemas
+	}
+	return ByAnnotation
 }
 
 func (m Mode) warns(kind composition.ProblemKind) bool {
@@ -199,6 +213,9 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 // Crossplane rejects such a Composition.
 func (c *checker) mode(e composition.Entry, asked Mode) Mode {
 	mode := Warn
+	if asked == NoSchemas {
+		return asked
+	}
 	if text, ok := e.GetAnnotations()[ModeAnnotation]; ok {
 		if m, err := ParseMode(text); err == nil {
 			mode = m

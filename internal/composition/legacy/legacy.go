@@ -35,6 +35,9 @@ func (n Note) At(path string, lines manifest.Lines) error {
 // NoResources is the note about a Composition that composes nothing.
 var NoResources = Note{"spec.resources", "a Composition of mode Resources must have resources"}
 
+// EnvironmentConfigs is the default name of the Function that loads EnvironmentConfigs.
+const EnvironmentConfigs = "function-environment-configs"
+
 // Names are the names of the Functions that a pipeline calls.
 type Names struct {
 	// PatchAndTransform defaults to function-patch-and-transform.
@@ -160,7 +163,7 @@ func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 		return nil, err
 	}
 	if input != nil {
-		steps = append(steps, c.step("environment-configs", cmp.Or(to.EnvironmentConfigs, "function-environment-configs"), input))
+		steps = append(steps, c.step("environment-configs", cmp.Or(to.EnvironmentConfigs, EnvironmentConfigs), input))
 	}
 	if input, err = c.resourcesInput(old); err != nil {
 		return nil, err

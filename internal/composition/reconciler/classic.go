@@ -29,6 +29,9 @@ func (v ClassicVersion) render(ctx context.Context, run function.Runner, in Inpu
 	if err != nil {
 		return nil, err
 	}
+	if why := ending(in.XR); why != "" {
+		out.Warnings = append(out.Warnings, "the composite resource is "+why+": Crossplane calls no function for it, but the imitated `crossplane render` does")
+	}
 	out.HasContext = true
 	if got.Context != nil {
 		var fields map[string]any
@@ -52,7 +55,7 @@ func (v ClassicVersion) pipeline(in Input, state *fnv1.State) pipelineInput {
 	if v.Requirements {
 		p.Requirements = Requirements{Bootstrap: in.Required.ByName, Dynamic: all.ByName, Schema: in.findSchema}
 	} else {
-		p.Requirements = Requirements{Dynamic: all.InOrder, OnlyExtra: true}
+		p.Requirements = Requirements{Dynamic: all.InOrder, OnlyExtra: true, Off: in.NoExtraResources}
 	}
 	return p
 }

@@ -42,19 +42,20 @@ func setup(in Input) (*unstructured.Unstructured, error) {
 	return xr, nil
 }
 
-// ended returns the output for an XR that is paused or being deleted. The
-// reconciler calls no function for it. For any other XR, ended returns nil.
-func ended(xr *unstructured.Unstructured) *Output {
+// pausedMessage is the message of the condition Synced of a paused XR since Crossplane v1.14.
+const pausedMessage = "Reconciliation (including deletion) is paused via the pause annotation"
+
+// Ended returns the output for an XR that is paused or being deleted. The reconciler of every
+// version of Crossplane calls no function for it. For any other XR, Ended returns nil. message is
+// that of the condition of a paused XR. Ended changes the XR.
+func Ended(xr *unstructured.Unstructured, message string) *Output {
 	cs := conditionsOf(xr)
 	out := &Output{XR: xr.Object, Full: xr.Object, ConnectionDetails: ConnectionDetails(nil, nil)}
-	switch {
-	case xr.GetAnnotations()[AnnotationPaused] == "true":
-		cs.Set(Condition{
-			Type: TypeSynced, Status: "False", Reason: "ReconcilePaused",
-			Message: "Reconciliation (including deletion) is paused via the pause annotation",
-		})
+	switch ending(xr) {
+	case "paused":
+		cs.Set(Condition{Type: TypeSynced, Status: "False", Reason: "ReconcilePaused", Message: message})
 		out.Results = []map[string]any{event("Normal", "ReconciliationPaused", "Reconciliation is paused via the pause annotation")}
-	case xr.GetDeletionTimestamp() != nil:
+	case "being deleted":
 		cs.Set(Condition{Type: TypeReady, Status: "False", Reason: "Deleting"})
 		cs.Set(Condition{Type: TypeSynced, Status: "True", Reason: "ReconcileSuccess"})
 	default:
@@ -62,6 +63,18 @@ func ended(xr *unstructured.Unstructured) *Output {
 	}
 	setConditions(xr, cs.Value())
 	return out
+}
+
+// ending returns why the reconciler calls no function for an XR, or "".
+func ending(xr *unstructured.Unstructured) string {
+	switch {
+	case xr.GetAnnotations()[AnnotationPaused] == "true":
+		return "paused"
+	case xr.GetDeletionTimestamp() != nil:
+		return "being deleted"
+	default:
+		return ""
+	}
 }
 
 // stored returns a copy of the XR with a UID. If the XR has no UID, the UID is

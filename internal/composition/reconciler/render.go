@@ -22,7 +22,7 @@ type Input struct {
 	Observed                     []*unstructured.Unstructured
 	Required, Extra, Credentials Store
 	Schemas                      func(*fnv1.SchemaSelector) *fnv1.Schema
-	Legacy                       bool
+	NoExtraResources, Legacy     bool
 	ConnectionSecretKeys         []string
 	Context                      *structpb.Struct
 }
@@ -56,7 +56,7 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 	if err != nil {
 		return nil, err
 	}
-	if out := ended(xr); out != nil {
+	if out := Ended(xr, pausedMessage); out != nil {
 		return out, nil
 	}
 	store := newStore(in, xr)

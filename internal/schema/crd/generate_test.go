@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -61,5 +63,46 @@ func TestGenerate(t *testing.T) {
 				t.Errorf("other CRDs (-Crossplane +ours):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWithSecretStores checks that only the CRDs of Crossplane v1 get the field that selects an
+// external secret store.
+func TestWithSecretStores(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]int{"legacy-claim": 2, "v1-minimal": 1, "v2-cluster": 0, "v2-namespaced": 0} {
+		got := 0
+		for _, was := range objects(t, filepath.Join("testdata/xrd", path+".crds.yaml")) {
+			before := runtime.DeepCopyJSON(was)
+			is := crd.WithSecretStores(was)
+			if diff := cmp.Diff(before, was); diff != "" {
+				t.Errorf("%s: the argument changed (-want +got):\n%s", path, diff)
+			}
+			versions, _, _ := unstructured.NestedSlice(is, "spec", "versions")
+			field, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties", "publishConnectionDetailsTo")
+			if field == nil {
+				continue
+			}
+			got++
+			text := map[string]any{"type": "string"}
+			texts := map[string]any{"type": "object", "additionalProperties": text}
+			// This is the schema in CompositeResourceSpecProps of Crossplane v1.20.
+			if diff := cmp.Diff(map[string]any{
+				"type": "object", "required": []any{"name"},
+				"properties": map[string]any{
+					"name":      text,
+					"configRef": map[string]any{"type": "object", "default": map[string]any{"name": "default"}, "properties": map[string]any{"name": text}},
+					"metadata":  map[string]any{"type": "object", "properties": map[string]any{"labels": texts, "annotations": texts, "type": text}},
+				},
+			}, field); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", path, diff)
+			}
+			if diff := cmp.Diff(is, crd.WithSecretStores(is)); diff != "" {
+				t.Errorf("%s: the field is added twice (-want +got):\n%s", path, diff)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got the field in %d CRDs, want %d", path, got, want)
+		}
 	}
 }

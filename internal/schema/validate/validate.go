@@ -40,7 +40,8 @@ type Options struct {
 	// validation by schema.
 	Composition CompositionCheck
 	// Crossplane is the release of Crossplane whose kinds are valid. Definitions of the
-	// same kinds take precedence.
+	// same kinds take precedence. The CRDs that a release of v1 generates from XRDs have a
+	// field for external secret stores.
 	Crossplane schema.Release
 }
 
@@ -66,6 +67,9 @@ func New(all []Definition, o Options) *Validator {
 		read, err := crd.Read(d.Object)
 		gk := kschema.GroupKind{Group: read.Group, Kind: read.Kind}
 		if _, known := v.definitions[gk]; err == nil && !known {
+			if o.Crossplane.Legacy() {
+				d.Object = crd.WithSecretStores(d.Object)
+			}
 			v.definitions[gk] = &definition{Definition: d, cluster: read.Scope != "Namespaced"}
 		}
 	}

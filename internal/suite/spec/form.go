@@ -56,6 +56,7 @@ type CaseSpec struct {
 	Invalid     bool              `json:"allowInvalid" doc:"Whether a composite resource is rendered that an API server would refuse."`
 	Profile     string            `json:"profile" enum:"v2,classic,v1.20,v1.14,alpha" doc:"The Crossplane to imitate."`
 	Crossplane  string            `json:"crossplaneVersion" doc:"Version of the Crossplane to imitate, such as v1.20. Overrides profile."`
+	Features    map[string]bool   `json:"features" doc:"Features of Crossplane to switch on or off, by the names of its flags without the prefix enable-, such as composition-functions-extra-resources: false."`
 	Mocks       map[string]Mock   `json:"mocks" doc:"Mocks of pipeline steps, by step name."`
 	Schemas     []Source          `json:"schemas" single:"" doc:"CRDs and XRDs for expect.valid: files, folders or objects."`
 

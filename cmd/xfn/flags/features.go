@@ -1,0 +1,46 @@
+package flags
+
+import (
+	"fmt"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/composition/feature"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// Features is the flag for features of Crossplane.
+type Features struct {
+	Feature []string `more:"" sep:"none" placeholder:"NAME=BOOL" help:"Switch a feature of Crossplane on or off, such as composition-functions-extra-resources=false. Repeatable."`
+}
+
+// Settings returns the features that the flag switches on or off.
+func (f Features) Settings() (feature.Settings, error) {
+	all, err := feature.Parse(f.Feature)
+	if err != nil {
+		return nil, fmt.Errorf("--feature: %w", err)
+	}
+	return all, nil
+}
+
+// For returns the features for a version of Crossplane or, if it is "", for a profile. It warns of
+// settings without an effect.
+func (f Features) For(term *terminal.Terminal, version string, profile render.Profile) (feature.Settings, error) {
+	all, err := f.Settings()
+	if err != nil {
+		return nil, err
+	}
+	v := feature.VersionOf(string(profile))
+	if version != "" {
+		if v, err = feature.ParseVersion(version); err != nil {
+			return nil, fmt.Errorf("--crossplane-version: %w", err)
+		}
+	}
+	all, warnings, err := all.In(v)
+	if err != nil {
+		return nil, fmt.Errorf("--feature: %w", err)
+	}
+	for _, text := range warnings {
+		term.Warn(text)
+	}
+	return all, nil
+}

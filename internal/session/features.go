@@ -1,0 +1,45 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/feature"
+	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// runsNothing reports whether features switch off all steps of a Composition. Only Converted
+// Compositions compose resources without composition functions.
+func (in Inputs) runsNothing(e composition.Entry) bool {
+	return in.Features.Off(feature.CompositionFunctions) && !e.Converted
+}
+
+// warnSwitched warns of a Composition that composes nothing because of the features.
+func (s *Session) warnSwitched(in Inputs, e composition.Entry) {
+	if in.runsNothing(e) {
+		s.config.Progress.Warn(fmt.Sprintf("%s: Composition %q composes nothing: without the feature %s, Crossplane runs no pipeline", e.Document.Position(), e.GetName(), feature.CompositionFunctions))
+	}
+}
+
+// switched returns e without the steps that features switch off.
+func (in Inputs) switched(e composition.Entry) composition.Entry {
+	if in.runsNothing(e) {
+		return e.Without(func(apiextv1.PipelineStep) bool { return true })
+	}
+	if in.Features.Off(feature.EnvironmentConfigs) && e.Converted {
+		return e.Without(func(step apiextv1.PipelineStep) bool { return step.FunctionRef.Name == legacy.EnvironmentConfigs })
+	}
+	return e
+}
+
+// checkOperations returns an error if Operations are switched off.
+func (in Inputs) checkOperations() error {
+	if !in.Features.Off(feature.Operations) {
+		return nil
+	}
+	return hint.Wrap(errors.New("the feature operations is switched off: Crossplane runs no Operation"), "leave out the switch, or set it to true")
+}

@@ -1,0 +1,32 @@
+package suite
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/xfn-dev/xfn/internal/composition/feature"
+)
+
+// features sets the features of the case. Those of Options.Features have priority.
+func (h *inputResolver) features() {
+	version := feature.VersionOf(h.form.Profile)
+	err := error(nil)
+	if h.form.Crossplane != "" {
+		version, err = feature.ParseVersion(h.form.Crossplane)
+	}
+	all := maps.Clone(feature.Settings(h.form.Features))
+	if all == nil {
+		all = feature.Settings{}
+	}
+	maps.Copy(all, h.options.Features)
+	var warnings []string
+	if err == nil {
+		h.attempt.features, warnings, err = all.In(version)
+	}
+	if err != nil {
+		h.fault(fmt.Errorf("features: %w", err), "features")
+	}
+	for _, text := range warnings {
+		h.sessions.config.Progress.Warn(text)
+	}
+}
