@@ -52,6 +52,7 @@ type app struct {
 	Composition struct {
 		Render   render.Cmd             `cmd:"" hidden:""`
 		Generate project.CompositionCmd `cmd:"" help:"Write a Composition for an XRD."`
+		Convert  validate.ConvertCmd    `cmd:"" hidden:""`
 	} `cmd:"" help:"Write a Composition."`
 	XRD struct {
 		Generate project.XRDCmd        `cmd:"" help:"Write an XRD for an example of an XR."`
@@ -88,7 +89,7 @@ type app struct {
 	Complete docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
 	Docs     docs.Cmd         `cmd:"" hidden:"" model:"all"`
 
-	// Beta, Composition.Render and Resource have older names of commands, as in the crossplane CLI.
+	// Beta, Composition.Convert, Composition.Render and Resource have older names of commands, as in the crossplane CLI.
 	Beta struct {
 		Convert  validate.ConvertCmd `cmd:""`
 		Render   render.Cmd          `cmd:""`

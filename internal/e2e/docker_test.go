@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strconv"
 	"testing"
@@ -12,10 +13,12 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // TestDockerScripts runs the scripts of testdata/docker, which need an engine
-// and leave only their own images there.
+// and leave only their own images there. If there is a registry of Docker, DISTRIBUTION is its
+// address, and the condition [registry] is true.
 func TestDockerScripts(t *testing.T) {
 	engine := dockerenginetest.Open(t)
 	withEngine := maps.Clone(commands)
@@ -26,12 +29,23 @@ func TestDockerScripts(t *testing.T) {
 			ts.Check(err)
 		}
 	}
+	distribution := ""
+	if remotetest.HasRegistry() {
+		distribution = remotetest.Registry(t)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "../../testdata/docker",
 		Setup: func(env *testscript.Env) error {
 			err := setup(t, env)
 			env.Setenv("DOCKER_HOST", engine.Endpoint().Host)
+			env.Setenv("DISTRIBUTION", distribution)
 			return err
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "registry" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return distribution != "", nil
 		},
 		Cmds:                withEngine,
 		Deadline:            time.Now().Add(scriptsLimit),

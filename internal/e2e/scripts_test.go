@@ -21,6 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/alpha/grpc"
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/report/sariftest"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
@@ -109,6 +110,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"run":              runs,
 	"as-user":          asUser,
 	"digest":           digest,
+	"sarif":            sarif,
 	"serve":            serve,
 	"serve-containers": serveContainersCmd,
 	"serve-function":   serveFunction,
@@ -196,6 +198,11 @@ func digest(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("no digest was printed")
 	}
 	ts.Setenv(args[0], found[1])
+}
+
+// sarif is "sarif": the output of the last command must be valid SARIF.
+func sarif(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(sariftest.Check([]byte(ts.ReadFile("stdout"))))
 }
 
 // serve is "serve VAR ARGS…": it starts `xfn registry serve ARGS` on a free port, and sets

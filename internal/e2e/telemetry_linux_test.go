@@ -167,6 +167,7 @@ func TestNoTelemetry(t *testing.T) {
 		{"dev", "bucket/xr.yaml bucket/composition.yaml bucket/functions.yaml", done},
 		{"diff", "bucket/composition.yaml bucket/functions.yaml --observed dump.yaml", done},
 		{"convert pipeline-composition", "bucket/composition.yaml", failed},
+		{"convert composition-environment", "bucket/composition.yaml", done},
 		{"operation render", "operation.yaml functions.yaml", done},
 		{"cache info", "", done},
 		{"cache prune", "", done},

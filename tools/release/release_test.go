@@ -77,7 +77,12 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the archive of Windows has %s", got)
 	}
 	checkManifests(t, dir, sums[0])
-	var bill document
+	var bill struct {
+		Packages []struct {
+			Name    string
+			Version string `json:"versionInfo"`
+		}
+	}
 	if err := json.Unmarshal([]byte(read(t, dir, "xfn_1.2.3_darwin_arm64.spdx.json")), &bill); err != nil || bill.Packages[0].Version != "v1.2.3" || bill.Packages[1].Name != "stdlib" {
 		t.Errorf("the SBOM is %+v, %v", bill, err)
 	}

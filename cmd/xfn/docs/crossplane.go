@@ -55,7 +55,7 @@ var crossplaneCommands = []cliCommand{
 	{"function generate", "function/generate.go", same, ""},
 	{"composition generate", "composition/generate.go", same, ""},
 	{"composition render", "render/xr/cmd.go", better, "Without Docker, and with the versions of Crossplane since v1.14."},
-	{"composition convert composition-environment", "convert/compositionenvironment/cmd.go", passedOn, "`xfn convert pipeline-composition` converts the environment of Compositions without a pipeline."},
+	{"composition convert composition-environment", "convert/compositionenvironment/cmd.go", better, "Says what is lost. `xfn convert pipeline-composition` converts Compositions without a pipeline."},
 	{"operation render", "render/op/cmd.go", better, "Without Docker."},
 	{"resource validate", "validate/cmd.go", better, "As an API server, with rules about changes."},
 	{"resource trace", "trace/trace.go", passedOn, needsCluster},
@@ -74,7 +74,7 @@ var crossplaneCommands = []cliCommand{
 
 // olderCommands are names that older versions of the crossplane CLI have for commands that are
 // passed on.
-var olderCommands = []string{"beta trace", "beta top", "beta convert composition-environment"}
+var olderCommands = []string{"beta trace", "beta top"}
 
 // sharedFlags are the sources whose flags a command has besides its own.
 var sharedFlags = map[string][]string{
@@ -111,30 +111,11 @@ func PassedOn(args []string) string {
 	return ""
 }
 
-// crossplaneFlags returns the long flags in crossplaneList by source, and the names of all
-// commands.
-func crossplaneFlags() (flags map[string][]string, commands []string) {
-	flags = map[string][]string{}
-	source := ""
-	for line := range strings.Lines(crossplaneList) {
-		line = strings.TrimSpace(line)
-		switch name, _, _ := strings.Cut(line, ";"); {
-		case strings.HasPrefix(line, "["):
-			source = strings.Trim(line, "[]")
-		case strings.HasPrefix(line, "command "):
-			commands = append(commands, strings.Fields(name)[1])
-		case strings.HasPrefix(line, "--") && !slices.Contains(flags[source], name):
-			flags[source] = append(flags[source], name)
-		}
-	}
-	return flags, commands
-}
-
-// crossplanePage returns the page about the crossplane CLI. It returns an error if a command or
-// flag of the CLI is missing in the tables or in xfn.
+// crossplanePage returns the page about the crossplane CLI. It returns an error if a command,
+// argument or flag of the CLI is missing in the tables or in xfn, or differs.
 func crossplanePage(root *kong.Node) (string, error) {
-	flags, names := crossplaneFlags()
-	if err := checkCommands(flags, names); err != nil {
+	inputs, names := crossplaneInputs()
+	if err := checkCommands(inputs, names); err != nil {
 		return "", err
 	}
 	b := page("The crossplane CLI", `A link named `+"`crossplane`"+` to xfn replaces the crossplane CLI v2.5:
@@ -143,8 +124,8 @@ func crossplanePage(root *kong.Node) (string, error) {
 
 Commands that are *passed on* run with the program in `+"`XFN_CROSSPLANE`"+`, or else with the next
 `+"`crossplane`"+` on `+"`PATH`"+` that is not xfn. A flag is *without effect* if xfn accepts it and does not
-need it. The tables are compared with the names of the CLI's commands and long flags. They are not
-compared with its short flags, arguments and default values.
+need it. The tables are compared with the CLI's commands, arguments and flags: names, short names,
+types, accepted values, default values and environment variables.
 
 `)
 	var rows [][]string
@@ -163,14 +144,15 @@ compared with its short flags, arguments and default values.
 		if err != nil {
 			return "", err
 		}
+		missing = append(missing, argumentsDiffer(node, c.path, inputs[c.source]))
 		for _, source := range append([]string{c.source}, sharedFlags[c.source]...) {
-			for _, name := range flags[source] {
-				if slices.Contains(otherCommands, c.path+" "+name) {
+			for _, in := range inputs[source] {
+				if in.isArgument() || slices.Contains(otherCommands, c.path+" "+in.name) {
 					continue
 				}
-				verdict, err := flagVerdict(node, c.path, name)
+				verdict, err := flagVerdict(node, c.path, in)
 				missing = append(missing, err)
-				rows = append(rows, []string{"`" + c.path + "`", "`" + name + "`", verdict})
+				rows = append(rows, []string{"`" + c.path + "`", "`" + in.String() + "`", verdict})
 			}
 		}
 	}
@@ -179,7 +161,7 @@ compared with its short flags, arguments and default values.
 }
 
 // checkCommands returns an error if a source or the name of a command is not in crossplaneCommands.
-func checkCommands(flags map[string][]string, names []string) error {
+func checkCommands(inputs map[string][]cliInput, names []string) error {
 	known := []string{"main.go"} // its flags are those of every command
 	words := map[string]bool{}
 	for _, c := range crossplaneCommands {
@@ -188,9 +170,9 @@ func checkCommands(flags map[string][]string, names []string) error {
 			words[w] = true
 		}
 	}
-	for source := range flags {
+	for source := range inputs {
 		if !slices.Contains(known, source) {
-			return fmt.Errorf("the flags of %s belong to no command", source)
+			return fmt.Errorf("the arguments and flags of %s belong to no command", source)
 		}
 	}
 	for _, name := range names {
@@ -210,18 +192,4 @@ func find(root *kong.Node, path string) (*kong.Node, error) {
 		}
 	}
 	return node, nil
-}
-
-// flagVerdict returns what xfn does for a flag of a command.
-func flagVerdict(node *kong.Node, path, name string) (string, error) {
-	for _, f := range slices.Concat(node.AllFlags(false)...) {
-		switch {
-		case "--"+f.Name != name && !slices.Contains(f.Aliases, name[2:]):
-		case f.Hidden:
-			return "without effect", nil
-		default:
-			return same, nil
-		}
-	}
-	return "", fmt.Errorf("%s %s is missing", path, name)
 }

@@ -9,14 +9,15 @@ import (
 
 func TestPassedOn(t *testing.T) {
 	for reason, tc := range map[string]struct{ args, want string }{
-		"a command that needs a cluster is passed on":      {"cluster top", "cluster top"},
-		"flags may be before, in and after a command":      {"--verbose xpkg --x install function a", "xpkg install"},
-		"the older name of a command is passed on":         {"beta trace a/b", "beta trace"},
-		"help for a command that is passed on":             {"help resource trace", "resource trace"},
-		"a command of xfn is not passed on":                {"xpkg build", ""},
-		"an argument of a command of xfn is not a command": {"render cluster top", ""},
-		"a longer word is another command":                 {"cluster topper", ""},
-		"no argument is no command":                        {"", ""},
+		"a command that needs a cluster is passed on":        {"cluster top", "cluster top"},
+		"flags may be before, in and after a command":        {"--verbose xpkg --x install function a", "xpkg install"},
+		"the older name of a command is passed on":           {"beta trace a/b", "beta trace"},
+		"help for a command that is passed on":               {"help resource trace", "resource trace"},
+		"a command of xfn is not passed on":                  {"xpkg build", ""},
+		"an older name of a command of xfn is not passed on": {"beta convert composition-environment a", ""},
+		"an argument of a command of xfn is not a command":   {"render cluster top", ""},
+		"a longer word is another command":                   {"cluster topper", ""},
+		"no argument is no command":                          {"", ""},
 	} {
 		if got := docs.PassedOn(strings.Fields(tc.args)); got != tc.want {
 			t.Errorf("%s: PassedOn(%q) = %q, want %q", reason, tc.args, got, tc.want)

@@ -44,6 +44,7 @@ func Environment() []Variable {
 		{"XFN_CACHE_DIR", ownVariables, "The directory of the cache. The default is `xfn` in the user's cache directory."},
 		{"XFN_LOCKED", ownVariables, "`true` is `--locked`: images are used by the digests in `xfn.lock` only."},
 		{"XFN_REGISTRY", ownVariables, "The registry of references that do not name one, as `--registry`."},
+		{"CROSSPLANE_XPKG_CACHE", ownVariables, "The directory of the cache if `XFN_CACHE_DIR` is not set, as for the crossplane CLI."},
 		{"CROSSPLANE_GIT_TOKEN", ownVariables, "The token for git repositories of `xfn dependency`, as `--git-token`."},
 		{"CROSSPLANE_GIT_USERNAME", ownVariables, "The user name for the token, as `--git-username`."},
 		{"REGISTRY", ownVariables, "The registry of image names without a registry, for `xfn alpha` only, as in the original `xfn`."},

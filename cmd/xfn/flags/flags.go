@@ -29,7 +29,7 @@ import (
 
 // Cache is the flag for the directory of the cache.
 type Cache struct {
-	CacheDir string `more:"" env:"XFN_CACHE_DIR" placeholder:"DIR" help:"The directory of the cache. Default: xfn in the user's cache directory."`
+	CacheDir string `more:"" env:"XFN_CACHE_DIR,CROSSPLANE_XPKG_CACHE" placeholder:"DIR" help:"The directory of the cache. Default: xfn in the user's cache directory."`
 }
 
 // Path returns the directory.
@@ -70,7 +70,7 @@ func (c Cache) OpenExisting() *image.Store {
 // A FunctionCache is a Cache for commands that look up the inputs of functions in it, and fetch
 // nothing.
 type FunctionCache struct {
-	XfnCacheDir string `hidden:"" env:"XFN_CACHE_DIR"`
+	XfnCacheDir string `hidden:"" env:"XFN_CACHE_DIR,CROSSPLANE_XPKG_CACHE"`
 }
 
 // Cache returns the cache.

@@ -45,7 +45,7 @@ type Runtimes struct {
 	XfnCacheMaxTTL        time.Duration     `more:"" name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
 	Lenient               bool              `more:"" xor:"strict" group:"Crossplane:" help:"Only warn of unknown fields of a Composition, which an API server drops."`
 	Offline               bool              `group:"Registry:" help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
-	FunctionAnnotations   map[string]string `more:"" short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable."`
+	FunctionAnnotations   []string          `more:"" short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable, or separated by commas."`
 	recordingFlags
 	Git        `group:"Registry:"`
 	Index      `group:"Registry:"`
@@ -86,10 +86,14 @@ func (f Runtimes) config(term *terminal.Terminal, program terminal.Program, p *p
 	if err != nil {
 		return session.Config{}, fmt.Errorf("reading --builtin-option: %w", err)
 	}
+	annotations, err := FunctionAnnotations(f.FunctionAnnotations)
+	if err != nil {
+		return session.Config{}, err
+	}
 	config := session.Config{
 		Reader:          manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin},
 		Packages:        f.Package,
-		Annotations:     f.FunctionAnnotations,
+		Annotations:     annotations,
 		Cache:           f.FunctionResponseCache,
 		CacheMaxTTL:     f.XfnCacheMaxTTL,
 		Now:             time.Now,

@@ -3,11 +3,13 @@ package function
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // processFlags are flags of the processes of real functions.
@@ -52,10 +54,13 @@ func (f processFlags) settings(b builtin.Builtin, pkg string) (builtin.Settings,
 		if err := all.Set(b, flag.key, *flag.value); err != nil {
 			return nil, fmt.Errorf("reading --%s: %w", flag.key, err)
 		}
+		if i := slices.IndexFunc(b.Settings, func(s builtin.Setting) bool { return s.Key == flag.key }); f.Tag == "" && b.Settings[i].Since == gotemplating.Branch {
+			return nil, hint.Wrap(fmt.Errorf("no release of %s has --%s", b.Name, flag.key), "add --tag main, which behaves like the main branch")
+		}
 	}
 	for _, s := range b.Settings {
 		value := os.Getenv(s.Variable)
-		if _, ok := all[b.Option(s.Key)]; ok || value == "" || !s.In(pkg) {
+		if _, ok := all[b.Option(s.Key)]; ok || value == "" || !f.reads(s, pkg) {
 			continue
 		}
 		if err := all.Set(b, s.Key, value); err != nil {
@@ -63,6 +68,12 @@ func (f processFlags) settings(b builtin.Builtin, pkg string) (builtin.Settings,
 		}
 	}
 	return all, nil
+}
+
+// reads reports whether the real function in the version of --tag reads the variable of a setting.
+// pkg is its package.
+func (f processFlags) reads(s builtin.Setting, pkg string) bool {
+	return s.In(pkg) && (f.Tag != "" || s.Since != gotemplating.Branch)
 }
 
 // sizeVariable is the real function's variable for --max-recv-message-size. Only its main branch
@@ -75,7 +86,7 @@ func (c *ServeCmd) messageSize(b builtin.Builtin) (int, error) {
 	switch {
 	case c.MaxMessageSize != nil:
 		return *c.MaxMessageSize, nil
-	case text == "" || b.Name != "function-go-templating" || !(builtin.Setting{Since: gotemplating.Branch}).In(c.pkg(b)):
+	case text == "" || b.Name != "function-go-templating" || !c.reads(builtin.Setting{Since: gotemplating.Branch}, c.pkg(b)):
 		return defaultMessageSize, nil
 	}
 	size, err := strconv.Atoi(text)

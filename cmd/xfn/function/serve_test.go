@@ -103,7 +103,7 @@ func TestGoldenSettings(t *testing.T) {
 		"Source":          {"the flag for the source", "go-templating-default-source", nil, func(c *function.ServeCmd) { c.DefaultSource = &source }},
 		"SourceVariable":  {"the variable for the source", "go-templating-default-source", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE": source}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }},
 		"SourceBoth":      {"the flag takes precedence over the variable", "go-templating-default-source", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE": wrong}, func(c *function.ServeCmd) { c.DefaultSource = &source }},
-		"Options":         {"the flag for the options", "go-templating-default-options", nil, func(c *function.ServeCmd) { c.DefaultOptions = &options }},
+		"Options":         {"the flag for the options", "go-templating-default-options", nil, func(c *function.ServeCmd) { c.DefaultOptions, c.Tag = &options, "main" }},
 		"OptionsVariable": {"the variable for the options", "go-templating-default-options", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": options}, func(c *function.ServeCmd) { c.Tag = "main" }},
 		"FeatureGates":    {"the flag for feature gates", "auto-ready-cel", nil, func(c *function.ServeCmd) { c.Name, c.FeatureGates = "auto-ready", &gates }},
 	}
@@ -131,15 +131,17 @@ func TestServeSettings(t *testing.T) {
 		err     string
 		builtin string
 	}{
-		"TTL":         {"the default TTL", nil, func(c *function.ServeCmd) { c.TTL = text("5m") }, "5m0s", "", "go-templating"},
+		"TTL":         {"the default TTL", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "main" }, "5m0s", "", "go-templating"},
 		"ReadyTTL":    {"the default TTL of auto-ready", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "v0.7.0" }, "5m0s", "", "auto-ready"},
 		"BadTTL":      {"a TTL that is no duration", nil, func(c *function.ServeCmd) { c.TTL = text("soon") }, "", `reading --ttl: setting ttl of function-go-templating: expected a duration such as 5m, got "soon"`, "go-templating"},
+		"ReleaseTTL":  {"without a version, a flag that no release has is refused", nil, func(c *function.ServeCmd) { c.TTL = text("5m") }, "", "no release of function-go-templating has --ttl", "go-templating"},
+		"ReleaseVar":  {"without a version, a variable that no release has is ignored", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": "bad"}, func(*function.ServeCmd) {}, "1m0s", "", "go-templating"},
 		"OldTTL":      {"a version without the flag does not start", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "v0.12.2" }, "", "function-go-templating v0.12.2 has no setting ttl", "go-templating"},
 		"OldVariable": {"a version without the variable ignores it", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": "bad"}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }, "1m0s", "", "go-templating"},
 		"OtherFlag":   {"another builtin does not have the flag", nil, func(c *function.ServeCmd) { c.DefaultSource = text("a") }, "", `reading --default-source: function-auto-ready has no setting "default-source"`, "auto-ready"},
 		"OtherVar":    {"another builtin ignores the variable", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(*function.ServeCmd) {}, "1m0s", "", "auto-ready"},
 		"Gate":        {"an unknown feature gate", nil, func(c *function.ServeCmd) { c.FeatureGates = text("Nope=true") }, "", "reading --feature-gates: setting feature-gates of function-auto-ready: unrecognized feature gate: Nope", "auto-ready"},
-		"Size":        {"a size that is not a number", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(*function.ServeCmd) {}, "", `FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE must be between 1 and 2047 MiB, got "x"`, "go-templating"},
+		"Size":        {"a size that is not a number", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { c.Tag = "main" }, "", `FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE must be between 1 and 2047 MiB, got "x"`, "go-templating"},
 		"OldSize":     {"a version without the variable for the size ignores it", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }, "1m0s", "", "go-templating"},
 		"SizeFlag":    {"the flag for the size takes precedence", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { size := 4; c.MaxMessageSize = &size }, "1m0s", "", "go-templating"},
 	}
@@ -169,7 +171,9 @@ func TestServeSettings(t *testing.T) {
 // TestServeMessageSize checks the variable for the maximum size of a request.
 func TestServeMessageSize(t *testing.T) {
 	t.Setenv("FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE", "1")
-	client := connect(t, served(t, function.ServeCmd{Name: "go-templating", Address: "127.0.0.1:0", Insecure: true}))
+	cmd := function.ServeCmd{Name: "go-templating", Address: "127.0.0.1:0", Insecure: true}
+	cmd.Tag = "main"
+	client := connect(t, served(t, cmd))
 	large := &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: strings.Repeat("x", 2<<20)}}
 	if _, err := client.RunFunction(t.Context(), "f", large); err == nil || !strings.Contains(err.Error(), "accepts at most 1048576") {
 		t.Errorf("got %v", err)

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -184,56 +182,13 @@ type contentFlags struct {
 
 // build returns the options of the build.
 func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err error) {
-	if opts.Annotations, err = parseAnnotations(f.OciAnnotation); err != nil {
+	if opts.Annotations, err = flags.ImageAnnotations(f.OciAnnotation); err != nil {
 		return opts, err
 	}
 	if f.ExtensionsRoot != "" {
 		opts.Extensions, err = xpkg.ReadExtensions(ctx, f.ExtensionsRoot)
 	}
 	return opts, err
-}
-
-// nextAnnotation matches a comma that begins another annotation: a key and "=" follow.
-var nextAnnotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^,[A-Za-z0-9][A-Za-z0-9._/-]*=`) })
-
-// parseAnnotations parses flags of the form KEY=VALUE[,KEY=VALUE]... If a key occurs
-// several times, the last value has priority.
-func parseAnnotations(flags []string) (map[string]string, error) {
-	all := map[string]string{}
-	for _, flag := range flags {
-		for _, a := range splitAnnotations(flag) {
-			key, value, ok := strings.Cut(a, "=")
-			problem := ""
-			switch {
-			case !ok:
-				problem = "expected KEY=VALUE"
-			case strings.TrimSpace(key) == "":
-				problem = "the key is empty"
-			}
-			if problem != "" {
-				return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --oci-annotation %q: %s", a, problem), "use org.opencontainers.image.source=https://example.org, say")}
-			}
-			all[key] = value
-		}
-	}
-	return all, nil
-}
-
-func splitAnnotations(flag string) []string {
-	var all []string
-	var last strings.Builder
-	for i := 0; i < len(flag); i++ {
-		switch {
-		case strings.HasPrefix(flag[i:], `\,`):
-			i++
-		case nextAnnotation().MatchString(flag[i:]):
-			all = append(all, last.String())
-			last.Reset()
-			continue
-		}
-		last.WriteByte(flag[i])
-	}
-	return append(all, last.String())
 }
 
 // targets returns the files to write.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -65,7 +66,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
 		return err
 	}
-	annotations, err := parseAnnotations(c.OciAnnotation)
+	annotations, err := flags.ImageAnnotations(c.OciAnnotation)
 	if err != nil {
 		return err
 	}

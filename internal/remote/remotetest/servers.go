@@ -48,6 +48,21 @@ func Registry(t testing.TB) string {
 	return Distribution{}.Start(t)
 }
 
+// HasRegistry reports whether this machine has the program that Registry starts.
+func HasRegistry() bool { return registryProgram() != "" }
+
+// registryProgram returns the path of the registry's program, or "".
+func registryProgram() string {
+	if program := os.Getenv("XFN_TEST_DOCKER_REGISTRY"); program != "" {
+		return program
+	}
+	program, err := exec.LookPath("docker-registry")
+	if err != nil {
+		return ""
+	}
+	return program
+}
+
 // Start starts the registry at a free port of this machine and returns HOST:PORT. The
 // registry stops when the test ends. The program is the path in XFN_TEST_DOCKER_REGISTRY
 // or, if that is empty, docker-registry on PATH, as Debian calls it. If there is no
@@ -55,10 +70,7 @@ func Registry(t testing.TB) string {
 // "registry".
 func (d Distribution) Start(t testing.TB) string {
 	t.Helper()
-	program := os.Getenv("XFN_TEST_DOCKER_REGISTRY")
-	if program == "" {
-		program, _ = exec.LookPath("docker-registry")
-	}
+	program := registryProgram()
 	if program == "" && slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "registry") {
 		t.Fatal("XFN_REQUIRE asks for a registry, but XFN_TEST_DOCKER_REGISTRY names no program, and there is no docker-registry")
 	}

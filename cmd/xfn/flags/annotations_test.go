@@ -1,4 +1,4 @@
-package xpkg_test
+package flags_test
 
 import (
 	"errors"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 )
 
-func TestParseAnnotations(t *testing.T) {
+func TestImageAnnotations(t *testing.T) {
 	type m = map[string]string
 	cases := map[string]struct {
 		reason string
@@ -38,7 +38,7 @@ func TestParseAnnotations(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := xpkg.ParseAnnotations(tc.flags)
+			got, err := flags.ImageAnnotations(tc.flags)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -49,5 +49,24 @@ func TestParseAnnotations(t *testing.T) {
 				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.err)
 			}
 		})
+	}
+}
+
+func TestFunctionAnnotations(t *testing.T) {
+	type m = map[string]string
+	for reason, tc := range map[string]struct {
+		flags []string
+		want  m
+	}{
+		"a flag may have a list, as in the crossplane CLI":       {[]string{"a.b/c=1,a.b/d=x=y"}, m{"a.b/c": "1", "a.b/d": "x=y"}},
+		"a list of variables is the value of one annotation":     {[]string{"a.b/env=A=1,B=2", "c=3"}, m{"a.b/env": "A=1,B=2", "c": "3"}},
+		"an escaped comma does not begin another annotation":     {[]string{`a.b/c=1\,a.b/d=2`}, m{"a.b/c": "1,a.b/d=2"}},
+		"a later flag has priority over an earlier one":          {[]string{"a.b/c=1", "a.b/c=2"}, m{"a.b/c": "2"}},
+		"an annotation without a value is an error, not ignored": {[]string{"a.b/c"}, nil},
+	} {
+		got, err := flags.FunctionAnnotations(tc.flags)
+		if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != (tc.want == nil) {
+			t.Errorf("%s: error %v (-want +got):\n%s", reason, err, diff)
+		}
 	}
 }
