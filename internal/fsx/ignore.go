@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
-
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
 
 // IgnoreFile is the name of the file in a folder that lists what packages leave out.
@@ -19,7 +16,7 @@ const maxIgnore = 1 << 20
 
 // An Ignore has the patterns of an IgnoreFile, which have the syntax of gitignore. The zero
 // value matches nothing.
-type Ignore struct{ patterns []gitignore.Pattern }
+type Ignore struct{ patterns Patterns }
 
 // ReadIgnore reads an IgnoreFile with the function open. A file that does not exist has no
 // patterns.
@@ -34,11 +31,11 @@ func ReadIgnore(open func(name string) (fs.File, error)) (i Ignore, err error) {
 	defer f.Close()
 	in := &io.LimitedReader{R: f, N: maxIgnore + 1}
 	lines := bufio.NewScanner(in)
+	var all []string
 	for lines.Scan() {
-		if l := lines.Text(); strings.TrimSpace(l) != "" && !strings.HasPrefix(l, "#") {
-			i.patterns = append(i.patterns, gitignore.ParsePattern(l, nil))
-		}
+		all = append(all, lines.Text())
 	}
+	i.patterns = ParsePatterns(all)
 	switch {
 	case in.N == 0:
 		return i, fmt.Errorf("reading %q: the file is larger than %d bytes", IgnoreFile, maxIgnore)
@@ -50,6 +47,4 @@ func ReadIgnore(open func(name string) (fs.File, error)) (i Ignore, err error) {
 
 // Match reports whether packages leave out path, which is relative to the folder and has
 // slashes. They leave out all files of a folder that matches.
-func (i Ignore) Match(path string, isDir bool) bool {
-	return len(i.patterns) > 0 && gitignore.NewMatcher(i.patterns).Match(strings.Split(path, "/"), isDir)
-}
+func (i Ignore) Match(path string, isDir bool) bool { return i.patterns.Match(path, isDir) }

@@ -22,7 +22,7 @@ const projectBase = "gcr.io/distroless/static-debian12@sha256:a9329520abc449e3b1
 func Language() language.Language {
 	return language.Language{
 		Name:        "go",
-		Marks:       "go.mod or .go files",
+		Marks:       "go.mod, go.work or .go files",
 		ProjectBase: projectBase,
 		Detect:      detect,
 		Build:       Build,
@@ -48,8 +48,10 @@ func Programs(dir string) string {
 }
 
 func detect(dir string) (bool, error) {
-	if found, err := language.Has(dir, "go.mod"); found || err != nil {
-		return found, err
+	for _, name := range []string{"go.mod", "go.work"} {
+		if found, err := language.Has(dir, name); found || err != nil {
+			return found, err
+		}
 	}
 	entries, err := os.ReadDir(dir)
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) == ".go" }), fsx.Cause(err)

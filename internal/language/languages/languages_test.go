@@ -37,6 +37,7 @@ func TestDetect(t *testing.T) {
 	}{
 		"Go":        {"go.mod marks Go", []string{"go.mod", "main.go", "README.md"}, "go"},
 		"GoFiles":   {"a package of a module above is Go", []string{"main.go"}, "go"},
+		"Workspace": {"go.work marks Go, so that go build says which package it expects", []string{"go.work", "app/go.mod"}, "go"},
 		"KCL":       {"kcl.mod marks KCL, before Go", []string{"go.mod", "kcl.mod", "main.k"}, "kcl"},
 		"Templates": {"a folder that has only templates, hidden ones included, is go-templating", []string{"a.gotmpl", "b/.c.tmpl"}, "go-templating"},
 		"README":    {"another file beside templates is an error, as in the crossplane CLI", []string{"a.gotmpl", "README.md"}, ""},
@@ -52,7 +53,7 @@ func TestDetect(t *testing.T) {
 			if l.Name != tc.want || (err == nil) != (tc.want != "") {
 				t.Errorf("%s: got %q, %v, want %q", tc.reason, l.Name, err, tc.want)
 			}
-			if err != nil && (!strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "go.mod or .go files (go)")) {
+			if err != nil && (!strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "go.mod, go.work or .go files (go)")) {
 				t.Errorf("%s: got %v, want the folder and the marks in it", tc.reason, err)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // hatchBuild are the settings of builds with hatchling.
@@ -98,7 +98,7 @@ func gitignored(dir string) ([]string, error) {
 		return nil, err
 	}
 	var data []byte
-	self := []string{"*"} // any name, because each clone may have another one
+	self := "*" // any name, because each clone may have another one
 	for at, found := dir, false; ; at = filepath.Dir(at) {
 		text, err := readText(filepath.Join(at, ".gitignore"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +107,7 @@ func gitignored(dir string) ([]string, error) {
 		if err == nil && !found {
 			data, found = text, true
 			if below, err := filepath.Rel(at, dir); err == nil && below != "." {
-				self = strings.Split(filepath.ToSlash(below), "/")
+				self = filepath.ToSlash(below)
 			}
 		}
 		if _, err := os.Lstat(filepath.Join(at, ".git")); found && at == dir || err == nil {
@@ -119,22 +119,10 @@ func gitignored(dir string) ([]string, error) {
 	}
 	var patterns []string
 	for line := range strings.Lines(string(data)) {
-		line = strings.TrimRight(line, " \r\n")
-		if line != "" && line[0] != '#' {
-			patterns = append(patterns, line)
-		}
+		patterns = append(patterns, strings.TrimRight(line, "\r\n"))
 	}
-	if matcher(patterns).Match(self, true) {
+	if fsx.ParsePatterns(patterns).Match(self, true) {
 		return nil, nil
 	}
 	return patterns, nil
-}
-
-// matcher returns a matcher of patterns in the syntax of .gitignore.
-func matcher(lines []string) gitignore.Matcher {
-	var patterns []gitignore.Pattern
-	for _, line := range lines {
-		patterns = append(patterns, gitignore.ParsePattern(line, nil))
-	}
-	return gitignore.NewMatcher(patterns)
 }

@@ -89,7 +89,7 @@ var left = []string{"__pycache__", ".git", ".hg", ".hatch", ".tox", ".nox", ".ru
 
 // add reads the files of a root, without compiled code.
 func (c *collector) add(r sourceRoot) error {
-	exclude, keep := matcher(r.exclude), matcher(r.keep)
+	exclude, keep := fsx.ParsePatterns(r.exclude), fsx.ParsePatterns(r.keep)
 	return fs.WalkDir(c.root, r.from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
@@ -100,9 +100,8 @@ func (c *collector) add(r sourceRoot) error {
 			}
 			return nil
 		}
-		parts := strings.Split(name, "/")
 		compiled := slices.Contains([]string{".pyc", ".pyo", ".pyd"}, path.Ext(name))
-		if compiled || d.Name() == ".git" || exclude.Match(parts, false) && !keep.Match(parts, false) {
+		if compiled || d.Name() == ".git" || exclude.Match(name, false) && !keep.Match(name, false) {
 			return nil
 		}
 		if !d.Type().IsRegular() {

@@ -1,7 +1,9 @@
 package generate
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // A converter converts fields in SimpleSchema to OpenAPI. SimpleSchema is the syntax of kro:
@@ -23,12 +26,47 @@ type converter struct {
 	columns []any
 }
 
+// A fieldError is an error in the type or the markers of a field.
+type fieldError struct {
+	field string
+	error
+}
+
+// checked returns a fieldError for the first problem that an API server would find in the
+// schema of an XRD, such as a default that has another type than its field.
+func checked(ctx context.Context, x xrd) error {
+	kinds, err := schema.Define(x.object())
+	if err != nil || len(kinds) == 0 {
+		return err
+	}
+	faults := kinds[0].Check(ctx)
+	if len(faults) == 0 {
+		return nil
+	}
+	_, rest, _ := strings.Cut(faults[0].Field, ".openAPIV3Schema.")
+	var names []string
+	for {
+		after, ok := strings.CutPrefix(rest, "properties.")
+		if !ok {
+			break
+		}
+		var name string
+		name, rest, _ = strings.Cut(after, ".")
+		names = append(names, name)
+	}
+	field := strings.Join(names, ".")
+	return &fieldError{field, fmt.Errorf("%s: %s: %s", field, rest, faults[0].Text)}
+}
+
 // object returns the schema of an object. Its default is an empty object if a field has a
 // default and none is required, because defaults apply only to fields of existing objects.
 func (c *converter) object(fields map[string]any, at string) (map[string]any, error) {
 	properties, required, defaults := map[string]any{}, []any(nil), false
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		schema, must, err := c.field(fields[name], at+"."+name)
+		if err != nil && !errors.As(err, new(*fieldError)) {
+			err = &fieldError{at + "." + name, err}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -205,6 +243,12 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 			schema["x-kubernetes-list-type"] = "set"
 		}
 	case "printColumn":
+		if strings.Contains(at, "[]") {
+			return errors.New("marker printColumn: a column has one value, and cannot be a field in a list or a map")
+		}
+		if !slices.Contains([]string{"string", "integer", "number", "boolean"}, kind) {
+			kind = "string"
+		}
 		c.columns = append(c.columns, map[string]any{"name": m.value, "type": kind, "jsonPath": "." + at})
 	default:
 		if slices.Contains(limits, m.name) {

@@ -31,8 +31,15 @@ func XRD(ctx context.Context, p *project.Project, file string, o XRDOptions) (st
 		return "", err
 	}
 	x, err := xrdOf(obj, o)
+	if err == nil && o.SimpleSchema {
+		err = checked(ctx, x)
+	}
 	if err != nil {
-		return "", &manifest.Error{Path: file, Line: doc.FirstLine(), Err: err}
+		line := doc.FirstLine()
+		if field := (*fieldError)(nil); errors.As(err, &field) {
+			line = doc.Lines().Of(field.field)
+		}
+		return "", &manifest.Error{Path: file, Line: line, Err: err}
 	}
 	path, err := definitionFile(p, x, o)
 	if err != nil {

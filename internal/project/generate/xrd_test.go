@@ -33,7 +33,7 @@ func TestSimpleSchema(t *testing.T) {
   email: string | pattern="^\\w+\.[a-z|]{2,}$" minLength=3
   tags: '[]string | uniqueItems=true minItems=1 default=["x", "y"]'
   owner: Person
-  labels: map[string][]string
+  labels: map[string][]string | printColumn=LABELS
   values: object
   more: {enabled: boolean | default=true}
 status:
@@ -64,6 +64,9 @@ spec:
   - additionalPrinterColumns:
     - jsonPath: .spec.mode
       name: Mode
+      type: string
+    - jsonPath: .spec.labels
+      name: LABELS
       type: string
     - jsonPath: .status.ready
       name: READY
@@ -160,9 +163,15 @@ spec:
 
 func TestSimpleSchemaRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, text, want string }{
-		"Type":    {"an unknown type is not guessed", "spec: {a: {b: strin}}", `schema.yaml:1: spec.a.b has the unknown type "strin", expected one of string,`},
+		"Type":    {"an unknown type is not guessed", "spec: {a: {b: strin}}", `schema.yaml:3: spec.a.b has the unknown type "strin", expected one of string,`},
 		"Marker":  {"a misspelled marker has the name that was meant", "spec: {a: string | defualt=x}", `spec.a: unknown marker "defualt": is it default?`},
 		"Default": {"a default has the type of the field", "spec: {a: integer | default=x}", `spec.a: marker default: "x" is not a value of type integer`},
+		"Number":  {"a default in quotes is a string", `spec: {a: 'integer | default="[1]"'}`, "schema.yaml:3: spec.a: "},
+		"Object":  {"an object is not a default of a string in a list", "spec:\n  b: string\n  a: '[]string | default=[{\"x\": 1}]'", "schema.yaml:5: spec.a: "},
+		"Least":   {"a default must not be below the minimum", "spec: {a: integer | default=1 minimum=2}", "should be greater than or equal to 2"},
+		"Enum":    {"a default is one of the allowed values", "spec:\n  o: {a: string | default=c enum=\"a,b\"}", `schema.yaml:4: spec.o.a: `},
+		"Rule":    {"a rule is an expression in CEL", "spec: {a: string | validation=\"self ==\"}", "schema.yaml:3: spec.a: "},
+		"Columns": {"a column cannot have the values of a list", "spec: {a: '[]A'}\ncustomTypes: {A: {b: string | printColumn=B}}", "schema.yaml:3: spec.a[].b: marker printColumn: a column has one value"},
 		"Limit":   {"a limit is a number", "spec: {a: integer | minimum=x}", `marker minimum: "x" is not`},
 		"Syntax":  {"a marker has a value", "spec: {a: string | required}", `spec.a: expected markers such as default=1, got "required"`},
 		"Quote":   {"a quote is closed", `spec: {a: 'string | default="x'}`, "has no closing quote"},

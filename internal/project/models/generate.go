@@ -132,15 +132,34 @@ func (t Target) GoModule() string {
 	return "dev.crossplane.io/models"
 }
 
-// Complete reports whether models exist for all languages or for none.
+// Complete reports whether models exist for all languages or for none, and whether all files
+// have content. Files may be empty after a crash of the machine, because they are not synced.
 func (t Target) Complete() bool {
 	n := 0
 	for _, language := range t.Languages {
 		if _, err := os.Stat(t.Folder(language)); err == nil {
 			n++
 		}
+		if hasEmpty(t.Folder(language)) {
+			return false
+		}
 	}
 	return n == 0 || n == len(t.Languages)
+}
+
+// hasEmpty reports whether a folder of models has an empty file that is not of a Python package.
+func hasEmpty(dir string) (found bool) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == initFile {
+			return nil // A folder that cannot be read fails when its files are written.
+		}
+		if info, err := d.Info(); err == nil && info.Size() == 0 {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
 }
 
 // write writes the models of definitions in all languages.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -314,6 +315,29 @@ func TestGenerateUsesTheLockFile(t *testing.T) {
 	want := "{\n  \"packages\": {\n    \"xpkg://registry.example.org/p:v1\": \"sha256:2\"\n  }\n}\n"
 	if got := read(t, filepath.Join(to.Dir, models.LockFile)); got != want {
 		t.Errorf("got the lock file %s, want %s", got, want)
+	}
+}
+
+// After a crash of the machine, a file may be empty although the lock file names its source.
+func TestGenerateReplacesEmptyFiles(t *testing.T) {
+	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Python}}
+	s := source(t, golden+"build-apis/in/apis/app/definition.yaml")
+	generate(t, to, s)
+	all, err := filepath.Glob(to.Folder(models.Python) + "/models/*/*/*/*/*.py")
+	if err != nil || len(all) == 0 || !to.Complete() {
+		t.Fatalf("got the files %v, %v; complete: %t", all, err, to.Complete())
+	}
+	i := slices.IndexFunc(all, func(path string) bool { return filepath.Base(path) != "__init__.py" })
+	want := read(t, all[i])
+	if err := os.Truncate(all[i], 0); err != nil {
+		t.Fatal(err)
+	}
+	if to.Complete() {
+		t.Errorf("models with the empty file %s are complete", all[i])
+	}
+	generate(t, to, s)
+	if diff := cmp.Diff(want, read(t, all[i])); diff != "" {
+		t.Errorf("the file is not written again (-want +got):\n%s", diff)
 	}
 }
 

@@ -25,6 +25,9 @@ dependencies = ["pydantic>=2,<3"]
 packages = ["models"]
 `
 
+// initFile is the name of the empty file that makes a folder a package.
+const initFile = "__init__.py"
+
 // pythonFiles returns a Python project with a package called models, which has a pydantic
 // model for each object.
 func pythonFiles(d Definitions) map[string][]byte {
@@ -36,7 +39,7 @@ func pythonFiles(d Definitions) map[string][]byte {
 		}
 		files[f.path] = p.file()
 		for dir := path.Dir(f.path); dir != "."; dir = path.Dir(dir) {
-			files[dir+"/__init__.py"] = nil
+			files[dir+"/"+initFile] = nil
 		}
 	}
 	return files
