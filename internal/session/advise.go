@@ -8,12 +8,15 @@ import (
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -34,6 +37,17 @@ func (s *Session) explain(ctx context.Context, err error, xr string, e compositi
 		err = fmt.Errorf("rendering %s %q: %w", what, xr, err)
 	}
 	return err
+}
+
+// explainName adds a hint to err if it is the error of a composed resource whose name begins with
+// the invalid name of the composite resource in doc.
+func explainName(err error, xr string, doc manifest.Document) error {
+	var invalid *reconciler.InvalidNameError
+	if !errors.As(err, &invalid) || !strings.HasPrefix(invalid.Name, xr) || len(validation.IsDNS1123Subdomain(xr)) == 0 {
+		return err
+	}
+	err = fmt.Errorf("%w (at %s: metadata.name is %q)", err, doc.PositionOf("metadata.name"), xr)
+	return hint.Wrap(err, `correct the name of the composite resource: it has lower-case letters, digits, "-" and ".", and begins and ends with a letter or digit`)
 }
 
 func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalError, e composition.Entry) error {

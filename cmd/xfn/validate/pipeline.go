@@ -19,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // ConvertCmd is the group xfn convert.
@@ -119,7 +120,9 @@ func (c *PipelineCmd) convert(docs []manifest.Document, term *terminal.Terminal)
 			}
 			continue
 		}
-		others = append(others, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New(other(obj))})
+		u := &unstructured.Unstructured{Object: obj}
+		notLegacy := &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New(other(u))}
+		others = append(others, schema.SuggestKind(notLegacy, u.GetAPIVersion(), u.GetKind()))
 		out.Write(bytes.TrimSuffix(doc.Text, []byte("\n")))
 		out.WriteByte('\n')
 	}
@@ -185,11 +188,10 @@ func dropServerFields(obj map[string]any) {
 }
 
 // other describes an object that is not a legacy Composition.
-func other(obj map[string]any) string {
-	u := &unstructured.Unstructured{Object: obj}
+func other(u *unstructured.Unstructured) string {
 	what := composition.Describe(u)
-	mode, _, _ := unstructured.NestedString(obj, "spec", "mode")
-	steps, _, _ := unstructured.NestedFieldNoCopy(obj, "spec", "pipeline")
+	mode, _, _ := unstructured.NestedString(u.Object, "spec", "mode")
+	steps, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "pipeline")
 	switch gvk := u.GroupVersionKind(); {
 	case gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind:
 		return what + " is not a Composition"
