@@ -67,6 +67,9 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 	if f := misfit(b, input); f.Field != "" && strings.Contains(fatal.Message, "cannot unmarshal") {
 		return hint.Wrap(addPlace(err, sdk.Location{Field: f.Field, Line: 1}, e, n), f.Field+" "+f.Text)
 	}
+	if f := misspelled(b, input, fatal.Message); ran && f.Nearest != "" {
+		return hint.Wrap(addPlace(err, sdk.Location{Field: f.Field, Line: 1}, e, n), "did you mean "+f.Nearest+"?")
+	}
 	if at := b.Locate(ctx, fatal.Message, input, inProcess); ran || at.File == "" {
 		err = addPlace(err, at, e, n)
 	}
@@ -112,6 +115,21 @@ func misfit(b builtin.Builtin, input []byte) (none schema.Fault) {
 	}
 	for _, f := range schema.DecodeKind(nil, obj, b.Type) {
 		if !f.Unknown {
+			return f
+		}
+	}
+	return none
+}
+
+// misspelled returns the first field of an input whose value is similar to one that the builtin
+// allows, and is named by a fatal result.
+func misspelled(b builtin.Builtin, input []byte, fatal string) (none schema.Fault) {
+	var obj any
+	if b.Type == nil || json.Unmarshal(input, &obj) != nil {
+		return none
+	}
+	for _, f := range schema.DecodeKind(nil, obj, b.Type) {
+		if value, ok := f.Value.(string); ok && !f.Unknown && f.Nearest != "" && strings.HasPrefix(fatal, "invalid function input") && strings.HasSuffix(fatal, value) {
 			return f
 		}
 	}
