@@ -34,14 +34,17 @@ const (
 )
 
 // ForCrossplane returns the profile of a Crossplane version such as v1.20 or v1.20.3. It
-// returns an error for versions before v1.11, which had no functions.
+// returns an error for versions before v1.11, which had no functions, and for versions that do
+// not exist: v1.20 was the last of v1, and the only later major version is v2.
 func ForCrossplane(version string) (Profile, error) {
 	v, err := semver.NewVersion(version)
 	if err != nil || !strings.Contains(version, ".") {
 		return "", fmt.Errorf("%q is not a version of Crossplane: expected the form v2.1", version)
 	}
 	switch major, minor := v.Major(), v.Minor(); {
-	case major > 2, major == 2 && minor >= 3:
+	case major > 2, major == 1 && minor > 20:
+		return "", fmt.Errorf("there is no Crossplane %s: known are v1.11 to v1.20, and v2.0 and later versions of v2", version)
+	case major == 2 && minor >= 3:
 		return V2, nil
 	case major == 2:
 		return Classic, nil

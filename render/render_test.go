@@ -422,6 +422,7 @@ func TestForCrossplane(t *testing.T) {
 	for version, want := range map[string]render.Profile{
 		"v2.3": render.V2, "v2.2.1": render.Classic, "1.15": render.V1_20, "v1.14": render.V1_14,
 		"v1.13.2": render.Alpha, "v1.11": render.Alpha, "v1.10": "",
+		"v2.9": render.V2, "v1.20.99": render.V1_20, "v1.21": "", "v3.0": "", "9.9": "",
 	} {
 		got, err := render.ForCrossplane(version)
 		if got != want || (err != nil) != (want == "") {

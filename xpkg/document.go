@@ -115,7 +115,11 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	k, ok := kinds[typeMeta{d.APIVersion, d.Kind}]
 	if !ok {
 		text := fmt.Sprintf("kind %s of %s cannot be in a package", d.Kind, d.APIVersion)
-		return d, false, append(found, d.refused("unknown-kind", text, hintIgnore))
+		next := hintIgnore
+		if near := schema.SimilarKind(d.APIVersion, d.Kind); near != "" {
+			next = "did you mean kind: " + near + "?"
+		}
+		return d, false, append(found, d.refused("unknown-kind", text, next))
 	}
 	obj := k.new()
 	unknown, err := kjson.UnmarshalStrict(in, obj)

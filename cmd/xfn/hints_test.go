@@ -45,6 +45,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.SignKey:             "xpkg.push",
 		hint.Timeout:             rendering + " run",
 		hint.Update:              "test",
+		hint.WatchedResource:     "operation.render",
 	}
 	if diff := cmp.Diff(slices.Sorted(slices.Values(hint.Options())), slices.Sorted(maps.Keys(commands))); diff != "" {
 		t.Errorf("options of package hint (-) and of this table (+):\n%s", diff)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -87,7 +86,9 @@ func optionalFlag(node *kong.Node, args []string, text string) hint.Hint {
 		}
 		for _, group := range node.AllFlags(true) {
 			for _, f := range group {
-				if _, ok := f.Target.Interface().(flags.OptionalPath); ok && args[i-1] == "--"+f.Name {
+				// A mapper of a bool accepts a flag without a value, and may accept a value.
+				_, optional := f.Target.Addr().Interface().(kong.BoolMapperValue)
+				if optional && args[i-1] == "--"+f.Name {
 					return hint.Hint("write " + args[i-1] + "=" + args[i])
 				}
 			}

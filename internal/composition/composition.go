@@ -16,6 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // An Entry is a Composition and the document that it was read from.
@@ -53,7 +54,8 @@ func Decode(doc manifest.Document) (Entry, error) {
 	}
 	u := unstructured.Unstructured{Object: obj}
 	if u.GetKind() != apiextv1.CompositionKind {
-		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Composition, got %s", Describe(&u))}
+		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a Composition, got %s", Describe(&u))}
+		return Entry{}, schema.SuggestKind(err, u.GetAPIVersion(), u.GetKind())
 	}
 	if want := apiextv1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {
 		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: fmt.Errorf("expected a Composition of apiVersion %s, got %s", want, cmp.Or(u.GetAPIVersion(), "none"))}

@@ -33,7 +33,7 @@ func TestDecode(t *testing.T) {
 		reason, text, want string
 	}{
 		"Good":         {"a Composition with unknown fields is decoded", widgets, ""},
-		"OtherKind":    {"another kind is an error with its name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", `composition.yaml:1: expected a Composition, got ConfigMap "x"`},
+		"OtherKind":    {"another kind is an error with its name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", `composition.yaml:2: expected a Composition, got ConfigMap "x"`},
 		"OtherGroup":   {"another group is an error", "apiVersion: acme.test/v1\nkind: Composition\n", "expected a Composition of apiVersion apiextensions.crossplane.io/v1, got acme.test/v1"},
 		"NoKind":       {"an object without a kind is an error", "a: b\n", "expected a Composition, got an object without a kind"},
 		"List":         {"a list is not an object", "- a\n", "expected an object, got a list"},

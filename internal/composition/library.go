@@ -49,6 +49,9 @@ func Load(docs []manifest.Document) (*Library, error) {
 			}
 			l.xrds = append(l.xrds, xrd)
 		default:
+			if near := schema.SimilarKind(u.GetAPIVersion(), u.GetKind()); near != "" {
+				what += ` (did you mean "kind: ` + near + `"?)`
+			}
 			l.ignored = append(l.ignored, doc.Position()+": "+what)
 			continue
 		}

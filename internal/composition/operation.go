@@ -49,7 +49,7 @@ func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, erro
 	u := &unstructured.Unstructured{Object: obj}
 	if !isOperation(obj) {
 		err := fmt.Errorf("not an operation type: %s/%s: expected an Operation, CronOperation or WatchOperation", u.GetKind(), u.GetAPIVersion())
-		return nil, Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: err}
+		return nil, Entry{}, schema.SuggestKind(&manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: err}, u.GetAPIVersion(), u.GetKind())
 	}
 	if want := opsv1alpha1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {
 		err := fmt.Errorf("expected the apiVersion %s of kind %s, got %s", want, u.GetKind(), u.GetAPIVersion())
@@ -115,6 +115,16 @@ func (e Entry) What() string {
 		return e.operation
 	}
 	return apiextv1.CompositionKind
+}
+
+// Watch returns which resources a WatchOperation watches. The bool is false if e is not a
+// WatchOperation.
+func (e Entry) Watch() (opsv1alpha1.WatchSpec, bool) {
+	w := opsv1alpha1.WatchOperation{}
+	if e.operation != opsv1alpha1.WatchOperationKind || e.Document.Decode(&w) != nil {
+		return opsv1alpha1.WatchSpec{}, false
+	}
+	return w.Spec.Watch, true
 }
 
 // checkOperation reports fields that the kind of e's document does not define.

@@ -42,6 +42,7 @@ const (
 	SignKey               Hint = "{sign-key}"
 	Timeout               Hint = "{timeout}"
 	Update                Hint = "{update}"
+	WatchedResource       Hint = "{watched-resource}"
 )
 
 // Options returns all options.
@@ -50,7 +51,7 @@ func Options() []Hint {
 		Builtin, Builtins, CAFile, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
 		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
-		Registry, Replace, RequiredResources, Runtime, SignKey, Timeout, Update,
+		Registry, Replace, RequiredResources, Runtime, SignKey, Timeout, Update, WatchedResource,
 	}
 }
 

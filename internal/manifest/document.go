@@ -48,6 +48,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // Position returns "path:line", for messages about the document.
 func (d Document) Position() string { return position(d.Path, d.Line) }
 
+// PositionOf returns "path:line" of a field, whose path has the form that Lines.Of reads.
+func (d Document) PositionOf(field string) string { return position(d.Path, d.Lines().Of(field)) }
+
 // Value decodes the document into maps, lists and scalars. Whole numbers that
 // fit an int64 become int64, all others float64. A syntax error is an *Error.
 func (d Document) Value() (any, error) {

@@ -18,7 +18,7 @@ import (
 )
 
 // Decode returns the errors of strictly decoding obj into the Go type of the
-// kind: unknown fields, and values of the wrong type. obj must have the types
+// kind: unknown fields, values of the wrong type, and values that are none of an enumeration. obj must have the types
 // of decoded JSON, with whole numbers as int64.
 func (k Kind) Decode(obj map[string]any) []Fault {
 	return DecodeKind(nil, obj, k.fields)
@@ -94,6 +94,10 @@ func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 	err = kjson.UnmarshalCaseSensitivePreserveInts(data, reflect.New(t).Interface())
 	switch {
 	case err == nil:
+		text, isText := v.(string)
+		if e, ok := reflect.Zero(t).Interface().(Enumerated); ok && isText && text != "" && !slices.Contains(e.Enum(), text) {
+			d.found = append(d.found, Of(field.NotSupported(at, text, e.Enum())))
+		}
 	case decodesItself(t) && !strings.Contains(err.Error(), "cannot unmarshal"):
 		d.found = append(d.found, Of(field.Invalid(at, v, err.Error())))
 	default:

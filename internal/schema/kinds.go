@@ -3,6 +3,7 @@ package schema
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -10,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // A Kind is a built-in kind of Kubernetes, or of the metadata of Crossplane's packages.
@@ -34,6 +37,46 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 		name = special
 	}
 	return Kind{Namespaced: !slices.Contains(clusterScoped[gvk.Group], gvk.Kind), Name: name, fields: t}, true
+}
+
+// SuggestKind returns err, which is about an object of another kind than expected, with a hint if
+// the object's kind is a misspelled kind of Kubernetes or Crossplane.
+func SuggestKind(err error, apiVersion, kind string) error {
+	near := SimilarKind(apiVersion, kind)
+	if near == "" {
+		return err
+	}
+	return hint.Wrap(err, "did you mean kind: "+near+"?")
+}
+
+// SimilarKind returns the kind of Kubernetes or Crossplane with the most similar name in the API
+// group of apiVersion. It returns "" if the group has no similar kind, or kind itself.
+func SimilarKind(apiVersion, kind string) string {
+	group := schema.FromAPIVersionAndKind(apiVersion, kind).Group
+	if kind == "" || apiVersion == "" {
+		return ""
+	}
+	var kinds []string
+	for gvk := range kindTypes() {
+		if gvk.Group == group {
+			kinds = append(kinds, gvk.Kind)
+		}
+	}
+	for _, r := range Releases() {
+		if !strings.HasSuffix(group, "crossplane.io") {
+			break // The files of the releases are large.
+		}
+		for name := range crossplane[r]() {
+			if gk := schema.ParseGroupKind(name); gk.Group == group {
+				kinds = append(kinds, gk.Kind)
+			}
+		}
+	}
+	if slices.Contains(kinds, kind) {
+		return ""
+	}
+	slices.Sort(kinds) // Of several kinds, the same one is always suggested.
+	return hint.Nearest(kind, kinds)
 }
 
 // Fits reports whether obj can be decoded into the Go type of the kind.

@@ -63,6 +63,26 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func TestSimilarKind(t *testing.T) {
+	cases := map[string]struct{ reason, apiVersion, kind, want string }{
+		"Crossplane": {"a misspelled kind of Crossplane is found", "apiextensions.crossplane.io/v1", "Compostion", "Composition"},
+		"Meta":       {"a misspelled kind of package metadata is found", "meta.pkg.crossplane.io/v1", "Configuraton", "Configuration"},
+		"Core":       {"a misspelled kind of the core group is found", "v1", "Configmap", "ConfigMap"},
+		"Exact":      {"a kind that exists is not replaced by a similar one", "v1", "Service", ""},
+		"OtherGroup": {"kinds of other groups are not suggested", "example.org/v1", "Compostion", ""},
+		"Different":  {"a kind without a similar one has no suggestion", "v1", "Bucket", ""},
+		"NoKind":     {"an object without a kind has no suggestion", "v1", "", ""},
+		"NoVersion":  {"an object without an apiVersion has no suggestion", "", "Pd", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := schema.SimilarKind(tc.apiVersion, tc.kind); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestKindsNames(t *testing.T) {
 	cases := map[string]struct {
 		reason, apiVersion, kind, name string

@@ -25,7 +25,8 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	u := unstructured.Unstructured{Object: obj}
 	gvk := u.GroupVersionKind()
 	if gvk.Group != "apiextensions.crossplane.io" || gvk.Kind != "CompositeResourceDefinition" {
-		return XRD{}, fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())
+		err := fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())
+		return XRD{}, SuggestKind(err, u.GetAPIVersion(), u.GetKind())
 	}
 	return XRD{obj: obj}.In(""), nil
 }

@@ -8,12 +8,15 @@ import (
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -36,6 +39,17 @@ func (s *Session) explain(ctx context.Context, err error, xr string, e compositi
 	return err
 }
 
+// explainName adds a hint to err if it is the error of a composed resource whose name begins with
+// the invalid name of the composite resource in doc.
+func explainName(err error, xr string, doc manifest.Document) error {
+	var invalid *reconciler.InvalidNameError
+	if !errors.As(err, &invalid) || !strings.HasPrefix(invalid.Name, xr) || len(validation.IsDNS1123Subdomain(xr)) == 0 {
+		return err
+	}
+	err = fmt.Errorf("%w (at %s: metadata.name is %q)", err, doc.PositionOf("metadata.name"), xr)
+	return hint.Wrap(err, `correct the name of the composite resource: it has lower-case letters, digits, "-" and ".", and begins and ends with a letter or digit`)
+}
+
 func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalError, e composition.Entry) error {
 	s.mu.Lock()
 	running := s.running[fatal.Function]
@@ -52,6 +66,9 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 	n, input := inputOf(e, fatal.Step)
 	if f := misfit(b, input); f.Field != "" && strings.Contains(fatal.Message, "cannot unmarshal") {
 		return hint.Wrap(addPlace(err, sdk.Location{Field: f.Field, Line: 1}, e, n), f.Field+" "+f.Text)
+	}
+	if f := misspelled(b, input, fatal.Message); ran && f.Nearest != "" {
+		return hint.Wrap(addPlace(err, sdk.Location{Field: f.Field, Line: 1}, e, n), "did you mean "+f.Nearest+"?")
 	}
 	if at := b.Locate(ctx, fatal.Message, input, inProcess); ran || at.File == "" {
 		err = addPlace(err, at, e, n)
@@ -98,6 +115,21 @@ func misfit(b builtin.Builtin, input []byte) (none schema.Fault) {
 	}
 	for _, f := range schema.DecodeKind(nil, obj, b.Type) {
 		if !f.Unknown {
+			return f
+		}
+	}
+	return none
+}
+
+// misspelled returns the first field of an input whose value is similar to one that the builtin
+// allows, and is named by a fatal result.
+func misspelled(b builtin.Builtin, input []byte, fatal string) (none schema.Fault) {
+	var obj any
+	if b.Type == nil || json.Unmarshal(input, &obj) != nil {
+		return none
+	}
+	for _, f := range schema.DecodeKind(nil, obj, b.Type) {
+		if value, ok := f.Value.(string); ok && !f.Unknown && f.Nearest != "" && strings.HasPrefix(fatal, "invalid function input") && strings.HasSuffix(fatal, value) {
 			return f
 		}
 	}

@@ -62,6 +62,9 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	case len(p.dependencies) > 0:
 		return hint.Wrap(err, hint.Hint("the functions of "+s.config.Functions+" are "+strings.Join(p.available(), ", ")+": use one of these names, add the function to the dependencies, or name its package with ")+hint.Package+" NAME=PATH")
 	}
+	if p.metadata != "" && len(p.functions) == 0 {
+		return hint.Wrap(err, hint.Hint(p.metadata)+" without functions in spec.dependsOn: run a function from its package or source with "+hint.Package+" NAME=PATH, or write a file of Functions of apiVersion pkg.crossplane.io/v1, which have spec.package")
+	}
 	listed := slices.Sorted(maps.Keys(p.functions))
 	for _, step := range e.Spec.Pipeline {
 		if near := hint.Nearest(step.FunctionRef.Name, listed); near != "" && !slices.Contains(listed, step.FunctionRef.Name) {

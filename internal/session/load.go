@@ -111,7 +111,9 @@ type plan struct {
 	// dependencies are the dependencies of the packages whose metadata is in the
 	// functions file.
 	dependencies []lock.Dependency
-	xrd          *schema.XRD
+	// metadata describes the package metadata in the functions file, with its position, or is "".
+	metadata string
+	xrd      *schema.XRD
 	// validator validates XRs. It is nil if XRs are not validated.
 	validator   *validate.Validator
 	exists      state

@@ -50,7 +50,7 @@ func TestManyXRs(t *testing.T) {
 		"other.yaml":       "apiVersion: gold.test/v1\nkind: XGadget\nmetadata: {name: odd}\n",
 		"empty/x.txt":      "",
 	}
-	const odd = `!composition.yaml: the Composition "widgets" is for kind XWidget, but the composite resource "odd" is of kind XGadget`
+	const odd = `!composition.yaml:6: the Composition "widgets" is for kind XWidget, but the composite resource "odd" is of kind XGadget`
 	cases := map[string]struct {
 		reason  string
 		in      session.Inputs

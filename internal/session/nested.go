@@ -87,6 +87,9 @@ func (w *walk) result(path []string) Result {
 
 // fail adds the Result of an XR that cannot be rendered, and returns its error.
 func (w *walk) fail(r Result, err error) error {
+	if len(w.open) > 0 {
+		err = explainName(err, w.open[0].GetName(), w.doc)
+	}
 	r.Source, r.Result, r.Observed, r.Missing, r.Err = w.doc.Position(), nil, nil, nil, w.locate(err)
 	w.done = append(w.done, r)
 	return r.Err

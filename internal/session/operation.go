@@ -2,14 +2,17 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	opsv1alpha1 "github.com/crossplane/crossplane/apis/v2/ops/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/session/converge"
@@ -54,7 +57,7 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 			Operation: op, Required: req.Required, Credentials: req.Credentials, Schemas: req.Schemas, Context: req.Context,
 		})
 	})
-	if r.Err = s.explain(ctx, err, op.GetName(), p.entry); err == nil {
+	if r.Err = explainWatch(s.explain(ctx, err, op.GetName(), p.entry), p.entry, in.Watched); err == nil {
 		r.Result = &converge.Result{Passes: 1, Result: once}
 	}
 	if in.Encode != nil && r.Err == nil {
@@ -87,11 +90,14 @@ func (s *Session) loadOperation(ctx context.Context, in Inputs) (p plan, op *ops
 	if err := s.loadState(ctx, &p); err != nil {
 		return p, nil, err
 	}
-	if in.Watched == "" && p.entry.What() == opsv1alpha1.WatchOperationKind {
-		s.config.Progress.Note(doc.Position() + ": the WatchOperation is rendered without a resource that it watches")
+	if watch, ok := p.entry.Watch(); ok && in.Watched == "" {
+		s.config.Progress.Note(fmt.Sprintf("%s: the WatchOperation is rendered without a resource that it watches, of kind %s", doc.Position(), watch.Kind))
 	}
 	if in.Watched != "" {
 		watched, err := s.watched(ctx, in.Watched)
+		if err == nil {
+			err = s.checkWatched(p.entry, watched, in.Watched)
+		}
 		if err != nil {
 			return p, nil, err
 		}
@@ -114,6 +120,40 @@ func (s *Session) watched(ctx context.Context, path string) (*unstructured.Unstr
 		return nil, fmt.Errorf("loading the watched resource: %w", err)
 	}
 	return all[0], nil
+}
+
+// checkWatched returns an error if e is a WatchOperation that watches another kind than that of
+// u, the resource in the file at path. It warns if e does not watch u for another reason.
+func (s *Session) checkWatched(e composition.Entry, u *unstructured.Unstructured, path string) error {
+	watch, ok := e.Watch()
+	what := fmt.Sprintf("%s: %s", path, composition.Describe(u))
+	not := ""
+	switch {
+	case !ok:
+		s.config.Progress.Warn(fmt.Sprintf("%s: only a WatchOperation watches resources; each step of this %s requires %s", e.Document.PositionOf("kind"), e.What(), what))
+		return nil
+	case watch.APIVersion != u.GetAPIVersion() || watch.Kind != u.GetKind():
+		return fmt.Errorf("loading the watched resource: %s of %s is not watched: %s watches kind %s of %s", what, u.GetAPIVersion(), e.Document.PositionOf("spec.watch"), watch.Kind, watch.APIVersion)
+	case watch.Namespace != "" && watch.Namespace != u.GetNamespace():
+		not = "namespace"
+	case !labels.SelectorFromSet(watch.MatchLabels).Matches(labels.Set(u.GetLabels())):
+		not = "matchLabels"
+	default:
+		return nil
+	}
+	s.config.Progress.Warn(fmt.Sprintf("%s is not watched: it does not match %s: spec.watch.%s", what, e.Document.PositionOf("spec.watch."+not), not))
+	return nil
+}
+
+// explainWatch adds a hint to err, the fatal result of a WatchOperation's pipeline, if the
+// required watched resource is missing.
+func explainWatch(err error, e composition.Entry, watched string) error {
+	var fatal *render.FatalError
+	watch, ok := e.Watch()
+	if !ok || watched != "" || !errors.As(err, &fatal) {
+		return err
+	}
+	return hint.Wrap(err, hint.Hint(fmt.Sprintf("the WatchOperation is for a resource of kind %s (%s), which functions may require: name its file with ", watch.Kind, e.Document.PositionOf("spec.watch")))+hint.WatchedResource)
 }
 
 // require adds the watched resource to the requirements of each step of an Operation, as

@@ -162,16 +162,16 @@ func (s *Session) xrd(ctx context.Context, p *plan) error {
 		return nil
 	}
 	doc, err := s.first(ctx, path)
-	if err != nil {
-		return fmt.Errorf("loading the XRD: %w", err)
+	var obj *unstructured.Unstructured
+	if err == nil {
+		obj, err = decode(doc)
 	}
-	obj, err := decode(doc)
 	if err != nil {
 		return fmt.Errorf("loading the XRD: %w", err)
 	}
 	xrd, err := schema.NewXRD(obj.Object)
 	if err != nil {
-		return fmt.Errorf("loading the XRD: %s: %w", path, err)
+		return fmt.Errorf("loading the XRD: %s: %w", doc.PositionOf("kind"), err)
 	}
 	xrd = xrd.In(Release(p.in.Profile))
 	p.xrd = &xrd
@@ -218,15 +218,6 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 	return nil
 }
 
-// withTag returns the reference of a package with another tag.
-func withTag(pkg, tag string) string {
-	pkg, _, _ = strings.Cut(pkg, "@")
-	if colon := strings.LastIndexByte(pkg, ':'); colon > strings.LastIndexByte(pkg, '/') {
-		pkg = pkg[:colon]
-	}
-	return pkg + ":" + tag
-}
-
 // listed adds the functions and the dependencies in the functions file to p.
 func (s *Session) listed(ctx context.Context, p *plan) error {
 	docs, err := s.config.Reader.All(ctx, lock.Metadata(s.config.Reader.FS, s.config.Functions))
@@ -239,7 +230,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 			return err
 		}
 		if one.dependencies != nil {
-			p.dependencies = append(p.dependencies, one.dependencies...)
+			p.dependencies, p.metadata = append(p.dependencies, one.dependencies...), one.metadata
 			continue
 		}
 		fn := one.function
@@ -259,6 +250,8 @@ type listing struct {
 	function runtimes.Function
 	// dependencies is not nil if the document is package metadata.
 	dependencies []lock.Dependency
+	// metadata describes the metadata, with its position.
+	metadata string
 }
 
 func decodeListing(doc manifest.Document) (listing, error) {
@@ -268,21 +261,25 @@ func decodeListing(doc manifest.Document) (listing, error) {
 	}
 	if lock.IsMetadata(u.Object) {
 		all, err := lock.Functions(doc, u.Object)
-		return listing{dependencies: append([]lock.Dependency{}, all...)}, err
+		what := fmt.Sprintf("%s is the metadata of a package, of %s", doc.PositionOf("kind"), composition.Describe(u))
+		return listing{dependencies: append([]lock.Dependency{}, all...), metadata: what}, err
 	}
 	if gvk := u.GroupVersionKind(); gvk.Group != "pkg.crossplane.io" || gvk.Kind != "Function" {
-		return listing{}, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Function, got %s", composition.Describe(u))}
+		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a Function, got %s", composition.Describe(u))}
+		return listing{}, schema.SuggestKind(err, u.GetAPIVersion(), u.GetKind())
 	}
 	pkg, ok, err := unstructured.NestedString(u.Object, "spec", "package")
 	if err != nil || ok && pkg == "" {
 		return listing{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.package"), Err: errors.New("spec.package must be the reference or path of a package")}
 	}
-	position := func(field string) string {
-		return manifest.Document{Path: doc.Path, Line: doc.Lines().Of(field)}.Position()
+	spec, _ := u.Object["spec"].(map[string]any)
+	if near := hint.Nearest("package", slices.Sorted(maps.Keys(spec))); !ok && near != "" {
+		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec." + near), Err: fmt.Errorf("a Function has no field spec.%s", near)}
+		return listing{}, hint.Wrap(err, "did you mean package?")
 	}
 	return listing{function: runtimes.Function{
 		Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations(),
-		Position: position("metadata.annotations." + AnnotationRuntime), PackagePosition: position("spec.package"),
+		Position: doc.PositionOf("metadata.annotations." + AnnotationRuntime), PackagePosition: doc.PositionOf("spec.package"),
 	}}, nil
 }
 

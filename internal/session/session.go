@@ -223,7 +223,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		req, invalid, err := p.admitted(ctx, doc)
 		if r.Invalid = invalid; err == nil {
 			r.Result, err = p.render(ctx, run, req)
-			err = s.explain(ctx, err, req.XR.GetName(), p.entry)
+			err = explainName(s.explain(ctx, err, req.XR.GetName(), p.entry), req.XR.GetName(), doc)
 		}
 		if err == nil {
 			r.Observed = req.Observed
@@ -304,22 +304,21 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 	if got == want {
 		field, got, want = "apiVersion", xr.GetAPIVersion(), ref.APIVersion
 	}
-	at := doc
-	at.Line = doc.Lines().Of(field)
+	at, other := doc.PositionOf(field), p.entry.Document.PositionOf("spec.compositeTypeRef."+field)
 	switch {
 	case got == want: // The labels differ.
 		return fmt.Errorf("%s: %w", p.entry.Document.Path, err)
 	case got == "":
-		return hint.Wrap(fmt.Errorf("loading the composite resource: %s: %s is missing", at.Position(), field), fmt.Sprintf("add %q", field+": "+want))
+		return hint.Wrap(fmt.Errorf("loading the composite resource: %s: %s is missing", at, field), fmt.Sprintf("add %q", field+": "+want))
 	}
-	err = fmt.Errorf("%s: %w", p.entry.Document.Path, err)
+	err = fmt.Errorf("%s: %w", other, err)
 	if field == "kind" && want == "X"+got { // By convention, got is the kind of the claim.
-		return hint.Wrap(err, fmt.Sprintf("set %q at %s; or, if this is a claim, name the directory of its XRD and Composition with ", "kind: "+want, at.Position())+string(hint.Compositions))
+		return hint.Wrap(err, fmt.Sprintf("set %q at %s; or, if this is a claim, name the directory of its XRD and Composition with ", "kind: "+want, at)+string(hint.Compositions))
 	}
-	if hint.Nearest(got, []string{want}) != "" {
-		return hint.Wrap(err, fmt.Sprintf("did you mean %q at %s?", field+": "+want, at.Position()))
+	if hint.Nearest(got, []string{want}) != "" { // Either file can have the mistake.
+		return hint.Wrap(err, fmt.Sprintf("did you mean %q at %s, or %q at %s?", field+": "+want, at, field+": "+got, other))
 	}
-	return hint.Wrap(err, fmt.Sprintf("set %q at %s, or use a Composition for this %s", field+": "+want, at.Position(), field))
+	return hint.Wrap(err, fmt.Sprintf("set %q at %s, or use a Composition for this %s", field+": "+want, at, field))
 }
 
 // render renders an XR: once or, if ObserveLoop is set, in several passes. It returns soon

@@ -429,13 +429,13 @@ func TestBadInput(t *testing.T) {
 		"XRWithoutKind":   {"an XR must have a kind", "xr.yaml", "apiVersion: v1\n", session.Inputs{}, "loading the composite resource: xr.yaml:1: the object has no kind"},
 		"XRSyntax":        {"an error has its line", "xr.yaml", "a: 1\nb: ]\n", session.Inputs{}, "loading the composite resource: xr.yaml:2: "},
 		"NoComposition":   {"a missing Composition is named", "", "", session.Inputs{Composition: "absent.yaml"}, `loading the Composition: reading "absent.yaml"`},
-		"OtherKind":       {"a Composition for another kind is named", "xr.yaml", strings.Replace(xr, "XWidget", "XGadget", 1), session.Inputs{}, "composition.yaml: the Composition \"widgets\" is for kind XWidget"},
-		"FunctionsKind":   {"an object that is not a Function is named", "functions.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nope}\n", session.Inputs{}, `loading functions: functions.yaml:1: expected a Function, got ConfigMap "nope"`},
+		"OtherKind":       {"a Composition for another kind is named", "xr.yaml", strings.Replace(xr, "XWidget", "XGadget", 1), session.Inputs{}, "composition.yaml:6: the Composition \"widgets\" is for kind XWidget"},
+		"FunctionsKind":   {"an object that is not a Function is named", "functions.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nope}\n", session.Inputs{}, `loading functions: functions.yaml:2: expected a Function, got ConfigMap "nope"`},
 		"Observed":        {"a missing observed file is named", "", "", session.Inputs{Observed: []string{"absent.yaml"}}, `loading observed resources: reading "absent.yaml"`},
 		"ObservedNoKind":  {"an observed resource must have a kind", "o.yaml", "a: b\n", session.Inputs{Observed: []string{"o.yaml"}}, "loading observed resources: o.yaml:1: the object has no kind"},
 		"ContextFile":     {"a missing context file is named with its key", "", "", session.Inputs{ContextFiles: map[string]string{"k": "absent.json"}}, `loading context "k": reading "absent.json"`},
 		"ContextValue":    {"a context value must be YAML", "", "", session.Inputs{ContextValues: map[string]string{"k": "["}}, `reading context "k": value:1: `},
-		"XRDKind":         {"a file that is not an XRD is an error", "xrd.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", session.Inputs{XRD: "xrd.yaml"}, `loading the XRD: xrd.yaml: expected a CompositeResourceDefinition, got ConfigMap "x"`},
+		"XRDKind":         {"a file that is not an XRD is an error", "xrd.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", session.Inputs{XRD: "xrd.yaml"}, `loading the XRD: xrd.yaml:2: expected a CompositeResourceDefinition, got ConfigMap "x"`},
 		"XRDOfAnother":    {"an XRD for another kind is an error", "xrd.yaml", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nspec: {group: gold.test, names: {kind: XGadget}}\n", session.Inputs{XRD: "xrd.yaml"}, `applying the defaults of XRD "xrd.yaml" to the composite resource "alpha"`},
 		"UnknownProfile":  {"an unknown profile is named", "", "", session.Inputs{Profile: "v9"}, `unknown profile "v9"`},
 		"FullWithoutSpec": {"profile classic needs a spec", "xr.yaml", "apiVersion: gold.test/v1\nkind: XWidget\nmetadata: {name: alpha}\n", session.Inputs{Full: true, Profile: render.Classic}, render.ErrNoSpec.Error()},
@@ -479,10 +479,10 @@ func TestHints(t *testing.T) {
 		reason, xr, wantErr, want string
 	}{
 		"NoFunction": {"a missing function is named by an option", xr, `calls the function "f"`, "{package} NAME=PATH"},
-		"Kind":       {"a similar kind is suggested with its line", replaced("XWidget", "XWidgt"), "is for kind XWidget", `did you mean "kind: XWidget" at xr.yaml:3?`},
+		"Kind":       {"a similar kind is suggested with its line", replaced("XWidget", "XWidgt"), "is for kind XWidget", `did you mean "kind: XWidget" at xr.yaml:3, or "kind: XWidgt" at composition.yaml:`},
 		"Claim":      {"a claim has the kind without X, and needs its XRD", replaced("XWidget", "Widget"), "is for kind XWidget", `or, if this is a claim, name the directory of its XRD and Composition with {compositions}`},
 		"OtherKind":  {"the line of another kind is named", replaced("XWidget", "Bucket"), "is for kind XWidget", `set "kind: XWidget" at xr.yaml:3, or use a Composition for this kind`},
-		"Version":    {"a similar version is suggested with its line", replaced("gold.test/v1", "gold.test/v2"), "is for apiVersion gold.test/v1", `did you mean "apiVersion: gold.test/v1" at xr.yaml:2?`},
+		"Version":    {"a similar version is suggested with its line", replaced("gold.test/v1", "gold.test/v2"), "is for apiVersion gold.test/v1", `did you mean "apiVersion: gold.test/v1" at xr.yaml:2, or "apiVersion: gold.test/v2" at composition.yaml:`},
 		"NoVersion":  {"a missing version has the line of the object", replaced("apiVersion: gold.test/v1", ""), "loading the composite resource: xr.yaml:3: apiVersion is missing", `add "apiVersion: gold.test/v1"`},
 	}
 	for name, tc := range cases {

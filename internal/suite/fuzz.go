@@ -12,6 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/suite/generate"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -108,7 +109,35 @@ func onlyXRD(docs []manifest.Document, path string) (manifest.Document, error) {
 			return doc, err
 		}
 	}
-	return manifest.Document{}, fmt.Errorf("expected a CompositeResourceDefinition in %q", path)
+	if len(docs) == 0 {
+		return manifest.Document{}, &manifest.Error{Path: path, Err: manifest.ErrEmpty}
+	}
+	obj, err := docs[0].Object()
+	if err == nil {
+		_, err = schema.NewXRD(obj)
+	}
+	return manifest.Document{}, fmt.Errorf("%s: %w", docs[0].PositionOf("kind"), err)
+}
+
+// checkServed returns an error if the XRD in doc does not serve apiVersion, that of the composite
+// resources of a Composition.
+func checkServed(doc manifest.Document, xrd map[string]any, apiVersion string) error {
+	spec, _ := xrd["spec"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	_, version, _ := strings.Cut(apiVersion, "/")
+	for i, v := range versions {
+		v, _ := v.(map[string]any)
+		if v["name"] != version {
+			continue
+		}
+		if v["served"] == true {
+			return nil
+		}
+		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(fmt.Sprintf("spec.versions[%d].served", i)), Err: fmt.Errorf("version %s is not served: no composite resource can be of this version", version)}
+		return hint.Wrap(err, "set served: true, or use a Composition for a version that is served")
+	}
+	err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.versions"), Err: fmt.Errorf("the XRD has no version %s, which is that of the Composition", version)}
+	return hint.Wrap(err, "add the version, or change spec.compositeTypeRef.apiVersion of the Composition")
 }
 
 // A fuzzSubject is a Composition, and the case that has the other inputs.
@@ -162,6 +191,9 @@ func (r *runner) fuzzSubjects(ctx context.Context, items []Item, xrd manifest.Do
 			continue
 		}
 		known[key] = true
+		if err := checkServed(xrd, definition, apiVersion); err != nil {
+			return nil, err
+		}
 		s.name = fieldpath.Text(obj, "metadata", "name")
 		if s.generator, err = generate.New(ctx, xrd, apiVersion, f.Seed); err != nil {
 			return nil, err

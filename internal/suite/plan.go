@@ -107,7 +107,8 @@ type Selection struct {
 const MaxItems = 1_000_000
 
 // Plan returns the selected items in the order of suites and cases. The whole list is
-// repeated Count times. A suite whose Err is set is not filtered by Run.
+// repeated Count times. A suite whose Err is set is not filtered by Run. It is an error if Run
+// matches no case.
 func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 	if err := sel.Shard.Check(); err != nil {
 		return nil, err
@@ -116,8 +117,15 @@ func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 		return nil, errors.New("the number of runs must be at least 1")
 	}
 	var items []Item
+	var others []string // The names of cases that Run does not select.
+	selected := false
 	add := func(i Item) {
-		if (sel.Run == nil || i.Case == nil || sel.Run.MatchString(i.Name())) && sel.Shard.has(i) {
+		if sel.Run != nil && i.Case != nil && !sel.Run.MatchString(i.Name()) {
+			others = append(others, i.Name())
+			return
+		}
+		selected = true
+		if sel.Shard.has(i) {
 			items = append(items, i)
 		}
 	}
@@ -130,6 +138,9 @@ func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 			add(Item{Suite: s, Case: c})
 		}
 	}
+	if !selected && sel.Run != nil {
+		return nil, noMatch(sel.Run.String(), others)
+	}
 	if len(items) > 0 && sel.Count > MaxItems/len(items) {
 		return nil, fmt.Errorf("%d cases cannot run %d times: at most %d runs are allowed in total", len(items), sel.Count, MaxItems)
 	}
@@ -138,6 +149,23 @@ func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 		all = append(all, items...)
 	}
 	return all, nil
+}
+
+// noMatch returns the error for a regular expression that matches none of the names of cases.
+func noMatch(run string, names []string) error {
+	const most = 5
+	next := "the cases are " + strings.Join(names[:min(most, len(names))], ", ")
+	if len(names) > most {
+		next += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	ends := slices.Clone(names)
+	for _, name := range names {
+		ends = append(ends, name[strings.LastIndexByte(name, '/')+1:])
+	}
+	if near := hint.Nearest(run, ends); near != "" {
+		next = "did you mean " + near + "?"
+	}
+	return hint.Wrap(fmt.Errorf("the name of no case matches %q", run), next)
 }
 
 // A Status is the result of a case.

@@ -217,10 +217,18 @@ func explainOrder(ctx context.Context, in session.Inputs, err error) error {
 		return err
 	}
 	xr, comp := kindOf(in.XRs[0]), kindOf(in.Composition)
-	if slices.Contains([]string{"Operation", "CronOperation", "WatchOperation"}, xr) {
-		return hint.Wrap(err, "to render an "+xr+", run xfn operation render "+in.XRs[0])
+	operation := ""
+	switch operations := []string{"Operation", "CronOperation", "WatchOperation"}; {
+	case slices.Contains(operations, xr):
+		operation = in.XRs[0]
+	case slices.Contains(operations, comp):
+		operation = in.Composition
 	}
-	if slices.Contains([]string{"Composition", "CompositeResourceDefinition", "Function"}, xr) || comp != "" && comp != "Composition" {
+	if operation != "" {
+		return hint.Wrap(err, "to render an Operation, run xfn operation render "+operation)
+	}
+	misplaced := slices.Contains([]string{"Composition", "CompositeResourceDefinition", "Function"}, xr) || comp != "" && comp != "Composition"
+	if misplaced && hint.Of(err) == "" {
 		return hint.Wrap(err, order)
 	}
 	return err

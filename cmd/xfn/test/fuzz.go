@@ -25,8 +25,6 @@ func (f fuzzFlags) check(c *Cmd) error {
 	switch {
 	case f.FuzzRuns < 1:
 		return fmt.Errorf("--fuzz-runs must be positive, got %d", f.FuzzRuns)
-	case f.Fuzz == "" && f.Save != "":
-		return errors.New("--save needs --fuzz")
 	case f.Fuzz == "":
 		return nil
 	case c.Mutate.on || c.MutateMin > 0 || c.ofCases() || c.Update || c.FailFast:

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
@@ -116,6 +118,10 @@ func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, version strin
 		maps.Copy(known, verdicts) // This run may have selected some of the mutants or cases.
 		err = errors.Join(err, writeVerdicts(c.MutateState, known))
 	}
+	if err == nil && len(doc.Mutants) == 0 && len(items) > 0 && c.MutateMin == 0 { // endMutation reports a minimum.
+		err = hint.Wrap(errors.New("nothing was tested: no mutant can be made of the Compositions of the cases that run"),
+			"a mutant changes the input of a step or drops one of several steps: name cases whose Composition has these, and that are not skipped")
+	}
 	return errors.Join(err, c.endMutation(term, doc))
 }
 
@@ -130,11 +136,20 @@ func readVerdicts(path string) (map[string]suite.Verdict, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return known, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &known)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the verdicts in %q: %w", path, fsx.Cause(err))
+	}
+	decode := json.NewDecoder(bytes.NewReader(text))
+	decode.DisallowUnknownFields()
+	err = decode.Decode(&known)
+	for _, v := range known {
+		if v.Status == "" {
+			err = errors.New("a verdict has no status")
+		}
+	}
+	if err != nil { // The file would be overwritten.
+		err = fmt.Errorf("reading --mutate-state %q: the file has no verdicts about mutants", path)
+		return nil, hint.Wrap(err, "name a file that an earlier run wrote, or a new file")
 	}
 	if known == nil { // The file has null.
 		known = map[string]suite.Verdict{}

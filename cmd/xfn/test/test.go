@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
+	"strconv"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -87,12 +91,12 @@ Exit codes: 0 all passed, 1 some failed, 2 usage error.
 }
 
 // Run runs the cases and reports their outcomes.
-func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
+func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, program terminal.Program) error {
 	if c.Schema {
 		return terminal.WriteJSON(term.Stdout, spec.Schema())
 	}
 	sel, err := c.selection()
-	if err = cmp.Or(err, c.check()); err != nil {
+	if err = cmp.Or(err, c.checkNeeds(kctx), c.check()); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
 	p, err := flags.FindProject(ctx, term)
@@ -193,6 +197,31 @@ func (c *Cmd) check() error {
 		return fmt.Errorf("--coverage-min must be between 0 and 100, got %v", c.CoverageMin)
 	}
 	return cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout))
+}
+
+// checkNeeds returns an error for a flag that has no effect without another flag.
+func (c *Cmd) checkNeeds(kctx *kong.Context) error {
+	mutate, fuzz := c.Mutate.on || c.MutateMin > 0, c.Fuzz != ""
+	for _, element := range kctx.Path {
+		f := element.Flag
+		switch {
+		case f == nil:
+		case f.Name == "seed" && !mutate && !fuzz:
+			return errors.New("--seed needs --mutate or --fuzz")
+		case f.Name == "mutate-state" && !mutate:
+			return errors.New("--mutate-state needs --mutate")
+		case (f.Name == "fuzz-runs" || f.Name == "save") && !fuzz:
+			return hint.Wrap(fmt.Errorf("--%s needs --fuzz", f.Name), "name the XRD of the composite resources with --fuzz XRD")
+		}
+	}
+	for _, p := range c.Paths {
+		_, notNumber := strconv.Atoi(p)
+		_, missing := os.Stat(p)
+		if c.Mutate.on && c.Mutate.n == 0 && notNumber == nil && missing != nil {
+			return hint.Wrap(fmt.Errorf("unexpected argument %s", p), "write --mutate="+p)
+		}
+	}
+	return nil
 }
 
 func (f selectFlags) selection() (sel suite.Selection, err error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // ConvertCmd is the group xfn convert.
@@ -119,7 +120,9 @@ func (c *convertFiles) convert(docs []manifest.Document, term *terminal.Terminal
 			}
 			continue
 		}
-		others = append(others, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: by.refuse(obj)})
+		notThis := &manifest.Error{Path: doc.Path, Line: doc.Line, Err: by.refuse(obj)}
+		u := &unstructured.Unstructured{Object: obj}
+		others = append(others, schema.SuggestKind(notThis, u.GetAPIVersion(), u.GetKind()))
 		current = current && isPipeline(obj)
 		out.Write(bytes.TrimSuffix(doc.Text, []byte("\n")))
 		out.WriteByte('\n')

@@ -97,7 +97,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err != nil {
 		return err
 	}
-	if len(definitions) == 0 {
+	if len(definitions) == 0 && out.broken == 0 {
 		term.Warn(fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: the order is schemas, resources, as in xfn validate definition.yaml xr.yaml", strings.Join(schemas, ",")))
 	}
 	old, err := validate.ReadOld(stream(ctx, o.Files, c.Old))

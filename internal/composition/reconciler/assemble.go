@@ -124,6 +124,13 @@ func generateName(prefix, seed string) string {
 	return prefix + hash
 }
 
+// An InvalidNameError is the error of a composed resource whose name is not valid.
+type InvalidNameError struct{ Name string }
+
+func (e *InvalidNameError) Error() string {
+	return fmt.Sprintf("the name %q is not a valid RFC 1123 subdomain", e.Name)
+}
+
 // validateName checks that a name is a valid RFC 1123 subdomain. Names of RBAC
 // kinds may also contain colons.
 func validateName(u *unstructured.Unstructured) error {
@@ -134,7 +141,7 @@ func validateName(u *unstructured.Unstructured) error {
 		name = strings.ReplaceAll(name, ":", "")
 	}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return fmt.Errorf("the name %q is not a valid RFC 1123 subdomain", u.GetName())
+		return &InvalidNameError{Name: u.GetName()}
 	}
 	return nil
 }

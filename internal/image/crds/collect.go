@@ -25,6 +25,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -189,8 +190,12 @@ func (c *collector) document(doc manifest.Document) error {
 	if c.Visit != nil {
 		c.Visit(doc, obj)
 	}
-	if err := c.object(obj, doc); err != nil {
-		return c.faulty(&manifest.Error{Path: doc.Path, Line: doc.Line, Err: err})
+	err = c.object(obj, doc)
+	if err != nil && !errors.As(err, new(*manifest.Error)) {
+		err = &manifest.Error{Path: doc.Path, Line: doc.Line, Err: err}
+	}
+	if err != nil {
+		return c.faulty(err)
 	}
 	return nil
 }
@@ -223,6 +228,10 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 			}
 			c.enqueue(next)
 		}
+	}
+	kind, _ := obj["kind"].(string)
+	if near := schema.SimilarKind(apiVersion, kind); near != "" && crd.Defines(map[string]any{"apiVersion": apiVersion, "kind": near}) {
+		return &manifest.Error{Path: from.Path, Line: from.Lines().Of("kind"), Err: fmt.Errorf("%s has no kind %s, did you mean %s?", apiVersion, kind, near)}
 	}
 	return nil
 }

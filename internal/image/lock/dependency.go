@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -34,12 +36,17 @@ func IsMetadata(obj map[string]any) bool {
 }
 
 // Functions returns the Functions that package metadata depends on. obj is the metadata, in
-// any API version, and doc the document that contains it. An error is a *manifest.Error.
+// any API version, and doc the document that contains it. An error wraps a *manifest.Error.
 func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) {
 	spec, _ := obj["spec"].(map[string]any)
 	lines := doc.Lines()
 	fault := func(field, text string) error {
 		return &manifest.Error{Path: doc.Path, Line: lines.Of(field), Err: errors.New(text)}
+	}
+	apiVersion, _ := obj["apiVersion"].(string)
+	kind, _ := obj["kind"].(string)
+	if near := schema.SimilarKind(apiVersion, kind); near != "" {
+		return nil, hint.Wrap(fault("kind", fmt.Sprintf("%s has no kind %s", apiVersion, kind)), "did you mean kind: "+near+"?")
 	}
 	list, ok := spec["dependsOn"].([]any)
 	if !ok && spec["dependsOn"] != nil {
