@@ -15,6 +15,7 @@ var mistakenFiles = map[string]string{
 	"root/crossplane.yaml":    "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: root}\nspec:\n  dependsOn:\n  - {provider: REGISTRY/acme/none, version: v1.0.0}\n",
 	"crossplane-project.yaml": "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: REGISTRY/acme/demo\n",
 	"url.yaml":                "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: https://REGISTRY/acme/demo\n",
+	"empty.lock":              "",
 	"cm.yaml":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
 }
 
@@ -48,6 +49,8 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a command without a flag for the output prints it", "rbac -o x", "unknown flag -o", "write > FILE at the end of the command"},
 		{"a format is not the name of a file", "xpkg inspect REF -o json", "unknown flag -o", "as in --format json"},
 		{"one letter is similar to every other", "image -f x", "unknown flag -f\n", "see xfn image --help"},
+		{"the platform of a program has a system", "image --program amd64=x --base-image package -o image.tar", `reading --program "amd64=x"`, "did you mean --program linux/amd64=x?"},
+		{"a lock file is not empty", "lock cm.yaml --lock-file empty.lock", "empty.lock: the file contains no YAML document", "kind: Lock; remove this file"},
 		{"the key of a signature is not an argument", "xpkg sign cosign.key REF", "unexpected argument REF", "as in xfn xpkg sign registry.example.org/acme/hello:v0.1.0 --sign-key cosign.key"},
 		{"the key of a verification is required", "xpkg verify REF", "missing flags: --key=FILE", "--key cosign.pub"},
 		{"a signature needs a key", "xpkg sign REF", "expected --sign-key or --fulcio-url", "xfn xpkg keygen"},
