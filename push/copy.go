@@ -110,10 +110,11 @@ func (c *copying) read(ctx context.Context) error {
 		return nil
 	}
 	err = c.findAttached(ctx, s)
-	if err != nil && hint.Of(err) == "" {
-		err = hint.Wrap(err, "copy it without its attachments, with "+hint.NoSignatures)
+	next := "copy it without its attachments, with " + hint.NoSignatures
+	if before := hint.Of(err); before != "" {
+		next = before + "; or " + next
 	}
-	return err
+	return hint.Wrap(err, next)
 }
 
 func (c *copying) do(ctx context.Context) error {

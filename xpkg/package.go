@@ -89,7 +89,7 @@ func readRoot(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions)
 		root = "."
 	}
 	if dir, err := afero.IsDir(fsys, root); err != nil {
-		return nil, fmt.Errorf("reading package root %q: %w", root, fsx.Cause(err))
+		return nil, hint.Wrap(fmt.Errorf("reading package root %q: %w", root, fsx.Cause(err)), manifest.Similar(fsys, root))
 	} else if !dir {
 		return nil, fmt.Errorf("reading package root %q: it is not a directory", root)
 	}

@@ -47,6 +47,8 @@ func explain(parser *kong.Kong, args []string, err error) error {
 			err, next = other, hint.Of(other)
 		}
 		next = cmp.Or(next, hint.Hint("see "+parser.Model.Name+" --help"))
+	case strings.HasPrefix(err.Error(), unknownFlag):
+		err, next = explainFlag(node, err)
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), `expected "<key>=<value>"`):
 		next = flagHint(node, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), ": expected a float"):
@@ -62,11 +64,7 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		if missing, err2 := strconv.Unquote(strings.TrimPrefix(err.Error(), "expected ")); err2 == nil {
 			err = errors.New("missing " + missing)
 		}
-		for _, arg := range node.Positional {
-			if more := arg.Tag.Get("surplus"); more != "" {
-				next += hint.Hint("; " + more)
-			}
-		}
+		next += surplusHint(node)
 	case surplus && next == "" && otherCommand(parser.Model.Name, err.Error()) != "":
 		next = otherCommand(parser.Model.Name, err.Error())
 	case surplus && next == "" && len(node.Children) > 0 && len(node.Children) <= 3:
@@ -75,6 +73,94 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		next = cmp.Or(next, hint.Hint("see "+node.FullPath()+" --help"))
 	}
 	return &terminal.UsageError{Err: hint.Wrap(err, next)}
+}
+
+// surplusHint returns the tags "surplus" of the arguments and flags of a command, which say what
+// to write instead of missing and unexpected arguments.
+func surplusHint(node *kong.Node) (next hint.Hint) {
+	values := slices.Clone(node.Positional)
+	for _, f := range node.Flags {
+		values = append(values, f.Value)
+	}
+	for _, v := range values {
+		if more := v.Tag.Get("surplus"); more != "" {
+			next += hint.Hint("; " + more)
+		}
+	}
+	return next
+}
+
+// unknownFlag is the beginning of the parser's error about a flag that a command does not have.
+const unknownFlag = "unknown flag "
+
+// explainFlag returns the parser's error about an unknown flag, and its hint. The parser suggests
+// flags by their spelling only: these are the flags with the same words, such as --sign-key for
+// --key.
+func explainFlag(node *kong.Node, err error) (error, hint.Hint) {
+	name, suggested, _ := strings.Cut(strings.TrimPrefix(err.Error(), unknownFlag), ",")
+	word, isLong := strings.CutPrefix(name, "--")
+	see := hint.Hint("see " + node.FullPath() + " --help")
+	if isLong && suggested != "" {
+		return err, see
+	}
+	err = errors.New(unknownFlag + name) // One letter is similar to any other.
+	if slices.Contains([]string{"-o", "--out", "--output", "--output-file"}, name) && node.Leaf() {
+		return err, outputHint(node)
+	}
+	var shown, more []string
+	for _, flags := range node.AllFlags(true) {
+		for _, f := range flags {
+			switch {
+			case !isLong || !sameWords(f.Name, word):
+			case f.Tag.Has(moreTag):
+				more = append(more, formOf(f))
+			default:
+				shown = append(shown, formOf(f))
+			}
+		}
+	}
+	if len(shown) == 0 {
+		shown = more
+	}
+	if len(shown) == 0 {
+		return err, see
+	}
+	return err, hint.Hint("did you mean " + strings.Join(shown, " or ") + "?")
+}
+
+// formOf returns a flag with the placeholder of its value.
+func formOf(f *kong.Flag) string {
+	if f.IsBool() {
+		return "--" + f.Name
+	}
+	return "--" + f.Name + " " + strings.Trim(strings.TrimSuffix(f.FormatPlaceHolder(), ";..."), `"`)
+}
+
+// outputHint returns the hint for a flag that a command does not have, and that would name the
+// file or the format of its output.
+func outputHint(node *kong.Node) hint.Hint {
+	next := "the result goes to standard output: write > FILE at the end of the command"
+	for _, flags := range node.AllFlags(true) {
+		for _, f := range flags {
+			last := f.Name[strings.LastIndex(f.Name, "-")+1:]
+			switch {
+			case f.Short == 'o' && slices.Contains([]string{"output", "file", "dir"}, last):
+				return hint.Hint("did you mean " + formOf(f) + "?")
+			case f.Name == "format":
+				next += ", and name its format with --format, as in --format json"
+			}
+		}
+	}
+	return hint.Hint(next)
+}
+
+// sameWords reports whether one name has all words of the other.
+func sameWords(a, b string) bool {
+	words, others := strings.Split(a, "-"), strings.Split(b, "-")
+	if len(words) > len(others) {
+		words, others = others, words
+	}
+	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(others, w) })
 }
 
 // optionalFlag returns a hint if the surplus argument of the parser's error follows a flag
@@ -124,7 +210,7 @@ func flagHint(node *kong.Node, text string) hint.Hint {
 	for _, flags := range node.AllFlags(true) {
 		for _, f := range flags {
 			if "--"+f.Name == name {
-				return hint.Hint("write " + name + " " + strings.TrimSuffix(f.FormatPlaceHolder(), ";..."))
+				return hint.Hint("write " + formOf(f))
 			}
 		}
 	}

@@ -8,8 +8,11 @@ import (
 	"os"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -31,7 +34,7 @@ func (l *Local) Close() error { return l.from.Close() }
 func OpenLocal(ctx context.Context, path string, platform v1.Platform) (*Local, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening %q: %w", path, fsx.Cause(err))
+		return nil, hint.Wrap(fmt.Errorf("opening %q: %w", path, fsx.Cause(err)), manifest.Similar(afero.NewOsFs(), path))
 	}
 	l := &Local{}
 	if info.IsDir() {

@@ -148,9 +148,18 @@ func (r Reader) CheckExists(path string) error {
 func (r Reader) unreadable(path string, err error) error {
 	missing := errors.Is(err, fs.ErrNotExist)
 	err = fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
-	entries, dirErr := afero.ReadDir(r.FS, filepath.Dir(path))
-	if !missing || dirErr != nil {
-		return err
+	if near := Similar(r.FS, path); near != "" && missing {
+		return hint.Wrap(err, near)
+	}
+	return err
+}
+
+// Similar returns a hint that suggests the path with the most similar name in the folder of a
+// path that does not exist, or "" if no name is similar.
+func Similar(fsys afero.Fs, path string) hint.Hint {
+	entries, err := afero.ReadDir(fsys, filepath.Dir(filepath.Clean(path)))
+	if err != nil {
+		return ""
 	}
 	var names []string
 	for _, e := range entries {
@@ -158,7 +167,7 @@ func (r Reader) unreadable(path string, err error) error {
 	}
 	near := hint.Nearest(filepath.Base(path), names)
 	if near == "" {
-		return err
+		return ""
 	}
-	return hint.Wrap(err, "did you mean "+filepath.Join(filepath.Dir(path), near)+"?")
+	return hint.Hint("did you mean " + filepath.Join(filepath.Dir(filepath.Clean(path)), near) + "?")
 }

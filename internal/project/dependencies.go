@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 const pkgVersion = "pkg.crossplane.io/v1"
@@ -81,8 +81,8 @@ func (r *reader) packageKind(at string, p Package) {
 	if p.Package == "" {
 		return
 	}
-	if _, err := name.NewRepository(p.Package); err != nil {
-		r.fail(at, "%s: %q is not a repository without a tag", at, p.Package)
+	if err := remote.CheckRepository(p.Package); err != nil {
+		r.fail(at, "%s: %w", at, err)
 	}
 	last := path.Base(p.Package)
 	for kind, prefix := range map[string]string{"Provider": "provider-", "Function": "function-", "Configuration": "configuration-"} {

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 func (r *reader) repository(repository string) {
@@ -30,8 +30,8 @@ func (r *reader) repository(repository string) {
 // SetRepository replaces the repository of the project, and so those of its functions.
 func (p *Project) SetRepository(repository string) error {
 	p.Repository = repository
-	if _, err := name.NewRepository(repository); err != nil {
-		return fmt.Errorf("is %q, expected a repository without a tag, such as registry.example.org/acme/demo", repository)
+	if err := remote.CheckRepository(repository); err != nil {
+		return fmt.Errorf("is not valid: %w", err)
 	}
 	return nil
 }

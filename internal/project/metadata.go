@@ -22,8 +22,8 @@ func (p *Project) metadata(kind, name string, about map[string]string, spec map[
 		annotations = map[string]string{}
 	}
 	maps.Copy(annotations, p.AdditionalMetadata)
-	for _, a := range []struct{ key, value string }{{"maintainer", p.Maintainer}, {"source", p.Source}, {"license", p.License}} {
-		annotations[metaPrefix+a.key] = a.value
+	for key, value := range p.origin() {
+		annotations[metaPrefix+key] = value
 	}
 	for key, value := range about {
 		annotations[metaPrefix+key] = value
@@ -41,6 +41,12 @@ func (p *Project) metadata(kind, name string, about map[string]string, spec map[
 		return xpkg.Source{}, fmt.Errorf("writing the metadata of package %q: %w", name, err)
 	}
 	return xpkg.Source{Path: p.Path, Data: text.Bytes()}, nil
+}
+
+// origin returns the annotations that each package of a project has, even if they are empty.
+// The keys have no prefix.
+func (p *Project) origin() map[string]string {
+	return map[string]string{"maintainer": p.Maintainer, "source": p.Source, "license": p.License}
 }
 
 func objectOf(m map[string]string) map[string]any {

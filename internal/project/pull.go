@@ -34,6 +34,9 @@ func Fetched(ctx context.Context, ref name.Reference, fetch Fetch) (*Set, error)
 		return nil, fmt.Errorf("reading the package at %q: %w", ref.Name(), err)
 	}
 	meta, repositories, err := embedded(text)
+	if err == nil && len(repositories) == 0 && !meta.built {
+		err = errors.New("it has neither functions of a project nor the annotations that a project's build writes")
+	}
 	if err != nil {
 		return nil, notProject(ref, err)
 	}
@@ -50,7 +53,7 @@ func Fetched(ctx context.Context, ref name.Reference, fetch Fetch) (*Set, error)
 	for _, r := range repositories {
 		suffix, ok := strings.CutPrefix(r.Context().Name(), s.Repository)
 		if !ok {
-			return nil, notProject(ref, fmt.Errorf("the %s %q depends on functions of several projects by digest", meta.Kind, meta.Name))
+			return nil, notProject(ref, fmt.Errorf("the Configuration %q depends on functions of several projects by digest", meta.name))
 		}
 		if err := s.fetch(ctx, ref.Context().Name()+suffix, r, fetch); err != nil {
 			return nil, err
@@ -90,9 +93,17 @@ func (s *Set) fetch(ctx context.Context, repository string, as name.Digest, fetc
 	return nil
 }
 
+// A configuration is what is known of the metadata of a Configuration.
+type configuration struct {
+	name string
+	// built is true if the metadata has all annotations that the build of a project writes, even
+	// if the project file does not set them.
+	built bool
+}
+
 // embedded returns the embedded functions of the Configuration with this package.yaml:
 // Functions with a digest, whose repository has the suffix "_NAME".
-func embedded(packageYAML []byte) (meta xpkg.Object, all []name.Digest, err error) {
+func embedded(packageYAML []byte) (meta configuration, all []name.Digest, err error) {
 	docs, err := manifest.Split("package.yaml", packageYAML)
 	if err != nil {
 		return meta, nil, err
@@ -100,15 +111,22 @@ func embedded(packageYAML []byte) (meta xpkg.Object, all []name.Digest, err erro
 	for _, doc := range docs {
 		var o struct {
 			APIVersion, Kind string
-			Metadata         struct{ Name string }
-			Spec             struct {
+			Metadata         struct {
+				Name        string
+				Annotations map[string]string
+			}
+			Spec struct {
 				DependsOn []struct{ Kind, Package, Version string }
 			}
 		}
 		if err := doc.Decode(&o); err != nil || !strings.HasPrefix(o.APIVersion, "meta.pkg.crossplane.io/") {
 			continue
 		}
-		meta = xpkg.Object{Kind: o.Kind, Name: o.Metadata.Name}
+		meta = configuration{o.Metadata.Name, true}
+		for key := range (&Project{}).origin() {
+			_, has := o.Metadata.Annotations[metaPrefix+key]
+			meta.built = meta.built && has
+		}
 		if o.Kind != "Configuration" {
 			return meta, nil, fmt.Errorf("it is a %s", o.Kind)
 		}

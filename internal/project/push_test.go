@@ -157,7 +157,7 @@ func TestOpenRefuses(t *testing.T) {
 		reason, file, repository, want string
 	}{
 		"Other":   {"the repository is part of the packages", file, "registry.example.org/acme/other", "the project was built for the repository registry.example.org/acme/demo, not for registry.example.org/acme/other"},
-		"Single":  {"the file of one package is not that of a project", other, "", "tags, expected one"},
+		"Single":  {"the file of one package is not that of a project", other, "", "it is not the file of a project"},
 		"Missing": {"the file must exist", file + "x", "", "no such file"},
 	}
 	for name, tc := range cases {
@@ -174,11 +174,25 @@ func TestOpenRefuses(t *testing.T) {
 func TestFetchedRefuses(t *testing.T) {
 	address := remotetest.Serve(t, remotetest.Embedded(t))
 	set := open(t, built(t, lay(t, at(address), false)), "")
-	ref := tag(t, address+"/a/function:v1")
-	if _, err := push.Artifact(t.Context(), ref, set.Functions[0].Images[0], push.Options{}); err != nil {
+	plain, err := xpkg.Build(&xpkg.Package{Meta: xpkg.Object{Kind: "Configuration", Name: "c"}, YAML: []byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: c}\n")}, nil, xpkg.BuildOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := project.Fetched(t.Context(), ref, fetch); err == nil || !strings.Contains(err.Error(), "it is a Function") {
-		t.Errorf("got %v", err)
+	for _, tc := range []struct {
+		reason   string
+		artifact xpkg.Artifact
+		want     string
+	}{
+		{"a function has no functions", set.Functions[0].Images[0], "it is a Function"},
+		{"a Configuration that xfn xpkg build wrote is one package", plain, "it has neither functions of a project nor the annotations"},
+	} {
+		ref := tag(t, address+"/a/b:v1")
+		if _, err := push.Artifact(t.Context(), ref, tc.artifact, push.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := project.Fetched(t.Context(), ref, fetch)
+		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), "xfn xpkg pull") {
+			t.Errorf("%s: got %v (hint %q), want %q", tc.reason, err, hint.Of(err), tc.want)
+		}
 	}
 }

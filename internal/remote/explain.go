@@ -128,17 +128,31 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text st
 	case e.StatusCode == http.StatusForbidden:
 		return fmt.Sprintf("registry %q denied access%s%s", host, as, c.message(e)), "use an account that has the permission; " + login(host, source)
 	case e.StatusCode == http.StatusNotFound:
-		lacks := "has no"
-		if e.Request != nil && e.Request.Method == http.MethodGet && strings.Contains(e.Request.URL.Path, "/blobs/") {
-			lacks = "lacks a blob of"
-		}
-		return fmt.Sprintf("registry %q %s %q%s", host, lacks, strings.TrimPrefix(ref.Name(), host+"/"), c.message(e)), ""
+		return c.describeMissing(ref, e)
 	// The TLS servers of Go and nginx send this response to a plain HTTP request.
 	case e.StatusCode == http.StatusBadRequest &&
 		(strings.Contains(text, "http request to an https server") || strings.Contains(text, "http request was sent to https port")):
 		return fmt.Sprintf("registry %q requires HTTPS, but the request used plain HTTP", host), "leave out " + hint.PlainHTTP
 	default:
 		return fmt.Sprintf("registry %q answered %d %s%s", host, e.StatusCode, http.StatusText(e.StatusCode), c.message(e)), ""
+	}
+}
+
+// describeMissing returns the text and the hint for a repository, manifest or blob that a
+// registry does not have.
+func (c *Client) describeMissing(ref name.Reference, e *transport.Error) (text string, next hint.Hint) {
+	host := ref.Context().RegistryStr()
+	path := ""
+	if e.Request != nil && e.Request.Method == http.MethodGet {
+		path = e.Request.URL.Path
+	}
+	switch {
+	case strings.Contains(path, "/blobs/"):
+		return fmt.Sprintf("registry %q lacks a blob of %q%s", host, strings.TrimPrefix(ref.Name(), host+"/"), c.message(e)), ""
+	case strings.HasSuffix(path, "/tags/list"):
+		return fmt.Sprintf("registry %q has no repository %q%s", host, ref.Context().RepositoryStr(), c.message(e)), "check the spelling of the repository"
+	default:
+		return fmt.Sprintf("registry %q has no %q%s", host, strings.TrimPrefix(ref.Name(), host+"/"), c.message(e)), "check the spelling of the repository and the tag"
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/textproto"
 	"net/url"
 	"strings"
@@ -193,7 +194,8 @@ func TestExplain(t *testing.T) {
 		"Local":       {"an error that is not about the registry keeps its text", &fs.PathError{Op: "open", Path: "a.xpkg", Err: fs.ErrNotExist}, "open a.xpkg: file does not exist", ""},
 		"Control":     {"an error shows no control characters", errors.New("a\x1b[2Jb"), "a [2Jb", ""},
 		"Long":        {"a long error is truncated", errors.New(strings.Repeat("x", 9999)), strings.Repeat("x", 500) + "…", ""},
-		"NotFound":    {"a missing tag is an error", &transport.Error{StatusCode: 404}, `registry "r.example" has no "a:v1"`, ""},
+		"NotFound":    {"a missing tag is an error", &transport.Error{StatusCode: 404}, `registry "r.example" has no "a:v1"`, "the spelling of the repository and the tag"},
+		"NoTags":      {"a list of tags is of a repository, not of a tag", &transport.Error{StatusCode: 404, Request: httptest.NewRequest(http.MethodGet, "https://r.example/v2/a/tags/list", nil)}, `registry "r.example" has no repository "a"`, "the spelling of the repository"},
 		"Forbidden":   {"a missing permission is an error", &transport.Error{StatusCode: 403, Errors: []transport.Diagnostic{{Code: "DENIED", Message: "no"}}}, `registry "r.example" denied access (DENIED: no)`, "docker login r.example"},
 		"OtherStatus": {"error codes of the registry are shown", &transport.Error{StatusCode: 507}, `registry "r.example" answered 507 Insufficient Storage`, ""},
 	}

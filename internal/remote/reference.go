@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -41,6 +42,30 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 		return name.Tag{}, hint.Wrap(err, InLowerCase(full))
 	}
 	return tag, nil
+}
+
+// CheckRepository returns an error unless s is the name of a repository, with or without a
+// registry. A tag, a digest, a scheme and credentials are errors.
+func CheckRepository(s string) error {
+	if err := checkBare("repository", s); err != nil {
+		return err
+	}
+	if IsPath(s) {
+		return fmt.Errorf("parsing repository %q: it is the path of a file, and not a repository", s)
+	}
+	repo, err := name.NewRepository(s)
+	if err == nil {
+		err = checkRepository(repo)
+	}
+	if err == nil {
+		return nil
+	}
+	next := InLowerCase(s)
+	if ref, err := name.ParseReference(s); err == nil && next == "" {
+		without, _, _ := strings.Cut(s, "@")
+		next = hint.Hint(fmt.Sprintf("leave out the tag: %q", strings.TrimSuffix(without, ":"+ref.Identifier())))
+	}
+	return hint.Wrap(fmt.Errorf("parsing repository %q: expected a repository without a tag, such as registry.example.org/acme/demo", s), next)
 }
 
 // InLowerCase returns a hint that shows the reference s with its repository in lower case, or
@@ -104,6 +129,9 @@ func qualify(s, defaultRegistry string) (string, error) {
 	if err := checkBare("reference", s); err != nil {
 		return "", err
 	}
+	if IsPath(s) {
+		return "", hint.Wrap(fmt.Errorf("parsing reference %q: it is the path of a file, and not a reference", s), "use REGISTRY/REPOSITORY:TAG")
+	}
 	if hasRegistry(s) {
 		return s, nil
 	}
@@ -120,6 +148,12 @@ func qualify(s, defaultRegistry string) (string, error) {
 		return "", fmt.Errorf("parsing registry %q: %w", defaultRegistry, err)
 	}
 	return defaultRegistry + "/" + s, nil
+}
+
+// IsPath reports whether s is the path of a file or folder, as it cannot be a reference: it
+// begins with a dot or a slash, or is a package file without a registry.
+func IsPath(s string) bool {
+	return filepath.IsAbs(s) || strings.HasPrefix(s, ".") || strings.HasPrefix(s, "/") || strings.HasSuffix(s, ".xpkg") && !hasRegistry(s)
 }
 
 // checkBare returns an error if s contains a scheme or credentials (RFC 3986, "User

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
@@ -19,6 +23,9 @@ import (
 // uncompressed layers. Errors name the directory.
 func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err error) {
 	f, err := archive.OpenFolder(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = hint.Wrap(err, manifest.Similar(afero.NewOsFs(), dir))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a runtime image: %w", err)
 	}

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/spf13/afero"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -44,10 +48,13 @@ func (s *spool) fromTarball(ctx context.Context, file string) (all *Images, err 
 	if err == nil {
 		all, err = s.fromStream(ctx, file)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, err)
+	switch {
+	case err == nil:
+		return all, nil
+	case errors.Is(err, fs.ErrNotExist):
+		err = hint.Wrap(err, manifest.Similar(afero.NewOsFs(), file))
 	}
-	return all, nil
+	return nil, fmt.Errorf("reading a runtime image from %q: %w", file, err)
 }
 
 // isStream reports whether a file must be read from the beginning to the end, once: a

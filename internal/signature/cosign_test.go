@@ -36,7 +36,7 @@ func TestMadeByCosign(t *testing.T) {
 		t.Fatalf("there are %d signatures, want 3", len(all))
 	}
 	for i, name := range []string{"cosign.pub", "p384.pub", "ed25519.pub"} {
-		k := must[*signature.PublicKey](t)(signature.ParsePublicKey(file(t, name), nil))
+		k := must[*signature.PublicKey](t)(signature.ParsePublicKey(file(t, name)))
 		for j, s := range all {
 			want := 0
 			if i == j {
@@ -62,7 +62,7 @@ func TestJoinCosign(t *testing.T) {
 	if diff := cmp.Diff(old.Layers, m.Layers[:3]); diff != "" {
 		t.Errorf("cosign's layers changed, -before +after:\n%s", diff)
 	}
-	theirs := must[*signature.PublicKey](t)(signature.ParsePublicKey(file(t, "cosign.pub"), nil))
+	theirs := must[*signature.PublicKey](t)(signature.ParsePublicKey(file(t, "cosign.pub")))
 	if n := theirs.Count(must[[]signature.Signature](t)(signature.Read(img)), cosignedDigest); n != 2 {
 		t.Errorf("cosign's public key verifies %d signatures, want 2", n)
 	}

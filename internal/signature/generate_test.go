@@ -17,7 +17,7 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("the key begins with %.50q", text)
 		}
 		read := must[*signature.PrivateKey](t)(signature.ParsePrivateKey(text, []byte(password)))
-		public := must[*signature.PublicKey](t)(signature.ParsePublicKey(must[[]byte](t)(k.Public().PEM()), nil))
+		public := must[*signature.PublicKey](t)(signature.ParsePublicKey(must[[]byte](t)(k.Public().PEM())))
 		s := must[signature.Signature](t)(read.Sign(repo(t), cosignedDigest))
 		if n := public.Count([]signature.Signature{s}, cosignedDigest); n != 1 {
 			t.Errorf("with password %q, the public key verifies %d signatures, want 1", password, n)

@@ -57,9 +57,9 @@ func ParsePrivateKey(text, password []byte) (*PrivateKey, error) {
 	return privateKey(block, password)
 }
 
-// ParsePublicKey parses a public key in PEM, in PKIX or PKCS #1 (RSA). If text is a private
-// key as in ParsePrivateKey, it returns the public key of it.
-func ParsePublicKey(text, password []byte) (*PublicKey, error) {
+// ParsePublicKey parses a public key in PEM, in PKIX or PKCS #1 (RSA). A private key is an
+// error: who verifies does not need it.
+func ParsePublicKey(text []byte) (*PublicKey, error) {
 	block, err := decode(text)
 	if err != nil {
 		return nil, err
@@ -67,12 +67,14 @@ func ParsePublicKey(text, password []byte) (*PublicKey, error) {
 	if block.Type == "CERTIFICATE" {
 		return nil, hint.Wrap(errors.New("expected a public key, got a certificate"), "write the certificate's key to a file with openssl x509 -pubkey -noout -in FILE")
 	}
-	if !isPublic(block) {
-		k, err := privateKey(block, password)
-		if err != nil {
-			return nil, err
-		}
-		return k.public, nil
+	switch {
+	case isPublic(block):
+	case isEncrypted(block):
+		return nil, hint.Wrap(errPrivate, "name the .pub file that was generated with the key; cosign public-key --key FILE prints it again")
+	case strings.HasSuffix(block.Type, "PRIVATE KEY"):
+		return nil, hint.Wrap(errPrivate, "write its public key to a file with openssl pkey -pubout -in FILE")
+	default:
+		return nil, fmt.Errorf("expected a public key, got a PEM block of type %q", block.Type)
 	}
 	public, err := cryptoutils.UnmarshalPEMToPublicKey(pem.EncodeToMemory(block))
 	if err != nil {
@@ -134,11 +136,18 @@ func isPublic(block *pem.Block) bool {
 	return block.Type == string(cryptoutils.PublicKeyPEMType) || block.Type == string(cryptoutils.PKCS1PublicKeyPEMType)
 }
 
+var errPrivate = errors.New("expected a public key, got a private key")
+
+// isEncrypted reports whether cosign encrypted the key. It writes the first type since version
+// 2, and wrote the second before.
+func isEncrypted(block *pem.Block) bool {
+	return block.Type == string(cryptoutils.EncryptedSigstorePrivateKeyPEMType) || block.Type == "ENCRYPTED COSIGN PRIVATE KEY"
+}
+
 func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
-	// cosign writes the first type since version 2, and wrote the second before. The sigstore
-	// library accepts only three settings of scrypt, which limits the memory for decryption to
-	// 128 MiB.
-	encrypted := block.Type == string(cryptoutils.EncryptedSigstorePrivateKeyPEMType) || block.Type == "ENCRYPTED COSIGN PRIVATE KEY"
+	// The sigstore library accepts only three settings of scrypt, which limits the memory for
+	// decryption to 128 MiB.
+	encrypted := isEncrypted(block)
 	switch {
 	case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
 		return nil, hint.Wrap(

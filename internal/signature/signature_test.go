@@ -78,7 +78,7 @@ func TestHashes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			k := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, tc.key), nil))
+			k := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, tc.key)))
 			if got := k.Count([]signature.Signature{{Payload: text, Value: tc.value}}, digest); got != tc.want {
 				t.Errorf("%s: %d signatures are valid, want %d", tc.reason, got, tc.want)
 			}
@@ -141,7 +141,7 @@ func TestOtherDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, ed), nil))
+	key := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, ed)))
 	cases := map[string]struct{ reason, text, want string }{
 		"File":     {"a blob that cosign sign-blob signed is rejected", "hello", "expected the JSON of a simple signing document"},
 		"Empty":    {"an empty document is rejected", "{}", `the type is ""`},
@@ -166,8 +166,8 @@ func FuzzCheck(f *testing.F) {
 		f.Fatal(err)
 	}
 	keys := []*signature.PublicKey{
-		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, ed), nil)),
-		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, curve(f, elliptic.P256())), nil)),
+		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, ed))),
+		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, curve(f, elliptic.P256())))),
 	}
 	p256 := curve(f, elliptic.P256())
 	sum := sha256.Sum256([]byte(document))

@@ -111,7 +111,7 @@ func (c *LockCmd) read() (*lock.Lock, []byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &lock.Lock{Path: c.LockFile}, nil, nil
 	}
-	return l, text, err
+	return l, text, hint.Wrap(err, "a lock file has apiVersion: xfn.dev/v1alpha1 and kind: Lock; remove this file, and write it again with xfn lock, as in xfn lock functions.yaml")
 }
 
 // collect returns the images to lock, and the names in the lock file of the files

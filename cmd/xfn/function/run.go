@@ -8,13 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
+
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
@@ -72,6 +76,9 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	fn, err := starter.Start(ctx, runtimes.Function{Name: c.Image, Package: c.Image, Annotations: c.annotations()})
 	if ext := filepath.Ext(c.Image); err != nil && (ext == ".yaml" || ext == ".yml") {
 		return hint.Wrap(err, "name the file of a package, as xfn xpkg build writes it")
+	}
+	if near := manifest.Similar(afero.NewOsFs(), c.Image); err != nil && near != "" && !strings.Contains(c.Image, ":") {
+		return hint.Wrap(err, near) // No file has this name, and a reference has a tag.
 	}
 	if err != nil {
 		return err

@@ -64,6 +64,10 @@ func (f fileFlag) read(ctx context.Context, term *terminal.Terminal) (*project.P
 			term.Warn(fmt.Sprintf("the directory has %s and %s: %[1]s is read; name the other with --project-file %[2]s", found, other))
 		}
 	}
+	if filepath.Ext(path) == ".xpkg" {
+		err := fmt.Errorf("--project-file: expected a project file, got the package %q", path)
+		return nil, &terminal.UsageError{Err: hint.Wrap(err, "name a file such as crossplane-project.yaml; xfn project push reads a package by --package-file")}
+	}
 	return flags.ReadProject(ctx, term, path)
 }
 

@@ -68,6 +68,10 @@ func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 // destination returns the reference to copy to, with the tag of the source by default.
 func (c *CopyCmd) destination() (name.Tag, error) {
 	to := c.Destination
+	if remote.IsPath(to) {
+		return name.Tag{}, hint.Wrap(fmt.Errorf("parsing reference %q: it is the path of a file, and not a reference", to),
+			fmt.Sprintf("pull to a file: xfn xpkg pull %s -o %s", c.Source, to))
+	}
 	if tag := tagOf(c.Source); tag != "" && tagOf(to) == "" && !strings.Contains(to, "@") {
 		to += ":" + tag
 	}

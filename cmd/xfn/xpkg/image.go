@@ -161,6 +161,10 @@ func (c *ImageCmd) programs() (all []runtimeimage.Program, err error) {
 		}
 	}
 	for _, of := range slices.Sorted(maps.Keys(files)) {
+		if slices.Contains(architectures, of) {
+			err := fmt.Errorf("reading --program %q: expected OS/ARCH=FILE", of+"="+files[of])
+			return nil, &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("did you mean --program linux/%s=%s?", of, files[of]))}
+		}
 		platform, err := ParsePlatform(of)
 		if err != nil {
 			return nil, err

@@ -58,7 +58,7 @@ func (from KeySource) Signer() (crypto.Signer, error) {
 func publicKeys(from []KeySource) ([]*signature.PublicKey, error) {
 	keys := make([]*signature.PublicKey, 0, len(from))
 	for _, f := range from {
-		k, err := readKey(f, signature.ParsePublicKey)
+		k, err := readKey(f, func(text, _ []byte) (*signature.PublicKey, error) { return signature.ParsePublicKey(text) })
 		if err != nil {
 			return nil, err
 		}

@@ -89,7 +89,7 @@ func (f SignFlags) token(ctx context.Context, t *terminal.Terminal, o *push.Opti
 
 // SignCmd signs a package in a registry.
 type SignCmd struct {
-	Package string `arg:"" help:"What to sign: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
+	Package string `arg:"" surplus:"as in xfn xpkg sign registry.example.org/acme/hello:v0.1.0 --sign-key cosign.key" help:"What to sign: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 
 	SignFlags
 	DryRun bool `help:"Print whether the package would be signed, and change nothing."`
@@ -123,12 +123,12 @@ type signResult struct {
 
 // Run signs, and prints the reference.
 func (c *SignCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	ref, err := c.Reference(c.Package)
+	ref, err := c.signed(c.Package)
 	if err != nil {
 		return err
 	}
 	if c.SignKey == "" && c.FulcioURL == "" {
-		return &terminal.UsageError{Err: errors.New("expected --sign-key or --fulcio-url")}
+		return &terminal.UsageError{Err: hint.Wrap(errors.New("expected --sign-key or --fulcio-url"), "name the private key with --sign-key FILE; xfn xpkg keygen generates one")}
 	}
 	opts := push.Options{Transport: c.PatientClient(p, c.Patience), Services: c.Services().PatientClient(p, c.Patience), DryRun: c.DryRun}
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {

@@ -13,11 +13,13 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -82,7 +84,7 @@ func openFile(ctx context.Context, path string) (*source, error) {
 func checkFile(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return hint.Wrap(fmt.Errorf("opening %q: %w", path, fsx.Cause(err)), "build the package first, as in xfn xpkg build -o "+path)
+		return hint.Wrap(fmt.Errorf("opening %q: %w", path, fsx.Cause(err)), missingFile(path))
 	}
 	if err != nil || !info.IsDir() {
 		return nil
@@ -90,6 +92,21 @@ func checkFile(path string) error {
 	return hint.Wrap(fmt.Errorf("opening package %q: expected a file, got a directory", path),
 		fmt.Sprintf("check a package root with xfn xpkg lint %s, or build it with xfn xpkg build -f %[1]s", path))
 }
+
+// missingFile returns the hint for a path of a package that does not exist.
+func missingFile(path string) hint.Hint {
+	near := manifest.Similar(afero.NewOsFs(), path)
+	switch build := hint.Hint("build the package first, as in xfn xpkg build -o " + path); {
+	case filepath.Ext(path) != ".xpkg":
+		return cmp.Or(near, useExisting)
+	case near != "":
+		return near + " Otherwise " + build
+	default:
+		return build
+	}
+}
+
+const useExisting hint.Hint = "use an existing file, or REGISTRY/REPOSITORY:TAG"
 
 // explainYAML adds a hint to err if path is the file of objects, and not of a package.
 func explainYAML(path string, err error) error {
@@ -102,7 +119,7 @@ func explainYAML(path string, err error) error {
 // isFile reports whether from is an existing file, or cannot be a reference.
 func isFile(from string) bool {
 	_, err := os.Stat(from)
-	return err == nil || filepath.IsAbs(from) || strings.HasPrefix(from, ".") || strings.HasSuffix(from, ".xpkg")
+	return err == nil || remote.IsPath(from) || strings.HasSuffix(from, ".xpkg")
 }
 
 // reference parses the reference of a package or image that is not a file.
@@ -112,10 +129,7 @@ func (f registryFlags) reference(from string) (name.Reference, error) {
 		return ref, nil
 	}
 	err = fmt.Errorf("there is no file %q: %w", from, err)
-	if hint.Of(err) == "" {
-		err = hint.Wrap(err, "use an existing file, or REGISTRY/REPOSITORY:TAG")
-	}
-	return nil, err
+	return nil, hint.Wrap(err, cmp.Or(manifest.Similar(afero.NewOsFs(), from), hint.Of(err), useExisting))
 }
 
 // fetch reads the manifests of a package from its registry, without its layers.

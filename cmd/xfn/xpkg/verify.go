@@ -16,7 +16,7 @@ import (
 
 // VerifyCmd verifies a package in a registry.
 type VerifyCmd struct {
-	Package string `arg:"" help:"What to verify: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
+	Package string `arg:"" surplus:"as in xfn xpkg verify registry.example.org/acme/hello:v0.1.0 --key cosign.pub" help:"What to verify: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 
 	Key                []KeySource `required:"" sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by one of them is enough."`
 	RequireAttestation []string    `sep:"none" placeholder:"TYPE" help:"Require an attestation of this type by one of the keys: spdx, cyclonedx, slsaprovenance1, test-result or a URI. Repeatable."`
@@ -28,7 +28,7 @@ type VerifyCmd struct {
 
 // Help is shown by --help.
 func (VerifyCmd) Help() string {
-	return `Verifies that the digest at the reference has a signature that xfn xpkg push --sign-key or cosign made with the key. Then reads each manifest, config and layer of all platforms and compares it with its digest; nothing is stored. Does not check certificates, timestamps and transparency logs. --key can also be the private key, whose password is in COSIGN_PASSWORD. Prints the reference with the digest.
+	return `Verifies that the digest at the reference has a signature that xfn xpkg push --sign-key or cosign made with the key. Then reads each manifest, config and layer of all platforms and compares it with its digest; nothing is stored. Does not check certificates, timestamps and transparency logs. Prints the reference with the digest.
 
 Exit codes: 0 verified, 1 not verified, 2 usage error.
 
@@ -40,10 +40,7 @@ Example:
 
 // Run verifies, and prints the result.
 func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	if strings.HasSuffix(c.Package, ".xpkg") {
-		return hint.Wrap(fmt.Errorf("expected a package in a registry, got the file %q", c.Package), "name the reference to which the file was pushed: signatures are in registries")
-	}
-	ref, err := c.Reference(c.Package)
+	ref, err := c.signed(c.Package)
 	if err != nil {
 		return err
 	}
@@ -68,6 +65,14 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 		return err
 	}
 	return c.print(term, ref, res)
+}
+
+// signed parses the reference of a package whose signatures are read or written.
+func (f registryFlags) signed(from string) (name.Reference, error) {
+	if isFile(from) {
+		return nil, hint.Wrap(fmt.Errorf("expected a package in a registry, got the file %q", from), "name the reference to which the file was pushed: signatures are in registries")
+	}
+	return f.Reference(from)
 }
 
 // verified is the output of xfn xpkg verify --format json.

@@ -132,7 +132,7 @@ func (c *collector) source(ctx context.Context, name string) error {
 	case err == nil:
 		return c.packageFile(ctx, name)
 	case !strings.ContainsAny(name, "/:@"), isYAML(name) || filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".xpkg"):
-		return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
+		return hint.Wrap(fmt.Errorf("reading %q: %w", name, fsx.Cause(err)), manifest.Similar(afero.NewOsFs(), name))
 	case c.Offline:
 		return hint.Wrap(fmt.Errorf("reading package %q: nothing is fetched offline", name), "name a package file")
 	default:
@@ -218,11 +218,14 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	case crd.Defines(obj):
 		return c.add(obj, from)
 	case group == "meta.pkg.crossplane.io" && c.Follow != FollowNone:
-		c.depend(inspect.Dependencies(obj), from.Position())
+		lines := from.Lines()
+		c.depend(inspect.Dependencies(obj), func(i int) string {
+			return manifest.Document{Path: from.Path, Line: lines.Of(fmt.Sprintf("spec.dependsOn[%d]", i))}.Position()
+		})
 	case group == "pkg.crossplane.io":
 		spec, _ := obj["spec"].(map[string]any)
 		if pkg, _ := spec["package"].(string); pkg != "" {
-			next := requirement{pkg: pkg, by: from.Position()}
+			next := requirement{pkg: pkg, by: manifest.Document{Path: from.Path, Line: from.Lines().Of("spec.package")}.Position()}
 			if obj["kind"] == "Function" {
 				next.function = (&unstructured.Unstructured{Object: obj}).GetName()
 			}
@@ -260,10 +263,11 @@ func (c *collector) add(obj map[string]any, at manifest.Document) error {
 	return nil
 }
 
-func (c *collector) depend(all []inspect.Dependency, by string) {
-	for _, d := range all {
+// depend adds dependencies to the queue. by returns the position of the one with an index.
+func (c *collector) depend(all []inspect.Dependency, by func(int) string) {
+	for i, d := range all {
 		if d.Package != "" {
-			c.enqueue(requirement{pkg: d.Package, version: d.Version, by: by})
+			c.enqueue(requirement{pkg: d.Package, version: d.Version, by: by(i)})
 		}
 	}
 }
@@ -337,7 +341,7 @@ func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string, 
 		}
 	}
 	if c.Follow == FollowAll || c.Follow != FollowNone && d.Package.Kind == "Configuration" {
-		c.depend(d.Package.DependsOn, name)
+		c.depend(d.Package.DependsOn, func(int) string { return name })
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -122,22 +123,22 @@ func TestResolve(t *testing.T) {
 		"Highest":        {"the highest version is used, not the last tag", ">=v1.0.0", many, ":1.10.0", "", 1},
 		"Caret":          {"constraints have the syntax of Masterminds", "^v1.2.0, <v1.9.0", many, ":v1.2.0", "", 1},
 		"Prerelease":     {"a prerelease is used if the constraint names one", ">=v2.0.0-0", many, ":v2.0.0-rc.1", "", 1},
-		"NoPrerelease":   {"other constraints ignore prereleases", ">=v2.0.0", many, "", `none of the 8 tags matches ">=v2.0.0"`, 1},
+		"NoPrerelease":   {"other constraints ignore prereleases", ">=v2.0.0", many, "", "none of the 8 tags matches \">=v2.0.0\"\nhint: name a version that exists, such as v2.0.0-rc.1", 1},
 		"Exact":          {"an exact version is a tag, without a list", "v1.2.0", many, ":v1.2.0", "", 0},
 		"ExactOtherwise": {"a tag may spell the version differently", "v1.10.0", many, ":1.10.0", "", 1},
 		"SameVersion":    {"the full tag of one version is used", "1.0.0", many, ":v1.0.0", "", 1},
 		"Digest":         {"a version may be a digest", digest, nil, "@" + digest, "", 0},
 		"Build":          {"build metadata cannot be in a tag", "v1.2.0+build", many, ":v1.2.0", "", 1},
 		"NoVersion":      {"a reference must have a tag", "", many, "", "has no tag", 0},
-		"NoConstraint":   {"latest is not a constraint", "latest", many, "", `reading the version "latest" of "acme/f": it is neither a constraint nor a digest`, 0},
-		"NoTags":         {"a repository may have no tags", ">=v1", nil, "", `none of the 0 tags matches ">=v1"`, 1},
+		"NoConstraint":   {"latest is not a constraint", "latest", many, "", `reading the version "latest" of "acme/f": it is neither a constraint nor a digest`+"\nhint: name a version such as v1.2.0", 0},
+		"NoTags":         {"a repository may have no tags", ">=v1", nil, "", "none of the 0 tags matches \">=v1\"\nhint: push the package with a tag that is a version", 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			lists := 0
 			ref, err := lock.Dependency{Package: "acme/f", Version: tc.version}.Resolve(t.Context(), tags{tc.tags, &lists, nil}, parse)
-			if (err == nil) != (tc.err == "") || !strings.Contains(text(err), tc.err) {
-				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
+			if (err == nil) != (tc.err == "") || !strings.Contains(text(err)+"\nhint: "+string(hint.Of(err)), tc.err) {
+				t.Fatalf("%s: got %v (hint %q), want %q", tc.reason, err, hint.Of(err), tc.err)
 			}
 			if err == nil && ref.Name() != "registry.example.org/acme/f"+tc.want {
 				t.Errorf("%s: got %s, want %s", tc.reason, ref, tc.want)

@@ -237,7 +237,7 @@ func TestCollect(t *testing.T) {
 		"NoTag":      {"a repository without a tag is an error", "bad.yaml", "", "bad.yaml:5: parsing reference \"acme/a\": it has no tag"},
 		"Broken":     {"an error has its line", "broken.yaml", "", "broken.yaml:1"},
 		"NoPackage":  {"a dependency must name a package", "wrong.yaml", "", "wrong.yaml:6: spec.dependsOn[0] names no package"},
-		"NoName":     {"a dependency must be a valid name", "bad-package.yaml", "", "bad-package.yaml:6: parsing reference"},
+		"NoName":     {"a dependency must be a valid name", "bad-package.yaml", "", "bad-package.yaml:6: parsing repository"},
 		"Absent":     {"a missing file is an error", "absent.yaml", "", `reading "absent.yaml": `},
 	}
 	for name, tc := range cases {
@@ -300,7 +300,7 @@ func TestReference(t *testing.T) {
 		"Digest":     {"a digest is unchanged", g, two, "acme/g@" + two, ""},
 		"Other":      {"another constraint is an error", "acme/f", ">=v1.0.0", "", `p:3: "acme/f >=v1.0.0" is not in the lock file "l", which has registry.example.org/acme/f:v1.2.0 for >=v1.0.0, <v2`},
 		"Unlocked":   {"an unlocked package is an error", "acme/z", "v1", "", `p:3: "acme/z v1" is not in the lock file "l"`},
-		"NoName":     {"an invalid name is an error", "a b", "v1", "", "p:3: parsing reference"},
+		"NoName":     {"an invalid name is an error", "a b", "v1", "", "p:3: parsing repository"},
 	}
 	for what, tc := range cases {
 		t.Run(what, func(t *testing.T) {

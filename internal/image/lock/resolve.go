@@ -11,6 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 // Tags returns the existing tags of repositories. Its errors are shown to users unchanged.
@@ -34,7 +35,8 @@ func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (
 	}
 	constraint, err := semver.NewConstraint(d.Version)
 	if err != nil {
-		return nil, fmt.Errorf("reading the version %q of %q: it is neither a constraint nor a digest", d.Version, d.Package)
+		err := fmt.Errorf("reading the version %q of %q: it is neither a constraint nor a digest", d.Version, d.Package)
+		return nil, hint.Wrap(err, "name a version such as v1.2.0, or a constraint such as >=v1.2.0")
 	}
 	repo, err := d.Repository(parse)
 	if err != nil {
@@ -50,18 +52,29 @@ func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (
 	if err != nil {
 		return nil, err
 	}
-	tag, ok := highest(all, constraint)
+	tag, ok := highest(all, constraint.Check)
 	if !ok {
 		err := fmt.Errorf("finding a version of %q: none of the %d tags matches %q", d.Package, len(all), d.Version)
-		return nil, hint.Wrap(err, "change the version in dependsOn")
+		next := "push the package with a tag that is a version, such as v0.1.0"
+		if newest, ok := highest(all, func(*semver.Version) bool { return true }); ok {
+			next = "name a version that exists, such as " + newest
+		}
+		return nil, hint.Wrap(err, next)
 	}
 	return repo.Tag(tag), nil
 }
 
 // Repository returns the repository of a dependency whose Version is not empty.
 func (d Dependency) Repository(parse func(string) (name.Reference, error)) (name.Repository, error) {
+	if err := remote.CheckRepository(d.Package); err != nil {
+		return name.Repository{}, err
+	}
 	ref, err := parse(d.Package + ":v0") // Only the repository is used; the tag is arbitrary.
 	if err != nil {
+		// The package names no registry. Parsed alone, it has the same error without the tag.
+		if _, alone := parse(d.Package); alone != nil {
+			err = alone
+		}
 		return name.Repository{}, err
 	}
 	return ref.Context(), nil
@@ -91,15 +104,14 @@ func Allows(constraint, tag string) bool {
 	return err == nil && c.Check(v)
 }
 
-// highest returns the tag with the highest version that a constraint allows. If several
+// highest returns the tag with the highest version for which allows returns true. If several
 // tags have that version, such as v1 and v1.0.0, it returns the longest tag. Of equally
-// long tags, it returns the last in byte order. It returns false if the constraint allows
-// no tag.
-func highest(tags []string, constraint *semver.Constraints) (string, bool) {
+// long tags, it returns the last in byte order. It returns false if no tag is allowed.
+func highest(tags []string, allows func(*semver.Version) bool) (string, bool) {
 	var best *semver.Version
 	for _, tag := range tags {
 		v, err := semver.NewVersion(tag)
-		if err == nil && constraint.Check(v) && (best == nil || compare(v, best) > 0) {
+		if err == nil && allows(v) && (best == nil || compare(v, best) > 0) {
 			best = v
 		}
 	}

@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,6 +37,9 @@ func (f *TaggedFile) Close() error { return f.file.Close() }
 // Before it are the digits of the layer's digest.
 const layerSuffix = ".tar.gz"
 
+// ErrTags is the error of OpenTagged for an image that does not have one tag.
+var ErrTags = errors.New("expected one")
+
 // OpenTagged opens a Docker archive whose images have one tag each, and reads its metadata.
 // A layer whose name has a digest is verified when it is read. Errors name the file.
 func OpenTagged(ctx context.Context, path string) (*TaggedFile, error) {
@@ -66,7 +70,7 @@ func (t *tarball) tagged(ctx context.Context) ([]Tagged, error) {
 	var all []Tagged
 	for i, e := range entries {
 		if len(e.RepoTags) != 1 {
-			return nil, fmt.Errorf("%s: image %d has %d tags, expected one", manifestFile, i+1, len(e.RepoTags))
+			return nil, fmt.Errorf("%s: image %d has %d tags, %w", manifestFile, i+1, len(e.RepoTags), ErrTags)
 		}
 		img, err := t.dockerImage(ctx, e)
 		if err != nil {

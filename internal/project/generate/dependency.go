@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/models"
+	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 // anyVersion is the constraint of a package without a version.
@@ -35,20 +39,25 @@ type DependencyOptions struct {
 func ParseDependency(text string, o DependencyOptions) (project.Dependency, error) {
 	d := project.Dependency{Type: "crd"}
 	version, k8s := strings.CutPrefix(text, "k8s:")
+	k8s = k8s || text == "k8s"
 	switch {
 	case o.GitRef != "":
 		d.Git = &project.GitSource{Repository: text, Ref: o.GitRef, Path: o.GitPath}
 	case o.GitPath != "":
 		return d, hint.Wrap(fmt.Errorf("the path %q is in a git repository, but no branch, tag or commit is named", o.GitPath), "name one of these, too")
 	case k8s:
-		if version == "" {
-			return d, fmt.Errorf("%q has no version, expected a release of Kubernetes, such as k8s:v1.33.0", text)
+		if err := checkRelease(strings.TrimPrefix(version, "k8s")); err != nil {
+			return d, err
 		}
 		d.Type, d.K8s = "k8s", &project.KubernetesAPI{Version: version}
+	case (strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")) && strings.Contains(path.Base(text), ":"):
+		return d, remote.CheckRepository(text) // A reference has a tag; a URL of CRDs has no colon in its file.
 	case strings.HasPrefix(text, "http://"), strings.HasPrefix(text, "https://"):
 		d.HTTP = &project.HTTPSource{URL: text}
 	case strings.Contains(text, "://"):
 		return d, hint.Wrap(fmt.Errorf("%q is neither a package nor an http URL", text), "name the branch, tag or commit, too, if it is a git repository")
+	case lock.IsPath(text):
+		return d, hint.Wrap(fmt.Errorf("%q is a path, expected the reference of a package", text), "push the package to a registry, and name its reference")
 	default:
 		d.Type, d.XPkg = "xpkg", parsePackage(text)
 		d.XPkg.APIOnly = o.APIOnly
@@ -58,6 +67,18 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 		return d, fmt.Errorf("%q is not a package, so it has only APIs", text)
 	}
 	return d, nil
+}
+
+// checkRelease returns an error unless a version is that of a release of Kubernetes.
+func checkRelease(version string) error {
+	if lock.IsExact(version) {
+		return nil
+	}
+	err := fmt.Errorf("the version of k8s is %q, expected a release of Kubernetes, such as k8s:v1.33.0", version)
+	if v, parseErr := semver.NewVersion(version); parseErr == nil {
+		err = hint.Wrap(err, "did you mean k8s:v"+v.String()+"?")
+	}
+	return err
 }
 
 // parsePackage separates the version from the repository. A colon before the last slash is
@@ -98,7 +119,7 @@ func AddDependency(ctx context.Context, p *project.Project, d project.Dependency
 	}
 	sources, err := f.sources(ctx, p, &d)
 	if err != nil {
-		return fmt.Errorf("reading the dependency %q: %w", nameOf(d), err)
+		return adviseDependency(d, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err))
 	}
 	edit, err := edited(ctx, p, d)
 	if err != nil {
@@ -108,6 +129,19 @@ func AddDependency(ctx context.Context, p *project.Project, d project.Dependency
 		return err
 	}
 	return edit.Write()
+}
+
+// adviseDependency adds the likely form of a dependency that cannot be read to the hint of err.
+func adviseDependency(d project.Dependency, err error) error {
+	switch {
+	case d.HTTP != nil:
+		return hint.Wrap(err, fmt.Sprintf("name the URL of a YAML file, or, for a package, leave out the scheme: %q", d.HTTP.URL[strings.Index(d.HTTP.URL, "://")+len("://"):]))
+	case d.XPkg != nil:
+		if b, ok := builtin.Named(d.XPkg.Package); ok {
+			return hint.Wrap(err, "did you mean xpkg.crossplane.io/crossplane-contrib/"+b.Name+"?")
+		}
+	}
+	return err
 }
 
 // edited returns the project file with a dependency.

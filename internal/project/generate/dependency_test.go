@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
@@ -43,13 +44,18 @@ func TestParseDependency(t *testing.T) {
 		options generate.DependencyOptions
 		want    string
 	}{
-		"k8s:":            {want: "has no version"},
+		"k8s:":            {want: "expected a release of Kubernetes, such as k8s:v1.33.0"},
+		"k8s":             {want: "expected a release of Kubernetes, such as k8s:v1.33.0"},
+		"k8s:latest":      {want: "expected a release of Kubernetes, such as k8s:v1.33.0"},
+		"k8s:1.33":        {want: "did you mean k8s:v1.33.0?"},
+		"../a.xpkg":       {want: "is a path, expected the reference of a package"},
+		"https://x/a:v1":  {want: `leave out the scheme: "x/a:v1"`},
 		"k8s:v1.33.0":     {generate.DependencyOptions{APIOnly: true}, "not a package"},
 		"git://x/y":       {want: "neither a package nor an http URL"},
 		"https://x/y.git": {generate.DependencyOptions{GitPath: "a"}, "no branch, tag or commit"},
 	} {
-		if _, err := generate.ParseDependency(text, tc.options); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: got %v, want %q", text, err, tc.want)
+		if _, err := generate.ParseDependency(text, tc.options); err == nil || !strings.Contains(err.Error()+" hint: "+string(hint.Of(err)), tc.want) {
+			t.Errorf("%s: got %v (hint %q), want %q", text, err, hint.Of(err), tc.want)
 		}
 	}
 }

@@ -66,6 +66,9 @@ func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.De
 	case f.Images.Offline:
 		return nil, errOffline
 	case d.K8s != nil:
+		if err := checkRelease(d.K8s.Version); err != nil {
+			return nil, err
+		}
 		return []models.Source{f.kubernetes(*d)}, nil
 	}
 	files, version, err := f.files(ctx, *d)

@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 // InitOptions are the options of Init.
@@ -32,8 +32,8 @@ func Init(ctx context.Context, o InitOptions) (string, error) {
 		return "", hint.Wrap(fmt.Errorf("%q cannot name a project", o.Name),
 			"use at most 63 lower-case letters, digits and dashes, beginning with a letter, such as platform")
 	}
-	if _, err := name.NewRepository(o.Repository); err != nil {
-		return "", hint.Wrap(fmt.Errorf("%q is not a repository without a tag", o.Repository), "name one such as registry.example.org/acme/platform")
+	if err := remote.CheckRepository(o.Repository); err != nil {
+		return "", err
 	}
 	if err := empty(o.Dir, ".git"); err != nil {
 		return "", err

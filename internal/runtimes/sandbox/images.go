@@ -5,12 +5,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -98,5 +97,5 @@ func (i images) owner() *rootfs.Owner {
 // isLocal reports whether name is a path of a file or folder.
 func isLocal(name string) bool {
 	_, err := os.Stat(name)
-	return err == nil || filepath.IsAbs(name) || strings.HasSuffix(name, ".xpkg")
+	return err == nil || lock.IsPath(name)
 }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// mistakenFiles are the files of TestMistakesWithPackages. REGISTRY is the address of a registry.
+var mistakenFiles = map[string]string{
+	"package/crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: plain}\nspec: {}\n",
+	"root/crossplane.yaml":    "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: root}\nspec:\n  dependsOn:\n  - {provider: REGISTRY/acme/none, version: v1.0.0}\n",
+	"crossplane-project.yaml": "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: REGISTRY/acme/demo\n",
+	"url.yaml":                "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: https://REGISTRY/acme/demo\n",
+	"empty.lock":              "",
+	"cm.yaml":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
+}
+
+// TestMistakesWithPackages checks that the messages of commands about packages, projects, images
+// and signatures name what is wrong and the next step. The rows run in their order, because some
+// need the packages of those before.
+func TestMistakesWithPackages(t *testing.T) {
+	address := remotetest.Serve(t, remotetest.Embedded(t))
+	t.Setenv("XFN_CACHE_DIR", t.TempDir())
+	t.Setenv("COSIGN_PASSWORD", "")
+	t.Setenv("HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	for path, text := range mistakenFiles {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "REGISTRY", address)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range []string{"xpkg build -f package -o plain.xpkg", "xpkg push -f plain.xpkg REGISTRY/acme/plain:v1.2.0", "xpkg keygen"} {
+		if text := output(t, strings.Fields("xfn "+strings.ReplaceAll(args, "REGISTRY", address))); strings.Contains(text, "error") {
+			t.Fatal(text)
+		}
+	}
+	for _, tc := range []struct{ reason, args, want, hint string }{
+		{"the flag of another command has a similar word", "xpkg sign REF --key cosign.key", "unknown flag --key", "did you mean --sign-key FILE?"},
+		{"the flag of another command has a word more", "xpkg verify REF --sign-key cosign.pub", "unknown flag --sign-key", "did you mean --key FILE?"},
+		{"an unknown flag may have several similar ones", "xpkg build --runtime-image x", "unknown flag --runtime-image", "did you mean --embed-runtime-image NAME or --embed-runtime-image-tarball FILE?"},
+		{"a flag for the output has another name", "xpkg build --output x", "unknown flag --output", "did you mean --package-file FILE?"},
+		{"a command without a flag for the output prints it", "rbac -o x", "unknown flag -o", "write > FILE at the end of the command"},
+		{"a format is not the name of a file", "xpkg inspect REF -o json", "unknown flag -o", "as in --format json"},
+		{"one letter is similar to every other", "image -f x", "unknown flag -f\n", "see xfn image --help"},
+		{"the platform of a program has a system", "image --program amd64=x --base-image package -o image.tar", `reading --program "amd64=x"`, "did you mean --program linux/amd64=x?"},
+		{"a lock file is not empty", "lock cm.yaml --lock-file empty.lock", "empty.lock: the file contains no YAML document", "kind: Lock; remove this file"},
+		{"the key of a signature is not an argument", "xpkg sign cosign.key REF", "unexpected argument REF", "as in xfn xpkg sign registry.example.org/acme/hello:v0.1.0 --sign-key cosign.key"},
+		{"the key of a verification is required", "xpkg verify REF", "missing flags: --key=FILE", "--key cosign.pub"},
+		{"a signature needs a key", "xpkg sign REF", "expected --sign-key or --fulcio-url", "xfn xpkg keygen"},
+		{"a file has no signatures", "xpkg sign ./plain.xpkg --sign-key cosign.key", `expected a package in a registry, got the file "./plain.xpkg"`, "signatures are in registries"},
+		{"a private key does not verify", "xpkg verify REF --key cosign.key", "expected a public key, got a private key", ".pub file"},
+
+		{"a repository of a flag is not a URL", "project push --repository https://REGISTRY/acme/demo", "a repository is not a URL", `leave out the scheme: "REGISTRY/acme/demo"`},
+		{"a repository of a project file is not a URL", "project build -f url.yaml", "url.yaml:5: spec.repository is not valid", `leave out the scheme: "REGISTRY/acme/demo"`},
+		{"a package is not a project file", "project push -f plain.xpkg", `expected a project file, got the package "plain.xpkg"`, "--package-file"},
+		{"the file of one package is not that of a project", "project push --package-file plain.xpkg", "it is not the file of a project", "xfn xpkg push -f plain.xpkg"},
+		{"the package file of a project is not an argument", "project push plain.xpkg", "unexpected argument plain.xpkg", "--package-file"},
+		{"a package of its own is not a project", "project pull REF", "is not a Configuration of a project", "xfn xpkg pull"},
+
+		{"a dependency has a registry", "dependency add function-auto-ready", `parsing reference "function-auto-ready": it names no registry`, "did you mean xpkg.crossplane.io/crossplane-contrib/function-auto-ready?"},
+		{"the repository of a dependency must exist", "dependency add REGISTRY/acme/none", `has no repository "acme/none"`, "check the spelling"},
+		{"the version of a dependency must exist", "dependency add REGISTRY/acme/plain:v9.0.0", `none of the 1 tags matches "v9.0.0"`, "name a version that exists, such as v1.2.0"},
+		{"a release of Kubernetes has three numbers", "dependency add k8s:1.33", `the version of k8s is "1.33"`, "did you mean k8s:v1.33.0?"},
+		{"a reference is not a URL", "dependency add https://REF", "a repository is not a URL", `leave out the scheme: "REF"`},
+		{"a page is not a file of CRDs", "dependency add http://REGISTRY/acme/plain", "404", `for a package, leave out the scheme: "REGISTRY/acme/plain"`},
+
+		{"a misspelled folder is not a reference", "xpkg inspect packge", `there is no file "packge"`, "did you mean package?"},
+		{"a misspelled path is not a reference", "xpkg lint ./packge", `opening "./packge": no such file or directory`, "did you mean package?"},
+		{"a misspelled package was perhaps not built", "xpkg inspect plan.xpkg", "no such file or directory", "did you mean plain.xpkg? Otherwise build"},
+		{"a misspelled package root is a path", "xpkg build -f packge", `reading package root "packge": no such file`, "did you mean package?"},
+		{"a misspelled source of CRDs is a path", "xpkg get-crds packge", "no such file", "did you mean package?"},
+		{"a misspelled function is a path", "run packge", "", "did you mean package?"},
+		{"a misspelled base image is a path", "image --base-image ./packge -o image.tar", "no such file", "did you mean package?"},
+		{"a path cannot be pulled", "xpkg pull ./plain", `parsing reference "./plain": it is the path of a file`, "/REPOSITORY:TAG"},
+		{"a package is copied to registries only", "xpkg copy REF ./plain", `parsing reference "./plain": it is the path of a file`, "xfn xpkg pull REF -o ./plain"},
+
+		{"the line of an unreadable dependency is that of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},
+	} {
+		reference := strings.NewReplacer("REF", address+"/acme/plain:v1.2.0", "REGISTRY", address)
+		text, next, _ := strings.Cut(output(t, strings.Fields("xfn "+reference.Replace(tc.args))), "hint: ")
+		if !strings.Contains(text, reference.Replace(tc.want)) || !strings.Contains(next, reference.Replace(tc.hint)) || tc.hint == "" {
+			t.Errorf("%s: xfn %s: want %q and the hint %q, got:\n%shint: %s", tc.reason, tc.args, tc.want, tc.hint, text, next)
+		}
+	}
+}
