@@ -130,7 +130,7 @@ func TestResolve(t *testing.T) {
 		"Digest":         {"a version may be a digest", digest, nil, "@" + digest, "", 0},
 		"Build":          {"build metadata cannot be in a tag", "v1.2.0+build", many, ":v1.2.0", "", 1},
 		"NoVersion":      {"a reference must have a tag", "", many, "", "has no tag", 0},
-		"NoConstraint":   {"latest is not a constraint", "latest", many, "", `reading the version "latest" of "acme/f": it is neither a constraint nor a digest`+"\nhint: name a version such as v1.2.0", 0},
+		"NoConstraint":   {"latest is not a constraint", "latest", many, "", `reading the version "latest" of "acme/f": it is neither a constraint nor a digest` + "\nhint: name a version such as v1.2.0", 0},
 		"NoTags":         {"a repository may have no tags", ">=v1", nil, "", "none of the 0 tags matches \">=v1\"\nhint: push the package with a tag that is a version", 1},
 	}
 	for name, tc := range cases {
