@@ -1,7 +1,4 @@
 package xpkg
 
-// ParseAnnotations and SignKey are exported for tests.
-var (
-	ParseAnnotations = parseAnnotations
-	SignKey          = KeySource.Signer
-)
+// ParseAnnotations is exported for tests.
+var ParseAnnotations = parseAnnotations
