@@ -60,7 +60,7 @@ func (c cosigner) run(t *testing.T, args ...string) string {
 // verify verifies that the key signed what is at ref.
 func (c cosigner) verify(t *testing.T, ref name.Reference) image.Verification {
 	t.Helper()
-	v, err := image.Verify(t.Context(), ref, []*signature.PublicKey{c.key.Public()}, remote.New(remote.Options{}), func(progress.Event) {})
+	v, err := image.Verify(t.Context(), ref, []signature.Verifier{c.key.Public()}, remote.New(remote.Options{}), func(progress.Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestCosignAttestations(t *testing.T) {
 	c.run(t, "attest", "--key", "cosign.key", "--type", "slsaprovenance1", "--predicate", "predicate.json", "--rekor-url", log.URL,
 		"--new-bundle-format=false", "--use-signing-config=false", "-y", theirs.Name())
 	digest := theirs.Context().Digest(c.verify(t, theirs).Digest.String())
-	keys := []*signature.PublicKey{c.key.Public()}
+	keys := []signature.Verifier{c.key.Public()}
 	if err := image.RequireAttestations(t.Context(), digest, []string{provenance}, keys, remote.New(remote.Options{})); err != nil {
 		t.Error(err)
 	}

@@ -28,7 +28,7 @@ type Verification struct {
 	// entry.
 	Platforms []string
 	// Signatures is the number of signatures of the artifact. By[i] is the number of
-	// signatures that keys[i], an argument of Verify, made.
+	// signatures by the argument by[i] of Verify.
 	Signatures int
 	By         []int
 	// Blobs is the number of verified manifests, configs and layers. Bytes is their total size.
@@ -40,14 +40,14 @@ type Verification struct {
 	Elsewhere []v1.Hash
 }
 
-// Verify verifies that at least one of the keys signed the artifact at ref, and then the
-// digests of all manifests, configs and layers. Until the signature is verified, it reads
-// only the manifest at ref and the signatures. It does not store layers.
+// Verify verifies that there is a signature of the artifact at ref by one of the verifiers,
+// and then the digests of all manifests, configs and layers. Until the signature is verified,
+// it reads only the manifest at ref and the signatures. It does not store layers.
 //
 // An error is one sentence that names ref, without credentials.
-func Verify(ctx context.Context, ref name.Reference, keys []*signature.PublicKey, client *remote.Client, report progress.Func) (Verification, error) {
+func Verify(ctx context.Context, ref name.Reference, by []signature.Verifier, client *remote.Client, report progress.Func) (Verification, error) {
 	v := verification{ref: ref, client: client, report: report}
-	err := v.checkSignature(ctx, keys)
+	err := v.checkSignature(ctx, by)
 	if err == nil {
 		err = v.checkDigests(ctx)
 	}
@@ -69,7 +69,7 @@ type verification struct {
 }
 
 // checkSignature verifies the signature of the manifest at the reference.
-func (v *verification) checkSignature(ctx context.Context, keys []*signature.PublicKey) error {
+func (v *verification) checkSignature(ctx context.Context, by []signature.Verifier) error {
 	from, err := v.client.Repository(ctx, v.ref.Context())
 	if err != nil {
 		return err
@@ -84,8 +84,40 @@ func (v *verification) checkSignature(ctx context.Context, keys []*signature.Pub
 		return err
 	}
 	v.Signatures = len(all)
-	v.By, err = signature.Check(all, v.Digest, keys...)
+	v.By, err = signature.Check(all, v.Digest, by...)
 	return err
+}
+
+// Trusted resolves ref and returns it with its digest. It applies o.Pin first. If there are
+// verifiers, Trusted returns an error unless one of them signed the digest, and attested it
+// by each of the predicate types. It reads no layers.
+//
+// An error is one sentence that names the reference, without credentials.
+func Trusted(ctx context.Context, ref name.Reference, by []signature.Verifier, predicateTypes []string, o Options) (_ name.Reference, err error) {
+	if o.Pin != nil {
+		if ref, err = o.Pin(ref); err != nil {
+			return nil, err
+		}
+	}
+	if len(by) == 0 {
+		return ref, nil
+	}
+	if o.Offline {
+		return nil, fmt.Errorf("verifying %q: its signatures are in the registry, and nothing may be fetched", ref.Name())
+	}
+	from, err := source(ref, o.Rewrite)
+	if err != nil {
+		return nil, err
+	}
+	v := verification{ref: from, client: o.client()}
+	if err := v.checkSignature(ctx, by); err != nil {
+		return nil, fmt.Errorf("verifying %q: %w", from.Name(), v.client.Explain(from, err))
+	}
+	digest := v.Digest.String()
+	if err := RequireAttestations(ctx, from.Context().Digest(digest), predicateTypes, by, v.client); err != nil {
+		return nil, err
+	}
+	return ref.Context().Digest(digest), nil
 }
 
 // checkDigests verifies all digests. Fetching a manifest or config verifies its digest, so
@@ -219,10 +251,10 @@ func Attachment(ctx context.Context, ref name.Reference, client *remote.Client) 
 }
 
 // RequireAttestations returns an error unless the digest at ref has an attestation of each
-// predicate type that one of the keys signed.
+// predicate type by one of the verifiers. Of test results, only one whose tests passed counts.
 //
 // An error is one sentence that names ref, without credentials.
-func RequireAttestations(ctx context.Context, ref name.Digest, predicateTypes []string, keys []*signature.PublicKey, client *remote.Client) error {
+func RequireAttestations(ctx context.Context, ref name.Digest, predicateTypes []string, by []signature.Verifier, client *remote.Client) error {
 	if len(predicateTypes) == 0 {
 		return nil
 	}
@@ -234,13 +266,20 @@ func RequireAttestations(ctx context.Context, ref name.Digest, predicateTypes []
 	if err != nil {
 		return fmt.Errorf("verifying %q: reading its attestations: %w", ref.Name(), client.Explain(ref, err))
 	}
-	found := make([]map[string][][]byte, len(keys))
-	for i, k := range keys {
-		found[i] = k.Attested(all, digest)
+	found := make([]map[string][][]byte, len(by))
+	for i, v := range by {
+		found[i] = signature.Attested(all, digest, v)
 	}
 	for _, t := range predicateTypes {
-		if !slices.ContainsFunc(found, func(by map[string][][]byte) bool { return len(by[t]) > 0 }) {
-			return fmt.Errorf("verifying %q: none of its %d attestations is of type %q and by a given key", ref.Name(), len(all), t)
+		var statements [][]byte
+		for _, by := range found {
+			statements = append(statements, by[t]...)
+		}
+		if len(statements) == 0 {
+			return fmt.Errorf("verifying %q: none of its %d attestations is of type %q and by a given key or identity", ref.Name(), len(all), t)
+		}
+		if !slices.ContainsFunc(statements, signature.Passed) {
+			return fmt.Errorf("verifying %q: its attestations of type %q say that the tests did not pass", ref.Name(), t)
 		}
 	}
 	return nil

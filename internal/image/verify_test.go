@@ -73,7 +73,7 @@ func publish(t *testing.T, ref name.Tag, a oci.Artifact, k *signature.PrivateKey
 	return value[push.Result](t)(push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}))
 }
 
-func publics(keys ...*signature.PrivateKey) (all []*signature.PublicKey) {
+func publics(keys ...*signature.PrivateKey) (all []signature.Verifier) {
 	for _, k := range keys {
 		all = append(all, k.Public())
 	}

@@ -63,6 +63,7 @@ func (s *Session) checkAlpha(in Inputs) error {
 	}{
 		{s.config.Functions != "", "a functions file: the functions are in the Composition"},
 		{len(s.config.Packages) > 0, "packages: the Composition names images"},
+		{s.config.Verify != nil, "the verification of signatures"},
 		{len(in.Compositions) > 0, "Compositions to choose from"},
 		{in.ObserveLoop > 0, "an observe loop"},
 		{in.WrapRunner != nil, "tracing of functions"},

@@ -94,6 +94,9 @@ func (s *Session) choose(ctx context.Context, names []string, fns map[string]run
 			continue
 		}
 		chosen, err := s.chooseOne(ctx, fns[name])
+		if err == nil && s.config.Verify != nil {
+			chosen, err = s.verified(ctx, chosen)
+		}
 		if err == nil && s.config.Crosscheck {
 			chosen, err = chosen.crosschecked()
 		}
@@ -106,6 +109,23 @@ func (s *Session) choose(ctx context.Context, names []string, fns map[string]run
 		choices = append(choices, chosen)
 	}
 	return choices, nil
+}
+
+// verified returns c with the verified reference of its package.
+func (s *Session) verified(ctx context.Context, c choice) (choice, error) {
+	_, given := s.config.Packages[c.fn.Name]
+	isFile := given || lock.IsPath(c.fn.Package)
+	switch {
+	case c.runtime == Builtin && !isFile:
+		return c, nil
+	case c.runtime == Development:
+		return c, errors.New("a function that is running already cannot be verified")
+	case isFile:
+		return c, fmt.Errorf("%q is not in a registry, so it has no signature that could be verified", c.fn.Package)
+	}
+	var err error
+	c.fn.Package, err = s.config.Verify(ctx, c.fn)
+	return c, err
 }
 
 // functionNames returns the names of the functions that the pipelines of Compositions call,

@@ -45,6 +45,10 @@ type Config struct {
 	// References replaces the packages of functions by references, by the name of the function. A
 	// value without a slash is a tag that replaces that of the package.
 	References map[string]string
+	// Verify, if not nil, is called before a function starts, unless it is a builtin. It
+	// returns the reference of the verified package, which then runs. A function that is not
+	// a package in a registry is an error.
+	Verify func(ctx context.Context, fn runtimes.Function) (string, error)
 	// Annotations override the annotations of every Function.
 	Annotations map[string]string
 	// Runtime runs every function. If it is Auto, a runtime is chosen for each function.

@@ -9,6 +9,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 const (
@@ -63,6 +65,19 @@ func Statement(name string, digest v1.Hash, predicateType string, predicate []by
 	return compact.Bytes(), nil
 }
 
+// TestResult is the type of the predicate about a run of tests (in-toto attestation,
+// spec/predicates/test-result.md).
+const TestResult = "https://in-toto.io/attestation/test-result/v0.1"
+
+// Passed reports whether a Statement is not about tests, or says that they passed.
+func Passed(text []byte) bool {
+	var s statement
+	var p struct {
+		Result string `json:"result"`
+	}
+	return json.Unmarshal(text, &s) == nil && (s.PredicateType != TestResult || json.Unmarshal(s.Predicate, &p) == nil && p.Result == "PASSED")
+}
+
 // An envelope is a DSSE envelope (secure-systems-lab/dsse, envelope.md).
 type envelope struct {
 	PayloadType string              `json:"payloadType"`
@@ -115,6 +130,12 @@ func AppendAttestation(img v1.Image, s Signature) (v1.Image, error) {
 // Attested returns the Statements about digest among attestations that k's private key
 // signed, by their predicate types.
 func (k *PublicKey) Attested(attestations []Signature, digest v1.Hash) map[string][][]byte {
+	return Attested(attestations, digest, k)
+}
+
+// Attested returns the Statements about digest among attestations by v, by their predicate
+// types.
+func Attested(attestations []Signature, digest v1.Hash, v Verifier) map[string][][]byte {
 	all := map[string][][]byte{}
 	for _, a := range attestations {
 		var e envelope
@@ -122,7 +143,7 @@ func (k *PublicKey) Attested(attestations []Signature, digest v1.Hash) map[strin
 			continue
 		}
 		good := slices.ContainsFunc(e.Signatures, func(s envelopeSignature) bool {
-			return k.verify(Signature{Payload: e.signed(), Value: s.Sig})
+			return v.verify(e.signed(), s.Sig, a, func(key []byte) rekor.Entry { return rekor.Envelope(a.Payload, key) }) == nil
 		})
 		var s statement
 		if good && json.Unmarshal(e.Payload, &s) == nil && s.isAbout(digest) {

@@ -4,7 +4,8 @@
 // an image or index. The signatures of a digest are the layers of an image, at a tag of
 // the same repository that is named after the digest.
 //
-// The package opens no files and connects to no server. It verifies neither certificates
-// nor timestamps: a signature by a trusted key is valid forever. Package rekor adds
-// signatures to transparency logs, and package fulcio gets certificates for keys.
+// The package opens no files and connects to no server. A signature by a trusted key is
+// valid forever. An Identity verifies signatures with certificates, and the time at which a
+// transparency log added them. Package rekor adds signatures to transparency logs, and
+// package fulcio gets certificates for keys.
 package signature

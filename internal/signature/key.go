@@ -16,6 +16,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature/options"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // MaxKey is the maximum size of the text of a key, in bytes. Even an encrypted RSA key of
@@ -190,12 +191,15 @@ func publicKey(key crypto.PublicKey) (*PublicKey, error) {
 	return &PublicKey{key, []sigstore.Verifier{standard, sized}}, nil
 }
 
-// verify reports whether s is a signature by k's private key.
-func (k *PublicKey) verify(s Signature) bool {
+// verify implements Verifier.
+func (k *PublicKey) verify(text, value []byte, _ Signature, _ func([]byte) rekor.Entry) error {
 	for _, v := range k.verifiers {
-		if v.VerifySignature(bytes.NewReader(s.Value), bytes.NewReader(s.Payload)) == nil {
-			return true
+		if v.VerifySignature(bytes.NewReader(value), bytes.NewReader(text)) == nil {
+			return nil
 		}
 	}
-	return false
+	return errStranger
 }
+
+// String implements Verifier.
+func (k *PublicKey) String() string { return "the key" }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -18,6 +19,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature/payload"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // A Signature is a signature of an image or index.
@@ -82,22 +84,26 @@ func (s Signature) digest() (v1.Hash, error) {
 // Count returns the number of signatures of digest that k's private key made. The payload
 // may name another repository, because a signature is also valid for copies of the image.
 func (k *PublicKey) Count(signatures []Signature, digest v1.Hash) int {
-	good, _ := k.sort(signatures, digest)
+	good, _ := sortBy(k, signatures, digest)
 	return good
 }
 
-// sort returns the number of signatures of digest that k's private key made. For each other
-// signature by the same key, wrong says what is wrong with it.
-func (k *PublicKey) sort(signatures []Signature, digest v1.Hash) (good int, wrong []string) {
+// sortBy returns the number of signatures of digest by v. For each other signature that v
+// knows, wrong says what is wrong with it.
+func sortBy(v Verifier, signatures []Signature, digest v1.Hash) (good int, wrong []string) {
 	for _, s := range signatures {
-		if !k.verify(s) {
+		err := v.verify(s.Payload, s.Value, s, func(key []byte) rekor.Entry { return rekor.Hashed(s.Payload, s.Value, key) })
+		if errors.Is(err, errStranger) {
 			continue
 		}
-		switch of, err := s.digest(); {
+		of, notImage := s.digest()
+		switch {
 		case err != nil:
-			wrong = append(wrong, "the key signed a document that is not about an image: "+err.Error())
+			wrong = append(wrong, err.Error())
+		case notImage != nil:
+			wrong = append(wrong, fmt.Sprintf("%s signed a document that is not about an image: %v", v, notImage))
 		case of != digest:
-			wrong = append(wrong, fmt.Sprintf("the key signed %s", of))
+			wrong = append(wrong, fmt.Sprintf("%s signed %s", v, of))
 		default:
 			good++
 		}
@@ -105,30 +111,35 @@ func (k *PublicKey) sort(signatures []Signature, digest v1.Hash) (good int, wron
 	return good, wrong
 }
 
-// Check returns the number of valid signatures of digest by each of keys. If there is none
-// by any key, it returns an error that describes the existing signatures. One valid
-// signature is enough, as one authority is enough in Crossplane's ImageConfig.
-func Check(signatures []Signature, digest v1.Hash, keys ...*PublicKey) (by []int, err error) {
+// Check returns the number of valid signatures of digest by each of the verifiers. If there
+// is none by any of them, it returns an error that describes the existing signatures. One
+// valid signature is enough, as one authority is enough in Crossplane's ImageConfig.
+func Check(signatures []Signature, digest v1.Hash, verifiers ...Verifier) (by []int, err error) {
 	found := false
 	var wrong []string
-	for _, k := range keys {
-		good, more := k.sort(signatures, digest)
+	for _, v := range verifiers {
+		good, more := sortBy(v, signatures, digest)
 		found = found || good > 0
 		by, wrong = append(by, good), append(wrong, more...)
 	}
+	slices.Sort(wrong)
+	wrong = slices.Compact(wrong)
 	switch {
 	case found:
 		return by, nil
 	case len(signatures) == 0:
 		return nil, hint.Wrap(fmt.Errorf("%s has no signature", digest), "sign the package when you push it: xfn xpkg push "+hint.SignKey+" FILE")
 	case len(wrong) > 0:
-		return nil, fmt.Errorf("%s has no valid signature: %s", digest, strings.Join(wrong, "; "))
+		return nil, fmt.Errorf("%s has no valid signature: %s", digest, strings.Join(wrong[:min(len(wrong), maxReasons)], "; "))
 	}
-	have, others := "1 signature", "the key"
+	have, others := "1 signature", "any of the given keys and identities"
 	if n := len(signatures); n != 1 {
 		have = fmt.Sprintf("%d signatures", n)
 	}
-	if n := len(keys); n != 1 {
+	switch n := len(verifiers); {
+	case n == 1:
+		others = verifiers[0].String()
+	case !slices.ContainsFunc(verifiers, isIdentity):
 		others = fmt.Sprintf("any of the %d keys", n)
 	}
 	return nil, fmt.Errorf("%s has %s, but none by %s: they were made with other keys, or changed", digest, have, others)
@@ -143,6 +154,8 @@ const (
 
 	// maxSignatures limits the number of signatures in an image. cosign has the same limit.
 	maxSignatures = 1000
+	// maxReasons limits the number of reasons in the error of Check.
+	maxReasons = 3
 	// maxPayload limits the bytes of a payload, which usually has about 300 plus what the
 	// signer adds. maxValue limits the bytes of a signature in base64, which has 684 with RSA
 	// of 4096 bits.

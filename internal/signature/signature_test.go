@@ -117,7 +117,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var keys []*signature.PublicKey
+			var keys []signature.Verifier
 			for _, k := range tc.keys {
 				keys = append(keys, k.Public())
 			}
@@ -165,7 +165,7 @@ func FuzzCheck(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	keys := []*signature.PublicKey{
+	keys := []signature.Verifier{
 		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, ed))),
 		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, curve(f, elliptic.P256())))),
 	}

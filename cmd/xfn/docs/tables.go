@@ -43,6 +43,7 @@ func Environment() []Variable {
 	return []Variable{
 		{"XFN_CACHE_DIR", ownVariables, "The directory of the cache. The default is `xfn` in the user's cache directory."},
 		{"XFN_LOCKED", ownVariables, "`true` is `--locked`: images are used by the digests in `xfn.lock` only."},
+		{"XFN_REQUIRE_VERIFIED", ownVariables, "`true` is `--require-verified`: only packages with a signature run."},
 		{"XFN_REGISTRY", ownVariables, "The registry of references that do not name one, as `--registry`."},
 		{"CROSSPLANE_XPKG_CACHE", ownVariables, "The directory of the cache if `XFN_CACHE_DIR` is not set, as for the crossplane CLI."},
 		{"CROSSPLANE_GIT_TOKEN", ownVariables, "The token for git repositories of `xfn dependency`, as `--git-token`."},
@@ -55,6 +56,7 @@ func Environment() []Variable {
 		{"JOB_COMPLETION_INDEX", ownVariables, "With `XFN_SHARDS`, which shard to run, from 0. Kubernetes sets it in an Indexed Job."},
 		{"SOURCE_DATE_EPOCH", ownVariables, "The times in a package that `xfn xpkg build` writes, in seconds since 1970."},
 		{"COSIGN_PASSWORD", ownVariables, "The password of an encrypted key for `--sign-key`, and of a new key. It may be empty."},
+		{"SIGSTORE_ROOT_FILE", ownVariables, "The file with the certificates of authorities, as `--ca-roots`."},
 		{"SIGSTORE_REKOR_PUBLIC_KEY", ownVariables, "The file with the public key of the transparency log, as `--rekor-key`."},
 		{"SIGSTORE_ID_TOKEN", ownVariables, "The OIDC token for `--fulcio-url`. GitLab sets it for a job with `id_tokens`."},
 		{"ACTIONS_ID_TOKEN_REQUEST_URL", ownVariables, "Where `--fulcio-url` gets an OIDC token in GitHub Actions."},

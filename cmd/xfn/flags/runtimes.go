@@ -52,6 +52,7 @@ type Runtimes struct {
 	Cache      `group:"Registry:"`
 	Registries `group:"Registry:"`
 	Lock       `group:"Registry:"`
+	Verified   `group:"Registry:"`
 }
 
 // Config returns the config of a session. Images are fetched as the project p says, which may be
@@ -128,6 +129,9 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	pulling := image.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
 	if p != nil {
 		pulling.Rewrite = p.Rewritten
+	}
+	if config.Verify, err = f.verify(pulling); err != nil {
+		return err
 	}
 	build := f.builder(dir, client, pulling)
 	config.Runtimes = map[session.Runtime]runtimes.Runtime{

@@ -2,52 +2,21 @@ package xpkg
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/push"
 )
 
-// predicateTypes are the URIs of predicate types, by cosign's short names, and that of the
-// in-toto attestation framework for test results.
-func predicateTypes() map[string]string {
-	return map[string]string{
-		"cyclonedx":       "https://cyclonedx.org/bom",
-		"slsaprovenance1": "https://slsa.dev/provenance/v1",
-		"spdx":            "https://spdx.dev/Document",
-		"spdxjson":        "https://spdx.dev/Document",
-		"test-result":     "https://in-toto.io/attestation/test-result/v0.1",
-	}
-}
-
-// predicateType returns the URI of a predicate type. The value of flag is text.
-func predicateType(flag, text string) (string, error) {
-	known := predicateTypes()
-	if uri, ok := known[text]; ok {
-		return uri, nil
-	}
-	if scheme, rest, ok := strings.Cut(text, "://"); ok && scheme != "" && rest != "" {
-		return text, nil
-	}
-	names := slices.Sorted(maps.Keys(known))
-	err := fmt.Errorf("reading %s: %q is not a type of attestations: expected %s or a URI", flag, text, strings.Join(names, ", "))
-	if near := hint.Nearest(text, names); near != "" {
-		err = hint.Wrap(err, hint.Hint("did you mean "+near+"?"))
-	}
-	return "", &terminal.UsageError{Err: err}
-}
-
 // readAttestations reads the files of values TYPE=FILE.
-func readAttestations(flags []string) (all []push.Attestation, err error) {
-	for _, flag := range flags {
-		short, path, ok := cutLast(flag)
+func readAttestations(values []string) (all []push.Attestation, err error) {
+	for _, value := range values {
+		short, path, ok := cutLast(value)
 		if !ok {
-			return nil, &terminal.UsageError{Err: fmt.Errorf("reading --attest %q: expected TYPE=FILE", flag)}
+			return nil, &terminal.UsageError{Err: fmt.Errorf("reading --attest %q: expected TYPE=FILE", value)}
 		}
-		uri, err := predicateType("--attest", short)
+		uri, err := flags.PredicateType("--attest", short)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -91,11 +92,11 @@ func (c *KeygenCmd) password(ctx context.Context, t *terminal.Terminal) ([]byte,
 		line, _, _ := strings.Cut(string(text), "\n")
 		return []byte(strings.TrimSuffix(line, "\r")), nil
 	}
-	if p, ok := os.LookupEnv(passwordVariable); ok {
+	if p, ok := os.LookupEnv(flags.PasswordVariable); ok {
 		return []byte(p), nil
 	}
 	if !t.Interactive() {
-		return nil, hint.Wrap(errors.New("the key needs a password, and stdin is not a terminal"), "use --password-file, or set the environment variable "+passwordVariable+", which may be empty")
+		return nil, hint.Wrap(errors.New("the key needs a password, and stdin is not a terminal"), "use --password-file, or set the environment variable "+flags.PasswordVariable+", which may be empty")
 	}
 	first, err := askPassword(ctx, t, "password of the new key: ")
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 
 // SignFlags are the flags of commands that sign packages.
 type SignFlags struct {
-	SignKey       KeySource `placeholder:"FILE" help:"Sign as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
-	Attest        []string  `sep:"none" placeholder:"TYPE=FILE" help:"Attach a signed in-toto attestation. TYPE is spdx, cyclonedx, slsaprovenance1, test-result or a URI, and FILE the predicate or the whole statement in JSON. Repeatable."`
-	RekorURL      string    `name:"rekor-url" more:"" placeholder:"URL" help:"Publish the signature in this transparency log of Sigstore, and store the log's proof with it. The log is public, and deletes nothing."`
-	RekorKey      KeySource `more:"" placeholder:"FILE" help:"Public key of the log in PEM, a file or env://NAME. Requires --rekor-url. Default: the file in SIGSTORE_REKOR_PUBLIC_KEY, or the key that the log returns."`
-	FulcioURL     string    `name:"fulcio-url" more:"" placeholder:"URL" help:"Sign without a key: this certificate authority of Sigstore confirms the identity in an OIDC token. Requires --rekor-url."`
-	IdentityToken string    `more:"" placeholder:"FILE" help:"File with the OIDC token for --fulcio-url; - is stdin. Default: the token of the job in GitHub Actions, or SIGSTORE_ID_TOKEN, which GitLab sets."`
+	SignKey       flags.KeySource `placeholder:"FILE" help:"Sign as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
+	Attest        []string        `sep:"none" placeholder:"TYPE=FILE" help:"Attach a signed in-toto attestation. TYPE is spdx, cyclonedx, slsaprovenance1, test-result or a URI, and FILE the predicate or the whole statement in JSON. Repeatable."`
+	RekorURL      string          `name:"rekor-url" more:"" placeholder:"URL" help:"Publish the signature in this transparency log of Sigstore, and store the log's proof with it. The log is public, and deletes nothing."`
+	RekorKey      flags.KeySource `more:"" placeholder:"FILE" help:"Public key of the log in PEM, a file or env://NAME. Requires --rekor-url. Default: the file in SIGSTORE_REKOR_PUBLIC_KEY, or the key that the log returns."`
+	FulcioURL     string          `name:"fulcio-url" more:"" placeholder:"URL" help:"Sign without a key: this certificate authority of Sigstore confirms the identity in an OIDC token. Requires --rekor-url."`
+	IdentityToken string          `more:"" placeholder:"FILE" help:"File with the OIDC token for --fulcio-url; - is stdin. Default: the token of the job in GitHub Actions, or SIGSTORE_ID_TOKEN, which GitLab sets."`
 }
 
 // Set sets the options of a push for the flags. The caller has set Services. It may read stdin, and request a token.
@@ -38,8 +38,8 @@ func (f SignFlags) Set(ctx context.Context, t *terminal.Terminal, o *push.Option
 	}
 	if f.RekorURL != "" {
 		o.Log = &push.Log{URL: f.RekorURL}
-		if key := cmp.Or(f.RekorKey, KeySource(os.Getenv("SIGSTORE_REKOR_PUBLIC_KEY"))); key != "" {
-			if o.Log.Key, err = key.read(); err != nil {
+		if key := cmp.Or(f.RekorKey, flags.KeySource(os.Getenv(flags.LogKeyVariable))); key != "" {
+			if o.Log.Key, err = key.Read(); err != nil {
 				return fmt.Errorf("reading key %q: %w", string(key), err)
 			}
 		}

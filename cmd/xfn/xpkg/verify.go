@@ -1,7 +1,9 @@
 package xpkg
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -18,8 +20,10 @@ import (
 type VerifyCmd struct {
 	Package string `arg:"" surplus:"as in xfn xpkg verify registry.example.org/acme/hello:v0.1.0 --key cosign.pub" help:"What to verify: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 
-	Key                []KeySource `required:"" sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by one of them is enough."`
-	RequireAttestation []string    `sep:"none" placeholder:"TYPE" help:"Require an attestation of this type by one of the keys: spdx, cyclonedx, slsaprovenance1, test-result or a URI. Repeatable."`
+	Key                []flags.KeySource `sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by one of them is enough."`
+	RequireAttestation []string          `sep:"none" placeholder:"TYPE" help:"Require an attestation of this type by one of the keys, or the identity: spdx, cyclonedx, slsaprovenance1, test-result or a URI. Repeatable."`
+
+	flags.Identity `group:"Identity:"`
 
 	flags.Patience
 	terminal.Format
@@ -28,13 +32,16 @@ type VerifyCmd struct {
 
 // Help is shown by --help.
 func (VerifyCmd) Help() string {
-	return `Verifies that the digest at the reference has a signature that xfn xpkg push --sign-key or cosign made with the key. Then reads each manifest, config and layer of all platforms and compares it with its digest; nothing is stored. Does not check certificates, timestamps and transparency logs. Prints the reference with the digest.
+	return `Verifies that the digest at the reference has a signature that xfn xpkg push --sign-key or cosign made with the key, or with a certificate for the identity. Then reads each manifest, config and layer of all platforms and compares it with its digest; nothing is stored. Does not check transparency logs of signatures by keys. Prints the reference with the digest.
 
 Exit codes: 0 verified, 1 not verified, 2 usage error.
 
-Example:
+Examples:
 
     xfn xpkg verify registry.example.org/acme/hello:v0.1.0 --key cosign.pub
+    xfn xpkg verify registry.example.org/acme/hello:v0.1.0 \
+        --certificate-identity me@example.org \
+        --certificate-oidc-issuer https://accounts.example.org
 `
 }
 
@@ -44,24 +51,23 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 	if err != nil {
 		return err
 	}
-	keys, err := publicKeys(c.Key)
+	if len(c.Key) == 0 && !c.IsSet() {
+		return &terminal.UsageError{Err: errors.New("expected --key or --certificate-identity")}
+	}
+	by, err := c.Verifiers(c.Key)
 	if err != nil {
 		return err
 	}
-	var required []string
-	for _, t := range c.RequireAttestation {
-		uri, err := predicateType("--require-attestation", t)
-		if err != nil {
-			return err
-		}
-		required = append(required, uri)
+	required, err := flags.PredicateTypes("--require-attestation", c.RequireAttestation)
+	if err != nil {
+		return err
 	}
 	client := c.PatientClient(p, c.Patience)
-	res, err := image.Verify(ctx, ref, keys, client, term.Progress)
+	res, err := image.Verify(ctx, ref, by, client, term.Progress)
 	if err != nil {
 		return err
 	}
-	if err := image.RequireAttestations(ctx, ref.Context().Digest(res.Digest.String()), required, keys, client); err != nil {
+	if err := image.RequireAttestations(ctx, ref.Context().Digest(res.Digest.String()), required, by, client); err != nil {
 		return err
 	}
 	return c.print(term, ref, res)
@@ -85,6 +91,8 @@ type verified struct {
 	// those by each given key.
 	Signatures int         `json:"signatures"`
 	Keys       []keyResult `json:"keys"`
+	// IdentitySignatures counts the signatures by the identity.
+	IdentitySignatures int `json:"identitySignatures,omitempty"`
 	// Blobs counts the blobs whose digest was verified, and Bytes their bytes.
 	Blobs int   `json:"blobs"`
 	Bytes int64 `json:"bytes"`
@@ -103,11 +111,18 @@ func (c *VerifyCmd) print(term *terminal.Terminal, ref name.Reference, r image.V
 		Reference: ref.Name(), Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms,
 		Signatures: r.Signatures, Blobs: r.Blobs, Bytes: r.Bytes,
 	}
+	value.Keys = []keyResult{}
 	var by []string
 	for i, n := range r.By {
-		value.Keys = append(value.Keys, keyResult{string(c.Key[i]), n})
+		who := cmp.Or(c.CertificateIdentity, c.CertificateIdentityRegexp)
+		if i < len(c.Key) {
+			who = string(c.Key[i])
+			value.Keys = append(value.Keys, keyResult{who, n})
+		} else {
+			value.IdentitySignatures = n
+		}
 		if n > 0 {
-			by = append(by, string(c.Key[i]))
+			by = append(by, who)
 		}
 	}
 	for _, h := range r.Elsewhere {

@@ -31,6 +31,8 @@ type Authority struct {
 	Root []byte
 	// Other issues certificates for another key than requested.
 	Other bool
+	// Change, if not nil, changes each certificate before it is signed.
+	Change func(*x509.Certificate)
 
 	key  *ecdsa.PrivateKey
 	root *x509.Certificate
@@ -166,12 +168,16 @@ func (a *Authority) issue(key crypto.PublicKey, subject string) ([]byte, error) 
 		return nil, err
 	}
 	fulcio := asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), URIs: []*url.URL{u},
 		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(10 * time.Minute),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
 		ExtraExtensions: []pkix.Extension{{Id: append(fulcio, 1), Value: []byte(Issuer)}, {Id: append(fulcio, 8), Value: issuer}},
-	}, a.root, key, a.key)
+	}
+	if a.Change != nil {
+		a.Change(template)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.root, key, a.key)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 
@@ -37,6 +38,9 @@ func github(ctx context.Context, from, bearer string, transport http.RoundTrippe
 	u, err := url.Parse(from)
 	if err != nil || u.Host == "" {
 		return "", errors.New("ACTIONS_ID_TOKEN_REQUEST_URL is not a URL")
+	}
+	if local := u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback(); u.Scheme != "https" && (u.Scheme != "http" || !local) {
+		return "", fmt.Errorf("ACTIONS_ID_TOKEN_REQUEST_URL has the scheme %q, expected https, because the request has a secret", u.Scheme)
 	}
 	query := u.Query()
 	query.Set("audience", audience)

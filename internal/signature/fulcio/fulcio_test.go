@@ -89,6 +89,12 @@ func TestAmbient(t *testing.T) {
 		"None":   {"outside of a CI system there is no token", nil, "", false, ""},
 		"GitLab": {"the variable has the token", map[string]string{"SIGSTORE_ID_TOKEN": "gitlab"}, "gitlab", true, ""},
 		"GitHub": {"the token is requested for the audience", map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": server.URL + "?v=1", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "s3cret"}, "github", true, ""},
+		"Plain": {
+			"the credentials are not sent over plain HTTP",
+			map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": "http://ci.invalid/token", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "s3cret"},
+			"", true,
+			`getting an identity token from GitHub Actions: ACTIONS_ID_TOKEN_REQUEST_URL has the scheme "http", expected https, because the request has a secret`,
+		},
 		"Denied": {
 			"a refused request is an error without the credentials",
 			map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": server.URL, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "hunter2"},

@@ -73,15 +73,22 @@ type proposed struct {
 
 // recorded is the spec of the type dsse, version 0.0.1, in a log.
 type recorded struct {
-	EnvelopeHash digest `json:"envelopeHash"`
-	Signatures   []struct {
-		Verifier []byte `json:"verifier"`
+	PayloadHash digest `json:"payloadHash"`
+	Signatures  []struct {
+		Signature []byte `json:"signature"`
+		Verifier  []byte `json:"verifier"`
 	} `json:"signatures"`
 }
 
 // Envelope returns the entry for a DSSE envelope in JSON, which contains one signature. key
-// is the public key or the certificate that verifies it, in PEM.
+// is the public key or the certificate that verifies it, in PEM. The log may have recorded
+// another JSON of the envelope: clients differ in its white space.
 func Envelope(envelope, key []byte) Entry {
+	var signed struct {
+		Payload    []byte
+		Signatures []struct{ Sig []byte }
+	}
+	invalid := json.Unmarshal(envelope, &signed) != nil || len(signed.Signatures) != 1
 	var spec proposed
 	spec.ProposedContent.Envelope, spec.ProposedContent.Verifiers = string(envelope), [][]byte{key}
 	return Entry{"dsse", spec, func(raw []byte) error {
@@ -89,7 +96,10 @@ func Envelope(envelope, key []byte) Entry {
 		if err := json.Unmarshal(raw, &got); err != nil {
 			return errors.New("the entry is not a valid dsse")
 		}
-		if got.EnvelopeHash != digestOf(envelope) || len(got.Signatures) != 1 || !sameKey(got.Signatures[0].Verifier, key) {
+		if invalid || got.PayloadHash != digestOf(signed.Payload) || len(got.Signatures) != 1 {
+			return errOther
+		}
+		if s := got.Signatures[0]; !bytes.Equal(s.Signature, signed.Signatures[0].Sig) || !sameKey(s.Verifier, key) {
 			return errOther
 		}
 		return nil

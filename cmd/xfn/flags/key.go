@@ -1,4 +1,4 @@
-package xpkg
+package flags
 
 import (
 	"crypto"
@@ -17,9 +17,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// passwordVariable is the environment variable with the password of encrypted
+// PasswordVariable is the environment variable with the password of encrypted
 // keys, as in cosign.
-const passwordVariable = "COSIGN_PASSWORD"
+const PasswordVariable = "COSIGN_PASSWORD"
 
 // A KeySource is the location of a key: FILE or env://NAME.
 type KeySource string
@@ -54,8 +54,8 @@ func (from KeySource) Signer() (crypto.Signer, error) {
 	return key.Signer(), err
 }
 
-// publicKeys reads public keys.
-func publicKeys(from []KeySource) ([]*signature.PublicKey, error) {
+// PublicKeys reads public keys.
+func PublicKeys(from []KeySource) ([]*signature.PublicKey, error) {
 	keys := make([]*signature.PublicKey, 0, len(from))
 	for _, f := range from {
 		k, err := readKey(f, func(text, _ []byte) (*signature.PublicKey, error) { return signature.ParsePublicKey(text) })
@@ -68,16 +68,16 @@ func publicKeys(from []KeySource) ([]*signature.PublicKey, error) {
 }
 
 func readKey[K any](from KeySource, parse func(text, password []byte) (K, error)) (k K, err error) {
-	text, err := from.read()
+	text, err := from.Read()
 	if err == nil {
 		var password []byte // nil if the variable is not set
-		if p, ok := os.LookupEnv(passwordVariable); ok {
+		if p, ok := os.LookupEnv(PasswordVariable); ok {
 			password = []byte(p)
 		}
 		k, err = parse(text, password)
 	}
 	if errors.Is(err, signature.ErrNoPassword) {
-		err = hint.Wrap(err, "set the environment variable "+passwordVariable+", which may be empty")
+		err = hint.Wrap(err, "set the environment variable "+PasswordVariable+", which may be empty")
 	}
 	if err != nil {
 		return k, fmt.Errorf("reading key %q: %w", string(from), err)
@@ -85,7 +85,8 @@ func readKey[K any](from KeySource, parse func(text, password []byte) (K, error)
 	return k, nil
 }
 
-func (from KeySource) read() ([]byte, error) {
+// Read returns the text of the key. Its errors do not name the source.
+func (from KeySource) Read() ([]byte, error) {
 	if name, ok := strings.CutPrefix(string(from), "env://"); ok {
 		text, ok := os.LookupEnv(name)
 		if !ok {
@@ -99,5 +100,19 @@ func (from KeySource) read() ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
 	text, err := io.ReadAll(io.LimitReader(f, signature.MaxKey+1))
+	return text, fsx.Cause(err)
+}
+
+// readAtMost reads a file of at most limit bytes.
+func readAtMost(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fsx.Cause(err)
+	}
+	defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("expected at most %d KiB", limit>>10)
+	}
 	return text, fsx.Cause(err)
 }

@@ -1,11 +1,11 @@
-package xpkg_test
+package flags_test
 
 import (
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -36,7 +36,7 @@ func TestKeyFromEnvironment(t *testing.T) {
 			} else {
 				t.Setenv("COSIGN_PASSWORD", *tc.password)
 			}
-			k, err := xpkg.SignKey("env://KEY")
+			k, err := flags.KeySource("env://KEY").Signer()
 			if tc.err == "" {
 				if err != nil || k == nil {
 					t.Errorf("%s: got %v, error %v", tc.reason, k, err)

@@ -1,0 +1,194 @@
+package flags
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
+)
+
+// predicateTypes are the URIs of predicate types, by cosign's short names, and that of the
+// in-toto attestation framework for test results.
+func predicateTypes() map[string]string {
+	return map[string]string{
+		"cyclonedx":       "https://cyclonedx.org/bom",
+		"slsaprovenance1": "https://slsa.dev/provenance/v1",
+		"spdx":            "https://spdx.dev/Document",
+		"spdxjson":        "https://spdx.dev/Document",
+		"test-result":     signature.TestResult,
+	}
+}
+
+// PredicateType returns the URI of a predicate type. The value of flag is text.
+func PredicateType(flag, text string) (string, error) {
+	known := predicateTypes()
+	if uri, ok := known[text]; ok {
+		return uri, nil
+	}
+	if scheme, rest, ok := strings.Cut(text, "://"); ok && scheme != "" && rest != "" {
+		return text, nil
+	}
+	names := slices.Sorted(maps.Keys(known))
+	err := fmt.Errorf("reading %s: %q is not a type of attestations: expected %s or a URI", flag, text, strings.Join(names, ", "))
+	if near := hint.Nearest(text, names); near != "" {
+		err = hint.Wrap(err, hint.Hint("did you mean "+near+"?"))
+	}
+	return "", &terminal.UsageError{Err: err}
+}
+
+// Environment variables of cosign with the names of files: the key of the transparency log,
+// and the certificates of authorities.
+const (
+	LogKeyVariable = "SIGSTORE_REKOR_PUBLIC_KEY"
+	rootsVariable  = "SIGSTORE_ROOT_FILE"
+)
+
+// Identity are the flags that name whose signatures with certificates are accepted.
+type Identity struct {
+	CertificateIdentity       string    `more:"" placeholder:"ID" help:"Accept signatures with a certificate for this identity: an email address, or the URI of a CI job. Requires --certificate-oidc-issuer."`
+	CertificateIdentityRegexp string    `more:"" placeholder:"REGEXP" help:"As --certificate-identity, for all identities that the whole expression matches."`
+	CertificateOIDCIssuer     string    `more:"" name:"certificate-oidc-issuer" placeholder:"URL" help:"The issuer of the OIDC token that confirmed the identity."`
+	CARoots                   string    `more:"" name:"ca-roots" placeholder:"FILE" help:"Certificates in PEM of the trusted certificate authorities. Default: the file in SIGSTORE_ROOT_FILE."`
+	RekorKey                  KeySource `more:"" placeholder:"FILE" help:"Public key in PEM of the transparency log, a file or env://NAME. Default: the file in SIGSTORE_REKOR_PUBLIC_KEY."`
+}
+
+// IsSet reports whether the flags name an identity.
+func (f Identity) IsSet() bool {
+	return f.CertificateIdentity != "" || f.CertificateIdentityRegexp != ""
+}
+
+// check returns an error for flags that exclude or require each other.
+func (f Identity) check() error {
+	switch {
+	case f.CertificateIdentity != "" && f.CertificateIdentityRegexp != "":
+		return errors.New("--certificate-identity and --certificate-identity-regexp cannot be used together")
+	case f.IsSet() && f.CertificateOIDCIssuer == "":
+		return errors.New("--certificate-identity requires --certificate-oidc-issuer: another issuer could confirm the same identity")
+	case !f.IsSet() && (f.CertificateOIDCIssuer != "" || f.CARoots != "" || f.RekorKey != ""):
+		return errors.New("--certificate-oidc-issuer, --ca-roots and --rekor-key require --certificate-identity")
+	}
+	return nil
+}
+
+// Verifiers reads the keys, and what the identity is verified with.
+func (f Identity) Verifiers(from []KeySource) (all []signature.Verifier, err error) {
+	if err := f.check(); err != nil {
+		return nil, &terminal.UsageError{Err: err}
+	}
+	keys, err := PublicKeys(from)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		all = append(all, k)
+	}
+	if !f.IsSet() {
+		return all, nil
+	}
+	subject, err := regexp.Compile(cmp.Or(f.CertificateIdentityRegexp, regexp.QuoteMeta(f.CertificateIdentity)))
+	if err != nil {
+		return nil, &terminal.UsageError{Err: fmt.Errorf("reading --certificate-identity-regexp: %w", err)}
+	}
+	key := cmp.Or(f.RekorKey, KeySource(os.Getenv(LogKeyVariable)))
+	roots := cmp.Or(f.CARoots, os.Getenv(rootsVariable))
+	switch {
+	case key == "":
+		return nil, &terminal.UsageError{Err: errors.New("--certificate-identity requires the key of the transparency log: --rekor-key or " + LogKeyVariable)}
+	case roots == "":
+		return nil, &terminal.UsageError{Err: errors.New("--certificate-identity requires the certificates of the authorities: --ca-roots or " + rootsVariable)}
+	}
+	log, err := readKey(key, func(text, _ []byte) (*rekor.Key, error) { return rekor.ParseKey(text) })
+	if err != nil {
+		return nil, err
+	}
+	text, err := readAtMost(roots, maxRoots)
+	if err == nil {
+		var identity *signature.Identity
+		if identity, err = signature.NewIdentity(subject, f.CertificateOIDCIssuer, text, log); err == nil {
+			return append(all, identity), nil
+		}
+	}
+	return nil, fmt.Errorf("reading the certificates %q: %w", roots, err)
+}
+
+// maxRoots limits the bytes of a file with certificates.
+const maxRoots = 1 << 20
+
+// Verified are the flags that refuse functions that nobody signed.
+type Verified struct {
+	RequireVerified    bool        `more:"" env:"XFN_REQUIRE_VERIFIED" help:"Run only builtins, and packages in registries with a signature by --verify-key or --certificate-identity. Without these, the lock file of --locked must have the packages."`
+	VerifyKey          []KeySource `more:"" sep:"none" placeholder:"FILE" help:"Public key in PEM for --require-verified, a file or env://NAME. Repeatable: a signature by one of them is enough."`
+	RequireAttestation []string    `more:"" sep:"none" placeholder:"TYPE" help:"With --require-verified, also require an attestation of this type by the same signers: spdx, cyclonedx, slsaprovenance1, test-result or a URI. Repeatable."`
+	Identity
+}
+
+// verify returns the function that verifies the package of a function, and returns its
+// reference with the digest. It is nil without --require-verified.
+func (f Runtimes) verify(o image.Options) (func(context.Context, runtimes.Function) (string, error), error) {
+	if !f.RequireVerified {
+		if len(f.VerifyKey)+len(f.RequireAttestation) > 0 || f.Identity != (Identity{}) {
+			return nil, errors.New("--verify-key, --require-attestation and --certificate-identity require --require-verified")
+		}
+		return nil, nil
+	}
+	by, err := f.Verifiers(f.VerifyKey)
+	if err != nil {
+		return nil, err
+	}
+	types, err := PredicateTypes("--require-attestation", f.RequireAttestation)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(by) == 0 && !f.Locked:
+		return nil, errors.New("--require-verified requires --verify-key, --certificate-identity or --locked")
+	case len(by) == 0 && len(types) > 0:
+		return nil, errors.New("--require-attestation requires --verify-key or --certificate-identity")
+	}
+	var done sync.Map // the verified references, by the packages: a tag that moves changes no later render
+	return func(ctx context.Context, fn runtimes.Function) (string, error) {
+		for _, key := range []string{docker.AnnotationImage, docker.AnnotationName, docker.AnnotationTarget} {
+			if fn.Annotations[key] != "" {
+				return "", fmt.Errorf("the annotation %s would run something else than the verified package", key)
+			}
+		}
+		if known, ok := done.Load(fn.Package); ok {
+			return known.(string), nil
+		}
+		ref, err := f.Reference(fn.Package)
+		if err != nil {
+			return "", err
+		}
+		pinned, err := image.Trusted(ctx, ref, by, types, o)
+		if err != nil {
+			return "", err
+		}
+		known, _ := done.LoadOrStore(fn.Package, pinned.Name())
+		return known.(string), nil
+	}, nil
+}
+
+// PredicateTypes returns the URIs of predicate types, as PredicateType does.
+func PredicateTypes(flag string, texts []string) (all []string, err error) {
+	for _, t := range texts {
+		uri, err := PredicateType(flag, t)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, uri)
+	}
+	return all, nil
+}

@@ -1,4 +1,0 @@
-package xpkg
-
-// SignKey is exported for tests.
-var SignKey = KeySource.Signer

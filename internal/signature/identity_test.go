@@ -1,0 +1,125 @@
+package signature_test
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/api"
+	"github.com/xfn-dev/xfn/internal/signature/fulcio"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
+)
+
+const subject = "https://ci.example.org/acme/conf/release.yml"
+
+// A keyless makes signatures with certificates of an authority, which are in a log.
+type keyless struct {
+	authority *sigstoretest.Authority
+	log       *sigstoretest.Log
+	client    *rekor.Log
+}
+
+func newKeyless(t *testing.T) keyless {
+	t.Helper()
+	k := keyless{sigstoretest.ServeAuthority(t), sigstoretest.ServeLog(t), &rekor.Log{}}
+	var err error
+	if k.client.URL, err = api.ParseURL(k.log.URL); err != nil {
+		t.Fatal(err)
+	}
+	k.client.Key = must[*rekor.Key](t)(rekor.ParseKey(k.log.PEM))
+	return k
+}
+
+// sign returns a signature of digest, and an attestation about it.
+func (k keyless) sign(t *testing.T) (signed, attested signature.Signature) {
+	t.Helper()
+	u, err := api.ParseURL(k.authority.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := must[fulcio.Token](t)(fulcio.ParseToken(k.authority.Token(subject, time.Hour)))
+	key := must[*signature.PrivateKey](t)(fulcio.Authority{Server: api.Server{URL: u}}.Certify(t.Context(), token))
+	signed = must[signature.Signature](t)(key.Sign(repo(t), digest))
+	signed.Bundle = must[[]byte](t)(k.client.Add(t.Context(), rekor.Hashed(signed.Payload, signed.Value, signed.Certificate)))
+	statement := must[[]byte](t)(signature.Statement("conf", digest, "https://example.org/x", []byte("{}")))
+	attested = must[signature.Signature](t)(key.Attest(statement))
+	attested.Bundle = must[[]byte](t)(k.client.Add(t.Context(), rekor.Envelope(attested.Payload, attested.Certificate)))
+	return signed, attested
+}
+
+// An Identity accepts signatures with a certificate that was valid when the log added them.
+func TestIdentity(t *testing.T) {
+	other, otherSubject := newKeyless(t), "https://ci.example.org/acme/other.yml"
+	theirs, _ := other.sign(t)
+	type identity struct {
+		subject, issuer string
+		roots           []byte
+		log             *rekor.Key
+	}
+	older := func(c *x509.Certificate) {
+		c.ExtraExtensions = c.ExtraExtensions[:1]
+	}
+	cases := map[string]struct {
+		reason string
+		issue  func(*x509.Certificate)
+		change func(s *signature.Signature, id *identity)
+		want   string
+	}{
+		"Valid":   {"a valid signature is accepted", nil, nil, ""},
+		"Older":   {"the issuer may be in the older extension only", older, nil, ""},
+		"Pattern": {"the identity may be an expression", nil, func(_ *signature.Signature, id *identity) { id.subject = `https://ci\.example\.org/acme/.*` }, ""},
+		"Part":    {"an expression must match the whole identity", nil, func(_ *signature.Signature, id *identity) { id.subject = "acme" }, `is for the identity ["` + subject + `"], which "` + sigstoretest.Issuer + `" confirmed`},
+		"Subject": {"a certificate for another identity is refused", nil, func(_ *signature.Signature, id *identity) { id.subject = otherSubject }, "is for the identity"},
+		"Issuer":  {"an identity that another issuer confirmed is refused", nil, func(_ *signature.Signature, id *identity) { id.issuer = "https://evil.example.org" }, "is for the identity"},
+		"TwoIssuers": {"the newer extension has priority over the older one", func(c *x509.Certificate) {
+			text, _ := asn1.MarshalWithParams("https://evil.example.org", "utf8")
+			c.ExtraExtensions[1] = pkix.Extension{Id: c.ExtraExtensions[1].Id, Value: text}
+		}, nil, `which "https://evil.example.org" confirmed`},
+		"Root":      {"a certificate of another authority is refused", nil, func(_ *signature.Signature, id *identity) { id.roots = other.authority.Root }, "certificate signed by unknown authority"},
+		"Early":     {"a signature before the certificate was valid is refused", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }, nil, "not valid when the log added the signature"},
+		"Late":      {"a signature after the certificate expired is refused", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }, nil, "not valid when the log added the signature"},
+		"Extended":  {"a certificate that is not for code signing is refused", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }, nil, "incompatible key usage"},
+		"Usage":     {"a certificate that is not for digital signatures is refused", func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyAgreement }, nil, "not for digital signatures"},
+		"Log":       {"the log must be the trusted one", nil, func(_ *signature.Signature, id *identity) { id.log = other.client.Key }, "verifying the proof of the transparency log: the entry is of the log"},
+		"NoLog":     {"a signature without a proof of a log is refused", nil, func(s *signature.Signature, _ *identity) { s.Bundle = nil }, "has no proof of a transparency log"},
+		"OtherLog":  {"a proof of another signature is refused", nil, func(s *signature.Signature, id *identity) { s.Bundle, id.log = theirs.Bundle, other.client.Key }, "the entry is about another signature"},
+		"Value":     {"a changed signature is refused", nil, func(s *signature.Signature, _ *identity) { s.Value = theirs.Value }, "not by the key of its certificate, or was changed"},
+		"Exchanged": {"the certificate of another key is refused", nil, func(s *signature.Signature, _ *identity) { s.Certificate = theirs.Certificate }, "not by the key of its certificate, or was changed"},
+		"PEM":       {"a certificate must be in PEM", nil, func(s *signature.Signature, _ *identity) { s.Certificate = []byte("x") }, "not in PEM"},
+		"None":      {"a signature without a certificate is by another signer", nil, func(s *signature.Signature, _ *identity) { s.Certificate = nil }, "has 1 signature, but none by the identity"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newKeyless(t)
+			k.authority.Change = tc.issue
+			signed, attested := k.sign(t)
+			id := identity{regexp.QuoteMeta(subject), sigstoretest.Issuer, k.authority.Root, k.client.Key}
+			if tc.change != nil {
+				tc.change(&signed, &id)
+			}
+			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(id.subject), id.issuer, id.roots, id.log))
+			by, err := signature.Check([]signature.Signature{signed}, digest, v)
+			if tc.want != "" {
+				checkError(t, tc.reason, err, tc.want, "")
+				return
+			}
+			if err != nil || by[0] != 1 {
+				t.Errorf("%s: got %v, error %v", tc.reason, by, err)
+			}
+			for hash, want := range map[v1.Hash]int{digest: 1, {Algorithm: "sha256", Hex: strings.Repeat("0", 64)}: 0} {
+				if got := signature.Attested([]signature.Signature{attested}, hash, v)["https://example.org/x"]; len(got) != want {
+					t.Errorf("%s: there are %d attestations about %s, want %d", tc.reason, len(got), hash, want)
+				}
+			}
+		})
+	}
+}
