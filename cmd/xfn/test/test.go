@@ -40,11 +40,12 @@ type Cmd struct {
 
 // selectFlags select the cases to run.
 type selectFlags struct {
-	Run    string `placeholder:"REGEXP" help:"Run only cases whose suite/case matches."`
-	Count  int    `more:"" default:"1" placeholder:"N" help:"Run each case N times."`
-	Shard  string `more:"" placeholder:"I/N" help:"Run only part I of N, from 1. A case is always in the same part."`
-	Shards int    `more:"" env:"XFN_SHARDS" placeholder:"N" help:"Run only part JOB_COMPLETION_INDEX of N, as in an Indexed Job of Kubernetes."`
-	Index  int    `hidden:"" name:"job-completion-index" env:"JOB_COMPLETION_INDEX" default:"-1"`
+	Run     string `placeholder:"REGEXP" help:"Run only cases whose suite/case matches."`
+	Count   int    `more:"" default:"1" placeholder:"N" help:"Run each case N times."`
+	Shard   string `more:"" placeholder:"I/N" help:"Run only part I of N, from 1. A case is always in the same part."`
+	Shards  int    `more:"" env:"XFN_SHARDS" placeholder:"N" help:"Run only part JOB_COMPLETION_INDEX of N, as in an Indexed Job of Kubernetes."`
+	Timings string `more:"" placeholder:"FILE" help:"Divide the cases into parts of similar durations, by the JSON or JUnit reports of an earlier run. All parts need the same FILE."`
+	Index   int    `hidden:"" name:"job-completion-index" env:"JOB_COMPLETION_INDEX" default:"-1"`
 }
 
 // runFlags configure the run.
@@ -127,9 +128,9 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if c.Convert {
 		return convert(term, suites)
 	}
-	items, err := suite.Plan(suites, sel)
+	items, err := c.plan(term, suites, sel)
 	if err != nil {
-		return &terminal.UsageError{Err: err}
+		return err
 	}
 	if c.List {
 		return list(term.Stdout, items)
@@ -232,6 +233,9 @@ func (f selectFlags) selection() (sel suite.Selection, err error) {
 		}
 	}
 	sel.Shard, err = f.shard()
+	if err == nil && f.Timings != "" && sel.Shard.Count == 0 {
+		err = errors.New("--timings requires --shard or --shards")
+	}
 	return sel, err
 }
 
