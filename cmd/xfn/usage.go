@@ -48,7 +48,7 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		}
 		next = cmp.Or(next, hint.Hint("see "+parser.Model.Name+" --help"))
 	case strings.HasPrefix(err.Error(), unknownFlag):
-		err, next = explainFlag(node, err)
+		next, err = explainFlag(node, err)
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), `expected "<key>=<value>"`):
 		next = flagHint(node, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), ": expected a float"):
@@ -93,19 +93,19 @@ func surplusHint(node *kong.Node) (next hint.Hint) {
 // unknownFlag is the beginning of the parser's error about a flag that a command does not have.
 const unknownFlag = "unknown flag "
 
-// explainFlag returns the parser's error about an unknown flag, and its hint. The parser suggests
+// explainFlag returns the hint of the parser's error about an unknown flag, and the error. The parser suggests
 // flags by their spelling only: these are the flags with the same words, such as --sign-key for
 // --key.
-func explainFlag(node *kong.Node, err error) (error, hint.Hint) {
+func explainFlag(node *kong.Node, err error) (hint.Hint, error) {
 	name, suggested, _ := strings.Cut(strings.TrimPrefix(err.Error(), unknownFlag), ",")
 	word, isLong := strings.CutPrefix(name, "--")
 	see := hint.Hint("see " + node.FullPath() + " --help")
 	if isLong && suggested != "" {
-		return err, see
+		return see, err
 	}
 	err = errors.New(unknownFlag + name) // One letter is similar to any other.
 	if slices.Contains([]string{"-o", "--out", "--output", "--output-file"}, name) && node.Leaf() {
-		return err, outputHint(node)
+		return outputHint(node), err
 	}
 	var shown, more []string
 	for _, flags := range node.AllFlags(true) {
@@ -123,9 +123,9 @@ func explainFlag(node *kong.Node, err error) (error, hint.Hint) {
 		shown = more
 	}
 	if len(shown) == 0 {
-		return err, see
+		return see, err
 	}
-	return err, hint.Hint("did you mean " + strings.Join(shown, " or ") + "?")
+	return hint.Hint("did you mean " + strings.Join(shown, " or ") + "?"), err
 }
 
 // formOf returns a flag with the placeholder of its value.
