@@ -52,7 +52,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the platform of a program has a system", "image --program amd64=x --base-image package -o image.tar", `reading --program "amd64=x"`, "did you mean --program linux/amd64=x?"},
 		{"a lock file is not empty", "lock cm.yaml --lock-file empty.lock", "empty.lock: the file contains no YAML document", "kind: Lock; remove this file"},
 		{"the key of a signature is not an argument", "xpkg sign cosign.key REF", "unexpected argument REF", "as in xfn xpkg sign registry.example.org/acme/hello:v0.1.0 --sign-key cosign.key"},
-		{"the key of a verification is required", "xpkg verify REF", "missing flags: --key=FILE", "--key cosign.pub"},
+		{"the key of a verification is required", "xpkg verify REF", "expected --key or --certificate-identity", "--key cosign.pub"},
 		{"a signature needs a key", "xpkg sign REF", "expected --sign-key or --fulcio-url", "xfn xpkg keygen"},
 		{"a file has no signatures", "xpkg sign ./plain.xpkg --sign-key cosign.key", `expected a package in a registry, got the file "./plain.xpkg"`, "signatures are in registries"},
 		{"a private key does not verify", "xpkg verify REF --key cosign.key", "expected a public key, got a private key", ".pub file"},

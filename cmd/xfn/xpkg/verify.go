@@ -52,7 +52,7 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 		return err
 	}
 	if len(c.Key) == 0 && !c.IsSet() {
-		return &terminal.UsageError{Err: errors.New("expected --key or --certificate-identity")}
+		return &terminal.UsageError{Err: hint.Wrap(errors.New("expected --key or --certificate-identity"), "name the public key of the signature, as in --key cosign.pub")}
 	}
 	by, err := c.Verifiers(c.Key)
 	if err != nil {
