@@ -71,7 +71,7 @@ func ParsePublicKey(text []byte) (*PublicKey, error) {
 	switch {
 	case isPublic(block):
 	case isEncrypted(block):
-		return nil, hint.Wrap(errPrivate, "name the .pub file that was generated with the key; cosign public-key --key FILE prints it again")
+		return nil, hint.Wrap(errPrivate, "name the .pub file that was generated with the key, or write it again with cosign public-key")
 	case strings.HasSuffix(block.Type, "PRIVATE KEY"):
 		return nil, hint.Wrap(errPrivate, "write its public key to a file with openssl pkey -pubout -in FILE")
 	default:

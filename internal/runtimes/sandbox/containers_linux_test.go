@@ -164,7 +164,7 @@ func TestContainersFail(t *testing.T) {
 		"Policy":  {"the pull policy is one of three", alpha.ContainerRequest{PullPolicy: "Maybe"}, []string{"echo"}, `: unknown pull policy "Maybe": expected IfNotPresent, Always or Never`},
 		"NoTag":   {"an image needs a tag", alpha.ContainerRequest{Image: "registry.example.org/fn"}, nil, `: parsing reference "registry.example.org/fn": it has no tag`},
 		"NoHost":  {"an image needs a registry", alpha.ContainerRequest{Image: "acme/fn:v1"}, nil, `: parsing reference "acme/fn:v1": it names no registry`},
-		"Path":    {"a path is not an image unless Files is set", alpha.ContainerRequest{Image: "/etc/passwd"}, nil, `: parsing reference "/etc/passwd": it names no registry`},
+		"Path":    {"a path is not an image unless Files is set", alpha.ContainerRequest{Image: "/etc/passwd"}, nil, `: parsing reference "/etc/passwd": it is the path of a file, and not a reference`},
 		"Never":   {"the policy Never does not fetch", alpha.ContainerRequest{Image: w.registry + "/acme/other:v1", PullPolicy: alpha.PullNever}, nil, " (pull policy Never) is not in the cache, and must not be fetched"},
 	}
 	for name, tc := range cases {
