@@ -119,7 +119,7 @@ func TestCheck(t *testing.T) {
 			"9 spec.pipeline[1].step StepWithoutName: no name is set",
 			`9 spec.pipeline[1].step DuplicateStep: the name "" is also the name of spec.pipeline[0]`,
 		}},
-		"Functions": {"a step requires the name of an existing function, and a misspelled field is reported", pipeline(`  - step: one
+		"Functions": {"a step requires the name of an existing function, and a misspelled field or one in the wrong case is reported", pipeline(`  - step: one
   - step: two
     functonRef: {name: function-a}
   - step: three
@@ -129,6 +129,8 @@ func TestCheck(t *testing.T) {
     functionRef: {}
   - step: five
     functionRef: {name: absent}
+  - step: six
+    functionref: {name: function-a}
 `), []string{
 			`8 spec.pipeline[0].functionRef.name StepWithoutFunction: the step "one" has no function name`,
 			`9 spec.pipeline[1].functionRef.name StepWithoutFunction: the step "two" has no function name`,
@@ -136,6 +138,7 @@ func TestCheck(t *testing.T) {
 			`13 spec.pipeline[2].functionRef.name UnknownFunction: the step "three" calls the function "absent", which was not found`,
 			`15 spec.pipeline[3].functionRef.name StepWithoutFunction: the step "four" has no function name`,
 			`17 spec.pipeline[4].functionRef.name UnknownFunction: the step "five" calls the function "absent", which was not found`,
+			"19 spec.pipeline[5].functionref UnknownField: unknown field of a Composition: the API server drops it, did you mean functionRef?",
 		}},
 		"Credentials": {"credentials require a name, a source and the fields of the source", pipeline(`  - step: make
     functionRef: {name: function-a}

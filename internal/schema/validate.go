@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // Options configure Validate. The zero value validates obj as a new object.
@@ -116,16 +117,18 @@ func (v version) unknown(obj map[string]any) []Fault {
 type validators struct {
 	tree  *structural.Structural
 	forms validation.SchemaValidator
+	// spec is the schema of forms.
+	spec  *spec.Schema
 	rules *cel.Validator
 	err   error
 }
 
 func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Structural) validators {
-	forms, _, err := validation.NewSchemaValidator(props)
+	forms, spec, err := validation.NewSchemaValidator(props)
 	if err != nil {
 		return validators{err: err}
 	}
-	return validators{tree: tree, forms: forms, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}
+	return validators{tree: tree, forms: forms, spec: spec, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}
 }
 
 // faults validates obj as a new object or, if old is not nil, as an update of old. It
@@ -133,16 +136,19 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 func (j validators) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList) []Fault {
 	var was any // This must be an untyped nil: the library treats a nil map as an object.
 	var ratchet []cel.Option
+	var short any = obj
 	if old == nil {
-		errs = append(errs, validation.ValidateCustomResource(nil, obj, j.forms)...)
+		short, _ = shorten(obj, j.spec)
+		errs = append(errs, validation.ValidateCustomResource(nil, short, j.forms)...)
 	} else {
 		both := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: j.tree})
 		was, ratchet = old, []cel.Option{cel.WithRatcheting(both)}
 		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, obj, old, j.forms, validation.WithRatcheting(both))...)
 	}
-	errs = append(errs, objectmeta.Validate(nil, obj, j.tree, false)...)
+	errs = append(errs, objectmeta.Validate(nil, short, j.tree, false)...)
 	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, j.tree, old)) == 0 {
-		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, j.tree, obj)...)
+		small, _ := short.(map[string]any)
+		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, j.tree, small)...)
 	}
 	switch {
 	case j.rules == nil:

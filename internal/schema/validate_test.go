@@ -102,6 +102,75 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestValidateLongList validates lists that are long enough to be shortened for validation.
+func TestValidateLongList(t *testing.T) {
+	cases := map[string]struct {
+		reason, a string // the schema of spec.a
+		at        int    // the index of element
+		element   any
+		want      []string
+	}{
+		"Good":     {"valid elements have no faults", `{type: array, items: {type: number}}`, 7, 1.5, nil},
+		"Type":     {"an element of another type is a fault", `{type: array, items: {type: number}}`, 1500, "x", []string{`spec.a[1500]: must be of type number: "string"`}},
+		"Object":   {"an object among scalars is a fault", `{type: array, items: {type: number}}`, 1500, map[string]any{}, []string{`spec.a[1500]: must be of type number: "object"`}},
+		"Null":     {"a null is a fault unless it is allowed", `{type: array, items: {type: number}}`, 1500, nil, []string{`spec.a[1500]: must be of type number: "null"`}},
+		"Nullable": {"a null is valid if the schema allows it", `{type: array, items: {type: number, nullable: true}}`, 1500, nil, nil},
+		"Range":    {"the bounds of elements are checked", `{type: array, items: {type: integer, maximum: 9}}`, 1999, int64(10), []string{"spec.a[1999]: should be less than or equal to 9"}},
+		"Few":      {"a list has a least length", `{type: array, minItems: 2001, items: {type: integer}}`, 0, int64(1), []string{"spec.a: should have at least 2001 items"}},
+		"Enough":   {"a list of the least length is valid", `{type: array, minItems: 2000, items: {type: integer}}`, 0, int64(1), nil},
+		"Many":     {"a list has a greatest length", `{type: array, maxItems: 1999, items: {type: integer}}`, 0, int64(1), []string{"spec.a: must have at most 1999 items"}},
+		"Set":      {"the elements of a set are compared", `{type: array, x-kubernetes-list-type: set, items: {type: integer}}`, 1999, int64(0), []string{"spec.a[1999]: occurs twice"}},
+		"Not":      {"a list may be excluded by what it contains", `{type: array, items: {type: integer}, not: {items: {maximum: 9999}}}`, 0, int64(1), []string{`: "spec.a" must not validate the schema (not)`}},
+		"Rule":     {"a rule has all elements", `{type: array, maxItems: 3000, items: {type: integer}, x-kubernetes-validations: [{rule: self.size() < 2000, message: too long}]}`, 0, int64(1), []string{"spec.a: too long"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			list := make([]any, 2000)
+			for i := range list {
+				list[i] = int64(i % 10)
+				if strings.Contains(tc.a, "set") {
+					list[i] = int64(i)
+				}
+			}
+			list[tc.at] = tc.element
+			obj := object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w}}`)
+			obj["spec"] = map[string]any{"a": list}
+			found, err := definition(t, widgets(`{type: object, properties: {a: `+tc.a+`}}`)).Validate(t.Context(), obj, schema.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(append([]string{}, tc.want...), lines(found)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if len(list) != 2000 {
+				t.Errorf("%s: the object was changed", tc.reason)
+			}
+		})
+	}
+}
+
+// TestValidateLongListAllocations shows that the elements of a long list are validated without a
+// path and a result for each.
+func TestValidateLongListAllocations(t *testing.T) {
+	def := definition(t, widgets(`{type: object, properties: {a: {type: array, items: {type: array, items: {type: integer}}}}}`))
+	measure := func(n int) float64 {
+		list := make([]any, n)
+		for i := range list {
+			list[i] = int64(i % 10)
+		}
+		obj := object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w}}`)
+		obj["spec"] = map[string]any{"a": []any{list}}
+		return testing.AllocsPerRun(3, func() {
+			if found, err := def.Validate(t.Context(), obj, schema.Options{}); err != nil || len(found) > 0 {
+				t.Fatal(err, found)
+			}
+		})
+	}
+	if short, long := measure(2_000), measure(12_000); long-short > 100_000 {
+		t.Errorf("10,000 elements more need %.0f allocations", long-short)
+	}
+}
+
 func TestValidateMetadata(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
 	found, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {nam: w}, sepc: {}}`), schema.Options{})

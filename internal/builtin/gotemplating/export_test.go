@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -40,3 +41,6 @@ func ReadAs(ctx context.Context, root *os.Root, name string, isFolder bool) erro
 	t := &tree{root: root, inside: ".", dirPath: "."}
 	return t.read(ctx, name, isFolder)
 }
+
+// TemplateData returns the data of the template for a request.
+func TemplateData(req *fnv1.RunFunctionRequest) (map[string]any, error) { return templateData(req) }

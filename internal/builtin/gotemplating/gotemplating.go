@@ -9,9 +9,7 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
-	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -170,23 +168,6 @@ func (r *runner) program(key programKey, options []string) (*program, error) {
 		return compile(key, options)
 	}
 	return r.programs.Get(key, func() (*program, error) { return compile(key, options) })
-}
-
-// templateData returns the request in its JSON form, which is the data of the template. A
-// number without a fraction is an int64 if it is in the range of int64.
-func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
-	raw, err := protojson.Marshal(req)
-	if err != nil {
-		return nil, err
-	}
-	data := map[string]any{}
-	if err := kjson.Unmarshal(raw, &data); err != nil {
-		return nil, err
-	}
-	if required, ok := data["requiredResources"]; ok && data["extraResources"] == nil {
-		data["extraResources"] = required
-	}
-	return data, nil
 }
 
 // maxMessage is the maximum size in bytes of the message of a result. Each nested
