@@ -227,8 +227,8 @@ func explainOrder(ctx context.Context, in session.Inputs, err error) error {
 	if operation != "" {
 		return hint.Wrap(err, "to render an Operation, run xfn operation render "+operation)
 	}
-	misplaced := slices.Contains([]string{"Composition", "CompositeResourceDefinition", "Function"}, xr) || comp != "" && comp != "Composition"
-	if misplaced && hint.Of(err) == "" {
+	misplaced := slices.Contains([]string{"Composition", "CompositeResourceDefinition", "Function"}, xr)
+	if misplaced || comp != "" && comp != "Composition" && hint.Of(err) == "" {
 		return hint.Wrap(err, order)
 	}
 	return err
