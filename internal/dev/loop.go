@@ -24,6 +24,8 @@ type Config struct {
 	// this is an error unless SuitesMayBeNone is true.
 	Suites          []string
 	SuitesMayBeNone bool
+	// Refresh updates Session, Inputs and the sources of functions when files change.
+	Refresh Refresh
 	// Timeout limits the duration of a render. CaseTimeout limits that of a test
 	// case that sets no timeout. Both include the start of functions.
 	Timeout, CaseTimeout time.Duration
@@ -66,11 +68,7 @@ func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event
 		l.runtimes[name] = l.pool.Runtime(string(name), r)
 	}
 	defer func() { err = errors.Join(err, l.pool.Close(ctx)) }()
-	l.explicit = slices.Concat(c.Inputs.Paths(), c.Session.BuiltinOptions.Folders())
-	if c.Session.Functions != "" {
-		l.explicit = append(l.explicit, c.Session.Functions)
-	}
-	l.explicitTests = slices.Concat(c.Suites, c.Session.BuiltinOptions.Folders())
+	l.setExplicit()
 	l.renders, l.tests = l.explicit, l.explicitTests
 	var polling error
 	l.watcher, polling = watch.Open(ctx, c.Poll)
@@ -79,6 +77,16 @@ func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event
 		return err
 	}
 	return l.run(ctx, commands, show)
+}
+
+// setExplicit sets the paths that the config names.
+func (l *loop) setExplicit() {
+	c := l.config
+	l.explicit = slices.Concat(c.Inputs.Paths(), c.Session.BuiltinOptions.Folders())
+	if c.Session.Functions != "" {
+		l.explicit = append(l.explicit, c.Session.Functions)
+	}
+	l.explicitTests = slices.Concat(c.Suites, c.Session.BuiltinOptions.Folders())
 }
 
 // A loop is the state that all rounds share.
@@ -110,6 +118,8 @@ type loop struct {
 
 	good  *Rendering
 	goodN int
+	// refreshErr is the error of the last refresh, or nil.
+	refreshErr error
 	// seen has the notes that rounds have already shown.
 	seen map[string]bool
 }
@@ -150,7 +160,9 @@ func (l *loop) run(ctx context.Context, commands <-chan Command, show func(Event
 }
 
 func (l *loop) begin(ctx context.Context, show func(Event) error) error {
-	l.n++
+	if !l.next.Refresh {
+		l.n++
+	}
 	l.next.Test = l.next.Test || l.untested
 	l.now, l.next = l.next, Plan{}
 	l.began = l.config.Now()
@@ -183,7 +195,7 @@ func (l *loop) changed(ctx context.Context, show func(Event) error) error {
 	if err != nil {
 		return err
 	}
-	l.ask(planOf(changes, l.renders, l.tests))
+	l.ask(l.planOf(changes))
 	return nil
 }
 
@@ -201,7 +213,8 @@ func (l *loop) ask(p Plan) {
 		return
 	}
 	l.next = l.next.and(p)
-	if l.running != nil {
+	// The files that a refresh writes do not cancel it.
+	if l.running != nil && (p.Refresh || !l.now.Refresh) {
 		l.cancel(errChanged)
 		l.next = l.next.and(l.now)
 	}
@@ -211,6 +224,9 @@ func (l *loop) ask(p Plan) {
 func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) error {
 	l.cancel(nil)
 	l.running = nil
+	if r.Plan.Refresh {
+		return l.refreshed(ctx, r, show)
+	}
 	l.remember(r)
 	if !l.next.empty() {
 		return nil
@@ -220,11 +236,12 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 		return err
 	}
 	changes = slices.DeleteFunc(changes, r.Tested.wrote)
-	l.ask(planOf(changes, l.renders, l.tests))
+	l.ask(l.planOf(changes))
 	if r.Rendered != nil && r.Rendered.Err == nil && (r.Plan.Test || len(l.config.Suites) == 0) {
 		l.pool.DropUnused(ctx)
 	}
 	l.compare(&r)
+	r.RefreshErr = l.refreshErr
 	r.Files, r.Folders = l.last.Count()
 	return show(Event{Round: &r})
 }
@@ -278,7 +295,10 @@ const maxSeen = 10_000
 // snapshot, and watches the folders in the new snapshot.
 func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
 	sources := union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
-	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: sources, Folders: l.config.Session.BuiltinOptions.Folders()}
+	targets := watch.Targets{
+		Paths: union(union(l.renders, l.tests), l.config.Refresh.Paths), Sources: sources,
+		Folders: slices.Concat(l.config.Session.BuiltinOptions.Folders(), l.config.Refresh.Folders),
+	}
 	former := l.last
 	for range 3 { // A change in a new folder is missed until the folder is watched.
 		l.last = watch.TakeSnapshot(targets, former, l.config.Now())
@@ -325,6 +345,8 @@ type Plan struct {
 	// Render and Test say whether the round renders and tests. Accept says
 	// whether it writes golden files that differ.
 	Render, Test, Accept bool
+	// Refresh is true if a refresh precedes the round.
+	Refresh bool
 	// Changed lists the changed paths that are shown to the user, without duplicates.
 	Changed []string
 }
@@ -353,6 +375,7 @@ func (p Plan) and(o Plan) Plan {
 		Render:  p.Render || o.Render,
 		Test:    p.Test || o.Test,
 		Accept:  p.Accept || o.Accept,
+		Refresh: p.Refresh || o.Refresh,
 		Changed: slices.Concat(p.Changed, o.Changed),
 	}.tidy()
 }

@@ -36,11 +36,16 @@ type Round struct {
 	// number of the round of that render.
 	Good  *Rendering
 	GoodN int
+	// RefreshErr is the error of the last refresh, or nil.
+	RefreshErr error
 	// Files and Folders are the numbers of watched files and folders.
 	Files, Folders int
 
 	// renders and tests are the paths that the render and the tests of the round read.
 	renders, tests []string
+	// refreshed and refreshErr are the result of the refresh, if the plan has one.
+	refreshed  Config
+	refreshErr error
 }
 
 // A Rendering is the result of a render.
@@ -71,6 +76,10 @@ type Testing struct {
 
 func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	r := Round{N: n, Plan: p}
+	if p.Refresh {
+		r.refreshed, r.refreshErr = l.config.Refresh.Do(ctx)
+		return r
+	}
 	l.pool.Begin()
 	for _, pkg := range p.Restart {
 		l.pool.Drop(ctx, pkg)

@@ -34,14 +34,14 @@ type Text struct {
 	Columns int
 }
 
-// Sections returns the text of a round: its head, the error of the render, notes
+// Sections returns the text of a round: its head, the errors of the refresh and the render, notes
 // and warnings, changes in the output, and test results. Control characters from
 // other programs and files are escaped.
 func (t Text) Sections(r Round) ([]Section, error) {
 	changes, err := t.changes(r)
 	tests, testErr := t.tests(r.Tested)
 	var sections []Section
-	for _, s := range []Section{t.head(r), t.failure(r), t.messages(r), changes, tests} {
+	for _, s := range []Section{t.head(r), t.refresh(r), t.failure(r), t.messages(r), changes, tests} {
 		if len(s) > 0 {
 			sections = append(sections, Wrap(s, t.Columns))
 		}
@@ -95,11 +95,11 @@ func about(r Round) string {
 	}
 }
 
-// withoutFolders removes each folder that contains another of the paths. A folder
-// changes when a file in it is added or removed, so only the file is listed.
+// withoutFolders removes each folder that contains another of the paths, also in folders
+// below it. A folder changes when a file in it does, so only the file is listed.
 func withoutFolders(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(dir string) bool {
-		return slices.ContainsFunc(paths, func(p string) bool { return p != dir && filepath.Dir(p) == filepath.Clean(dir) })
+		return slices.ContainsFunc(paths, func(p string) bool { return isBelow(p, dir) })
 	})
 }
 
@@ -108,6 +108,15 @@ func seconds(d time.Duration) string {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
 	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// refresh returns the error of the refresh.
+func (t Text) refresh(r Round) Section {
+	if r.RefreshErr == nil {
+		return nil
+	}
+	s := Section{t.tint(report.Red, "project not updated: the last good functions and models are used")}
+	return append(append(s, indented(oci.Redact(r.RefreshErr.Error()))...), t.hint(r.RefreshErr)...)
 }
 
 // failure returns the error of the render. It says whether the output of an older

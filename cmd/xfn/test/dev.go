@@ -67,13 +67,15 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	if err := c.UseFunctions(ctx, term, program, p, &config.Session); err != nil {
-		return err
+	if p != nil {
+		if config, err = c.inProject(ctx, term, program, p, config); err != nil {
+			return err
+		}
 	}
 	screen := newScreen(term, c.TraceHTML)
 	defer func() { err = errors.Join(err, screen.close()) }()
 	if found {
-		if err := screen.begin(c.watched()); err != nil {
+		if err := screen.begin(c.watched(config.Session.Packages)); err != nil {
 			return err
 		}
 	}
@@ -89,10 +91,10 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	return dev.Run(ctx, config, commands, screen.show)
 }
 
-func (c *DevCmd) watched() string {
+func (c *DevCmd) watched(sources map[string]string) string {
 	all := slices.DeleteFunc([]string{c.XR, c.Composition, c.Functions, c.XRD}, func(path string) bool { return path == "" })
-	for _, name := range slices.Sorted(maps.Keys(c.Package)) {
-		all = append(all, name+" from "+c.Package[name])
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		all = append(all, name+" from "+sources[name])
 	}
 	if len(c.Suite) == 0 {
 		all = append(all, "suites below .")
@@ -113,11 +115,37 @@ func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program, p *pr
 	}
 	config.Session.Reader.Stdin = nil
 	config.Session.Functions = c.Functions
-	if config.Inputs, err = c.inputs(); err != nil || c.Composition != "" {
+	config.Inputs, err = c.inputs()
+	return config, err
+}
+
+// inProject returns the config of the loop in a project, from that without the project's APIs
+// and functions. It generates the models that the functions import. The loop does the same again
+// after a change of the project file, of an API, or of the list of functions.
+func (c *DevCmd) inProject(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project, config dev.Config) (dev.Config, error) {
+	base := config
+	sources, err := c.functionSources(p)
+	if err != nil {
 		return config, err
 	}
-	config.Inputs.Compositions, err = p.APIFolders()
-	return config, err
+	config.Session.Packages = sources
+	if c.Composition == "" {
+		if config.Inputs.Compositions, err = p.APIFolders(); err != nil {
+			return config, err
+		}
+	}
+	config.Refresh = dev.Refresh{
+		Paths:   []string{p.Path, p.Dir(p.Paths.Functions)},
+		Folders: []string{p.Dir(p.Paths.APIs)},
+		Do: func(ctx context.Context) (dev.Config, error) {
+			p, err := flags.ReadProject(ctx, term, p.Path)
+			if err != nil {
+				return dev.Config{}, err
+			}
+			return c.inProject(ctx, term, program, p, base)
+		},
+	}
+	return config, c.UseFunctions(ctx, term, program, p, &config.Session)
 }
 
 // discover finds the function in this folder, and uses its files for missing arguments. In a
@@ -129,7 +157,7 @@ func (c *DevCmd) discover(config *dev.Config, p *project.Project) error {
 	switch {
 	case p != nil:
 		c.XR = cmp.Or(c.XR, p.Dir(p.Paths.Examples))
-		return c.watchFunctions(p)
+		return nil
 	case c.XR != "" && c.Composition == "":
 		return hint.Wrap(errors.New("expected the files of a composite resource and a Composition, or no arguments"), "add the Composition and the functions, as in xfn dev xr.yaml composition.yaml functions.yaml")
 	case c.XR != "":
@@ -143,30 +171,27 @@ func (c *DevCmd) discover(config *dev.Config, p *project.Project) error {
 	if c.XRD == "" {
 		c.XRD = f.XRD
 	}
-	c.source(f.Function, f.Source)
-	return nil
-}
-
-// watchFunctions names the source folder of each embedded function of a project, because the
-// loop watches the folders of --package.
-func (c *DevCmd) watchFunctions(p *project.Project) error {
-	functions, err := p.Functions()
-	if err != nil {
-		return err
-	}
-	for _, f := range functions {
-		if f.Tarball == "" {
-			c.source(p.FunctionRef(f.Name), p.FunctionDir(f))
-		}
-	}
-	return nil
-}
-
-// source names the source folder of a function, unless --package names another.
-func (c *DevCmd) source(function, dir string) {
-	packages := map[string]string{function: dir}
+	packages := map[string]string{f.Function: f.Source}
 	maps.Copy(packages, c.Package)
 	c.Package = packages
+	return nil
+}
+
+// functionSources returns the source folders of the embedded functions of a project, and those
+// of --package, because the loop watches these folders.
+func (c *DevCmd) functionSources(p *project.Project) (map[string]string, error) {
+	functions, err := p.Functions()
+	if err != nil {
+		return nil, err
+	}
+	sources := map[string]string{}
+	for _, f := range functions {
+		if f.Tarball == "" {
+			sources[p.FunctionRef(f.Name)] = p.FunctionDir(f)
+		}
+	}
+	maps.Copy(sources, c.Package)
+	return sources, nil
 }
 
 func (c *DevCmd) inputs() (in session.Inputs, err error) {

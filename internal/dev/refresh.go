@@ -1,0 +1,72 @@
+package dev
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/xfn-dev/xfn/internal/dev/watch"
+)
+
+// A Refresh updates the sources of functions and the inputs of the loop from other files, such
+// as the models that functions import from the APIs of a project.
+type Refresh struct {
+	// Paths are files, and folders whose file names count. Folders are folders in which all
+	// files count. A change of one of them needs a refresh.
+	Paths, Folders []string
+	// Do writes the sources, and returns the new Config. It is called between rounds, never
+	// concurrently. If it fails, the loop continues with the Config that it has. If Do is
+	// nil, nothing is refreshed.
+	Do func(context.Context) (Config, error)
+}
+
+// needs reports whether a change needs a refresh.
+func (r Refresh) needs(c watch.Change) bool {
+	return r.Do != nil && c.Source == "" && slices.ContainsFunc(slices.Concat(r.Paths, r.Folders), func(path string) bool {
+		return filepath.Clean(path) == filepath.Clean(c.Path)
+	})
+}
+
+// planOf returns the plan for file changes. After a refresh, the files that it wrote are
+// changes of sources. They are not shown, because the user did not change them.
+func (l *loop) planOf(changes []watch.Change) Plan {
+	p := planOf(changes, l.renders, l.tests)
+	if slices.ContainsFunc(changes, l.config.Refresh.needs) {
+		p.Refresh, p.Render, p.Test = true, true, true
+	}
+	if l.now.Refresh {
+		p.Changed = slices.DeleteFunc(p.Changed, func(path string) bool {
+			return slices.ContainsFunc(changes, func(c watch.Change) bool { return c.Path == path && c.Source != "" })
+		})
+	}
+	return p
+}
+
+// refreshed handles a refresh that has ended. The next round restarts the functions whose
+// sources the refresh has changed.
+func (l *loop) refreshed(ctx context.Context, r Round, show func(Event) error) error {
+	if l.next.Refresh {
+		return nil // A file changed during the refresh.
+	}
+	if l.refreshErr = r.refreshErr; r.refreshErr == nil {
+		l.config = r.refreshed
+		l.setExplicit()
+		l.renders, l.tests = union(l.renders, l.explicit), union(l.tests, l.explicitTests)
+	}
+	changes, err := l.detectChanges(ctx, show)
+	if err != nil {
+		return err
+	}
+	l.next = l.next.and(l.planOf(changes))
+	again := l.next.Refresh
+	l.next = l.next.and(r.Plan)
+	l.next.Refresh = again
+	l.now = Plan{}
+	return nil
+}
+
+// isBelow reports whether path is a path below dir.
+func isBelow(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != "." && filepath.IsLocal(rel)
+}

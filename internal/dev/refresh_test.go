@@ -1,0 +1,58 @@
+package dev_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/dev"
+)
+
+// TestRefresh checks that a change of an API writes the sources that depend on it before the
+// next round, and that the loop continues after an error.
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	refreshes := 0
+	b := start(t, func(c *dev.Config) {
+		b := &bench{T: t, dir: strings.TrimSuffix(c.Suites[0], "/tests")}
+		b.put("other.yaml", strings.ReplaceAll(project["xr.yaml"], "name: x", "name: other"))
+		c.Refresh.Folders = []string{b.path("apis")}
+		c.Refresh.Do = func(context.Context) (dev.Config, error) {
+			refreshes++
+			text, err := os.ReadFile(b.path("apis/app/xrd.yaml"))
+			if err != nil || string(text) == "invalid" {
+				return dev.Config{}, errors.Join(err, errors.New("reading the API: it is invalid"))
+			}
+			b.put("fn/main.go", string(text))
+			next := *c
+			if string(text) == "three" {
+				next.Inputs.XRs = append(slices.Clone(c.Inputs.XRs), b.path("other.yaml"))
+			}
+			return next, nil
+		}
+	})
+	b.round()
+
+	b.put("apis/app/xrd.yaml", "two")
+	r := b.round()
+	b.wants(r, "a changed API restarts the function whose source it changes", "round 2: apis changed", "f: built in", `spec.text: "one" → "two"`, "tested 2 cases")
+	if diff := cmp.Diff([]string{b.path("fn")}, r.Plan.Restart); diff != "" {
+		t.Errorf("restarted: (-want +got)\n%s", diff)
+	}
+
+	b.put("apis/app/xrd.yaml", "invalid")
+	b.wants(b.round(), "an invalid API leaves the last source", "project not updated: the last good functions and models are used reading the API: it is invalid", "!built", "rendered 2", "nothing changed since")
+	b.put("fn/main.go", "mine")
+	b.wants(b.round(), "the error is shown until the API is valid", "fn/main.go changed", "reading the API: it is invalid", `"two" → "mine"`)
+
+	b.put("apis/app/xrd.yaml", "three")
+	b.wants(b.round(), "a valid API replaces the source and the config", "apis changed", "!project not updated", "f: built in", `"mine" → "three"`, "rendered 4")
+	if refreshes != 3 {
+		t.Errorf("refreshed %d times, want 3: once for each change of the API", refreshes)
+	}
+}
