@@ -141,7 +141,7 @@ func (c *RBACCmd) compose(ctx context.Context, term *terminal.Terminal, items []
 
 // cases returns the cases of the suites at the paths, without the files of other objects.
 func (c *RBACCmd) cases(ctx context.Context, r manifest.Reader, g *grant) ([]suite.Item, error) {
-	paths := slices.DeleteFunc(slices.Clone(c.Paths), func(path string) bool { return g.files[path] })
+	paths := slices.DeleteFunc(slices.Clone(c.Paths), func(path string) bool { return path == manifest.Stdin || g.files[path] })
 	suites, err := suite.Load(ctx, r, paths)
 	if errors.Is(err, suite.ErrNone) {
 		return nil, nil
