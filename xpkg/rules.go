@@ -45,9 +45,22 @@ func removedFields(_ context.Context, c content, f *finder) {
 			if empty(spec[key]) || !schema.LegacyField(d.Kind, path) {
 				continue
 			}
-			f.add("unknown-field", path, "convert the Composition with `convert pipeline-composition`", "Crossplane v2 removed the field %s of kind %s, so it would be lost", path, d.Kind)
+			f.add("unknown-field", path, withoutField(spec, key), "Crossplane v2 removed the field %s of kind %s, so it would be lost", path, d.Kind)
 			f.found[len(f.found)-1].Warning = !v2
 		}
+	}
+}
+
+// withoutField returns the hint for a field of a Composition's spec that Crossplane v2 removed.
+func withoutField(spec map[string]any, key string) string {
+	isPipeline := spec["mode"] == "Pipeline" || empty(spec["mode"]) && !empty(spec["pipeline"])
+	switch {
+	case !isPipeline:
+		return "convert the Composition with `convert pipeline-composition`"
+	case key == "environment":
+		return "convert the Composition with `convert composition-environment`"
+	default:
+		return "remove the field, because a Composition of mode Pipeline does not use it"
 	}
 }
 

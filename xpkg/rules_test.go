@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,6 +167,22 @@ func TestRemovedFields(t *testing.T) {
 		}
 		if got := ps[len(ps)-1].Warning; got != warning {
 			t.Errorf("%q: got warning %v, want %v", constraint, got, warning)
+		}
+	}
+}
+
+// TestRemovedFieldHints tests that the hint names a command that converts the Composition.
+func TestRemovedFieldHints(t *testing.T) {
+	for spec, want := range map[string]string{
+		"mode: Pipeline, environment: {policy: {resolution: Required}}, pipeline: [{step: a, functionRef: {name: f}}]": "composition-environment",
+		"environment: {policy: {resolution: Required}}, pipeline: [{step: a, functionRef: {name: f}}]":                 "composition-environment",
+		"mode: Resources, environment: {policy: {resolution: Required}}, resources: [{name: a}]":                       "pipeline-composition",
+		"mode: Pipeline, patchSets: [{name: a}], pipeline: [{step: a, functionRef: {name: f}}]":                        "remove the field",
+	} {
+		composition := "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec: {compositeTypeRef: {apiVersion: gold.test/v1, kind: Widget}, " + spec + "}\n"
+		_, ps := found(t, map[string]string{"crossplane.yaml": metadata("Configuration", "  capabilities: []\n"), "a.yaml": composition})
+		if i := slices.IndexFunc(ps, func(p xpkg.Problem) bool { return p.Rule == "unknown-field" }); i < 0 || !strings.Contains(ps[i].Hint, want) {
+			t.Errorf("%s: want a hint with %q, got %v", spec, want, ps)
 		}
 	}
 }

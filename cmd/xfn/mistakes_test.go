@@ -16,6 +16,9 @@ var mistakenFiles = map[string]string{
 	"crossplane-project.yaml": "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: REGISTRY/acme/demo\n",
 	"url.yaml":                "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: https://REGISTRY/acme/demo\n",
 	"empty.lock":              "",
+	"xr.yaml":                 "apiVersion: example.org/v1\nkind: XA\nmetadata: {name: a}\n",
+	"composition.yaml":        "apiVersion: apiextensions.crossplane.io/v1\nkind: Compositon\nmetadata: {name: a}\n",
+	"functions.yaml":          "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\nspec: {package: REGISTRY/acme/plain:v1.2.0}\n",
 	"cm.yaml":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
 }
 
@@ -36,6 +39,10 @@ func TestMistakesWithPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	elf := "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x02\x00>\x00" + strings.Repeat("\x00", 44)
+	if err := os.WriteFile("program", []byte(elf), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range []string{"xpkg build -f package -o plain.xpkg", "xpkg push -f plain.xpkg REGISTRY/acme/plain:v1.2.0", "xpkg keygen"} {
 		if text := output(t, strings.Fields("xfn "+strings.ReplaceAll(args, "REGISTRY", address))); strings.Contains(text, "error") {
 			t.Fatal(text)
@@ -50,6 +57,20 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a format is not the name of a file", "xpkg inspect REF -o json", "unknown flag -o", "as in --format json"},
 		{"one letter is similar to every other", "image -f x", "unknown flag -f\n", "see xfn image --help"},
 		{"the platform of a program has a system", "image --program amd64=x --base-image package -o image.tar", `reading --program "amd64=x"`, "did you mean --program linux/amd64=x?"},
+		{"the platform of a program has an architecture", "image --program linux=x -o image.tar", `reading --program "linux=x"`, "as in --program linux/amd64=x"},
+		{"the architecture of a program has Go's name", "image --program linux/x86_64=x -o image.tar", `reading --program "linux/x86_64=x"`, "did you mean --program linux/amd64=x?"},
+		{"the platform of a program is two words", "image --program x=x -o image.tar", "expected OS/ARCH=FILE", "write --program linux/amd64=FILE"},
+		{"the file of a package without a runtime is no base image", "image --program linux/amd64=program --base-image plain.xpkg -o image.tar", "the base image is a package without a runtime image", "name an image that a container can run"},
+		{"a package without a runtime is no base image", "image --program linux/amd64=program --base-image REF -o image.tar", "the base image is a package without a runtime image", "name an image that a container can run"},
+		{"an image in an engine has a name", "xpkg build -f package --embed-runtime-image ./x", `reading --embed-runtime-image "./x": expected the name of an image`, "--embed-runtime-image-tarball ./x"},
+		{"the misspelled path of an image is a path", "xpkg build -f package --embed-runtime-image ./packge", "got a path", "did you mean package?"},
+		{"a composite resource composes nothing", "rbac xr.yaml", "xr.yaml:2: expected a Composition, an XRD, a CRD or a suite, got kind XA of example.org/v1", "name the files of Compositions"},
+		{"a Function composes nothing", "rbac functions.yaml", "functions.yaml:2: expected a Composition, an XRD, a CRD or a suite, got kind Function", "name the files of Compositions"},
+		{"the path of a suite is misspelled", "upgrade-check xr.yml --with f=v1", `looking for suites in "xr.yml": no such file`, "did you mean xr.yaml?"},
+		{"the version of a function is required", "upgrade-check --with f=", "the version of the function is missing", "write --with f=v0.1.0"},
+		{"the path of a program is misspelled", "image --program linux/amd64=progam -o image.tar --base-image REF", `reading program "progam": no such file`, "did you mean program?"},
+		{"the program of an image is a file", "image --program linux/amd64=package -o image.tar --base-image REF", `reading program "package": expected a file`, "name the file of a program for linux/amd64"},
+		{"the kind of a Composition is misspelled", "rbac composition.yaml", "composition.yaml: found neither a Composition nor a suite", "composition.yaml:1: did you mean kind: Composition?"},
 		{"a lock file is not empty", "lock cm.yaml --lock-file empty.lock", "empty.lock: the file contains no YAML document", "kind: Lock; remove this file"},
 		{"the key of a signature is not an argument", "xpkg sign cosign.key REF", "unexpected argument REF", "as in xfn xpkg sign registry.example.org/acme/hello:v0.1.0 --sign-key cosign.key"},
 		{"the key of a verification is required", "xpkg verify REF", "expected --key or --certificate-identity", "--key cosign.pub"},
@@ -75,6 +96,8 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a misspelled path is not a reference", "xpkg lint ./packge", `opening "./packge": no such file or directory`, "did you mean package?"},
 		{"a misspelled package was perhaps not built", "xpkg inspect plan.xpkg", "no such file or directory", "did you mean plain.xpkg? Otherwise build"},
 		{"a misspelled package root is a path", "xpkg build -f packge", `reading package root "packge": no such file`, "did you mean package?"},
+		{"a misspelled package to extract is a path", "xpkg extract packge", `there is no file "packge"`, "did you mean package?"},
+		{"a misspelled package file to extract is a path", "xpkg extract plan.xpkg", `opening "plan.xpkg": no such file`, "did you mean plain.xpkg?"},
 		{"a misspelled source of CRDs is a path", "xpkg get-crds packge", "no such file", "did you mean package?"},
 		{"a misspelled function is a path", "run packge", "", "did you mean package?"},
 		{"a misspelled base image is a path", "image --base-image ./packge -o image.tar", "no such file", "did you mean package?"},

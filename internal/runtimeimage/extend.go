@@ -2,6 +2,7 @@ package runtimeimage
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -63,6 +65,8 @@ func extend(base v1.Image, created time.Time, layers []addition, c Config) (v1.I
 	}
 	history, _ := config["history"].([]any)
 	descs, all := slices.Clone(p.Descriptors), slices.Clone(p.Layers)
+	labels, _ := child(config, "config")["Labels"].(map[string]any)
+	ofPackage := func(d v1.Descriptor) bool { return ofPackage(d, labels) }
 	if slices.ContainsFunc(descs, ofPackage) {
 		descs, all, diffIDs, history = nil, nil, nil, nil
 		ids, _ := rootfs["diff_ids"].([]any)
@@ -71,6 +75,10 @@ func extend(base v1.Image, created time.Time, layers []addition, c Config) (v1.I
 				descs, all, diffIDs = append(descs, d), append(all, p.Layers[i]), append(diffIDs, ids[i])
 				history = append(history, v1.History{Created: timestamp(created)})
 			}
+		}
+		if len(descs) == 0 {
+			return nil, hint.Wrap(errors.New("the base image is a package without a runtime image, so it has no files to add to"),
+				"name an image that a container can run as the base image, or leave it out")
 		}
 	}
 	for _, l := range layers {
@@ -91,9 +99,13 @@ func extend(base v1.Image, created time.Time, layers []addition, c Config) (v1.I
 	return oci.Assemble(raw, descs, all...)
 }
 
-// ofPackage reports whether a layer has the metadata or the examples of a package.
-func ofPackage(d v1.Descriptor) bool {
+// ofPackage reports whether a layer has the metadata or the examples of a package. In packages
+// that the crossplane CLI builds, only the labels of the config say so.
+func ofPackage(d v1.Descriptor, labels map[string]any) bool {
 	mark := d.Annotations[xpkg.Annotation]
+	if mark == "" {
+		mark, _ = labels[xpkg.Annotation+":"+d.Digest.String()].(string)
+	}
 	return mark == xpkg.BaseMark || mark == xpkg.ExamplesMark
 }
 

@@ -10,9 +10,11 @@ import (
 	"os"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // ProgramPath is the path of a static program in a runtime image.
@@ -87,11 +89,11 @@ func FromPrograms(ctx context.Context, base *Images, programs []Program, config 
 func (p Program) check() error {
 	f, err := os.Open(p.File)
 	if err != nil {
-		return fsx.Cause(err)
+		return hint.Wrap(fsx.Cause(err), cmp.Or(manifest.Similar(afero.NewOsFs(), p.File), "compile the program first"))
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return errors.Join(err, errors.New("expected a file"))
+		return hint.Wrap(errors.Join(err, errors.New("expected a file")), "name the file of a program for "+p.Platform.String())
 	}
 	switch arch := processor(f); {
 	case arch == "":

@@ -260,11 +260,16 @@ func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice
 	if isFile || !ok {
 		return s.chooseContainer(ctx, c, isFile)
 	}
+	version := b.CheckVersion(c.fn.Package)
+	_, asked := s.config.References[c.fn.Name]
+	if asked && version != nil && s.config.Builtins.Mode != builtin.Strict {
+		return s.chooseContainer(ctx, c, isFile)
+	}
 	c.runtime, c.builtin = Builtin, b
 	if s.config.Builtins.Mode != builtin.Strict {
 		return c, nil
 	}
-	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file with "+packageOf(c.fn)+", or leave out "+hint.Builtins+"=strict")
+	return c, hint.Wrap(version, "name the package's file with "+packageOf(c.fn)+", or leave out "+hint.Builtins+"=strict")
 }
 
 // chooseSource selects the runtime for a folder with source code.

@@ -43,7 +43,8 @@ type Config struct {
 	// package is the path of an .xpkg file or of a folder with source.
 	Packages map[string]string
 	// References replaces the packages of functions by references, by the name of the function. A
-	// value without a slash is a tag that replaces that of the package.
+	// value without a slash is a tag that replaces that of the package. A builtin does not replace
+	// a version that it does not imitate: the package runs.
 	References map[string]string
 	// Verify, if not nil, is called before a function starts, unless it is a builtin. It
 	// returns the reference of the verified package, which then runs. A function that is not

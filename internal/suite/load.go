@@ -141,7 +141,7 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("looking for suites in %q: %w", path, fsx.Cause(err))
+		return nil, hint.Wrap(fmt.Errorf("looking for suites in %q: %w", path, fsx.Cause(err)), manifest.Similar(fsys, path))
 	}
 	return all, nil
 }

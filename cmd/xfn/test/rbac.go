@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/suite"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
 // RBACCmd is xfn rbac.
@@ -82,7 +84,8 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return err
 	}
 	if len(items) == 0 && !found.compositions && !found.faulty {
-		return hint.Wrap(fmt.Errorf("%s: found neither a Composition nor a suite", strings.Join(c.Paths, ", ")), "name the files or folders of Compositions")
+		next := cmp.Or(found.misspelled, "name the files or folders of Compositions")
+		return hint.Wrap(fmt.Errorf("%s: found neither a Composition nor a suite", strings.Join(c.Paths, ", ")), next)
 	}
 	if len(found.steps) > 0 && len(items) == 0 {
 		term.Warn(fmt.Sprintf("what the steps %s compose is known only after a render: name suites, too", strings.Join(found.steps, ", ")))
@@ -138,7 +141,7 @@ func (c *RBACCmd) compose(ctx context.Context, term *terminal.Terminal, items []
 
 // cases returns the cases of the suites at the paths, without the files of other objects.
 func (c *RBACCmd) cases(ctx context.Context, r manifest.Reader, g *grant) ([]suite.Item, error) {
-	paths := slices.DeleteFunc(slices.Clone(c.Paths), func(path string) bool { return g.files[path] })
+	paths := slices.DeleteFunc(slices.Clone(c.Paths), func(path string) bool { return path == manifest.Stdin || g.files[path] })
 	suites, err := suite.Load(ctx, r, paths)
 	if errors.Is(err, suite.ErrNone) {
 		return nil, nil
@@ -152,10 +155,25 @@ func (c *RBACCmd) cases(ctx context.Context, r manifest.Reader, g *grant) ([]sui
 	}
 	for _, i := range items {
 		if i.Case == nil {
-			return nil, i.Suite.Err
+			return nil, explainKind(i.Suite.Err)
 		}
 	}
 	return items, nil
+}
+
+// explainKind returns the error of a file that is not a suite, which says what xfn rbac reads. It
+// returns other errors unchanged.
+func explainKind(err error) error {
+	var at *manifest.Error
+	var got *spec.KindError
+	if !errors.As(err, &at) || !errors.As(err, &got) {
+		return err
+	}
+	next := "leave the file out, and name the files of Compositions, and the suites that render them"
+	if near := schema.SimilarKind(got.APIVersion, got.Kind); near != "" {
+		next = "did you mean kind: " + near + "?"
+	}
+	return hint.Wrap(&manifest.Error{Path: at.Path, Line: at.Line, Err: fmt.Errorf("expected a Composition, an XRD, a CRD or a suite, got kind %s of %s", got.Kind, got.APIVersion)}, next)
 }
 
 // defaults sets the paths: those of the project p, which may be nil, or the current folder.
@@ -188,6 +206,8 @@ type grant struct {
 	compositions, faulty bool
 	// all is true if Crossplane may compose only what its Helm chart grants.
 	all bool
+	// misspelled is a hint for an object with a misspelled kind, or "".
+	misspelled string
 	// steps are the steps whose composed kinds only a render shows.
 	steps []string
 }
@@ -218,6 +238,9 @@ func (c *RBACCmd) definitions(ctx context.Context, term *terminal.Terminal, r ma
 		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
 		if strings.HasPrefix(gvk.Group, "apiextensions.") {
 			g.files[doc.Path] = true
+			if near := schema.SimilarKind(gvk.GroupVersion().String(), gvk.Kind); near != "" {
+				g.misspelled = fmt.Sprintf("%s: did you mean kind: %s?", doc.Position(), near)
+			}
 		}
 		switch {
 		case gvk.Group != apiextv1.Group:

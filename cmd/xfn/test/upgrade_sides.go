@@ -83,6 +83,10 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.With)) {
 		ref := c.With[name]
+		if ref == "" {
+			err := fmt.Errorf("reading --with %q: the version of the function is missing", name+"=")
+			return before, after, nil, &terminal.UsageError{Err: hint.Wrap(err, "write --with "+name+"=v0.1.0, or name a package")}
+		}
 		if _, err := os.Stat(ref); err == nil || lock.IsPath(ref) {
 			after.Packages[name] = ref
 		} else {

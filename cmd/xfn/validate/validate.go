@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -93,11 +94,19 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 			defer func() { err = errors.Join(err, o.Cache.Close()) }()
 		}
 	}
+	packages := false // The schemas name packages, which may not be read.
+	o.Visit = func(_ manifest.Document, obj map[string]any) {
+		apiVersion, _ := obj["apiVersion"].(string)
+		packages = packages || strings.Contains(apiVersion, "pkg.crossplane.io/")
+	}
 	definitions, err := crds.Collect(ctx, schemas, o)
 	if err != nil {
 		return err
 	}
 	if len(definitions) == 0 && out.broken == 0 {
+		if !packages && c.Extensions != "" && hasSchemas(ctx, o.Files, resources) {
+			return swapped(schemas, resources)
+		}
 		term.Warn(fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: the order is schemas, resources, as in xfn validate definition.yaml xr.yaml", strings.Join(schemas, ",")))
 	}
 	old, err := validate.ReadOld(stream(ctx, o.Files, c.Old))
@@ -117,6 +126,22 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	return cmp.Or(c.Summary.Write(term, found, out.sentence()), out.verdict())
+}
+
+// hasSchemas reports whether a file or folder of resources has a CRD, an XRD or an MRD. It does not
+// read standard input, which cannot be read again.
+func hasSchemas(ctx context.Context, files manifest.Reader, resources []string) bool {
+	paths := slices.DeleteFunc(slices.Clone(resources), func(path string) bool { return path == manifest.Stdin })
+	// An error is reported when the resources are validated.
+	found, _ := crds.Collect(ctx, paths, crds.Options{Files: files, Follow: crds.FollowNone, Offline: true, Faulty: func(error) {}})
+	return len(found) > 0
+}
+
+// swapped returns the error for schemas among the resources, and none where they are expected.
+func swapped(schemas, resources []string) error {
+	given, others := strings.Join(schemas, ","), strings.Join(resources, ",")
+	err := fmt.Errorf("%s has no CRD and no XRD, but %s has: the resources would not be validated against it", given, others)
+	return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("the order is schemas, resources: xfn validate %s %s", others, given))}
 }
 
 // split returns the elements of a list that is separated by commas.

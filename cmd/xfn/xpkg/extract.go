@@ -87,10 +87,13 @@ func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p term
 	case c.FromDaemon:
 		return fromDaemon(ctx, term, p, c.Package)
 	default:
-		ref, err := c.Reference(c.Package)
+		ref, err := c.reference(c.Package)
 		switch {
 		case err == nil:
 		case isFile(c.Package):
+			if missing := checkFile(c.Package); missing != nil {
+				return nil, missing
+			}
 			return nil, hint.Wrap(fmt.Errorf("expected a reference, got the file %q", c.Package), "add --from-xpkg to read the file of a package")
 		default:
 			return nil, err

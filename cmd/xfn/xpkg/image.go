@@ -1,6 +1,7 @@
 package xpkg
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -161,17 +164,41 @@ func (c *ImageCmd) programs() (all []runtimeimage.Program, err error) {
 		}
 	}
 	for _, of := range slices.Sorted(maps.Keys(files)) {
-		if slices.Contains(architectures, of) {
-			err := fmt.Errorf("reading --program %q: expected OS/ARCH=FILE", of+"="+files[of])
-			return nil, &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("did you mean --program linux/%s=%s?", of, files[of]))}
-		}
-		platform, err := ParsePlatform(of)
+		platform, err := programPlatform(of, files[of])
 		if err != nil {
-			return nil, err
+			return nil, &terminal.UsageError{Err: err}
 		}
 		all = append(all, runtimeimage.Program{Platform: *platform, File: files[of], Path: imagePath})
 	}
 	return all, nil
+}
+
+// machines are the names of architectures in the output of uname, and those of Go.
+var machines = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i386": "386", "i686": "386"}
+
+// programPlatform returns the platform of a value of --program.
+func programPlatform(platform, file string) (*v1.Platform, error) {
+	err := fmt.Errorf("reading --program %q: expected OS/ARCH=FILE", platform+"="+file)
+	system, arch, both := strings.Cut(platform, "/")
+	switch {
+	case !both && slices.Contains(systems, platform):
+		return nil, hint.Wrap(err, fmt.Sprintf("name the architecture, too, as in --program %s/amd64=%s", platform, file))
+	case !both:
+		system, arch = "linux", platform
+	}
+	arch = cmp.Or(machines[arch], arch)
+	if meant := system + "/" + arch; meant != platform && slices.Contains(architectures, arch) {
+		return nil, hint.Wrap(err, fmt.Sprintf("did you mean --program %s=%s?", meant, file))
+	}
+	p, parseErr := ParsePlatform(platform)
+	switch {
+	case parseErr == nil:
+		return p, nil
+	case both:
+		return nil, hint.Wrap(err, hint.Of(parseErr))
+	default:
+		return nil, hint.Wrap(err, "write --program linux/amd64=FILE")
+	}
 }
 
 // isDynamic reports whether a file is an ELF executable with a dynamic loader.

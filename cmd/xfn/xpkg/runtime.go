@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -18,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
@@ -75,11 +77,28 @@ func (f *runtimeFlags) runtime(ctx context.Context, program terminal.Program, op
 		}
 		opts.Platforms = append(opts.Platforms, *p)
 	}
+	if remote.IsPath(f.EmbedRuntimeImage) {
+		return nil, notInEngine(f.EmbedRuntimeImage)
+	}
 	if f.EmbedRuntimeSource != "" {
 		return f.buildSource(ctx, program, opts)
 	}
 	images, err := f.images(ctx, program, opts)
 	return &language.Result{Images: images}, err
+}
+
+// notInEngine returns the error for the path of an image where the name of an image in a Docker
+// engine is expected.
+func notInEngine(path string) error {
+	err := fmt.Errorf("reading --embed-runtime-image %q: expected the name of an image in a Docker engine, got a path", path)
+	next := hint.Hint("for the file of an image, use --embed-runtime-image-tarball " + path)
+	switch info, statErr := os.Stat(path); {
+	case statErr != nil:
+		next = cmp.Or(manifest.Similar(afero.NewOsFs(), path), next)
+	case info.IsDir():
+		next = hint.Hint("for an OCI image layout, use --embed-runtime-layout " + path)
+	}
+	return &terminal.UsageError{Err: hint.Wrap(err, next)}
 }
 
 // images returns the runtime images that are not built from source. The caller closes them.
@@ -183,7 +202,7 @@ func ParsePlatform(name string) (*v1.Platform, error) {
 	meant := *p
 	for part, known := range map[*string][]string{&meant.OS: systems, &meant.Architecture: architectures} {
 		if !slices.Contains(known, *part) {
-			*part = cmp.Or(hint.Nearest(*part, known), *part)
+			*part = cmp.Or(machines[*part], hint.Nearest(*part, known), *part)
 		}
 	}
 	if !meant.Equals(*p) {

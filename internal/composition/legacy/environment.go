@@ -18,7 +18,8 @@ func HasEnvironment(obj map[string]any) bool {
 
 // ConvertEnvironment returns a Composition of mode Pipeline without spec.environment, and with a
 // first step that calls a function of this name, by default function-environment-configs. If the
-// environment has no data, there is no such step. Otherwise, ConvertEnvironment is like Convert.
+// environment has neither data nor a resolution policy, there is no such step. Otherwise,
+// ConvertEnvironment is like Convert.
 // The error is ErrNoEnvironment if HasEnvironment is false.
 func ConvertEnvironment(obj map[string]any, function string) (map[string]any, []Note, error) {
 	if !HasEnvironment(obj) {
@@ -42,13 +43,14 @@ func ConvertEnvironment(obj map[string]any, function string) (map[string]any, []
 	if len(old.Environment.Patches) > 0 {
 		c.note("spec.environment.patches", "Crossplane does not apply these patches in mode Pipeline, so they are left out")
 	}
-	input, err := c.environmentInput(old.Environment)
-	if err != nil {
-		return nil, nil, err
-	}
 	spec := maps.Clone(was)
 	delete(spec, "environment")
-	if input != nil {
+	// The crossplane CLI adds the step for a resolution policy alone, too.
+	if old.Environment.hasSources() || old.Environment.Policy.Resolution != "" {
+		input, err := c.environmentInput(old.Environment)
+		if err != nil {
+			return nil, nil, err
+		}
 		spec["pipeline"] = append([]any{c.step("environment-configs", cmp.Or(function, "function-environment-configs"), input)}, pipeline...)
 	}
 	out := maps.Clone(obj)

@@ -107,17 +107,13 @@ type labelMatcher struct {
 	FromFieldPathPolicy string  `json:"fromFieldPathPolicy,omitempty"`
 }
 
-// environmentInput returns the input of function-environment-configs, or nil if
-// the environment has neither default data nor EnvironmentConfigs.
+// environmentInput returns the input of function-environment-configs.
 func (c *converter) environmentInput(e environment) (map[string]any, error) {
-	if !e.hasSources() {
-		return nil, nil
-	}
 	isSelector := func(s environmentSource) bool { return s.Type == "Selector" }
 	if slices.ContainsFunc(e.EnvironmentConfigs, isSelector) && e.Policy.Resolve != "Always" {
 		c.note("spec.environment.policy.resolve", "function-environment-configs selects again in each reconcile, like Always; the default, IfNotPresent, keeps the first selection")
 	}
-	if len(e.EnvironmentConfigs) == 0 {
+	if len(e.EnvironmentConfigs) == 0 && len(e.DefaultData) > 0 {
 		c.note("spec.environment.defaultData", "function-environment-configs ignores default data if there are no environmentConfigs")
 	}
 	e.Patches, e.Policy.Resolve = nil, ""

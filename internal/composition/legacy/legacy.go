@@ -158,14 +158,15 @@ func (c *converter) note(field, format string, args ...any) {
 // each alpha function, and the steps of old.Pipeline.
 func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 	var steps []any
-	input, err := c.environmentInput(old.Environment)
-	if err != nil {
-		return nil, err
-	}
-	if input != nil {
+	if old.Environment.hasSources() {
+		input, err := c.environmentInput(old.Environment)
+		if err != nil {
+			return nil, err
+		}
 		steps = append(steps, c.step("environment-configs", cmp.Or(to.EnvironmentConfigs, EnvironmentConfigs), input))
 	}
-	if input, err = c.resourcesInput(old); err != nil {
+	input, err := c.resourcesInput(old)
+	if err != nil {
 		return nil, err
 	}
 	if input != nil {

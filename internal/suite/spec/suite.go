@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // MaxCases limits the number of cases of a suite, including those of tables.
@@ -84,8 +85,19 @@ func (s *Suite) checkKind(obj map[string]any) error {
 	if kind == "" || kind == Kind || group == "xfn.dev" || hint.Nearest(kind, []string{Kind}) != "" {
 		return nil
 	}
-	return s.errorAt([]string{"kind"}, hint.Wrap(fmt.Errorf("expected a suite, of kind %s, got kind %s of %v", Kind, kind, obj["apiVersion"]),
-		"name the suite that tests this file, or write one with apiVersion: "+APIVersion+" and kind: "+Kind))
+	apiVersion := fmt.Sprint(obj["apiVersion"])
+	next := "name the suite that tests this file, or write one with apiVersion: " + APIVersion + " and kind: " + Kind
+	if near := schema.SimilarKind(apiVersion, kind); near != "" {
+		next = "did you mean kind: " + near + "? If so, " + next
+	}
+	return s.errorAt([]string{"kind"}, hint.Wrap(&KindError{APIVersion: apiVersion, Kind: kind}, next))
+}
+
+// A KindError is the error about an object that is not a suite.
+type KindError struct{ APIVersion, Kind string }
+
+func (e *KindError) Error() string {
+	return fmt.Sprintf("expected a suite, of kind %s, got kind %s of %s", Kind, e.Kind, e.APIVersion)
 }
 
 // isVariable reports whether the value at path is a string with a variable. Its
