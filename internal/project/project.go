@@ -171,8 +171,11 @@ func InstalledName(repository string) string {
 
 // At returns err at the line of a field in the project file, such as "spec.paths".
 func (p *Project) At(field string, err error) error {
-	return &manifest.Error{Path: p.Path, Line: p.doc.Lines().Of(field), Err: err}
+	return &manifest.Error{Path: p.Path, Line: p.Line(field), Err: err}
 }
+
+// Line returns the line of a field in the project file.
+func (p *Project) Line(field string) int { return p.doc.Lines().Of(field) }
 
 func (p *Project) functionField(i int) string { return fmt.Sprintf("spec.functions[%d]", i) }
 

@@ -21,12 +21,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/generate"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )
 
 // LockCmd writes the lock file.
 type LockCmd struct {
-	Files []string `arg:"" optional:"" help:"Files or folders of Functions, and package metadata (crossplane.yaml) or package roots. Default: the files in the lock file."`
+	Files []string `arg:"" optional:"" help:"Files or folders of Functions, package metadata (crossplane.yaml) or package roots, and a project file or its folder. Default: the files in the lock file."`
 
 	BaseImage []string `sep:"none" placeholder:"REF" help:"Lock an image for --base-image or --embed-runtime-remote of xpkg build, too. Repeatable."`
 	LockFile  string   `default:"xfn.lock" placeholder:"FILE" help:"The lock file. Default: ${default}."`
@@ -37,6 +39,8 @@ type LockCmd struct {
 	flags.Patience
 	flags.Cache
 	terminal.Format
+
+	of *project.Project
 }
 
 // names is the value of a flag that is given with or without a name.
@@ -65,11 +69,14 @@ func (*names) IsBool() bool { return true }
 func (LockCmd) Help() string {
 	return `Writes the digest of each tag, and the highest version that each constraint in dependsOn allows. Locked entries stay the same; entries that the files no longer name are removed. With neither FILES nor --base-image, the files and base images in the lock file are locked again.
 
-With --locked or XFN_LOCKED=true, the commands render, test, dev, run and xpkg build use only locked images. The choice of the runtime stays the same: a builtin still replaces the image of its function, locked or not.
+For a project, the packages that its dependencies depend on are locked, too: their versions decide the models of APIs.
+
+With --locked or XFN_LOCKED=true, the commands render, test, dev, run, xpkg build and project build use only locked images. The choice of the runtime stays the same: a builtin still replaces the image of its function, locked or not.
 
 Examples:
 
     xfn lock example/functions.yaml package
+    xfn lock crossplane-project.yaml
     xfn lock --base-image registry.example.org/python:3.12
     xfn lock --update=function-hello
     xfn lock --check
@@ -127,13 +134,18 @@ func (c *LockCmd) collect(ctx context.Context, term *terminal.Terminal, before *
 		}
 	}
 	if len(files)+len(bases) == 0 {
-		return nil, nil, &terminal.UsageError{Err: hint.Wrap(errors.New("there is nothing to lock"), "name a functions file or a crossplane.yaml, as in xfn lock functions.yaml")}
+		return nil, nil, &terminal.UsageError{Err: hint.Wrap(errors.New("there is nothing to lock"), "name a functions file, a crossplane.yaml or a project file, as in xfn lock functions.yaml")}
 	}
 	sources := lock.Sources{Reader: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, Parse: c.Reference, ImageAnnotation: docker.AnnotationImage}
-	wants, err := sources.Collect(ctx, files...)
+	others, wants, err := c.project(ctx, term, sources, files)
 	if err != nil {
 		return nil, nil, err
 	}
+	more, err := sources.Collect(ctx, others...)
+	if err != nil {
+		return nil, nil, err
+	}
+	wants = append(wants, more...)
 	for _, b := range bases {
 		w, err := sources.Base(b)
 		if err != nil {
@@ -183,7 +195,7 @@ func (c *LockCmd) name(path string) string {
 func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) {
 	for _, name := range c.Update.names {
 		named := func(i lock.Image) bool { return i.Named(name) }
-		if !slices.ContainsFunc(before.Functions, named) && !slices.ContainsFunc(before.BaseImages, named) {
+		if !slices.ContainsFunc(slices.Concat(before.Functions, before.BaseImages, before.Packages), named) {
 			return lock.Plan{}, &terminal.UsageError{Err: fmt.Errorf("reading --update: nothing in %s is named %q", c.LockFile, name)}
 		}
 	}
@@ -207,9 +219,14 @@ func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program 
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	client := c.PatientClient(program, c.Patience)
+	pull := image.Options{Remote: client, Progress: term.Progress, Offline: c.Offline}
+	if c.of != nil {
+		pull.Rewrite = c.of.Rewritten
+	}
+	fetcher := generate.Fetcher{Store: store, Images: pull, Registry: c.Registry}
 	r := lock.Resolver{
-		Store: store, Pull: image.Options{Remote: client, Progress: term.Progress, Offline: c.Offline},
-		Tags: image.Tags{Remote: client}, Parse: c.Reference,
+		Store: store, Pull: pull, Tags: image.Tags{Remote: client, Rewrite: pull.Rewrite}, Parse: c.Reference,
+		Dependencies: fetcher.Dependencies,
 	}
 	if c.Offline {
 		r.Tags = image.CachedTags{Store: store}

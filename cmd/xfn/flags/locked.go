@@ -42,6 +42,9 @@ func (u *Lock) Load() (err error) {
 // Use makes l the lock, in place of the lock file that Load reads. Call it before Load.
 func (u *Lock) Use(l *dependency.Lock) { u.lock = l }
 
+// Content returns the lock, nil without --locked. Call Load first.
+func (u Lock) Content() *dependency.Lock { return u.lock }
+
 // Allow lets Pin return images that the lock does not have unchanged, by their full references or
 // tags.
 func (u *Lock) Allow(images ...string) { u.free = images }

@@ -74,7 +74,7 @@ func (f Runtimes) UseFunctions(ctx context.Context, term *terminal.Terminal, pro
 		return nil // No function is built.
 	}
 	return generate.Schemas(ctx, p, generate.SchemaOptions{
-		ForRender: true,
+		ForRender: true, Registry: f.Registry, Lock: f.Content(),
 		Open: func() (*generate.Fetcher, error) {
 			dir, err := f.Path()
 			if err != nil {

@@ -17,9 +17,10 @@ import (
 // the Version is empty.
 type Want struct {
 	Dependency
-	// Base is true for a base image, and false for a function.
-	Base bool
-	key  key
+	// Base is true for a base image, and Package for a dependency of a project. Otherwise it is
+	// a function.
+	Base, Package bool
+	key           key
 }
 
 // String returns the reference, or the repository and version constraint.
@@ -59,6 +60,19 @@ func (s Sources) Base(reference string) (Want, error) {
 	return w, err
 }
 
+// Package returns the Want for a dependency of a project.
+func (s Sources) Package(d Dependency) (Want, error) {
+	w, err := s.want(d)
+	w.Package = true
+	return w, err
+}
+
+// dependency returns the Want for an entry of Image.Dependencies.
+func dependency(text string) Want {
+	pkg, constraint, _ := strings.Cut(text, " ")
+	return Want{Dependency: Dependency{Package: pkg, Version: constraint}, Package: true, key: key{pkg, constraint}}
+}
+
 func (s Sources) file(ctx context.Context, path string) ([]Want, error) {
 	docs, err := s.Reader.All(ctx, Metadata(s.Reader.FS, path))
 	if err != nil {
@@ -85,7 +99,7 @@ func (s Sources) file(ctx context.Context, path string) ([]Want, error) {
 		}
 	}
 	if !found {
-		return nil, hint.Wrap(&manifest.Error{Path: path, Err: errors.New("expected a Function or package metadata, found neither")}, "name a functions file or a crossplane.yaml")
+		return nil, hint.Wrap(&manifest.Error{Path: path, Err: errors.New("expected a Function or package metadata, found neither")}, "name a functions file, a crossplane.yaml or a project file")
 	}
 	return all, nil
 }

@@ -31,8 +31,9 @@ type Lock struct {
 	// the folder of the lock file, with slashes.
 	Files []string
 	// Functions are the images of function packages. BaseImages are the base images that
-	// packages are built on.
-	Functions, BaseImages []Image
+	// packages are built on. Packages are the dependencies of projects, and the packages that
+	// these depend on.
+	Functions, BaseImages, Packages []Image
 }
 
 // An Image is an entry of the lock file: a reference or version constraint, and the digest
@@ -49,6 +50,9 @@ type Image struct {
 	// Platforms are the platforms that the image is built for. They only inform reviewers of
 	// the lock file.
 	Platforms []string `json:"platforms,omitempty" yaml:"platforms,omitempty,flow"`
+	// Dependencies are the packages that an entry of Lock.Packages depends on: REPOSITORY
+	// CONSTRAINT, or a reference.
+	Dependencies []string `json:"dependencies,omitempty" yaml:"dependencies,omitempty"`
 }
 
 // A key identifies an entry of the lock file: by a reference, or by a repository and a
@@ -86,7 +90,7 @@ func (i Image) compare(other Image) int {
 func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
 	_, isDigest := ref.(name.Digest)
 	but := ""
-	for _, i := range slices.Concat(l.Functions, l.BaseImages) {
+	for _, i := range slices.Concat(l.Functions, l.BaseImages, l.Packages) {
 		mayDiffer := isDigest && i.repository().Name() == ref.Context().Name()
 		switch {
 		case i.Reference == ref.Name(), mayDiffer && i.Digest == ref.Identifier():
@@ -106,7 +110,7 @@ func (l *Lock) Reference(d Dependency, parse func(string) (name.Reference, error
 		return "", d.At(err)
 	}
 	but := ""
-	for _, i := range l.Functions {
+	for _, i := range slices.Concat(l.Functions, l.Packages) {
 		switch {
 		case i.key() == w:
 			return i.Reference, nil
@@ -115,6 +119,20 @@ func (l *Lock) Reference(d Dependency, parse func(string) (name.Reference, error
 		}
 	}
 	return "", d.At(l.refuse(d.Package+" "+d.Version, but))
+}
+
+// Closure returns the entries of a project's dependency and of the packages that it depends
+// on. If one is missing, the error is one sentence that names it.
+func (l *Lock) Closure(d Dependency, parse func(string) (name.Reference, error)) ([]Image, error) {
+	w, err := Sources{Parse: parse}.Package(d)
+	if err != nil {
+		return nil, d.At(err)
+	}
+	p := l.Plan([]Want{w}, nil)
+	if len(p.Missing) > 0 {
+		return nil, d.At(l.refuse(p.Missing[0].String(), ""))
+	}
+	return p.Kept.Packages, nil
 }
 
 func (l *Lock) refuse(what, but string) error {
@@ -132,6 +150,7 @@ type file struct {
 	Files      []string `json:"files" yaml:"files,omitempty"`
 	Functions  []Image  `json:"functions" yaml:"functions,omitempty"`
 	BaseImages []Image  `json:"baseImages" yaml:"baseImages,omitempty"`
+	Packages   []Image  `json:"packages" yaml:"packages,omitempty"`
 }
 
 // Encode returns the text of the lock file. Images are sorted, so the text does not depend
@@ -140,7 +159,7 @@ func (l *Lock) Encode() ([]byte, error) {
 	text := bytes.NewBufferString("# The digests that xfn lock resolved. Commit this file, and update it with xfn lock.\n")
 	enc := yamlv3.NewEncoder(text)
 	enc.SetIndent(2)
-	err := enc.Encode(file{apiVersion, kind, l.Files, sorted(l.Functions), sorted(l.BaseImages)})
+	err := enc.Encode(file{apiVersion, kind, l.Files, sorted(l.Functions), sorted(l.BaseImages), sorted(l.Packages)})
 	if err == nil {
 		err = enc.Close()
 	}

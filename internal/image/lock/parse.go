@@ -89,7 +89,7 @@ func parse(path string, data []byte) (*Lock, error) {
 	for _, wrong := range manifest.DecodeStrict(obj, &f) {
 		return nil, fault(wrong.Field(), wrong)
 	}
-	l := &Lock{Path: path, Files: f.Files, Functions: f.Functions, BaseImages: f.BaseImages}
+	l := &Lock{Path: path, Files: f.Files, Functions: f.Functions, BaseImages: f.BaseImages, Packages: f.Packages}
 	if field, err := l.check(); err != nil {
 		return nil, fault(field, err)
 	}
@@ -117,8 +117,8 @@ func (l *Lock) check() (field string, err error) {
 		return fmt.Sprintf("files[%d]", n), errors.New("the name of a file is empty")
 	}
 	digests := map[string]string{}
-	for n, images := range [][]Image{l.Functions, l.BaseImages} {
-		list := []string{"functions", "baseImages"}[n]
+	for n, images := range [][]Image{l.Functions, l.BaseImages, l.Packages} {
+		list := []string{"functions", "baseImages", "packages"}[n]
 		if len(images) > maxImages {
 			return list, fmt.Errorf("%s has more than %d entries", list, maxImages)
 		}

@@ -82,6 +82,10 @@ func full() *lock.Lock {
 			{Reference: "registry.example.org/acme/g@" + two, Constraint: two, Digest: two},
 		},
 		BaseImages: []lock.Image{{Reference: "registry.example.org:5000/python:3.12", Digest: one}},
+		Packages: []lock.Image{
+			{Reference: "registry.example.org/acme/p@" + two, Constraint: two, Digest: two},
+			{Reference: "registry.example.org/acme/c:v1.0.0", Constraint: ">=v1", Digest: one, Dependencies: []string{"registry.example.org/acme/p " + two}},
+		},
 	}
 }
 

@@ -17,42 +17,63 @@ type Plan struct {
 	Kept Lock
 	// Missing are the wants that must be resolved, each once.
 	Missing []Want
+
+	wants []Want
+	from  Lock
+	again func(Want, Image) bool
 }
 
-// Plan compares the entries of l with wants. It sends no requests. If again is not nil, the
-// entries for which it returns true must be resolved again.
+// Plan compares the entries of l with wants, and with the dependencies of wanted packages. It
+// sends no requests. If again is not nil, the entries for which it returns true must be
+// resolved again.
 func (l *Lock) Plan(wants []Want, again func(Image) bool) Plan {
-	p := Plan{Kept: Lock{Path: l.Path, Files: l.Files}}
-	type listed struct {
-		key
-		base bool
-	}
-	seen := map[listed]bool{}
-	for _, w := range wants {
-		if seen[listed{w.key, w.Base}] {
+	return l.plan(wants, func(_ Want, i Image) bool { return again != nil && again(i) })
+}
+
+func (l *Lock) plan(wants []Want, again func(Want, Image) bool) Plan {
+	p := Plan{Kept: Lock{Path: l.Path, Files: l.Files}, wants: wants, from: *l, again: again}
+	seen := map[wanted]bool{}
+	for queue := slices.Clone(wants); len(queue) > 0; {
+		w := queue[0]
+		queue = queue[1:]
+		if seen[w.wanted()] {
 			continue
 		}
-		seen[listed{w.key, w.Base}] = true
-		from := l.Functions
-		if w.Base {
-			from = l.BaseImages
-		}
+		seen[w.wanted()] = true
+		from := *l.list(w)
 		i := slices.IndexFunc(from, func(i Image) bool { return i.key() == w.key })
-		if i < 0 || again != nil && again(from[i]) {
+		if i < 0 || again(w, from[i]) {
 			p.Missing = append(p.Missing, w)
 			continue
 		}
-		p.Kept.add(w, from[i])
+		to := p.Kept.list(w)
+		*to = append(*to, from[i])
+		if w.Package {
+			for _, d := range from[i].Dependencies {
+				queue = append(queue, dependency(d))
+			}
+		}
 	}
 	return p
 }
 
-func (l *Lock) add(w Want, i Image) {
-	if w.Base {
-		l.BaseImages = append(l.BaseImages, i)
-	} else {
-		l.Functions = append(l.Functions, i)
+// A wanted identifies a Want.
+type wanted struct {
+	key
+	base, pkg bool
+}
+
+func (w Want) wanted() wanted { return wanted{w.key, w.Base, w.Package} }
+
+// list returns the list of l that has the entry of a Want.
+func (l *Lock) list(w Want) *[]Image {
+	switch {
+	case w.Base:
+		return &l.BaseImages
+	case w.Package:
+		return &l.Packages
 	}
+	return &l.Functions
 }
 
 // A Resolver resolves the wants of a Plan to digests.
@@ -64,40 +85,74 @@ type Resolver struct {
 	Tags Tags
 	// Parse parses an image reference.
 	Parse func(string) (name.Reference, error)
+	// Dependencies returns the dependencies of a package. It is required if a Want is a Package.
+	Dependencies func(context.Context, name.Reference) ([]Dependency, error)
 }
 
 // parallel is the number of wants that are resolved concurrently.
 const parallel = 4
 
-// Resolve resolves the missing wants of a plan and returns the complete lock. All entries
-// with a reference that was resolved get the new digest, including kept entries. Resolve
-// returns the first error, with the position of its want.
+// Resolve resolves the missing wants of a plan, and the packages that they depend on, and
+// returns the complete lock. All entries with a reference that was resolved get the new
+// digest, including kept entries. Resolve returns the first error, with the position of its
+// want.
 func (r Resolver) Resolve(ctx context.Context, p Plan) (*Lock, error) {
-	images, errs := make([]Image, len(p.Missing)), make([]error, len(p.Missing))
+	files, all, again := p.Kept.Files, p.from, p.again
+	all.Functions, all.BaseImages, all.Packages = slices.Clone(all.Functions), slices.Clone(all.BaseImages), slices.Clone(all.Packages)
+	fresh := map[wanted]bool{}
+	for len(p.Missing) > 0 {
+		if len(fresh)+len(p.Missing) > maxImages {
+			return nil, fmt.Errorf("locking %q: there are more than %d packages", p.wants[0], maxImages)
+		}
+		images, err := r.each(ctx, p.Missing)
+		if err != nil {
+			return nil, err
+		}
+		for i, w := range p.Missing {
+			fresh[w.wanted()] = true
+			list := all.list(w)
+			*list = append(slices.DeleteFunc(*list, func(old Image) bool { return old.key() == w.key }), images[i])
+		}
+		all.update(images)
+		p = all.plan(p.wants, func(w Want, i Image) bool { return !fresh[w.wanted()] && again(w, i) })
+	}
+	p.Kept.Files = files
+	return &p.Kept, nil
+}
+
+// update sets the digests of entries that have the references of fresh images. It removes
+// packages with another digest, because their dependencies are unknown.
+func (l *Lock) update(fresh []Image) {
+	for _, i := range fresh {
+		for _, list := range [][]Image{l.Functions, l.BaseImages} {
+			for n := range list {
+				if list[n].Reference == i.Reference {
+					list[n].Digest, list[n].Platforms = i.Digest, i.Platforms
+				}
+			}
+		}
+		l.Packages = slices.DeleteFunc(l.Packages, func(old Image) bool { return old.Reference == i.Reference && old.Digest != i.Digest })
+	}
+}
+
+// each resolves wants concurrently.
+func (r Resolver) each(ctx context.Context, wants []Want) ([]Image, error) {
+	images, errs := make([]Image, len(wants)), make([]error, len(wants))
 	var g errgroup.Group
 	g.SetLimit(parallel)
-	for i, w := range p.Missing {
+	for i, w := range wants {
 		g.Go(func() error {
 			images[i], errs[i] = r.one(ctx, w)
 			return nil
 		})
 	}
 	_ = g.Wait() // The goroutines return nil and store their errors in errs.
-	l := p.Kept
-	for i, w := range p.Missing {
+	for i, w := range wants {
 		if errs[i] != nil {
 			return nil, fmt.Errorf("locking %q: %w", w, w.At(errs[i]))
 		}
-		l.add(w, images[i])
 	}
-	for _, list := range [][]Image{l.Functions, l.BaseImages} {
-		for i := range list {
-			if n := slices.IndexFunc(images, func(fresh Image) bool { return fresh.Reference == list[i].Reference }); n >= 0 {
-				list[i].Digest, list[i].Platforms = images[n].Digest, images[n].Platforms
-			}
-		}
-	}
-	return &l, nil
+	return images, nil
 }
 
 func (r Resolver) one(ctx context.Context, w Want) (Image, error) {
@@ -110,7 +165,29 @@ func (r Resolver) one(ctx context.Context, w Want) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	return Image{Reference: ref.Name(), Constraint: w.key.constraint, Digest: found.Digest.String(), Platforms: found.Platforms}, nil
+	i := Image{Reference: ref.Name(), Constraint: w.key.constraint, Digest: found.Digest.String(), Platforms: found.Platforms}
+	if w.Package {
+		i.Dependencies, err = r.dependencies(ctx, ref.Context().Digest(i.Digest))
+	}
+	return i, err
+}
+
+// dependencies returns the value of Image.Dependencies for a package.
+func (r Resolver) dependencies(ctx context.Context, ref name.Reference) ([]string, error) {
+	deps, err := r.Dependencies(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, d := range deps {
+		k, err := wish(d, r.Parse)
+		if err != nil {
+			return nil, fmt.Errorf("reading the dependencies of %q: %w", ref, err)
+		}
+		all = append(all, Want{key: k}.String())
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 // Changes are the differences of two locks, sorted.
@@ -134,6 +211,7 @@ func Compare(before, after *Lock) Changes {
 	c := Changes{Added: []Image{}, Removed: []Image{}, Updated: []Update{}}
 	c.compare(before.Functions, after.Functions)
 	c.compare(before.BaseImages, after.BaseImages)
+	c.compare(before.Packages, after.Packages)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -13,7 +14,6 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -28,6 +28,8 @@ type world struct {
 	asked  atomic.Int64
 	images map[string]string
 	fsys   afero.Fs
+	// depends are the dependencies of packages, by their digests.
+	depends map[string][]lock.Dependency
 }
 
 func newWorld(t *testing.T) *world {
@@ -41,7 +43,7 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	w := &world{images: map[string]string{}, fsys: afero.NewMemMapFs()}
+	w := &world{images: map[string]string{}, depends: map[string][]lock.Dependency{}, fsys: afero.NewMemMapFs()}
 	w.host = remotetest.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		w.asked.Add(1)
 		r.ServeHTTP(rw, req)
@@ -105,7 +107,10 @@ func (w *world) resolve(t *testing.T, p lock.Plan) (*lock.Lock, error) {
 	}
 	defer store.Close()
 	client := remote.New(remote.Options{RetryWait: time.Millisecond})
-	return lock.Resolver{Store: store, Pull: image.Options{Remote: client}, Tags: image.Tags{Remote: client}, Parse: w.parse}.Resolve(t.Context(), p)
+	dependencies := func(_ context.Context, ref name.Reference) ([]lock.Dependency, error) {
+		return w.depends[ref.Identifier()], nil
+	}
+	return lock.Resolver{Store: store, Pull: image.Options{Remote: client}, Tags: image.Tags{Remote: client}, Parse: w.parse, Dependencies: dependencies}.Resolve(t.Context(), p)
 }
 
 func function(pkg string) string {
@@ -119,7 +124,7 @@ func metadata(pkg, version string) string {
 // lines returns a lock as "reference constraint digest" lines, without the host.
 func (w *world) lines(l *lock.Lock) []string {
 	lines := []string{}
-	for _, list := range [][]lock.Image{l.Functions, l.BaseImages} {
+	for _, list := range [][]lock.Image{l.Functions, l.BaseImages, l.Packages} {
 		for _, i := range list {
 			lines = append(lines, strings.ReplaceAll(strings.Join(strings.Fields(i.Reference+" "+i.Constraint+" "+i.Digest), " "), w.host+"/", ""))
 		}
@@ -162,7 +167,7 @@ func TestLock(t *testing.T) {
 	}{
 		"Same":     {"nothing is resolved again", text, []string{"base:v1", "acme/g:v1"}, nil, want, false},
 		"Unused":   {"unwanted images are removed", function("acme/g:v1"), nil, nil, want[:1], false},
-		"Missing":  {"new images are added, and others are kept", function("acme/h:v1") + function("acme/g:v1"), nil, nil, []string{want[0], "acme/h:v1 " + now["acme/h:v1"]}, true},
+		"Missing":  {"new images are added, and others are kept", function("acme/g:v1") + function("acme/h:v1"), nil, nil, []string{want[0], "acme/h:v1 " + now["acme/h:v1"]}, true},
 		"Changed":  {"another constraint is another image", metadata("acme/f", ">=v1.0.0, <v1.1.0"), nil, nil, []string{"acme/f:v1.0.0 >=v1.0.0, <v1.1.0 " + was["acme/f:v1.0.0"]}, true},
 		"Again":    {"all images are resolved again", metadata("acme/f", ">=v1.0.0"), []string{"base:v1"}, func(lock.Image) bool { return true }, []string{"acme/f:v1.2.0 >=v1.0.0 " + now["acme/f:v1.2.0"], "base:v1 " + now["base:v1"]}, true},
 		"Named":    {"a named image is resolved again", function("acme/g:v1"), []string{"base:v1"}, func(i lock.Image) bool { return i.Named("base") }, []string{want[0], "base:v1 " + now["base:v1"]}, true},
@@ -188,6 +193,67 @@ func TestLock(t *testing.T) {
 			}
 			if _, err := lock.Parse("l", text); err != nil {
 				t.Errorf("the encoded lock cannot be parsed: %v", err)
+			}
+		})
+	}
+}
+
+// The packages that dependencies of a project depend on are locked with them, and are removed
+// with them.
+func TestLockPackages(t *testing.T) {
+	w := newWorld(t)
+	for _, tag := range []string{"acme/c:v1.0.0", "acme/p:v1.0.0", "acme/q:v1.0.0"} {
+		w.push(t, tag)
+	}
+	c, p, q := w.images["acme/c:v1.0.0"], w.images["acme/p:v1.0.0"], w.images["acme/q:v1.0.0"]
+	w.depends[c] = []lock.Dependency{{Package: "acme/p", Version: ">=v1"}}
+	w.depends[p] = []lock.Dependency{{Package: "acme/q", Version: q}, {Package: "acme/c", Version: ">=v1"}} // A cycle.
+	of := func(pkg, version string) []lock.Want {
+		want, err := w.sources().Package(lock.Dependency{Package: pkg, Version: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []lock.Want{want}
+	}
+	first, err := w.resolve(t, (&lock.Lock{}).Plan(of("acme/c", ">=v1"), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantC, wantP, wantQ := "acme/c:v1.0.0 >=v1 "+c, "acme/p:v1.0.0 >=v1 "+p, "acme/q@"+q+" "+q+" "+q
+	if diff := cmp.Diff([]string{wantC, wantP, wantQ}, w.lines(first)); diff != "" {
+		t.Fatalf("made (-want +got):\n%s", diff)
+	}
+	w.push(t, "acme/p:v1.1.0")
+	w.push(t, "acme/c:v1.0.0")
+	newC, newP := w.images["acme/c:v1.0.0"], w.images["acme/p:v1.1.0"]
+	w.depends[newC] = w.depends[c]
+	nowC, nowP := "acme/c:v1.0.0 >=v1 "+newC, "acme/p:v1.1.0 >=v1 "+newP
+	cases := map[string]struct {
+		reason string
+		wants  []lock.Want
+		again  func(lock.Image) bool
+		want   []string
+		asks   bool
+	}{
+		"Same":      {"nothing is resolved again", of("acme/c", ">=v1"), nil, []string{wantC, wantP, wantQ}, false},
+		"Unused":    {"a package that nothing depends on is removed", of("acme/q", q), nil, []string{wantQ}, false},
+		"All":       {"dependencies are resolved again, too", of("acme/c", ">=v1"), func(lock.Image) bool { return true }, []string{nowC, nowP}, true},
+		"Named":     {"the dependencies of a package that is resolved again are kept", of("acme/c", ">=v1"), func(i lock.Image) bool { return i.Named("c") }, []string{nowC, wantP, wantQ}, true},
+		"OneImage":  {"a reference has one digest, also where it was locked before", append(of("acme/c", "v1.0.0"), of("acme/c", ">=v1")...), nil, []string{"acme/c:v1.0.0 v1.0.0 " + newC, nowC, wantP, wantQ}, true},
+		"Dependent": {"a named dependency is resolved again", of("acme/c", ">=v1"), func(i lock.Image) bool { return i.Named("p") }, []string{wantC, nowP}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w.asked.Store(0)
+			got, err := w.resolve(t, first.Plan(tc.wants, tc.again))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, w.lines(got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if (w.asked.Load() > 0) != tc.asks {
+				t.Errorf("%s: the registry was asked %d times", tc.reason, w.asked.Load())
 			}
 		})
 	}
@@ -260,62 +326,6 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-func TestPin(t *testing.T) {
-	l := full()
-	const f = "registry.example.org/acme/f"
-	cases := map[string]struct{ reason, ref, want, err string }{
-		"Tag":         {"a tag is replaced by its digest", f + ":v1.2.0", f + "@" + one, ""},
-		"Base":        {"the tag of a base image is replaced by its digest", "registry.example.org:5000/python:3.12", "registry.example.org:5000/python@" + one, ""},
-		"Digest":      {"a locked digest is unchanged", f + "@" + one, f + "@" + one, ""},
-		"Both":        {"the digest of a tag and a digest is used", f + ":v7@" + one, f + "@" + one, ""},
-		"OtherTag":    {"another tag is an error", f + ":v1.3.0", "", `"` + f + `:v1.3.0" is not in the lock file "l"`},
-		"OtherDigest": {"another digest is an error", f + "@" + two, "", `"` + f + "@" + two + `" is not in the lock file "l", which has ` + one + " of it"},
-		"OtherRepo":   {"a digest of another repository is an error", "registry.example.org/acme/z@" + one, "", "is not in the lock file"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			ref, err := remote.ParseReference(tc.ref, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := l.Pin(ref)
-			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.HasPrefix(string(hint.Of(err)), "run xfn lock") {
-					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
-				}
-				return
-			}
-			if err != nil || got.Name() != tc.want {
-				t.Errorf("%s: got %v, %v, want %q", tc.reason, got, err, tc.want)
-			}
-		})
-	}
-}
-
-func TestReference(t *testing.T) {
-	const g = "acme/g"
-	cases := map[string]struct{ reason, pkg, version, want, err string }{
-		"Constraint": {"a constraint is replaced by the locked version", "acme/f", ">=v1.0.0, <v2", "acme/f:v1.2.0", ""},
-		"Whole":      {"a reference is unchanged", "acme/f:v1.2.0", "", "acme/f:v1.2.0", ""},
-		"Digest":     {"a digest is unchanged", g, two, "acme/g@" + two, ""},
-		"Other":      {"another constraint is an error", "acme/f", ">=v1.0.0", "", `p:3: "acme/f >=v1.0.0" is not in the lock file "l", which has registry.example.org/acme/f:v1.2.0 for >=v1.0.0, <v2`},
-		"Unlocked":   {"an unlocked package is an error", "acme/z", "v1", "", `p:3: "acme/z v1" is not in the lock file "l"`},
-		"NoName":     {"an invalid name is an error", "a b", "v1", "", "p:3: parsing repository"},
-	}
-	for what, tc := range cases {
-		t.Run(what, func(t *testing.T) {
-			d := lock.Dependency{Package: tc.pkg, Version: tc.version, Path: "p", Line: 3}
-			got, err := full().Reference(d, func(s string) (name.Reference, error) { return remote.ParseReference(s, "registry.example.org") })
-			if (err == nil) != (tc.err == "") || err != nil && !strings.HasPrefix(err.Error(), tc.err) {
-				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
-			}
-			if err == nil && got != "registry.example.org/"+tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
 func TestCompare(t *testing.T) {
 	before, after := full(), full()
 	after.Functions[0].Reference, after.Functions[0].Digest = "registry.example.org/acme/f:v1.3.0", two
@@ -325,7 +335,7 @@ func TestCompare(t *testing.T) {
 		Added:   []lock.Image{after.Functions[1]},
 		Removed: []lock.Image{before.Functions[1]},
 		Updated: []lock.Update{{Image: after.Functions[0], Was: before.Functions[0]}},
-		Kept:    3,
+		Kept:    5,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -231,6 +233,11 @@ type SchemaOptions struct {
 	// Open returns the Fetcher, whose Store Schemas closes. It is called only if a dependency
 	// has no schemas.
 	Open func() (*Fetcher, error)
+	// Registry is the registry of references that do not name one.
+	Registry string
+	// Lock, if it is not nil, has the versions and digests of packages. A package that it lacks
+	// is an error.
+	Lock *lock.Lock
 	// Skipped receives a text about each dependency that is left out: offline, if it is not in
 	// the cache; for a render, if it cannot be read.
 	Skipped func(text string)
@@ -255,13 +262,21 @@ func Schemas(ctx context.Context, p *project.Project, o SchemaOptions) (err erro
 	var all []models.Source
 	var f *Fetcher
 	for _, d := range p.Dependencies {
-		if known(d, locked) && target.Complete() || o.ForRender && d.XPkg != nil && d.XPkg.Kind == "Function" {
+		if o.ForRender && d.XPkg != nil && d.XPkg.Kind == "Function" {
+			continue
+		}
+		has, lockErr := o.known(d, locked)
+		if lockErr != nil {
+			return p.At(d.Field, lockErr)
+		}
+		if has && target.Complete() {
 			continue
 		}
 		if f == nil {
 			if f, err = o.Open(); err != nil {
 				return err
 			}
+			f.Lock = o.Lock
 			defer func() { err = errors.Join(err, f.Store.Close()) }()
 		}
 		sources, err := f.sources(ctx, p, &d)
@@ -322,6 +337,18 @@ func importsSchemas(p *project.Project) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// known reports whether the lock file of the schemas has a dependency: of a package in o.Lock,
+// the locked digests of this package and of those that it depends on.
+func (o SchemaOptions) known(d project.Dependency, locked map[string]string) (bool, error) {
+	if o.Lock == nil || d.XPkg == nil {
+		return known(d, locked), nil
+	}
+	images, err := o.Lock.Closure(lock.Dependency{Package: d.XPkg.Package, Version: d.XPkg.Version}, func(s string) (name.Reference, error) {
+		return remote.ParseReference(s, o.Registry)
+	})
+	return err == nil && !slices.ContainsFunc(images, func(i lock.Image) bool { return locked["xpkg://"+i.Reference] != i.Digest }), err
 }
 
 // known reports whether the lock file has a dependency: a version that a package's

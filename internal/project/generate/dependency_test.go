@@ -14,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
@@ -121,6 +122,20 @@ func TestSchemasForRender(t *testing.T) {
 				t.Errorf("%s: got schemas: %v, want %v", tc.reason, err == nil, tc.generated)
 			}
 		})
+	}
+}
+
+// With a lock, a package that it lacks is an error in a render, too, and nothing is read.
+func TestSchemasNotLocked(t *testing.T) {
+	text := crossplane + "  dependencies:\n  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: 127.0.0.1:1/p, version: v1}}\n"
+	dir := files(t, map[string]string{project.File: text, "functions/fn/go.mod": "replace dev.crossplane.io/models => ../../schemas/go\n"})
+	err := generate.Schemas(t.Context(), open(t, filepath.Join(dir, project.File)), generate.SchemaOptions{
+		ForRender: true, Lock: &lock.Lock{Path: "l"},
+		Open:    func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") },
+		Skipped: func(text string) { t.Errorf("skipped: %s", text) },
+	})
+	if err == nil || !strings.Contains(err.Error(), `:7: "127.0.0.1:1/p v1" is not in the lock file "l"`) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -43,6 +43,8 @@ type Fetcher struct {
 	Images image.Options
 	// Registry is the registry of references that do not name one.
 	Registry string
+	// Lock has the versions and digests of packages. If it is nil, versions are resolved.
+	Lock *lock.Lock
 	// HTTP fetches files. It is required.
 	HTTP *http.Client
 	// GitUser and GitToken are the credentials of git repositories at https URLs.
@@ -134,10 +136,10 @@ func (f *Fetcher) packages(ctx context.Context, p *project.Project, root *projec
 			root.APIVersion, root.Kind = strings.TrimPrefix(apiVersion, "meta."), kind
 		}
 		all = append(all, source)
-		for _, d := range inspect.Dependencies(meta) {
-			if d.Package != "" && !seen[d.Package+" "+d.Version] {
+		for _, d := range dependencies(meta) {
+			if !seen[d.Package+" "+d.Version] {
 				seen[d.Package+" "+d.Version] = true
-				queue = append(queue, lock.Dependency{Package: d.Package, Version: d.Version})
+				queue = append(queue, d)
 			}
 		}
 	}
@@ -146,16 +148,12 @@ func (f *Fetcher) packages(ctx context.Context, p *project.Project, root *projec
 
 // pkg reads a package, and returns its source and its metadata.
 func (f *Fetcher) pkg(ctx context.Context, p *project.Project, d lock.Dependency) (models.Source, map[string]any, error) {
-	// The lock file of the schemas has the versions, and xfn.lock has none of them.
 	images := f.Images
 	images.Rewrite, images.Pin = p.Rewritten, nil
-	var tags lock.Tags = image.Tags{Remote: images.Remote, Rewrite: images.Rewrite}
-	if images.Offline {
-		tags = image.CachedTags{Store: f.Store}
+	if f.Lock != nil {
+		images.Pin = f.Lock.Pin
 	}
-	ref, err := d.Resolve(ctx, tags, func(s string) (name.Reference, error) {
-		return remote.ParseReference(s, f.Registry)
-	})
+	ref, err := f.resolve(ctx, d, images)
 	if err != nil {
 		return models.Source{}, nil, err
 	}
@@ -163,25 +161,70 @@ func (f *Fetcher) pkg(ctx context.Context, p *project.Project, d lock.Dependency
 	if err != nil {
 		return models.Source{}, nil, err
 	}
-	img, err := f.image(ctx, ref, images)
+	crds, meta, err := f.read(ctx, ref, images)
 	if err != nil {
 		return models.Source{}, nil, err
-	}
-	text, err := xpkg.PackageYAML(ctx, img)
-	if err != nil {
-		return models.Source{}, nil, fmt.Errorf("reading package %q: %w", ref, err)
-	}
-	objects, err := manifest.Objects("package.yaml", text)
-	if err != nil {
-		return models.Source{}, nil, fmt.Errorf("reading package %q: %w", ref, err)
 	}
 	separator := ":"
 	if lock.IsDigest(ref.Identifier()) {
 		separator = "@"
 	}
 	source := models.Source{ID: "xpkg://" + d.Package + separator + ref.Identifier(), Version: resolved.Digest.String()}
-	var crds []map[string]any
-	var meta map[string]any
+	source.Definitions = func(context.Context) (models.Definitions, error) { return models.Define(crds) }
+	return source, meta, nil
+}
+
+// resolve returns the reference of a package: that in the Lock, if there is one.
+func (f *Fetcher) resolve(ctx context.Context, d lock.Dependency, images image.Options) (name.Reference, error) {
+	if f.Lock != nil {
+		ref, err := f.Lock.Reference(d, f.parse)
+		if err != nil {
+			return nil, err
+		}
+		return f.parse(ref)
+	}
+	var tags lock.Tags = image.Tags{Remote: images.Remote, Rewrite: images.Rewrite}
+	if images.Offline {
+		tags = image.CachedTags{Store: f.Store}
+	}
+	return d.Resolve(ctx, tags, f.parse)
+}
+
+func (f *Fetcher) parse(s string) (name.Reference, error) {
+	return remote.ParseReference(s, f.Registry)
+}
+
+// Dependencies returns the dependencies of the package at ref.
+func (f *Fetcher) Dependencies(ctx context.Context, ref name.Reference) ([]lock.Dependency, error) {
+	_, meta, err := f.read(ctx, ref, f.Images)
+	return dependencies(meta), err
+}
+
+// dependencies returns the dependencies in a package's metadata.
+func dependencies(meta map[string]any) []lock.Dependency {
+	var all []lock.Dependency
+	for _, d := range inspect.Dependencies(meta) {
+		if d.Package != "" {
+			all = append(all, lock.Dependency{Package: d.Package, Version: d.Version})
+		}
+	}
+	return all
+}
+
+// read returns the CRDs and the metadata of the package at ref.
+func (f *Fetcher) read(ctx context.Context, ref name.Reference, images image.Options) (crds []map[string]any, meta map[string]any, err error) {
+	img, err := f.image(ctx, ref, images)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := xpkg.PackageYAML(ctx, img)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading package %q: %w", ref, err)
+	}
+	objects, err := manifest.Objects("package.yaml", text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading package %q: %w", ref, err)
+	}
 	for _, obj := range objects {
 		apiVersion, _ := obj["apiVersion"].(string)
 		switch {
@@ -192,10 +235,9 @@ func (f *Fetcher) pkg(ctx context.Context, p *project.Project, d lock.Dependency
 		}
 	}
 	if meta == nil {
-		return models.Source{}, nil, fmt.Errorf("reading package %q: it has no metadata", ref)
+		return nil, nil, fmt.Errorf("reading package %q: it has no metadata", ref)
 	}
-	source.Definitions = func(context.Context) (models.Definitions, error) { return models.Define(crds) }
-	return source, meta, nil
+	return crds, meta, nil
 }
 
 // image returns an image of a package, and records its tag in the cache for offline use. Images
