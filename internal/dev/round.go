@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/dev/watch"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -86,18 +87,18 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	}
 	events := &events{step: step}
 	if p.Render {
-		files := &reads{Fs: l.config.Session.Reader.FS}
+		files := &manifest.Reads{Fs: l.config.Session.Reader.FS}
 		r.Rendered = l.render(ctx, files, events.add)
-		r.renders = files.paths()
+		r.renders = files.Paths()
 	}
 	switch missing := l.pool.Unstarted(); {
 	case !p.Test || len(l.config.Suites) == 0:
 	case len(missing) > 0:
 		r.Tested = &Testing{Missing: missing}
 	default:
-		files := &reads{Fs: l.config.Session.Reader.FS}
+		files := &manifest.Reads{Fs: l.config.Session.Reader.FS}
 		r.Tested = l.test(ctx, files, events.add, p.Accept)
-		r.tests = files.paths()
+		r.tests = files.Paths()
 	}
 	r.Starts = l.pool.Starts()
 	r.Notes, r.Warnings = events.notes, events.warnings
@@ -106,7 +107,7 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 
 // session returns the configuration of a session of a round. Its runtimes are
 // those of the Pool, so functions keep running after the session is closed.
-func (l *loop) session(files *reads, p progress.Func) session.Config {
+func (l *loop) session(files *manifest.Reads, p progress.Func) session.Config {
 	c := l.config.Session
 	c.Reader.FS = files
 	c.Runtimes = l.runtimes
@@ -115,7 +116,7 @@ func (l *loop) session(files *reads, p progress.Func) session.Config {
 	return c
 }
 
-func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rendering {
+func (l *loop) render(ctx context.Context, files *manifest.Reads, p progress.Func) *Rendering {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Timeout, hint.Wrap(fmt.Errorf("timed out after %s", l.config.Timeout), "raise the limit with "+hint.Timeout))
 	defer cancel()
 	began := l.config.Now()
@@ -153,7 +154,7 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 	return out
 }
 
-func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept bool) *Testing {
+func (l *loop) test(ctx context.Context, files *manifest.Reads, p progress.Func, accept bool) *Testing {
 	began := l.config.Now()
 	out := &Testing{}
 	config := l.session(files, p)

@@ -118,6 +118,8 @@ type Run struct {
 	// Detail describes to users how Runtime ran the function.
 	Runtime Runtime
 	Detail  string
+	// Annotations are those of the Function.
+	Annotations map[string]string
 	// Inputs are the inputs that the package of the function defines, if the runtime reads it.
 	Inputs composition.Inputs
 }

@@ -71,7 +71,7 @@ func (s *Session) start(ctx context.Context, choices []choice, needed capability
 	runs := make([]Run, len(entries))
 	for i, e := range entries {
 		fn := e.choice.fn
-		runs[i] = Run{Function: fn.Name, Package: fn.Package, Runtime: e.choice.runtime, Detail: e.instance.Detail, Inputs: e.inputs()}
+		runs[i] = Run{Function: fn.Name, Package: fn.Package, Runtime: e.choice.runtime, Detail: e.instance.Detail, Annotations: fn.Annotations, Inputs: e.inputs()}
 		if isNew[i] {
 			s.noteRun(runs[i])
 		}

@@ -205,6 +205,17 @@ type Outcome struct {
 	err      error
 	timedOut bool
 	mocks    map[string]spec.Mock
+	// ran are the functions that the case called, without those of mocked steps.
+	ran []session.Run
+}
+
+// Ran describes how the named function was run, if a step called it that the case does not mock.
+func (o Outcome) Ran(function string) (session.Run, bool) {
+	i := slices.IndexFunc(o.ran, func(r session.Run) bool { return r.Function == function })
+	if i < 0 {
+		return session.Run{}, false
+	}
+	return o.ran[i], true
 }
 
 // Name returns "suite/case", or the suite's name.

@@ -187,6 +187,7 @@ func (a *attempt) run(ctx context.Context) {
 		err = result.Err
 	}
 	a.out.result, a.out.err, a.out.mocks = result, err, a.form.Mocks
+	a.out.ran = a.called(result.Functions)
 	a.out.timedOut = errors.As(context.Cause(ctx), new(*timeoutError))
 	a.checkResult(ctx, result, err)
 	a.cover(ctx, result)
@@ -194,6 +195,23 @@ func (a *attempt) run(ctx context.Context) {
 		trace := a.calls.Trace(a.out.Name()).Complete(result.RuntimeOf, err)
 		a.out.Trace = &trace
 	}
+}
+
+// called returns the runs of functions that the case called in steps that are not mocked.
+func (a *attempt) called(runs []session.Run) (all []session.Run) {
+	if a.calls == nil {
+		return nil
+	}
+	calls := a.calls.Calls()
+	for _, r := range runs {
+		if slices.ContainsFunc(calls, func(c report.Call) bool {
+			_, mocked := a.form.Mocks[c.Step]
+			return c.Function == r.Function && !mocked
+		}) {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 func (a *attempt) bounded(ctx context.Context) (context.Context, context.CancelFunc) {

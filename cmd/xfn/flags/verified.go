@@ -160,10 +160,8 @@ func (f Runtimes) verify(o image.Options) (func(context.Context, runtimes.Functi
 	}
 	var done sync.Map // the verified references, by the packages: a tag that moves changes no later render
 	return func(ctx context.Context, fn runtimes.Function) (string, error) {
-		for _, key := range []string{docker.AnnotationImage, docker.AnnotationName, docker.AnnotationTarget} {
-			if fn.Annotations[key] != "" {
-				return "", fmt.Errorf("the annotation %s would run something else than the verified package", key)
-			}
+		if key := Replacing(fn.Annotations); key != "" {
+			return "", fmt.Errorf("the annotation %s would run something else than the verified package", key)
 		}
 		if known, ok := done.Load(fn.Package); ok {
 			return known.(string), nil
@@ -179,6 +177,16 @@ func (f Runtimes) verify(o image.Options) (func(context.Context, runtimes.Functi
 		known, _ := done.LoadOrStore(fn.Package, pinned.Name())
 		return known.(string), nil
 	}, nil
+}
+
+// Replacing returns the annotation of a Function that runs something else than its package, or "".
+func Replacing(annotations map[string]string) string {
+	for _, key := range []string{docker.AnnotationImage, docker.AnnotationName, docker.AnnotationTarget} {
+		if annotations[key] != "" {
+			return key
+		}
+	}
+	return ""
 }
 
 // PredicateTypes returns the URIs of predicate types, as PredicateType does.

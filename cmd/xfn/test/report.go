@@ -30,16 +30,18 @@ type reportFlags struct {
 	JUnit     string `name:"junit" placeholder:"FILE" help:"Write a JUnit XML report."`
 	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write an HTML page about each case that fails."`
 
+	AttestReport map[string]string `more:"" mapsep:"none" placeholder:"NAME=FILE" help:"If all cases pass, write an in-toto Statement of type test-result about the package of function NAME, for xfn xpkg push --attest. Repeatable."`
+
 	Coverage    flags.OptionalPath `placeholder:"DIR" help:"Print the coverage of Compositions. =DIR writes reports."`
 	CoverageMin float64            `more:"" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions, or if no part was found."`
 }
 
 // ofCases are the flags of reports that only a run of the cases has.
-const ofCases = "--coverage, --junit, --trace-html, --summary, --format sarif, --format gitlab"
+const ofCases = "--coverage, --junit, --trace-html, --attest-report, --summary, --format sarif, --format gitlab"
 
 // ofCases reports whether a flag in the constant ofCases is set.
 func (f reportFlags) ofCases() bool {
-	return f.Coverage.On || f.CoverageMin > 0 || f.JUnit != "" || f.TraceHTML != "" || f.Summary.Summary != "" ||
+	return f.Coverage.On || f.CoverageMin > 0 || f.JUnit != "" || f.TraceHTML != "" || len(f.AttestReport) > 0 || f.Summary.Summary != "" ||
 		f.Format == terminal.SARIF || f.Format == terminal.GitLab
 }
 
@@ -52,6 +54,8 @@ type reporter struct {
 	junit format.JUnit
 	// coverage is nil if it is not collected.
 	coverage *coverage.Collector
+	// attested are the attestations to write if all cases pass.
+	attested attestations
 	found    terminal.Findings
 	cases    int
 	bad      int
@@ -120,6 +124,9 @@ func (r *reporter) add(o suite.Outcome) error {
 		if err := r.junit.Add(o); err != nil {
 			return err
 		}
+	}
+	if err := r.attested.add(o); err != nil {
+		return err
 	}
 	notes := annotations(o)
 	r.found.All = append(r.found.All, notes...)

@@ -116,6 +116,10 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+	attested, err := c.attestations(ctx, c.Package, program)
+	if err != nil {
+		return err
+	}
 	suites, err := suite.Load(ctx, o.Config.Reader, c.Paths)
 	if err != nil {
 		return err
@@ -144,7 +148,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if c.Mutate.on || c.MutateMin > 0 {
 		return c.mutate(ctx, term, program.Version, items, o)
 	}
-	return c.run(ctx, term, program, items, o)
+	return c.run(ctx, term, program, items, o, attested)
 }
 
 func described(sel suite.Selection) string {
@@ -158,10 +162,15 @@ func described(sel suite.Selection) string {
 	return text
 }
 
-func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, p terminal.Program, items []suite.Item, o suite.Options) error {
+func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, p terminal.Program, items []suite.Item, o suite.Options, attested attestations) error {
 	out, err := c.report(term, p)
 	if err != nil {
 		return err
+	}
+	out.attested = attested
+	if len(attested.all) > 0 {
+		o.Config.Cache = "" // A cached response may be that of another package.
+		attested.observe(&o, items)
 	}
 	if out.coverage != nil {
 		o.Coverage = out.coverage
@@ -174,6 +183,9 @@ func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	}
 	if endErr := out.end(time.Since(began)); err == nil {
 		err = endErr
+	}
+	if err == nil {
+		err = attested.write(ctx)
 	}
 	return err
 }
@@ -193,6 +205,9 @@ func (c *Cmd) check() error {
 	}
 	if err := c.fuzzFlags.check(c); err != nil {
 		return err
+	}
+	if len(c.AttestReport) > 0 && c.Update {
+		return errors.New("--attest-report cannot be combined with --update")
 	}
 	if c.CoverageMin < 0 || c.CoverageMin > 100 {
 		return fmt.Errorf("--coverage-min must be between 0 and 100, got %v", c.CoverageMin)

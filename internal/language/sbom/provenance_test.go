@@ -29,3 +29,21 @@ func TestProvenance(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestTestReport(t *testing.T) {
+	hex := strings.Repeat("ab", 32)
+	got, err := sbom.TestReport(
+		sbom.Subject{Name: "function-a", Digest: v1.Hash{Algorithm: "sha256", Hex: hex}, Tool: "xfn-v1"},
+		[]string{"a/b"}, map[string]string{"xr.yaml": "02", "suite.yaml": "01"},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"function-a","digest":{"sha256":"` + hex + `"}}],` +
+		`"predicateType":"https://in-toto.io/attestation/test-result/v0.1","predicate":{"result":"PASSED","configuration":[` +
+		`{"uri":"https://github.com/xfn-dev/xfn","name":"xfn","annotations":{"version":"xfn-v1"}},` +
+		`{"name":"suite.yaml","digest":{"sha256":"01"}},{"name":"xr.yaml","digest":{"sha256":"02"}}],"passedTests":["a/b"]}}` + "\n"
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

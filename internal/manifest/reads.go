@@ -1,4 +1,4 @@
-package dev
+package manifest
 
 import (
 	"io/fs"
@@ -9,16 +9,17 @@ import (
 	"github.com/spf13/afero"
 )
 
-// reads is a file system that records the paths that are read: opened files and
+// Reads is a file system that records the paths that are read: opened files and
 // folders, and paths that do not exist. It is safe for concurrent use.
-type reads struct {
+type Reads struct {
 	afero.Fs
 	noted sync.Map
 }
 
-var _ afero.Lstater = (*reads)(nil)
+var _ afero.Lstater = (*Reads)(nil)
 
-func (r *reads) paths() (all []string) {
+// Paths returns the recorded paths, sorted.
+func (r *Reads) Paths() (all []string) {
 	for path := range r.noted.Range {
 		all = append(all, path.(string))
 	}
@@ -26,29 +27,32 @@ func (r *reads) paths() (all []string) {
 	return all
 }
 
+// Record records a path that was read before.
+func (r *Reads) Record(name string) { r.noted.Store(name, nil) }
+
 // Open records the path, even if it does not exist.
-func (r *reads) Open(name string) (afero.File, error) {
-	r.noted.Store(name, nil)
+func (r *Reads) Open(name string) (afero.File, error) {
+	r.Record(name)
 	return r.Fs.Open(name)
 }
 
 // OpenFile records the path, even if it does not exist.
-func (r *reads) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
-	r.noted.Store(name, nil)
+func (r *Reads) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
+	r.Record(name)
 	return r.Fs.OpenFile(name, flag, perm)
 }
 
 // Stat records the path if it does not exist.
-func (r *reads) Stat(name string) (fs.FileInfo, error) {
+func (r *Reads) Stat(name string) (fs.FileInfo, error) {
 	info, err := r.Fs.Stat(name)
 	if err != nil {
-		r.noted.Store(name, nil)
+		r.Record(name)
 	}
 	return info, err
 }
 
 // LstatIfPossible records the path if it does not exist.
-func (r *reads) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
+func (r *Reads) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
 	l, ok := r.Fs.(afero.Lstater)
 	if !ok {
 		info, err := r.Stat(name)
@@ -56,7 +60,7 @@ func (r *reads) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
 	}
 	info, lstat, err := l.LstatIfPossible(name)
 	if err != nil {
-		r.noted.Store(name, nil)
+		r.Record(name)
 	}
 	return info, lstat, err
 }

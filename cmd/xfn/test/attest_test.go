@@ -1,0 +1,81 @@
+package test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// A file that changes between the start of the run and its end is an error, and no report is
+// written.
+func TestAttestChanged(t *testing.T) {
+	t.Parallel()
+	const golden = "../../../testdata/golden/xpkg/push/"
+	cases := map[string]struct {
+		reason string
+		change func(t *testing.T, pkg, suite string)
+		want   string
+	}{
+		"Nothing": {"a report is written if no file changes", func(*testing.T, string, string) {}, ""},
+		"Package": {"a package that was built again is not the one that ran", func(t *testing.T, pkg, _ string) {
+			copyFile(t, golden+"multi-verbose/in/b.xpkg", pkg)
+		}, `changed during the run`},
+		"Missing": {"a package that was removed has no digest", func(t *testing.T, pkg, _ string) {
+			if err := os.Remove(pkg); err != nil {
+				t.Fatal(err)
+			}
+		}, `attesting function "f": `},
+		"Suite": {"a suite that was edited may not be the one that ran", func(t *testing.T, _, suite string) {
+			later := time.Now().Add(time.Minute)
+			if err := os.Chtimes(suite, later, later); err != nil {
+				t.Fatal(err)
+			}
+		}, `suite.yaml" changed during the run`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			pkg, suite, report := filepath.Join(dir, "a.xpkg"), filepath.Join(dir, "suite.yaml"), filepath.Join(dir, "report.json")
+			copyFile(t, golden+"multi-verbose/in/a.xpkg", pkg)
+			copyFile(t, golden+"multi-verbose/in/a.xpkg", suite)
+			before := time.Now().Add(-time.Minute)
+			if err := os.Chtimes(suite, before, before); err != nil {
+				t.Fatal(err)
+			}
+			all, err := reportFlags{AttestReport: map[string]string{"f": report}}.attestations(t.Context(), map[string]string{"f": pkg}, terminal.Program{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.files = &manifest.Reads{Fs: afero.NewOsFs()}
+			all.files.Record(suite)
+			all.all[0].passed["suite/case"] = true
+			tc.change(t, pkg, suite)
+			err = all.write(t.Context())
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+			if _, statErr := os.Stat(report); (statErr == nil) != (tc.want == "") {
+				t.Errorf("%s: the report exists: %t", tc.reason, statErr == nil)
+			}
+		})
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
