@@ -38,7 +38,7 @@ func objects(ctx context.Context, c content, f *finder) {
 		}
 		for _, fault := range found {
 			if !fault.Unknown && !fault.Unchecked && !inStatus(fault.Field) {
-				f.add(ruleObject, fault.Field, "", "the API server refuses the %s: %s", d.Kind, fault)
+				f.add(ruleObject, fault.Field, "", "the API server refuses the %s: %s%s", d.Kind, fault, didYouMean(fault.Nearest))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -255,7 +256,30 @@ func schemas(ctx context.Context, c content, f *finder) {
 			// The claims of an XRD have the schema of its XRs, so Check of the first
 			// kind covers all.
 			for _, fault := range defs[0].Check(ctx) {
-				f.add("schema", fault.Field, "", "%s: %s", fault.Field, fault.Text)
+				f.add("schema", fault.Field, "", "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))
+			}
+			for _, fault := range defs[0].Undeclared() {
+				f.add("schema", fault.Field, "declare the field under properties, or remove it from required", "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))
+				f.found[len(f.found)-1].Warning = true
+			}
+			f.keywords(d)
+		}
+	}
+}
+
+// keywords finds unknown keywords in the schemas of an XRD or MRD, which are raw JSON in its
+// Go type.
+func (f *finder) keywords(d decoded) {
+	if d.Kind == "CustomResourceDefinition" {
+		return
+	}
+	for i, v := range list(object(d.data, "spec"), "versions") {
+		version, _ := v.(map[string]any)
+		at := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
+		for _, fault := range schema.CheckKeywords(at, object(object(version, "schema"), "openAPIV3Schema")) {
+			if fault.Unknown {
+				f.add("unknown-field", fault.Field, "correct the keyword's name or remove it", "%s is not a keyword of schemas, so it would be lost%s", fault.Field, didYouMean(fault.Nearest))
+				f.found[len(f.found)-1].Warning = fault.Nearest == ""
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func Load(docs []manifest.Document) (*Library, error) {
 		case apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind():
 			xrd, err := schema.NewXRD(u.Object)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", doc.Position(), err)
+				return nil, fmt.Errorf("%s: %w", doc.PositionOf("spec.scope"), err)
 			}
 			l.xrds = append(l.xrds, xrd)
 		default:

@@ -24,6 +24,8 @@ func (d *Definition) Check(ctx context.Context) []Fault {
 
 func (v version) check(ctx context.Context) []Fault {
 	switch {
+	case v.undecodable != nil:
+		return v.undecodable
 	case v.err != nil:
 		return []Fault{{Field: FieldName(v.at.String()), Text: v.err.Error()}}
 	case v.structural == nil:

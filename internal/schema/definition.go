@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -46,6 +45,8 @@ type version struct {
 	structural *structural.Structural
 	// err is the reason why the schema has no structural form.
 	err error
+	// undecodable are the faults of a schema that is not an OpenAPI v3 schema.
+	undecodable []Fault
 	// validators returns the compiled schema. It compiles the schema once.
 	validators func() validators
 	// applyType returns how a server-side apply merges objects. It converts the schema once.
@@ -73,14 +74,15 @@ type definer struct {
 			Name   string
 			Served bool
 			Schema *struct {
-				OpenAPIV3Schema *extv1.JSONSchemaProps
+				OpenAPIV3Schema json.RawMessage
 			}
 		}
 	}
 }
 
 // New returns the definition in a v1 CustomResourceDefinition or a
-// ManagedResourceDefinition. It returns an error for other objects and schemas.
+// ManagedResourceDefinition. It returns an error for other objects. Check returns the faults
+// of the schemas.
 func New(crd map[string]any) (*Definition, error) {
 	switch crd["kind"] {
 	case "CustomResourceDefinition", "ManagedResourceDefinition":
@@ -97,14 +99,14 @@ func decodeDefinition(obj map[string]any) (*Definition, error) {
 	}
 	var d definer
 	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, errors.New("expected an OpenAPI v3 schema")
+		return nil, fmt.Errorf("decoding a definition: %w", err)
 	}
 	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}, Namespaced: d.Spec.Scope == "Namespaced"}
 	def.Converts = d.Spec.Conversion.Strategy != "" && d.Spec.Conversion.Strategy != string(extv1.NoneConverter)
 	for i, from := range d.Spec.Versions {
 		v := version{name: from.Name, served: from.Served, at: field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")}
-		if from.Schema != nil && from.Schema.OpenAPIV3Schema != nil {
-			v.setSchema(from.Schema.OpenAPIV3Schema)
+		if from.Schema != nil && len(from.Schema.OpenAPIV3Schema) > 0 && string(from.Schema.OpenAPIV3Schema) != "null" {
+			v.decode(from.Schema.OpenAPIV3Schema)
 		}
 		def.versions = append(def.versions, v)
 	}

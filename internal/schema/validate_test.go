@@ -220,6 +220,8 @@ func TestCheck(t *testing.T) {
 		"Pattern":   {"a pattern must compile", `{type: object, properties: {a: {type: string, pattern: "("}}}`, at + ".properties.a.pattern: must be a valid regular"},
 		"CELType":   {"a rule must return a boolean", `{type: object, x-kubernetes-validations: [{rule: "1"}]}`, at + ".x-kubernetes-validations[0].rule: "},
 		"Cost":      {"a rule that costs too much is an error of an XRD, too", `{type: object, properties: {a: {type: array, items: {type: string}, x-kubernetes-validations: [{rule: "self.all(x, self.all(y, x == y))"}]}}}`, at + ".properties.a.x-kubernetes-validations[0].rule: estimated rule cost exceeds budget by factor of more than 100x"},
+		"NoNumber":  {"a keyword of the wrong type is an error of this keyword", `{type: object, properties: {a: {type: integer, minimum: one}}}`, at + ".properties.a.minimum: must be a number, not a string"},
+		"NoObject":  {"a schema must be an object", `{type: object, properties: {a: [1]}}`, at + ".properties.a: must be an object, not a list"},
 		"Preserve":  {"a preserved object may have any default", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, ""},
 		"Embedded":  {"a default of an embedded object must be an object", `{type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`, ""},
 	}
@@ -228,6 +230,31 @@ func TestCheck(t *testing.T) {
 			got := strings.Join(lines(definition(t, widgets(tc.spec)).Check(t.Context())), "\n")
 			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("%s: got %q, want %q in it", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestUndeclared(t *testing.T) {
+	const at = "spec.versions[0].schema.openAPIV3Schema.properties.spec"
+	cases := map[string]struct {
+		reason, spec, field, nearest string
+	}{
+		"Declared":  {"a required field that is declared has no fault", `{type: object, required: [a], properties: {a: {type: string}}}`, "", ""},
+		"Typo":      {"a required field that is not declared is a fault with the most similar field", `{type: object, required: [regoin], properties: {region: {type: string}}}`, at + ".required[0]", "region"},
+		"Item":      {"the objects of a list are checked", `{type: object, properties: {l: {type: array, items: {type: object, required: [x]}}}}`, at + ".properties.l.items.required[0]", ""},
+		"Preserved": {"an object that keeps unknown fields may require them", `{type: object, required: [x], x-kubernetes-preserve-unknown-fields: true}`, "", ""},
+		"Map":       {"a map may require keys", `{type: object, required: [x], additionalProperties: {type: string}}`, "", ""},
+		"Embedded":  {"an embedded object has metadata", `{type: object, required: [metadata], x-kubernetes-embedded-resource: true, properties: {a: {type: string}}}`, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var field, nearest string
+			for _, f := range definition(t, widgets(tc.spec)).Undeclared() {
+				field, nearest = field+f.Field, nearest+f.Nearest
+			}
+			if field != tc.field || nearest != tc.nearest {
+				t.Errorf("%s: got %q and %q, want %q and %q", tc.reason, field, nearest, tc.field, tc.nearest)
 			}
 		})
 	}
@@ -246,7 +273,7 @@ func TestCheckWithoutSchema(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	cases := map[string]struct{ reason, object string }{
 		"Other":  {"a ConfigMap is not a definition", `{apiVersion: v1, kind: ConfigMap}`},
-		"Schema": {"a schema must be an object", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1, schema: {openAPIV3Schema: [1]}}]}}`},
+		"Served": {"served must be a boolean", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1, served: "yes"}]}}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

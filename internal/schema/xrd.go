@@ -20,7 +20,8 @@ type XRD struct {
 	definition func() (*Definition, error)
 }
 
-// NewXRD returns the XRD in obj, or an error if obj is of another kind.
+// NewXRD returns the XRD in obj, or an error if obj is of another kind or has an
+// unknown scope (crd.CheckScope).
 func NewXRD(obj map[string]any) (XRD, error) {
 	u := unstructured.Unstructured{Object: obj}
 	gvk := u.GroupVersionKind()
@@ -28,7 +29,24 @@ func NewXRD(obj map[string]any) (XRD, error) {
 		err := fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())
 		return XRD{}, SuggestKind(err, u.GetAPIVersion(), u.GetKind())
 	}
+	if err := crd.CheckScope(obj); err != nil {
+		return XRD{}, err
+	}
 	return XRD{obj: obj}.In(""), nil
+}
+
+// Undecodable returns the faults of the XRD's schemas that are not OpenAPI v3 schemas.
+// Crossplane derives no CRD from such an XRD. Fault.Field is a path in the XRD.
+func (x XRD) Undecodable() []Fault {
+	def, err := x.definition()
+	if err != nil {
+		return nil
+	}
+	var found []Fault
+	for _, v := range def.versions {
+		found = append(found, v.undecodable...)
+	}
+	return found
 }
 
 // In returns the XRD as a release of Crossplane uses it.

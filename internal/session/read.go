@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 func (s *Session) documents(ctx context.Context, what string, paths []string) ([]manifest.Document, error) {
@@ -171,7 +172,10 @@ func (s *Session) xrd(ctx context.Context, p *plan) error {
 	}
 	xrd, err := schema.NewXRD(obj.Object)
 	if err != nil {
-		return fmt.Errorf("loading the XRD: %s: %w", doc.PositionOf("kind"), err)
+		return fmt.Errorf("loading the XRD: %s: %w", doc.PositionOf(xrdField(obj.Object)), err)
+	}
+	if found := xrd.Undecodable(); len(found) > 0 {
+		return fmt.Errorf("loading the XRD: %s: %s", doc.PositionOf(found[0].Field), found[0])
 	}
 	xrd = xrd.In(Release(p.in.Profile))
 	p.xrd = &xrd
@@ -179,6 +183,14 @@ func (s *Session) xrd(ctx context.Context, p *plan) error {
 		p.validator, err = s.xrValidator(p.in, []manifest.Document{doc})
 	}
 	return err
+}
+
+// xrdField returns the field to which an error of schema.NewXRD about obj belongs.
+func xrdField(obj map[string]any) string {
+	if crd.IsXRD(obj) {
+		return "spec.scope"
+	}
+	return "kind"
 }
 
 // functions sets p.functions: the functions in the functions file (the last one if a name

@@ -365,7 +365,11 @@ func literal(response map[string]any) (function.Runner, error) {
 	}
 	answer := &fnv1.RunFunctionResponse{}
 	if err := protojson.Unmarshal(text, answer); err != nil {
-		return nil, fmt.Errorf("response: invalid RunFunctionResponse: %w", err)
+		if err := unknownEnum(answer.ProtoReflect().Descriptor(), response, "response"); err != nil {
+			return nil, err
+		}
+		_, reason, _ := strings.Cut(strings.ReplaceAll(err.Error(), "\u00a0", " "), ": ")
+		return nil, fmt.Errorf("response: invalid RunFunctionResponse: %s", cmp.Or(reason, err.Error()))
 	}
 	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp := &fnv1.RunFunctionResponse{

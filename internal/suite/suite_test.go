@@ -185,6 +185,7 @@ func TestCases(t *testing.T) {
 - {name: recording, mocks: {patch-and-transform: {recording: x}}}
 - {name: version, crossplaneVersion: v0.9}
 - {name: skip, skip: later}
+- {name: severity, mocks: {patch-and-transform: {response: {results: [{severity: FATAL, message: m}]}}}}
 `,
 			map[string]string{"broken.yaml": "a: b: c"},
 			[]string{
@@ -201,6 +202,7 @@ func TestCases(t *testing.T) {
 				"s.yaml/recording failed", "  15: mocks.patch-and-transform: recordings are not supported here",
 				"s.yaml/version failed", `  16: crossplaneVersion: there were no functions in Crossplane v0.9: v1.11 was the first that had them`,
 				"s.yaml/skip skipped",
+				"s.yaml/severity failed", `  18: mocks.patch-and-transform: response.results[0].severity is "FATAL", expected one of SEVERITY_UNSPECIFIED, SEVERITY_FATAL, SEVERITY_WARNING, SEVERITY_NORMAL, did you mean SEVERITY_FATAL?`,
 			},
 		},
 		"Panic": {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -35,6 +36,12 @@ func readRequest(ctx context.Context, r manifest.Reader, path string) (*fnv1.Run
 	}
 	proto.Reset(req)
 	if err := protojson.Unmarshal(j, req); err != nil {
+		var other struct{ APIVersion, Kind string }
+		if json.Unmarshal(j, &other) == nil && other.APIVersion != "" && other.Kind != "" {
+			err := fmt.Errorf("expected a RunFunctionRequest, got %s of %s", other.Kind, other.APIVersion)
+			return nil, hint.Wrap(&manifest.Error{Path: doc.Path, Line: doc.FirstLine(), Err: err},
+				"a request has the fields observed, desired, input and context; it has no apiVersion and no kind; an XR belongs in observed.composite.resource")
+		}
 		return nil, fieldError(doc, j, err)
 	}
 	return req, nil

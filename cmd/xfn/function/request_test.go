@@ -39,6 +39,7 @@ func TestReadRequest(t *testing.T) {
 		"Wide":     {"characters of several bytes before an error do not move its position", "context: {a: ééééééé, b: 日本}\nmeta:\n  tog: 1", `r.yaml:3: meta.tog: unknown field "tog"`},
 		"Bytes":    {"connection details are in base64", "observed:\n  composite:\n    connectionDetails:\n      a: ä", `r.yaml:4: observed.composite.connectionDetails.a: invalid value for bytes field value: "ä"`},
 		"Same":     {"two spellings of one field are a duplicate", "requiredResources: {}\nrequired_resources: {}", `r.yaml:2: required_resources: duplicate field "required_resources"`},
+		"Kind":     {"an object of Kubernetes is not a request", "# x\napiVersion: example.org/v1\nkind: App\nspec: {}", "r.yaml:2: expected a RunFunctionRequest, got App of example.org/v1"},
 		"NoObject": {"a request is an object", "- meta: {}", "r.yaml:1: unexpected token ["},
 		"NotYAML":  {"invalid YAML is an error", "meta: [", "r.yaml:1: "},
 		"Twice":    {"a duplicate key is an error", "meta: {}\nmeta: {}", "r.yaml:2: "},

@@ -241,6 +241,9 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 
 // add adds the CRDs that obj defines. obj is a CRD, XRD or MRD.
 func (c *collector) add(obj map[string]any, at manifest.Document) error {
+	if err := crd.CheckScope(obj); err != nil {
+		return &manifest.Error{Path: at.Path, Line: at.Lines().Of("spec.scope"), Err: err}
+	}
 	all, err := crd.All(obj)
 	if err != nil {
 		return err
@@ -251,6 +254,9 @@ func (c *collector) add(obj map[string]any, at manifest.Document) error {
 			return err
 		}
 		next := Definition{Definition: d, Name: d.Plural + "." + d.Group, Object: o, Path: at.Path, Line: at.Line, Functions: c.functions}
+		if at.Line > 0 {
+			next.Source = at
+		}
 		was, known := c.known[next.Name]
 		switch {
 		case !known:

@@ -16,6 +16,9 @@ type Definition struct {
 	// Path and Line are the position in a file. For a package, Path is its name, and Line is 0.
 	Path string
 	Line int
+	// Source is the document in a file that defines the kind: the CRD, or the XRD or MRD from
+	// which it is derived. It is empty for a package.
+	Source manifest.Document
 	// Functions are the names by which Compositions call the function whose package has the CRD.
 	Functions []string
 }
@@ -63,7 +66,7 @@ func Inputs(all []Definition) composition.Inputs {
 func Validator(all []Definition, o validate.Options) *validate.Validator {
 	definitions := make([]validate.Definition, len(all))
 	for i, d := range all {
-		definitions[i] = validate.Definition{Object: d.Object, Path: d.Path, Line: d.Line}
+		definitions[i] = validate.Definition{Object: d.Object, Path: d.Path, Line: d.Line, Source: d.Source}
 	}
 	return validate.New(definitions, o)
 }

@@ -3,7 +3,10 @@ package crd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // The kinds of objects that define other kinds.
@@ -118,6 +121,21 @@ func scopeOf(obj map[string]any, spec object) string {
 		return legacyCluster
 	}
 	return namespaced
+}
+
+// CheckScope returns an error if obj is an XRD with a scope that Crossplane does not know. The
+// error is about the field spec.scope.
+func CheckScope(obj map[string]any) error {
+	scope := object(obj).object("spec").text("scope")
+	scopes := []string{namespaced, cluster, legacyCluster}
+	if !IsXRD(obj) || scope == "" || slices.Contains(scopes, scope) {
+		return nil
+	}
+	text := fmt.Sprintf("spec.scope is %q, expected %s, %s or %s", scope, namespaced, cluster, legacyCluster)
+	if near := hint.Nearest(scope, scopes); near != "" {
+		text += ", did you mean " + near + "?"
+	}
+	return errors.New(text)
 }
 
 const (

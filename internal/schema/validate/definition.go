@@ -3,12 +3,9 @@ package validate
 import (
 	"context"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
-	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -24,6 +21,9 @@ type Definition struct {
 	// Path is the file or package of the CRD. Line is 0 if it is unknown.
 	Path string
 	Line int
+	// Source is the document at that position, or empty. It has the lines of the CRD's faults
+	// and may be the XRD or MRD from which the CRD is derived.
+	Source manifest.Document
 }
 
 // A definition is a Definition that is decoded at its first use.
@@ -45,7 +45,7 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 			d.faults = invalid(err, "spec", "versions")
 			return
 		}
-		d.faults = d.def.Check(ctx)
+		d.faults = append(d.def.Check(ctx), misspelled(d.Source)...)
 	})
 	return d.def, d.faults
 }
@@ -58,9 +58,13 @@ func invalid(err error, first string, more ...string) []schema.Fault {
 // result returns a Result that contains the faults of the definition itself.
 func (d *definition) result() Result {
 	u := unstructured.Unstructured{Object: d.Object}
+	at := place{doc: manifest.Document{Line: d.Line}}
+	if d.Source.Text != nil {
+		at = place{doc: d.Source, lines: sync.OnceValue(d.Source.Lines)}
+	}
 	return Result{
 		Path: d.Path, Line: d.Line, APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(),
-		Status: Invalid, Faults: faults(place{doc: manifest.Document{Line: d.Line}}, d.faults),
+		Status: Invalid, Faults: faults(at, d.faults),
 	}
 }
 
@@ -94,15 +98,35 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	if obj["kind"] == "CustomResourceDefinition" {
 		return found
 	}
-	// In the Go types of XRDs and MRDs, schemas are raw JSON, which Kind.Decode
-	// does not check.
+	return append(found, keywords(obj)...)
+}
+
+// keywords returns the faults of the keywords in the schemas of an XRD or MRD. In the Go types
+// of XRDs and MRDs, schemas are raw JSON, which Kind.Decode does not check. Check reports those
+// of a wrong type.
+func keywords(obj map[string]any) []schema.Fault {
+	var found []schema.Fault
 	versions, _, _ := unstructured.NestedSlice(obj, "spec", "versions")
 	for i, v := range versions {
 		version, _ := v.(map[string]any)
 		s, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-		found = append(found, unknownKeywords(field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"), s)...)
+		for _, f := range schema.CheckKeywords(field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"), s) {
+			if f.Unknown {
+				found = append(found, f)
+			}
+		}
 	}
 	return found
+}
+
+// misspelled returns the faults of unknown keywords that are similar to known ones, in the
+// schemas of an XRD. Crossplane drops them, so the derived CRD is not the one that is meant.
+func misspelled(source manifest.Document) []schema.Fault {
+	obj, err := source.Object()
+	if source.Text == nil || err != nil || !crd.IsXRD(obj) {
+		return nil
+	}
+	return slices.DeleteFunc(keywords(obj), func(f schema.Fault) bool { return f.Nearest == "" })
 }
 
 // misnamed returns a fault if the CRD, XRD or MRD is not named after its plural and group.
@@ -116,37 +140,4 @@ func misnamed(obj map[string]any) []schema.Fault {
 	}
 	text := fmt.Sprintf("must be %q: the plural name, a dot and the group", want)
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath("metadata", "name"), u.GetName(), text))}
-}
-
-// unknownKeywords returns the errors of strictly decoding the schema s and all
-// schemas in it, such as unknown keywords.
-func unknownKeywords(at *field.Path, s map[string]any) []schema.Fault {
-	own := maps.Clone(s)
-	var found []schema.Fault
-	below := func(at *field.Path, v any) {
-		if sub, ok := v.(map[string]any); ok {
-			found = append(found, unknownKeywords(at, sub)...)
-		}
-	}
-	for _, key := range []string{"additionalProperties", "items", "not"} {
-		if sub, ok := s[key].(map[string]any); ok {
-			below(at.Child(key), sub)
-			delete(own, key)
-		}
-	}
-	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		if all, ok := s[key].([]any); ok {
-			for i, sub := range all {
-				below(at.Child(key).Index(i), sub)
-			}
-			delete(own, key)
-		}
-	}
-	if all, ok := s["properties"].(map[string]any); ok {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			below(at.Child("properties").Key(name), all[name])
-		}
-		delete(own, "properties")
-	}
-	return append(found, schema.DecodeKind(at, own, reflect.TypeFor[extv1.JSONSchemaProps]())...)
 }

@@ -40,7 +40,7 @@ func definitions(t testing.TB, text string) []validate.Definition {
 			t.Fatal(err)
 		}
 		for _, c := range crds {
-			all = append(all, validate.Definition{Object: c, Path: doc.Path, Line: doc.Line})
+			all = append(all, validate.Definition{Object: c, Path: doc.Path, Line: doc.Line, Source: doc})
 		}
 	}
 	return all
@@ -162,11 +162,11 @@ func TestDocuments(t *testing.T) {
 		"NotServed": {"a version that is not served is a fault", "apiVersion: example.org/v0\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v0": no matches for kind "XBucket": version v0: not served`}},
 		"NoSchema":  {"an object without a definition has no schema", "apiVersion: other.org/v1\nkind: O\nmetadata: {name: o}", []string{"1 O o: no schema"}},
 		"Broken": {"an invalid definition is reported once, and other objects are validated", "apiVersion: example.org/v1\nkind: Bad\nmetadata: {name: a}\n---\napiVersion: example.org/v1\nkind: Bad\nmetadata: {name: b}\n---\n" + bucket + "spec: {region: eu}", []string{
-			"48 CustomResourceDefinition bads.example.org: invalid", "  48 spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields",
+			"48 CustomResourceDefinition bads.example.org: invalid", "  51 spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields",
 			"1 Bad a: no schema", "  0 the definition of its kind at defs.yaml:48 is invalid", "5 Bad b: no schema", "  0 the definition of its kind at defs.yaml:48 is invalid", "9 XBucket b: valid",
 		}},
 		"Unread": {"a definition whose schema has another type is reported", "apiVersion: example.org/v1\nkind: Odd\nmetadata: {name: a}", []string{
-			"53 CustomResourceDefinition odds.example.org: invalid", "  53 spec.versions: Invalid value: expected an OpenAPI v3 schema", "1 Odd a: no schema", "  0 the definition of its kind at defs.yaml:53 is invalid",
+			"53 CustomResourceDefinition odds.example.org: invalid", "  56 spec.versions[0].schema.openAPIV3Schema: Invalid value: must be an object, not a list", "1 Odd a: no schema", "  0 the definition of its kind at defs.yaml:53 is invalid",
 		}},
 		"Untyped":    {"an object must have an apiVersion and a kind", "metadata: {name: x}\n---\nkind: X\n", []string{"1  x: invalid", "  1 apiVersion: Required value: must not be empty", "  1 kind: Required value: must not be empty", "3 X : invalid", "  3 apiVersion: Required value: must not be empty"}},
 		"NoObject":   {"documents after invalid ones are validated", "5\n---\na: b: c\n---\n" + bucket + "spec: {region: eu}", []string{"1  : invalid", "  1 expected an object, got a number", "3  : invalid", "  3 mapping values are not allowed in this context", "5 XBucket b: valid"}},

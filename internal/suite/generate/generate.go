@@ -53,7 +53,9 @@ func New(ctx context.Context, xrd manifest.Document, apiVersion string, seed uin
 	// An invalid XRD is an error, not a reason to refuse all values.
 	for _, r := range g.validator.Objects(ctx, g.head("a")) {
 		if r.Path != "" || r.Status == validate.NoSchema {
-			return nil, fmt.Errorf("the XRD at %s is invalid: %s", g.path, r.Faults[0])
+			f := r.Faults[0]
+			at := manifest.Document{Path: xrd.Path, Line: max(f.Line, xrd.Line)}
+			return nil, fmt.Errorf("the XRD at %s is invalid: %s", at.Position(), f)
 		}
 	}
 	g.literals = literals(g.schema)
