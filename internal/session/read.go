@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -191,108 +190,6 @@ func xrdField(obj map[string]any) string {
 		return "spec.scope"
 	}
 	return "kind"
-}
-
-// functions sets p.functions: the functions in the functions file (the last one if a name
-// occurs twice), dependencies, builtins, and the functions in Config.Packages.
-func (s *Session) functions(ctx context.Context, p *plan, compositions ...composition.Entry) error {
-	p.functions = map[string]runtimes.Function{}
-	if s.config.Functions != "" {
-		err := s.listed(ctx, p)
-		if err == nil {
-			err = s.depend(ctx, p, compositions)
-		}
-		if err != nil {
-			return fmt.Errorf("loading functions: %w", err)
-		}
-	}
-	for _, e := range compositions {
-		// The conversion to a pipeline adds steps whose functions the functions file
-		// need not contain.
-		if s.config.Functions == "" || e.Converted {
-			s.addUnlisted(p, e)
-		}
-	}
-	for name, ref := range s.config.References {
-		if fn, known := p.functions[name]; known || strings.Contains(ref, "/") {
-			if !strings.Contains(ref, "/") {
-				ref = withTag(fn.Package, ref)
-			}
-			fn.Name, fn.Package = name, ref
-			p.functions[name] = fn
-		}
-	}
-	for name, pkg := range s.config.Packages {
-		fn := p.functions[name]
-		fn.Name, fn.Package = name, pkg
-		p.functions[name] = fn
-	}
-	return nil
-}
-
-// listed adds the functions and the dependencies in the functions file to p.
-func (s *Session) listed(ctx context.Context, p *plan) error {
-	docs, err := s.config.Reader.All(ctx, lock.Metadata(s.config.Reader.FS, s.config.Functions))
-	if err != nil {
-		return err
-	}
-	for _, doc := range docs {
-		one, err := s.listings.Do(contentOf(doc), func() (listing, error) { return decodeListing(doc) })
-		if err != nil {
-			return err
-		}
-		if one.dependencies != nil {
-			p.dependencies, p.metadata = append(p.dependencies, one.dependencies...), one.metadata
-			continue
-		}
-		fn := one.function
-		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)
-		fn.Annotations = maps.Clone(s.config.Annotations)
-		if one.function.Annotations != nil {
-			fn.Annotations = maps.Clone(one.function.Annotations)
-			maps.Copy(fn.Annotations, s.config.Annotations)
-		}
-		p.functions[fn.Name] = fn
-	}
-	return nil
-}
-
-// A listing is a decoded document of a functions file: a function or dependencies.
-type listing struct {
-	function runtimes.Function
-	// dependencies is not nil if the document is package metadata.
-	dependencies []lock.Dependency
-	// metadata describes the metadata, with its position.
-	metadata string
-}
-
-func decodeListing(doc manifest.Document) (listing, error) {
-	u, err := decode(doc)
-	if err != nil {
-		return listing{}, err
-	}
-	if lock.IsMetadata(u.Object) {
-		all, err := lock.Functions(doc, u.Object)
-		what := fmt.Sprintf("%s is the metadata of a package, of %s", doc.PositionOf("kind"), composition.Describe(u))
-		return listing{dependencies: append([]lock.Dependency{}, all...), metadata: what}, err
-	}
-	if gvk := u.GroupVersionKind(); gvk.Group != "pkg.crossplane.io" || gvk.Kind != "Function" {
-		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a Function, got %s", composition.Describe(u))}
-		return listing{}, schema.SuggestKind(err, u.GetAPIVersion(), u.GetKind())
-	}
-	pkg, ok, err := unstructured.NestedString(u.Object, "spec", "package")
-	if err != nil || ok && pkg == "" {
-		return listing{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.package"), Err: errors.New("spec.package must be the reference or path of a package")}
-	}
-	spec, _ := u.Object["spec"].(map[string]any)
-	if near := hint.Nearest("package", slices.Sorted(maps.Keys(spec))); !ok && near != "" {
-		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec." + near), Err: fmt.Errorf("a Function has no field spec.%s", near)}
-		return listing{}, hint.Wrap(err, "did you mean package?")
-	}
-	return listing{function: runtimes.Function{
-		Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations(),
-		Position: doc.PositionOf("metadata.annotations." + AnnotationRuntime), PackagePosition: doc.PositionOf("spec.package"),
-	}}, nil
 }
 
 func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Checks) (*structpb.Struct, error) {

@@ -1,0 +1,103 @@
+package xpkg
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// dependencies finds dependencies that the control plane cannot install.
+func dependencies(_ context.Context, c content, f *finder) {
+	f.in(c.meta)
+	seen := map[string]string{}
+	for i, entry := range list(object(c.meta.data, "spec"), "dependsOn") {
+		dep, _ := entry.(map[string]any)
+		at := fmt.Sprintf("spec.dependsOn[%d]", i)
+		f.dependencyVersion(at, text(dep, "version"))
+		key := f.dependencySource(at, dep)
+		if key == "" {
+			continue
+		}
+		pkg := text(dep, key)
+		f.dependencyPackage(at+"."+key, pkg)
+		if first, ok := seen[pkg]; ok {
+			f.add("duplicate-dependency", at, "remove one of the two", "%s depends on %q, as %s already does", at, pkg, first)
+			continue
+		}
+		seen[pkg] = at
+	}
+}
+
+// dependencySource returns the field from which the control plane reads the
+// package of a dependency, or "" if it has none.
+func (f *finder) dependencySource(at string, dep map[string]any) string {
+	var named, missing []string
+	for _, key := range []string{"apiVersion", "kind", "package"} {
+		if dep[key] == nil {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) == 0 {
+		named = append(named, "package")
+	}
+	// If the field package is not set, the control plane uses the first of these
+	// fields that is set.
+	for _, key := range []string{"configuration", "provider", "function"} {
+		if dep[key] != nil {
+			named = append(named, key)
+		}
+	}
+	const rule = "dependency-source"
+	switch {
+	case len(named) > 1:
+		f.add(rule, at, "write a separate dependency for each package", "%s names several packages, but only that in field %s would be used", at, named[0])
+	case len(named) == 1 && len(missing) > 0 && len(missing) < 3:
+		f.add(rule, at, "set "+strings.Join(missing, " and ")+", or remove the other fields", "%s has only some of apiVersion, kind and package, which would be ignored", at)
+	case len(named) == 0 && len(missing) < 3:
+		f.add(rule, at, "", "%s has no %s: apiVersion, kind and package belong together", at, strings.Join(missing, " and no "))
+	case len(named) == 0:
+		f.add(rule, at, "set apiVersion, kind and package", "%s names no package", at)
+	}
+	if len(named) == 0 {
+		return ""
+	}
+	return named[0]
+}
+
+// dependencyPackage finds an invalid reference, or one without a registry.
+func (f *finder) dependencyPackage(at, pkg string) {
+	repo, err := name.NewRepository(pkg, name.StrictValidation)
+	if err == nil && repo.Name() == pkg {
+		return
+	}
+	const rule = "dependency-package"
+	if _, err := name.NewRepository(pkg); err == nil {
+		f.add(rule, at, "begin the name with the registry's host", "%s is %q, which names no registry, and there is no default one", at, pkg)
+		return
+	}
+	if ref, err := name.ParseReference(pkg, name.WithDefaultTag("")); err == nil && ref.Identifier() != "" {
+		f.add(rule, at, "move the tag or digest to the field version", "%s is %q, but must not have a tag or digest", at, pkg)
+		return
+	}
+	f.add(rule, at, "write it as registry.example.org/owner/package", "%s is %q, which is not a reference of a package", at, pkg)
+}
+
+// dependencyVersion finds a version that is neither a constraint nor a digest.
+func (f *finder) dependencyVersion(at, version string) {
+	if _, err := semver.NewConstraint(version); err == nil {
+		return
+	}
+	if _, err := v1.NewHash(version); err == nil {
+		return
+	}
+	const rule, next = "dependency-version", `write a constraint such as ">=v0.5.0", or a digest`
+	if version == "" {
+		f.add(rule, at, next, "%s.version is missing", at)
+		return
+	}
+	f.add(rule, at+".version", next, "%s.version is %q, which is neither a version constraint nor a digest", at, version)
+}
