@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -307,6 +308,11 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 		return nil
 	}
 	ref := p.request.Composition.Spec.CompositeTypeRef
+	for field, value := range map[string]string{"apiVersion": ref.APIVersion, "kind": ref.Kind} {
+		if value == "" {
+			return missingReference(p.entry.Document, field)
+		}
+	}
 	field, got, want := "kind", xr.GetKind(), ref.Kind
 	if got == want {
 		field, got, want = "apiVersion", xr.GetAPIVersion(), ref.APIVersion
@@ -326,6 +332,25 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 		return hint.Wrap(err, fmt.Sprintf("did you mean %q at %s, or %q at %s?", field+": "+want, at, field+": "+got, other))
 	}
 	return hint.Wrap(err, fmt.Sprintf("set %q at %s, or use a Composition for this %s", field+": "+want, at, field))
+}
+
+// missingReference returns the error for a Composition without a field of its compositeTypeRef.
+// The hint names a misspelled field.
+func missingReference(doc manifest.Document, field string) error {
+	obj, err := doc.Object()
+	if err != nil {
+		return err
+	}
+	spec, _ := obj["spec"].(map[string]any)
+	path, in, missing := "spec", spec, "compositeTypeRef"
+	if ref, ok := spec[missing].(map[string]any); ok {
+		path, in, missing = path+"."+missing, ref, field
+	}
+	next := fmt.Sprintf("add %s, with the kind of the composite resources", missing)
+	if wrong := hint.Nearest(missing, slices.Collect(maps.Keys(in))); wrong != "" {
+		next = fmt.Sprintf("did you mean %s at %s?", missing, doc.PositionOf(path+"."+wrong))
+	}
+	return hint.Wrap(fmt.Errorf("loading the Composition: %s: %s.%s is missing", doc.PositionOf(path), path, missing), hint.Hint(next))
 }
 
 // render renders an XR: once or, if ObserveLoop is set, in several passes. It returns soon

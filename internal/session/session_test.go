@@ -473,6 +473,26 @@ func TestFatal(t *testing.T) {
 	}
 }
 
+func TestHintsAboutReferences(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, old, by, wantErr, want string }{
+		"Misspelled": {"a misspelled reference has its line", "compositeTypeRef", "compositTypeRef", "spec.compositeTypeRef is missing", "did you mean compositeTypeRef at composition.yaml:"},
+		"Kind":       {"a misspelled kind of a reference has its line", "kind: XWidget", "knid: XWidget", "spec.compositeTypeRef.kind is missing", "did you mean kind at composition.yaml:"},
+		"None":       {"a missing reference is to be added", "compositeTypeRef", "other", "spec.compositeTypeRef is missing", "add compositeTypeRef"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(steps("f"), tc.old, tc.by, 1)
+			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
+			_, err := renderOne(t.Context(), s, inputs)
+			if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
+			}
+			if got := string(hint.Of(err)); !strings.Contains(got, tc.want) {
+				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestHints(t *testing.T) {
 	replaced := func(old, by string) string { return strings.Replace(xr, old, by, 1) }
 	cases := map[string]struct {
