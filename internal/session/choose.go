@@ -205,6 +205,10 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 			return c, err
 		}
 	}
+	if given && !lock.IsPath(fn.Package) {
+		// Without "./" runtimes treat the path as an image reference.
+		c.fn.Package = "./" + fn.Package
+	}
 	switch c.runtime {
 	case Auto:
 		return s.chooseAuto(ctx, c, isFile)
@@ -217,11 +221,6 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", oci.Redact(fn.Package)), "name a builtin with "+hint.Builtin+" REPO=NAME")
 		}
 		c.builtin = b
-	case Docker:
-		if given && !lock.IsPath(fn.Package) {
-			// Without "./" the Docker runtime would treat the path as an image name.
-			c.fn.Package = "." + string(filepath.Separator) + fn.Package
-		}
 	case Development:
 		if given {
 			return c, errors.New("a package is given for the function, but runtime Development does not run packages")
