@@ -116,7 +116,8 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	if !ok {
 		text := fmt.Sprintf("kind %s of %s cannot be in a package", d.Kind, d.APIVersion)
 		next := hintIgnore
-		if near := schema.SimilarKind(d.APIVersion, d.Kind); near != "" {
+		near := schema.SimilarKind(d.APIVersion, d.Kind)
+		if _, ok := kinds[typeMeta{d.APIVersion, near}]; ok {
 			next = "did you mean kind: " + near + "?"
 		}
 		return d, false, append(found, d.refused("unknown-kind", text, next))

@@ -99,8 +99,11 @@ func Trusted(ctx context.Context, ref name.Reference, by []signature.Verifier, p
 			return nil, err
 		}
 	}
-	if len(by) == 0 {
+	if _, pinned := ref.(name.Digest); len(by) == 0 && pinned {
 		return ref, nil
+	}
+	if len(by) == 0 {
+		return nil, fmt.Errorf("verifying %q: it has no locked digest, and there is no key or identity", ref.Name())
 	}
 	if o.Offline {
 		return nil, fmt.Errorf("verifying %q: its signatures are in the registry, and nothing may be fetched", ref.Name())

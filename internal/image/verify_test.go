@@ -411,3 +411,17 @@ func TestRealRegistry(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// Without keys and identities, Trusted returns only references with a locked digest.
+func TestTrustedWithoutVerifiers(t *testing.T) {
+	t.Parallel()
+	tag := name.MustParseReference("registry.example.org/fn:v2")
+	locked := tag.Context().Digest("sha256:" + strings.Repeat("a", 64))
+	for _, pinned := range []name.Reference{tag, locked} {
+		o := image.Options{Pin: func(name.Reference) (name.Reference, error) { return pinned, nil }}
+		got, err := image.Trusted(t.Context(), tag, nil, nil, o)
+		if (err == nil) != (pinned == locked) || err == nil && got != pinned {
+			t.Errorf("with the pinned reference %s: got %v and error %v", pinned, got, err)
+		}
+	}
+}

@@ -40,6 +40,9 @@ func shorten(v any, s *spec.Schema) (any, bool) {
 			}
 			return v[:least], true
 		}
+		if isSet(s) { // Different elements must stay different.
+			return v, false
+		}
 		return shortenElements(v, s.Items.Schema)
 	}
 	return v, false
@@ -87,12 +90,17 @@ func shortenElements(list []any, s *spec.Schema) (any, bool) {
 	return short, true
 }
 
+// isSet reports whether the elements of a list must differ.
+func isSet(s *spec.Schema) bool {
+	listType, _ := s.Extensions.GetString("x-kubernetes-list-type")
+	return s.UniqueItems || listType == "set"
+}
+
 // canCut reports whether list is long and has only scalars, and is valid by its schema s.
 func canCut(list []any, s *spec.Schema) bool {
 	n := int64(len(list))
-	listType, _ := s.Extensions.GetString("x-kubernetes-list-type")
 	switch {
-	case n < longList, !s.Type.Contains("array"), s.UniqueItems, listType == "set":
+	case n < longList, !s.Type.Contains("array"), isSet(s):
 		return false
 	case s.MinItems != nil && n < *s.MinItems, s.MaxItems != nil && n > *s.MaxItems:
 		return false

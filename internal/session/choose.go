@@ -25,52 +25,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// AnnotationRuntime is the annotation of a Function that selects its Runtime.
-const AnnotationRuntime = "render.crossplane.io/runtime"
-
-// A Runtime is how a function is started.
-type Runtime string
-
-const (
-	// Auto selects a runtime for each function: Builtin if a builtin replaces the
-	// package, Process for a folder with source, otherwise Sandbox, or Docker if
-	// sandboxes are not available.
-	Auto Runtime = ""
-	// Builtin runs a function that is compiled into this binary.
-	Builtin Runtime = "Builtin"
-	// Sandbox runs a container that this process creates, on Linux.
-	Sandbox Runtime = "Sandbox"
-	// Docker runs a container in a Docker engine.
-	Docker Runtime = "Docker"
-	// Process runs the function as a child process: a program built from source, or one
-	// from the function's image, isolated as far as possible without a sandbox.
-	Process Runtime = "Process"
-	// Development calls a function that the user has started.
-	Development Runtime = "Development"
-)
-
-// Runtimes returns all runtimes except Auto.
-func Runtimes() []Runtime { return []Runtime{Builtin, Sandbox, Docker, Process, Development} }
-
-// ParseRuntime returns the Runtime with this name, ignoring case. It returns Auto for "".
-func ParseRuntime(name string) (Runtime, error) {
-	if name == "" || strings.EqualFold(name, "auto") {
-		return Auto, nil
-	}
-	var names []string
-	for _, r := range Runtimes() {
-		if strings.EqualFold(name, string(r)) {
-			return r, nil
-		}
-		names = append(names, string(r))
-	}
-	next := "use Builtin, Sandbox, Docker, Process or Development"
-	if near := hint.Nearest(name, names); near != "" {
-		next = "did you mean " + near + "?"
-	}
-	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), next)
-}
-
 // A choice is a function of the pipeline and the runtime that was chosen for it.
 type choice struct {
 	fn      runtimes.Function
@@ -205,6 +159,10 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 			return c, err
 		}
 	}
+	if given && !lock.IsPath(fn.Package) {
+		// Without "./" runtimes treat the path as an image reference.
+		c.fn.Package = "./" + fn.Package
+	}
 	switch c.runtime {
 	case Auto:
 		return s.chooseAuto(ctx, c, isFile)
@@ -217,11 +175,6 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", oci.Redact(fn.Package)), "name a builtin with "+hint.Builtin+" REPO=NAME")
 		}
 		c.builtin = b
-	case Docker:
-		if given && !lock.IsPath(fn.Package) {
-			// Without "./" the Docker runtime would treat the path as an image name.
-			c.fn.Package = "." + string(filepath.Separator) + fn.Package
-		}
 	case Development:
 		if given {
 			return c, errors.New("a package is given for the function, but runtime Development does not run packages")

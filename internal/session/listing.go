@@ -46,6 +46,9 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 			}
 			fn.Name, fn.Package = name, ref
 			p.functions[name] = fn
+			if s.config.Referenced != nil {
+				s.config.Referenced(ref)
+			}
 		}
 	}
 	for name, pkg := range s.config.Packages {

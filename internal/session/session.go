@@ -47,6 +47,9 @@ type Config struct {
 	// value without a slash is a tag that replaces that of the package. A builtin does not replace
 	// a version that it does not imitate: the package runs.
 	References map[string]string
+	// Referenced, if not nil, is called with each reference of References, with its repository,
+	// before the function starts.
+	Referenced func(reference string)
 	// Verify, if not nil, is called before a function starts, unless it is a builtin. It
 	// returns the reference of the verified package, which then runs. A function that is not
 	// a package in a registry is an error.

@@ -167,7 +167,7 @@ func TestRuntimeChoice(t *testing.T) {
 			"--package replaces the functions file's package and the annotation",
 			fn("f", contrib, "Development"), "f",
 			session.Config{Packages: map[string]string{"f": "fns/src"}},
-			"Process fns/src", "",
+			"Process ./fns/src", "",
 		},
 		"PackageMissing": {
 			"a given path that does not exist is not a reference",

@@ -22,6 +22,8 @@ const (
 	statementVersion = "https://in-toto.io/Statement/v1"
 	// maxEnvelope limits the bytes of an envelope.
 	maxEnvelope = 16 << 20
+	// maxSigners limits the signatures of an envelope: to verify one hashes the whole payload.
+	maxSigners = 16
 )
 
 // A statement is an in-toto Statement: a claim about subjects.
@@ -134,16 +136,17 @@ func (k *PublicKey) Attested(attestations []Signature, digest v1.Hash) map[strin
 }
 
 // Attested returns the Statements about digest among attestations by v, by their predicate
-// types.
+// types. It ignores an envelope with more than 16 signatures.
 func Attested(attestations []Signature, digest v1.Hash, v Verifier) map[string][][]byte {
 	all := map[string][][]byte{}
 	for _, a := range attestations {
 		var e envelope
-		if json.Unmarshal(a.Payload, &e) != nil || e.PayloadType != statementType {
+		if json.Unmarshal(a.Payload, &e) != nil || e.PayloadType != statementType || len(e.Signatures) > maxSigners {
 			continue
 		}
+		signed := e.signed()
 		good := slices.ContainsFunc(e.Signatures, func(s envelopeSignature) bool {
-			return v.verify(e.signed(), s.Sig, a, func(key []byte) rekor.Entry { return rekor.Envelope(a.Payload, key) }) == nil
+			return v.verify(signed, s.Sig, a, func(key []byte) rekor.Entry { return rekor.Envelope(a.Payload, key) }) == nil
 		})
 		var s statement
 		if good && json.Unmarshal(e.Payload, &s) == nil && s.isAbout(digest) {

@@ -1,6 +1,8 @@
 package signature_test
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,5 +33,27 @@ func TestStatement(t *testing.T) {
 				t.Errorf("%s: got %s, error %v, want %s", tc.reason, got, err, tc.want)
 			}
 		})
+	}
+}
+
+// TestAttestedSignatures checks how many signatures an envelope may have.
+func TestAttestedSignatures(t *testing.T) {
+	t.Parallel()
+	digest := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("ab", 32)}
+	k := must[*signature.PrivateKey](t)(signature.Generate())
+	text := must[[]byte](t)(signature.Statement("r", digest, "https://example.org/x", []byte("{}")))
+	signed := must[signature.Signature](t)(k.Attest(text))
+	for count, want := range map[int]int{2: 1, 16: 1, 17: 0} {
+		var envelope map[string]any
+		if err := json.Unmarshal(signed.Payload, &envelope); err != nil {
+			t.Fatal(err)
+		}
+		all := slices.Repeat([]any{map[string]any{"sig": "eA=="}}, count-1)
+		envelope["signatures"] = append(all, envelope["signatures"].([]any)...)
+		payload := must[[]byte](t)(json.Marshal(envelope))
+		got := k.Public().Attested([]signature.Signature{{Payload: payload}}, digest)
+		if len(got["https://example.org/x"]) != want {
+			t.Errorf("an envelope whose last of %d signatures is valid has %d attestations, want %d", count, len(got), want)
+		}
 	}
 }

@@ -12,7 +12,7 @@ const (
 	// Packages allocate almost 4 MiB before main, and a render of a few resources less than
 	// 16 MiB: most commands end before the first collection.
 	usual, first = 100, 400
-	// After each collection, the heap may grow by at least slack bytes. With usual, a command
+	// After each collection, the heap may grow by about slack bytes. With usual, a command
 	// with few live objects would collect each time that it has allocated some MiB.
 	slack = 24 << 20
 	// Above a heap of large bytes, frugal is the GOGC. It saves a quarter of the memory.

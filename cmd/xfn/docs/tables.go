@@ -43,7 +43,7 @@ func Environment() []Variable {
 	return []Variable{
 		{"XFN_CACHE_DIR", ownVariables, "The directory of the cache. The default is `xfn` in the user's cache directory."},
 		{"XFN_LOCKED", ownVariables, "`true` is `--locked`: images are used by the digests in `xfn.lock` only."},
-		{"XFN_REQUIRE_VERIFIED", ownVariables, "`true` is `--require-verified`: only packages with a signature run."},
+		{"XFN_REQUIRE_VERIFIED", ownVariables, "`true` is `--require-verified`: only builtins and verified packages run."},
 		{"XFN_REGISTRY", ownVariables, "The registry of references that do not name one, as `--registry`."},
 		{"CROSSPLANE_XPKG_CACHE", ownVariables, "The directory of the cache if `XFN_CACHE_DIR` is not set, as for the crossplane CLI."},
 		{"CROSSPLANE_GIT_TOKEN", ownVariables, "The token for git repositories of `xfn dependency`, as `--git-token`."},

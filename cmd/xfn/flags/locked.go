@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -21,11 +21,13 @@ type Lock struct {
 	LockFile string `more:"" placeholder:"FILE" help:"The lock file that xfn lock wrote. Default: xfn.lock."`
 
 	lock *dependency.Lock
-	free []string
+	// free are the full references that Pin returns unchanged.
+	free *sync.Map
 }
 
 // Load reads the lock file if --locked is set and Use has set no lock.
 func (u *Lock) Load() (err error) {
+	u.Allow()
 	if !u.Locked {
 		if u.LockFile != "" {
 			return &terminal.UsageError{Err: errors.New("--lock-file requires --locked")}
@@ -45,9 +47,16 @@ func (u *Lock) Use(l *dependency.Lock) { u.lock = l }
 // Content returns the lock, nil without --locked. Call Load first.
 func (u Lock) Content() *dependency.Lock { return u.lock }
 
-// Allow lets Pin return images that the lock does not have unchanged, by their full references or
-// tags.
-func (u *Lock) Allow(images ...string) { u.free = images }
+// Allow lets Pin return images that the lock does not have unchanged, by their full references.
+// Copies of u that are made after the first call of Allow or Load share these references.
+func (u *Lock) Allow(images ...string) {
+	if u.free == nil {
+		u.free = &sync.Map{}
+	}
+	for _, full := range images {
+		u.free.Store(full, true)
+	}
+}
 
 // Pin returns a value for image.Options.Pin, nil without --locked. Call Load first.
 func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
@@ -56,8 +65,10 @@ func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
 	}
 	return func(ref name.Reference) (name.Reference, error) {
 		pinned, err := u.lock.Pin(ref)
-		if err != nil && (slices.Contains(u.free, ref.Name()) || slices.Contains(u.free, ref.Identifier())) {
-			return ref, nil
+		if err != nil && u.free != nil {
+			if _, allowed := u.free.Load(ref.Name()); allowed {
+				return ref, nil
+			}
 		}
 		return pinned, err
 	}

@@ -36,15 +36,15 @@ func TestLockAllow(t *testing.T) {
 		reason, image, want string
 	}{
 		"Locked":    {"the digest of an image in the lock is used", "registry.example.org/fn:v1", "registry.example.org/fn@" + digest},
-		"Tag":       {"an image with an allowed tag needs no digest", "registry.example.org/fn:v2", "registry.example.org/fn:v2"},
+		"Tag":       {"the tag of an allowed image allows no other image", "registry.example.org/fn:v3", ""},
 		"Reference": {"an allowed reference needs no digest", "registry.example.org/other:v3", "registry.example.org/other:v3"},
-		"Other":     {"any other image must be in the lock", "registry.example.org/fn:v3", ""},
+		"Other":     {"any other image must be in the lock", "registry.example.org/fn:v2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var l flags.Lock
 			l.Use(&lock.Lock{Functions: []lock.Image{{Reference: "registry.example.org/fn:v1", Digest: digest}}})
-			l.Allow("v2", "registry.example.org/other:v3")
+			l.Allow("registry.example.org/other:v3")
 			ref, err := remote.ParseReference(tc.image, "")
 			if err != nil {
 				t.Fatal(err)
@@ -54,5 +54,28 @@ func TestLockAllow(t *testing.T) {
 				t.Errorf("%s: got %v and error %v, want %q", tc.reason, got, err, tc.want)
 			}
 		})
+	}
+}
+
+// TestLockAllowLater checks that a function that Pin returned accepts references that a copy of
+// the Lock allows later, as --require-verified does with a verified digest.
+func TestLockAllowLater(t *testing.T) {
+	t.Parallel()
+	ref, err := remote.ParseReference("registry.example.org/fn@"+digest, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := flags.Lock{Locked: true}
+	l.Use(&lock.Lock{})
+	if err := l.Load(); err != nil {
+		t.Fatal(err)
+	}
+	pin, verified := l.Pin(), l
+	if _, err := pin(ref); err == nil {
+		t.Error("Pin accepts a digest that is neither locked nor allowed")
+	}
+	verified.Allow(ref.Name())
+	if got, err := pin(ref); err != nil || got.Name() != ref.Name() {
+		t.Errorf("got %v and error %v, want %s", got, err, ref)
 	}
 }

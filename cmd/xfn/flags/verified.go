@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
@@ -60,7 +61,7 @@ const (
 // Identity are the flags that name whose signatures with certificates are accepted.
 type Identity struct {
 	CertificateIdentity       string    `more:"" placeholder:"ID" help:"Accept signatures with a certificate for this identity: an email address, or the URI of a CI job. Requires --certificate-oidc-issuer."`
-	CertificateIdentityRegexp string    `more:"" placeholder:"REGEXP" help:"As --certificate-identity, for all identities that the whole expression matches."`
+	CertificateIdentityRegexp string    `more:"" placeholder:"REGEXP" help:"As --certificate-identity, for each identity that matches the regular expression from its beginning to its end."`
 	CertificateOIDCIssuer     string    `more:"" name:"certificate-oidc-issuer" placeholder:"URL" help:"The issuer of the OIDC token that confirmed the identity."`
 	CARoots                   string    `more:"" name:"ca-roots" placeholder:"FILE" help:"Certificates in PEM of the trusted certificate authorities. Default: the file in SIGSTORE_ROOT_FILE."`
 	RekorKey                  KeySource `more:"" placeholder:"FILE" help:"Public key in PEM of the transparency log, a file or env://NAME. Default: the file in SIGSTORE_REKOR_PUBLIC_KEY."`
@@ -71,15 +72,23 @@ func (f Identity) IsSet() bool {
 	return f.CertificateIdentity != "" || f.CertificateIdentityRegexp != ""
 }
 
+// flag returns the name of the flag that names the identity.
+func (f Identity) flag() string {
+	if f.CertificateIdentity == "" {
+		return "--certificate-identity-regexp"
+	}
+	return "--certificate-identity"
+}
+
 // check returns an error for flags that exclude or require each other.
 func (f Identity) check() error {
 	switch {
 	case f.CertificateIdentity != "" && f.CertificateIdentityRegexp != "":
 		return errors.New("--certificate-identity and --certificate-identity-regexp cannot be used together")
 	case f.IsSet() && f.CertificateOIDCIssuer == "":
-		return errors.New("--certificate-identity requires --certificate-oidc-issuer: another issuer could confirm the same identity")
+		return errors.New(f.flag() + " requires --certificate-oidc-issuer: another issuer could confirm the same identity")
 	case !f.IsSet() && (f.CertificateOIDCIssuer != "" || f.CARoots != "" || f.RekorKey != ""):
-		return errors.New("--certificate-oidc-issuer, --ca-roots and --rekor-key require --certificate-identity")
+		return errors.New("--certificate-oidc-issuer, --ca-roots and --rekor-key require --certificate-identity or --certificate-identity-regexp")
 	}
 	return nil
 }
@@ -99,7 +108,8 @@ func (f Identity) Verifiers(from []KeySource) (all []signature.Verifier, err err
 	if !f.IsSet() {
 		return all, nil
 	}
-	subject, err := regexp.Compile(cmp.Or(f.CertificateIdentityRegexp, regexp.QuoteMeta(f.CertificateIdentity)))
+	// NewIdentity adds such anchors, too. With them, an expression such as \Qa is not valid.
+	subject, err := regexp.Compile("^(?:" + cmp.Or(f.CertificateIdentityRegexp, regexp.QuoteMeta(f.CertificateIdentity)) + ")$")
 	if err != nil {
 		return nil, &terminal.UsageError{Err: fmt.Errorf("reading --certificate-identity-regexp: %w", err)}
 	}
@@ -107,9 +117,9 @@ func (f Identity) Verifiers(from []KeySource) (all []signature.Verifier, err err
 	roots := cmp.Or(f.CARoots, os.Getenv(rootsVariable))
 	switch {
 	case key == "":
-		return nil, &terminal.UsageError{Err: errors.New("--certificate-identity requires the key of the transparency log: --rekor-key or " + LogKeyVariable)}
+		return nil, &terminal.UsageError{Err: errors.New(f.flag() + " requires the key of the transparency log: --rekor-key or " + LogKeyVariable)}
 	case roots == "":
-		return nil, &terminal.UsageError{Err: errors.New("--certificate-identity requires the certificates of the authorities: --ca-roots or " + rootsVariable)}
+		return nil, &terminal.UsageError{Err: errors.New(f.flag() + " requires the certificates of the authorities: --ca-roots or " + rootsVariable)}
 	}
 	log, err := readKey(key, func(text, _ []byte) (*rekor.Key, error) { return rekor.ParseKey(text) })
 	if err != nil {
@@ -132,7 +142,7 @@ const maxRoots = 1 << 20
 type Verified struct {
 	RequireVerified    bool        `more:"" env:"XFN_REQUIRE_VERIFIED" help:"Run only builtins, and packages in registries with a signature by --verify-key or --certificate-identity. Without these, the lock file of --locked must have the packages."`
 	VerifyKey          []KeySource `more:"" sep:"none" placeholder:"FILE" help:"Public key in PEM for --require-verified, a file or env://NAME. Repeatable: a signature by one of them is enough."`
-	RequireAttestation []string    `more:"" sep:"none" placeholder:"TYPE" help:"With --require-verified, also require an attestation of this type by the same signers: spdx, cyclonedx, slsaprovenance1, test-result or a URI. Repeatable."`
+	RequireAttestation []string    `more:"" sep:"none" placeholder:"TYPE" help:"With --require-verified, also require an attestation of this type by one of the keys, or the identity: spdx, cyclonedx, slsaprovenance1, test-result or a URI. Repeatable."`
 	Identity
 }
 
@@ -141,7 +151,7 @@ type Verified struct {
 func (f Runtimes) verify(o image.Options) (func(context.Context, runtimes.Function) (string, error), error) {
 	if !f.RequireVerified {
 		if len(f.VerifyKey)+len(f.RequireAttestation) > 0 || f.Identity != (Identity{}) {
-			return nil, errors.New("--verify-key, --require-attestation and --certificate-identity require --require-verified")
+			return nil, errors.New("--verify-key, --require-attestation and the flags of certificate identities require --require-verified")
 		}
 		return nil, nil
 	}
@@ -158,10 +168,17 @@ func (f Runtimes) verify(o image.Options) (func(context.Context, runtimes.Functi
 	case len(by) == 0 && len(types) > 0:
 		return nil, errors.New("--require-attestation requires --verify-key or --certificate-identity")
 	}
+	own, err := FunctionAnnotations(f.FunctionAnnotations)
+	if err != nil {
+		return nil, err
+	}
+	if len(by) == 0 {
+		o.Pin = f.lock.Pin // Images that Allow permits are not verified.
+	}
 	var done sync.Map // the verified references, by the packages: a tag that moves changes no later render
 	return func(ctx context.Context, fn runtimes.Function) (string, error) {
-		if key := Replacing(fn.Annotations); key != "" {
-			return "", fmt.Errorf("the annotation %s would run something else than the verified package", key)
+		if err := checkVerified(fn.Annotations, own); err != nil {
+			return "", err
 		}
 		if known, ok := done.Load(fn.Package); ok {
 			return known.(string), nil
@@ -174,6 +191,7 @@ func (f Runtimes) verify(o image.Options) (func(context.Context, runtimes.Functi
 		if err != nil {
 			return "", err
 		}
+		f.Allow(pinned.Name()) // The runtime pins the reference again.
 		known, _ := done.LoadOrStore(fn.Package, pinned.Name())
 		return known.(string), nil
 	}, nil
@@ -187,6 +205,22 @@ func Replacing(annotations map[string]string) string {
 		}
 	}
 	return ""
+}
+
+// checkVerified returns an error for annotations of a Function that replace its verified package,
+// or that change what the package does or reaches. The caller may set the latter in own.
+func checkVerified(annotations, own map[string]string) error {
+	if key := Replacing(annotations); key != "" {
+		return fmt.Errorf("the annotation %s would run something else than the verified package", key)
+	}
+	for _, key := range []string{docker.AnnotationEnv, docker.AnnotationNetwork, sandbox.AnnotationEnv, sandbox.AnnotationNetwork} {
+		value := annotations[key]
+		isolated := key == sandbox.AnnotationNetwork && value == "Isolated"
+		if _, given := own[key]; value != "" && !isolated && !given {
+			return fmt.Errorf("the annotation %s of the Function would change what the verified package can do; set it with --function-annotations", key)
+		}
+	}
+	return nil
 }
 
 // PredicateTypes returns the URIs of predicate types, as PredicateType does.

@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
@@ -73,7 +74,11 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 			err = errors.Join(err, closed)
 		}
 	}()
-	fn, err := starter.Start(ctx, runtimes.Function{Name: c.Image, Package: c.Image, Annotations: c.annotations()})
+	pkg := c.Image
+	if _, err := os.Stat(pkg); err == nil && !lock.IsPath(pkg) && !c.Locked {
+		pkg = "./" + pkg // The runtime treats a path without "./" as an image reference.
+	}
+	fn, err := starter.Start(ctx, runtimes.Function{Name: c.Image, Package: pkg, Annotations: c.annotations()})
 	if ext := filepath.Ext(c.Image); err != nil && (ext == ".yaml" || ext == ".yml") {
 		return hint.Wrap(err, "name the file of a package, as xfn xpkg build writes it")
 	}

@@ -37,7 +37,7 @@ func (f selectFlags) plan(term *terminal.Terminal, suites []*suite.Suite, sel su
 	part := split.Items(shard)
 	term.Note(fmt.Sprintf("shard %d of %d has %d of %s (%d without a recorded time), about %s; the slowest shard has %s, the mean is %s; split %s",
 		shard.Index, shard.Count, len(part), terminal.Count(len(items), "case"), split.Unknown, rounded(split.Loads[shard.Index-1]), rounded(slowest), rounded(mean), split.Digest()))
-	if split.LongestTime > mean && slowest > mean+mean/10 {
+	if split.LongestTime > max(mean, time.Second) && slowest > mean+mean/10 {
 		term.Warn(fmt.Sprintf("%d shards are too many: %s alone takes about %s, and the mean of the shards is %s",
 			shard.Count, split.Longest.Name(), rounded(split.LongestTime), rounded(mean)))
 	}

@@ -35,17 +35,10 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 	if err != nil {
 		return before, after, nil, err
 	}
-	var given []string
-	for _, ref := range c.With {
-		given = append(given, ref)
-		if full, err := c.Reference(ref); err == nil {
-			given = append(given, full.Name())
-		}
-	}
 	out = &upgrade{Causes: []string{}, called: map[string]bool{}}
 	config := func(l *lock.Lock) (session.Config, error) {
 		r := c.Runtimes
-		r.Allow(given...)
+		r.Allow()
 		if l != nil {
 			r.Use(l)
 		}
@@ -55,6 +48,11 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 		}
 		one.Locked = one.Locked || l != nil
 		one.Wrap = out.recorded(one.Wrap)
+		one.Referenced = func(ref string) {
+			if full, err := r.Reference(ref); err == nil {
+				r.Allow(full.Name())
+			}
+		}
 		return one, r.UseFunctions(ctx, term, program, p, &one)
 	}
 	from := c.From

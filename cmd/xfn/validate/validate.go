@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -104,7 +105,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		return err
 	}
 	if len(definitions) == 0 && out.broken == 0 {
-		if !packages && c.Extensions != "" && hasSchemas(ctx, o.Files, resources) {
+		if !packages && c.Extensions != "" && definesSome(ctx, o.Files, resources, schemas) {
 			return swapped(schemas, resources)
 		}
 		term.Warn(fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: the order is schemas, resources, as in xfn validate definition.yaml xr.yaml", strings.Join(schemas, ",")))
@@ -128,13 +129,26 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	return cmp.Or(c.Summary.Write(term, found, out.sentence()), out.verdict())
 }
 
-// hasSchemas reports whether a file or folder of resources has a CRD, an XRD or an MRD. It does not
-// read standard input, which cannot be read again.
-func hasSchemas(ctx context.Context, files manifest.Reader, resources []string) bool {
+// definesSome reports whether a file or folder of resources has a CRD, an XRD or an MRD that defines
+// an object in schemas. It does not read standard input, which cannot be read again.
+func definesSome(ctx context.Context, files manifest.Reader, resources, schemas []string) bool {
 	paths := slices.DeleteFunc(slices.Clone(resources), func(path string) bool { return path == manifest.Stdin })
 	// An error is reported when the resources are validated.
 	found, _ := crds.Collect(ctx, paths, crds.Options{Files: files, Follow: crds.FollowNone, Offline: true, Faulty: func(error) {}})
-	return len(found) > 0
+	if len(found) == 0 {
+		return false
+	}
+	for doc := range stream(ctx, files, slices.DeleteFunc(slices.Clone(schemas), func(path string) bool { return path == manifest.Stdin })) {
+		obj, err := doc.Object()
+		if err != nil {
+			continue
+		}
+		gk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind().GroupKind()
+		if slices.ContainsFunc(found, func(d crds.Definition) bool { return d.Group == gk.Group && d.Kind == gk.Kind }) {
+			return true
+		}
+	}
+	return false
 }
 
 // swapped returns the error for schemas among the resources, and none where they are expected.

@@ -111,5 +111,5 @@ func (g grants) has(gvk kschema.GroupVersionKind) bool {
 		return true
 	}
 	resource, _ := access.Resource(gvk, func(gk kschema.GroupKind) string { return g.plurals[gk] })
-	return slices.ContainsFunc(g.roles, func(role map[string]any) bool { return access.Grants(role, resource) })
+	return access.Grant(g.roles, resource)
 }

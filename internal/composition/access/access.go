@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -119,15 +120,21 @@ type patch struct {
 }
 
 // manages reports whether patches write to spec.forProvider, or read its state from a provider.
+// Patch sets cannot use patch sets.
 func (in input) manages(patches []patch) bool {
 	return slices.ContainsFunc(patches, func(p patch) bool {
 		for _, set := range in.PatchSets {
-			if p.PatchSetName != "" && set.Name == p.PatchSetName && in.manages(set.Patches) {
+			if p.PatchSetName != "" && set.Name == p.PatchSetName && slices.ContainsFunc(set.Patches, patch.manages) {
 				return true
 			}
 		}
-		return strings.HasPrefix(p.ToFieldPath, "spec.forProvider") || strings.HasPrefix(p.FromFieldPath, "status.atProvider")
+		return p.manages()
 	})
+}
+
+func (p patch) manages() bool {
+	to := cmp.Or(p.ToFieldPath, p.FromFieldPath)
+	return strings.HasPrefix(to, "spec.forProvider") || strings.HasPrefix(p.FromFieldPath, "status.atProvider")
 }
 
 // Aggregated is the label of ClusterRoles that aggregate to that of Crossplane.
@@ -136,23 +143,28 @@ const Aggregated = "rbac.crossplane.io/aggregate-to-crossplane"
 // verbs are those that Crossplane needs to compose a kind.
 var verbs = []string{"create", "delete", "get", "list", "patch", "watch"}
 
-// Grants reports whether obj is a ClusterRole that lets Crossplane compose a resource: it aggregates
-// to the ClusterRole of Crossplane, and has a rule for the resource.
-func Grants(obj map[string]any, resource kschema.GroupResource) bool {
-	u := &unstructured.Unstructured{Object: obj}
-	if gk := u.GroupVersionKind().GroupKind(); gk.Group != rbacGroup || gk.Kind != "ClusterRole" || u.GetLabels()[Aggregated] != "true" {
-		return false
-	}
-	rules, _, _ := unstructured.NestedSlice(obj, "rules")
-	return slices.ContainsFunc(rules, func(r any) bool {
-		rule, _ := r.(map[string]any)
-		has := func(field string, values ...string) bool {
-			given, _, _ := unstructured.NestedStringSlice(rule, field)
-			missing := func(v string) bool { return !slices.Contains(given, v) }
-			return slices.Contains(given, "*") || !slices.ContainsFunc(values, missing)
+// Grant reports whether objs have ClusterRoles that together let Crossplane compose a resource: they
+// aggregate to the ClusterRole of Crossplane, and have rules for the resource.
+func Grant(objs []map[string]any, resource kschema.GroupResource) bool {
+	missing := slices.Clone(verbs)
+	for _, obj := range objs {
+		u := &unstructured.Unstructured{Object: obj}
+		if gk := u.GroupVersionKind().GroupKind(); gk.Group != rbacGroup || gk.Kind != "ClusterRole" || u.GetLabels()[Aggregated] != "true" {
+			continue
 		}
-		return has("apiGroups", resource.Group) && has("resources", resource.Resource) && has("verbs", verbs...)
-	})
+		rules, _, _ := unstructured.NestedSlice(obj, "rules")
+		for _, r := range rules {
+			rule, _ := r.(map[string]any)
+			has := func(field, value string) bool {
+				given, _, _ := unstructured.NestedStringSlice(rule, field)
+				return slices.Contains(given, "*") || slices.Contains(given, value)
+			}
+			if has("apiGroups", resource.Group) && has("resources", resource.Resource) {
+				missing = slices.DeleteFunc(missing, func(verb string) bool { return has("verbs", verb) })
+			}
+		}
+	}
+	return len(missing) == 0
 }
 
 const rbacGroup = "rbac.authorization.k8s.io"
@@ -164,6 +176,10 @@ func Resource(gvk kschema.GroupVersionKind, plural func(kschema.GroupKind) strin
 		return kschema.GroupResource{Group: gvk.Group, Resource: resource}, false
 	}
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
+	// The guess for Gateway is gatewaies.
+	if stem, ok := strings.CutSuffix(strings.ToLower(gvk.Kind), "y"); ok && strings.ContainsAny(stem[max(len(stem)-1, 0):], "aeiou") {
+		guess.Resource = stem + "ys"
+	}
 	return guess.GroupResource(), true
 }
 

@@ -94,7 +94,7 @@ func TestBases(t *testing.T) {
 }
 
 // TestGrants checks which ClusterRoles let Crossplane compose NetworkPolicies.
-func TestGrants(t *testing.T) {
+func TestGrant(t *testing.T) {
 	t.Parallel()
 	const label = "labels: {rbac.crossplane.io/aggregate-to-crossplane: 'true'}"
 	for name, tc := range map[string]struct {
@@ -103,6 +103,7 @@ func TestGrants(t *testing.T) {
 	}{
 		"All":      {"all verbs are enough", "ClusterRole", label, "{apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: ['*']}", true},
 		"Verbs":    {"these verbs are enough", "ClusterRole", label, "{apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [get, list, watch, create, patch, delete]}", true},
+		"Split":    {"the verbs of several rules are enough", "ClusterRole", label, "{apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [get, list, watch]}, {apiGroups: ['*'], resources: [networkpolicies], verbs: [create, patch, delete]}", true},
 		"Any":      {"a rule for everything includes the resource", "ClusterRole", label, "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}", true},
 		"Read":     {"Crossplane must also create the resource", "ClusterRole", label, "{apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [get, list, watch]}", false},
 		"Resource": {"another resource of the group is not enough", "ClusterRole", label, "{apiGroups: [networking.k8s.io], resources: [ingresses], verbs: ['*']}", false},
@@ -118,7 +119,7 @@ func TestGrants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := access.Grants(obj, schema.GroupResource{Group: "networking.k8s.io", Resource: "networkpolicies"}); got != tc.want {
+			if got := access.Grant([]map[string]any{obj}, schema.GroupResource{Group: "networking.k8s.io", Resource: "networkpolicies"}); got != tc.want {
 				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
 			}
 		})

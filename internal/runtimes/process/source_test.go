@@ -27,7 +27,7 @@ func TestSourceFolder(t *testing.T) {
 			steps = append(steps, e.Text)
 		}},
 	}
-	source := filepath.Join("testdata", "literal")
+	source := "./testdata/literal"
 	fn, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: source})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 func TestCancelledWhileCompiling(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t), Progress: func(progress.Event) { cancel() }}}
-	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: filepath.Join("testdata", "literal")})
+	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want a cancellation", err)
 	}

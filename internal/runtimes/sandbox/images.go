@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -58,7 +57,7 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 
 // image returns the image with the reference name or, if files is set, at the path name.
 func (i images) image(ctx context.Context, name string, policy image.Policy, stops *stops) (v1.Image, error) {
-	if i.files && isLocal(name) {
+	if i.files && lock.IsPath(name) {
 		file, err := image.OpenLocal(ctx, name, v1.Platform{})
 		if err != nil {
 			return nil, err
@@ -92,10 +91,4 @@ func (i images) owner() *rootfs.Owner {
 	}
 	uid := cmp.Or(i.hostID, sandbox.DefaultHostID)
 	return &rootfs.Owner{UID: uid, GID: cmp.Or(i.hostGID, uid)}
-}
-
-// isLocal reports whether name is a path of a file or folder.
-func isLocal(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil || lock.IsPath(name)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -53,7 +54,7 @@ func (s Sandbox) Probe(context.Context) error { return sandbox.Probe() }
 func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err error) {
 	var requests []image.Request
 	for _, fn := range fns {
-		if isLocal(fn.Package) {
+		if lock.IsPath(fn.Package) {
 			continue
 		}
 		settings, err := parseSettings(fn.Annotations)
