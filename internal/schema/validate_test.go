@@ -149,6 +149,23 @@ func TestValidateLongList(t *testing.T) {
 	}
 }
 
+func TestValidateSetOfLongLists(t *testing.T) {
+	lists := make([]any, 2)
+	for i := range lists {
+		list := make([]any, 2000)
+		for j := range list {
+			list[j] = int64(i + j)
+		}
+		lists[i] = list
+	}
+	obj := object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w}}`)
+	obj["spec"] = map[string]any{"a": lists}
+	def := definition(t, widgets(`{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: array, x-kubernetes-list-type: atomic, items: {type: integer}}}}}`))
+	if found, err := def.Validate(t.Context(), obj, schema.Options{}); err != nil || len(found) > 0 {
+		t.Errorf("different lists can be in a set: got %v, %v", lines(found), err)
+	}
+}
+
 // TestValidateLongListAllocations shows that the elements of a long list are validated without a
 // path and a result for each.
 func TestValidateLongListAllocations(t *testing.T) {

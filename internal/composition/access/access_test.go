@@ -68,11 +68,13 @@ func TestBases(t *testing.T) {
 	const base = "spec.pipeline[0].input.resources[%d].base"
 	input := func(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: json.RawMessage(text)} }
 	e := composition.Entry{Composition: &apiextv1.Composition{Spec: apiextv1.CompositionSpec{Pipeline: []apiextv1.PipelineStep{
-		{Step: "patch", Input: input(`{"apiVersion":"pt.fn.crossplane.io/v1beta1","patchSets":[{"name":"set","patches":[{"toFieldPath":"spec.forProvider.region"}]}],
+		{Step: "patch", Input: input(`{"apiVersion":"pt.fn.crossplane.io/v1beta1","patchSets":[{"name":"set","patches":[{"toFieldPath":"spec.forProvider.region"}]},{"name":"loop","patches":[{"type":"PatchSet","patchSetName":"loop"}]}],
 			"resources":[{"name":"none"},{"name":"a","base":{"kind":"Pod"},"patches":[{"toFieldPath":"spec.a"}]},
 			{"name":"patched","base":{"kind":"Bucket","spec":{"a":1}},"patches":[{"toFieldPath":"spec.forProvider"}]},
 			{"name":"set","base":{"kind":"Bucket"},"patches":[{"type":"PatchSet","patchSetName":"set"}]},
-			{"name":"status","base":{"kind":"Bucket","spec":{"forProvider":{"a":1}}},"patches":[{"fromFieldPath":"status.atProvider.id"}]}]}`)},
+			{"name":"status","base":{"kind":"Bucket","spec":{"forProvider":{"a":1}}},"patches":[{"fromFieldPath":"status.atProvider.id"}]},
+			{"name":"same","base":{"kind":"Bucket"},"patches":[{"fromFieldPath":"spec.forProvider.region"}]},
+			{"name":"loop","base":{"kind":"Pod"},"patches":[{"type":"PatchSet","patchSetName":"loop"}]}]}`)},
 		{Step: "ready"},
 		{Step: "template", Input: input(`{"apiVersion":"gotemplating.fn.crossplane.io/v1beta1"}`)},
 		{Step: "list", Input: input(`{"apiVersion":"example.org/v1","resources":"text"}`)},
@@ -84,6 +86,8 @@ func TestBases(t *testing.T) {
 		{Field: fmt.Sprintf(base, 2), Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"a": 1.0, "forProvider": map[string]any{}}}},
 		{Field: fmt.Sprintf(base, 3), Object: map[string]any{"kind": "Bucket", "spec": managed}},
 		{Field: fmt.Sprintf(base, 4), Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"forProvider": map[string]any{"a": 1.0}}}},
+		{Field: fmt.Sprintf(base, 5), Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"forProvider": map[string]any{}}}},
+		{Field: fmt.Sprintf(base, 6), Object: map[string]any{"kind": "Pod"}},
 	}
 	if diff := cmp.Diff(want, bases); diff != "" {
 		t.Errorf("only a template with a base has one, and patches of spec.forProvider make it a managed resource (-want +got):\n%s", diff)
@@ -93,7 +97,7 @@ func TestBases(t *testing.T) {
 	}
 }
 
-// TestGrants checks which ClusterRoles let Crossplane compose NetworkPolicies.
+// TestGrant checks which ClusterRoles let Crossplane compose NetworkPolicies.
 func TestGrant(t *testing.T) {
 	t.Parallel()
 	const label = "labels: {rbac.crossplane.io/aggregate-to-crossplane: 'true'}"
@@ -139,6 +143,8 @@ func TestClusterRole(t *testing.T) {
 		{Group: "cnpg.io", Version: "v1", Kind: "Cluster"}: true,
 		{Version: "v1", Kind: "Pod"}:                       true,
 		{Version: "v1", Kind: "Namespace"}:                 true,
+		{Version: "v1", Kind: "Gateway"}:                   true,
+		{Version: "v1", Kind: "Policy"}:                    true,
 		{Group: "cnpg.io", Version: "v2", Kind: "Cluster"}: true,
 	}
 	role, guessed := access.ClusterRole("x", kinds, map[schema.GroupKind]bool{{Kind: "Pod"}: true}, plural)
@@ -148,12 +154,12 @@ func TestClusterRole(t *testing.T) {
 	want := map[string]any{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
 		"metadata": map[string]any{"name": "x", "labels": map[string]any{"rbac.crossplane.io/aggregate-to-crossplane": "true"}},
-		"rules":    []any{rule("", "namespaces", "pods", "pods/finalizers", "pods/status"), rule("cnpg.io", "pgclusters")},
+		"rules":    []any{rule("", "gateways", "namespaces", "pods", "pods/finalizers", "pods/status", "policies"), rule("cnpg.io", "pgclusters")},
 	}
 	if diff := cmp.Diff(want, role); diff != "" {
 		t.Errorf("there is a rule for each group, and a resource for each kind (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"Namespace", "Pod"}, guessed); diff != "" {
+	if diff := cmp.Diff([]string{"Gateway", "Namespace", "Pod", "Policy"}, guessed); diff != "" {
 		t.Errorf("kinds without a definition are guessed (-want +got):\n%s", diff)
 	}
 	if role, _ := access.ClusterRole("x", nil, nil, plural); role != nil {
