@@ -18,8 +18,8 @@ import (
 )
 
 // Decode returns the errors of strictly decoding obj into the Go type of the
-// kind: unknown fields, values of the wrong type, and values that are none of an enumeration. obj must have the types
-// of decoded JSON, with whole numbers as int64.
+// kind: unknown fields, values of the wrong type, and values that an enumeration does not have.
+// obj must have the types of decoded JSON, with whole numbers as int64.
 func (k Kind) Decode(obj map[string]any) []Fault {
 	return DecodeKind(nil, obj, k.fields)
 }

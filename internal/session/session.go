@@ -311,10 +311,11 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 		return nil
 	}
 	ref := p.request.Composition.Spec.CompositeTypeRef
-	for field, value := range map[string]string{"apiVersion": ref.APIVersion, "kind": ref.Kind} {
-		if value == "" {
-			return missingReference(p.entry.Document, field)
-		}
+	switch "" {
+	case ref.APIVersion:
+		return missingReference(p.entry.Document, "apiVersion")
+	case ref.Kind:
+		return missingReference(p.entry.Document, "kind")
 	}
 	field, got, want := "kind", xr.GetKind(), ref.Kind
 	if got == want {
@@ -350,7 +351,7 @@ func missingReference(doc manifest.Document, field string) error {
 		path, in, missing = path+"."+missing, ref, field
 	}
 	next := fmt.Sprintf("add %s, with the kind of the composite resources", missing)
-	if wrong := hint.Nearest(missing, slices.Collect(maps.Keys(in))); wrong != "" {
+	if wrong := hint.Nearest(missing, slices.Sorted(maps.Keys(in))); wrong != "" {
 		next = fmt.Sprintf("did you mean %s at %s?", missing, doc.PositionOf(path+"."+wrong))
 	}
 	return hint.Wrap(fmt.Errorf("loading the Composition: %s: %s.%s is missing", doc.PositionOf(path), path, missing), hint.Hint(next))

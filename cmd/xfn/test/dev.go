@@ -145,7 +145,8 @@ func (c *DevCmd) inProject(ctx context.Context, term *terminal.Terminal, program
 			return c.inProject(ctx, term, program, p, base)
 		},
 	}
-	return config, c.UseFunctions(ctx, term, program, p, &config.Session)
+	err = c.UseFunctions(ctx, term, program, p, &config.Session)
+	return config, err
 }
 
 // discover finds the function in this folder, and uses its files for missing arguments. In a
