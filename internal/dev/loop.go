@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -294,9 +293,8 @@ const maxSeen = 10_000
 // detectChanges returns the changes since the last snapshot. It takes a new
 // snapshot, and watches the folders in the new snapshot.
 func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
-	sources := union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
 	targets := watch.Targets{
-		Paths: union(union(l.renders, l.tests), l.config.Refresh.Paths), Sources: sources,
+		Paths: union(union(l.renders, l.tests), l.config.Refresh.Paths), Sources: l.sources(),
 		Folders: slices.Concat(l.config.Session.BuiltinOptions.Folders(), l.config.Refresh.Folders),
 	}
 	former := l.last

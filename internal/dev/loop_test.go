@@ -360,6 +360,29 @@ func TestChangeInRound(t *testing.T) {
 	}
 }
 
+// TestSourceBeforeStart checks that a source that was written immediately before the start is
+// unchanged after the first round, although the session calls the relative path "fn" "./fn".
+func TestSourceBeforeStart(t *testing.T) {
+	b := start(t, func(c *dev.Config) {
+		b := &bench{T: t, dir: strings.TrimSuffix(c.Suites[0], "/tests")}
+		t.Chdir(b.dir)
+		c.Session.Packages["f"] = "fn"
+		late := time.Now().Add(time.Hour)
+		if err := os.Chtimes(b.path("fn/main.go"), late, late); err != nil {
+			t.Fatal(err)
+		}
+	})
+	b.round()
+	b.commands <- dev.Again
+	b.wants(b.round(), "no file changed", "run again", "!main.go", "!built")
+	b.put("fn/main.go", "two")
+	r := b.round()
+	b.wants(r, "a change restarts the function", "fn/main.go changed", "f: built in", `spec.text: "one" → "two"`)
+	if diff := cmp.Diff([]string{"fn"}, r.Plan.Restart); diff != "" {
+		t.Errorf("restarted: (-want +got)\n%s", diff)
+	}
+}
+
 // TestStopInRound checks that a loop that ends cancels a function call that hangs.
 func TestStopInRound(t *testing.T) {
 	b := start(t, nil)

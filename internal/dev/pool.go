@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -227,9 +228,10 @@ func (p *Pool) Packages() []string {
 }
 
 // Drop removes the functions of a package from the Pool. It stops them in the
-// background. A later request starts them again.
+// background. A later request starts them again. The path of a package need not be
+// spelled as in the function: "fn" is "./fn".
 func (p *Pool) Drop(ctx context.Context, pkg string) {
-	p.drop(ctx, func(s *slot) bool { return s.fn.Package == pkg })
+	p.drop(ctx, func(s *slot) bool { return filepath.Clean(s.fn.Package) == filepath.Clean(pkg) })
 }
 
 // DropUnused drops the functions that were not requested since Begin was called.

@@ -2,6 +2,7 @@ package dev
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -63,6 +64,16 @@ func (l *loop) refreshed(ctx context.Context, r Round, show func(Event) error) e
 	l.next.Refresh = again
 	l.now = Plan{}
 	return nil
+}
+
+// sources returns the clean paths of all packages. Each source has one path: the files of a path
+// that is new in a snapshot count as changed if they were written shortly before the round.
+func (l *loop) sources() []string {
+	all := slices.AppendSeq(l.pool.Packages(), maps.Values(l.config.Session.Packages))
+	for i, pkg := range all {
+		all[i] = filepath.Clean(pkg)
+	}
+	return union(all, nil)
 }
 
 // isBelow reports whether path is a path below dir.
