@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,23 +109,31 @@ func (p *project) entry() string {
 	return ""
 }
 
-// pathDependencies returns the source folders that the project and the lock file name, which
-// must be in root.
-func (p *project) pathDependencies(root string, lock *resolve.Lock) ([]*project, error) {
+// localPaths returns the paths of the source folders that the project and the lock file name.
+func (p *project) localPaths(lock *resolve.Lock) ([]string, error) {
 	var paths []string
 	for _, r := range p.required {
 		local, ok := strings.CutPrefix(r.URL, "file:")
-		if r.URL != "" && !ok {
-			return nil, fmt.Errorf("%s requires %s: expected a version, or a folder as file:PATH", projectFile, r.Name)
-		}
-		if ok {
+		switch {
+		case r.URL == "":
+		case ok && !strings.HasSuffix(local, ".whl"):
 			paths = append(paths, strings.TrimPrefix(local, "//"))
+		case !lock.Has(r.Name):
+			return paths, fmt.Errorf("%s requires %s: expected a version, or a folder as file:PATH", projectFile, r.Name)
 		}
 	}
-	for _, l := range lock.Packages {
-		if l.Directory != "" && l.Directory != "." {
-			paths = append(paths, l.Directory)
-		}
+	for _, at := range lock.Directories() {
+		paths = append(paths, path.Join(lock.Above(), at))
+	}
+	return paths, nil
+}
+
+// pathDependencies returns the source folders that the project and the lock file name, which
+// must be in root.
+func (p *project) pathDependencies(root string, lock *resolve.Lock) ([]*project, error) {
+	paths, err := p.localPaths(lock)
+	if err != nil {
+		return nil, err
 	}
 	var all []*project
 	seen := map[string]bool{}
