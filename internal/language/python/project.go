@@ -32,6 +32,7 @@ type pyproject struct {
 		RequiresPython string `toml:"requires-python"`
 		Dependencies   []string
 		Scripts        map[string]string
+		EntryPoints    map[string]map[string]string `toml:"entry-points"`
 	}
 	Tool tools
 }
@@ -45,6 +46,8 @@ type project struct {
 	requiresPython resolve.Specifiers
 	required       []resolve.Requirement
 	scripts        map[string]string
+	// entryPointGroups are further groups of entry points, such as plugins.
+	entryPointGroups map[string]map[string]string
 	// roots are the folders and files that become the package.
 	roots []sourceRoot
 }
@@ -71,7 +74,7 @@ func readProject(dir string) (*project, error) {
 }
 
 func (in *pyproject) project(dir string) (_ *project, err error) {
-	p := &project{dir: dir, file: projectFile, name: resolve.Normalize(in.Project.Name), version: in.Project.Version, scripts: in.Project.Scripts}
+	p := &project{dir: dir, file: projectFile, name: resolve.Normalize(in.Project.Name), version: in.Project.Version, scripts: in.Project.Scripts, entryPointGroups: in.Project.EntryPoints}
 	if p.name == "" {
 		return nil, errors.New("[project] has no name")
 	}
