@@ -36,21 +36,25 @@ func BuildFolder(ctx context.Context, src Source, owner int, followLinks bool, e
 	return NewResult(src, images, nil)
 }
 
-// Root returns the folder of the project that dir is part of, or dir if it is not part of
-// one.
+// Root returns the folder of the project that dir is part of: that with a project file, or
+// else that of the git repository, or else dir.
 func Root(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
+	root, found := dir, false
 	for at := abs; ; at = filepath.Dir(at) {
 		for _, name := range []string{"crossplane-project.yaml", "upbound.yaml"} {
 			if _, err := os.Stat(filepath.Join(at, name)); err == nil {
 				return at, nil
 			}
 		}
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !found {
+			root, found = at, true
+		}
 		if at == filepath.Dir(at) {
-			return dir, nil
+			return root, nil
 		}
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
@@ -18,8 +17,12 @@ import (
 // tools are the settings of build backends.
 type tools struct {
 	Hatch struct {
-		Version struct{ Path, Source string }
-		Build   hatchBuild
+		Version struct {
+			Path, Source string
+			// Pattern is a regular expression with the group "version".
+			Pattern any
+		}
+		Build hatchBuild
 	}
 	Setuptools struct {
 		Packages   setuptoolsPackages
@@ -30,20 +33,27 @@ type tools struct {
 		PackageData        map[string]any `toml:"package-data"`
 		ExcludePackageData map[string]any `toml:"exclude-package-data"`
 		CmdClass           any            `toml:"cmdclass"`
-		Dynamic            struct{ Version struct{ Attr, File string } }
+		DataFiles          any            `toml:"data-files"`
+		ScriptFiles        any            `toml:"script-files"`
+		Dynamic            struct {
+			Version struct {
+				Attr string
+				File any
+			}
+		}
 	}
-	Flit   struct{ Module struct{ Name string } }
-	Poetry struct {
-		Version      string
-		Packages     []struct{ Include, From string }
-		Build        any
-		Dependencies map[string]any
+	Flit struct {
+		Module       struct{ Name string }
+		ExternalData any `toml:"external-data"`
 	}
-	UV struct {
+	Poetry poetry
+	UV     struct {
 		Backend struct {
-			ModuleName any     `toml:"module-name"`
-			ModuleRoot *string `toml:"module-root"`
-			Data       any
+			ModuleName    any     `toml:"module-name"`
+			ModuleRoot    *string `toml:"module-root"`
+			Data          any
+			SourceExclude []string `toml:"source-exclude"`
+			WheelExclude  []string `toml:"wheel-exclude"`
 		} `toml:"build-backend"`
 	}
 }
@@ -52,6 +62,11 @@ type tools struct {
 type sourceRoot struct {
 	from string // its path in the project
 	to   string // its path in site-packages
+	// rename returns the path in site-packages of a file of the project. Nil uses to.
+	rename func(file string) string
+	// include are patterns, in the syntax of .gitignore, of the files that the package has.
+	// Nil means all.
+	include []string
 	// exclude are patterns, in the syntax of .gitignore, of files that the package leaves out,
 	// except those that match keep.
 	exclude, keep []string
@@ -77,7 +92,7 @@ func (in *pyproject) roots(dir string) ([]sourceRoot, error) {
 	case "setuptools.build_meta", "":
 		roots, err = in.setuptools(dir)
 	case "flit_core.buildapi":
-		roots, err = in.module(dir, in.Tool.Flit.Module.Name, "", "src")
+		roots, err = in.flit(dir)
 	case "poetry.core.masonry.api":
 		roots, err = in.poetry(dir)
 	case "uv_build":
@@ -99,25 +114,11 @@ func (in *pyproject) roots(dir string) ([]sourceRoot, error) {
 	return roots, nil
 }
 
-func (in *pyproject) poetry(dir string) ([]sourceRoot, error) {
-	p := in.Tool.Poetry
-	if p.Build != nil {
-		return nil, needsBackend("poetry-core", "the project has a build script")
+func (in *pyproject) flit(dir string) ([]sourceRoot, error) {
+	if in.Tool.Flit.ExternalData != nil {
+		return nil, needsBackend("flit", "the wheel has external data")
 	}
-	if len(p.Dependencies) > 0 {
-		return nil, needsBackend("poetry-core", "dependencies are in tool.poetry.dependencies instead of [project]")
-	}
-	var roots []sourceRoot
-	for _, one := range p.Packages {
-		if strings.ContainsAny(one.Include, "*?[") {
-			return nil, needsBackend("poetry-core", "packages are found by patterns")
-		}
-		roots = append(roots, sourceRoot{from: path.Join(one.From, one.Include), to: path.Clean(one.Include)})
-	}
-	if len(roots) > 0 {
-		return roots, nil
-	}
-	return in.module(dir, "", "", "src")
+	return in.module(dir, in.Tool.Flit.Module.Name, "", "src")
 }
 
 func (in *pyproject) uv(dir string) ([]sourceRoot, error) {
@@ -129,85 +130,69 @@ func (in *pyproject) uv(dir string) ([]sourceRoot, error) {
 	if b.ModuleRoot != nil {
 		root = *b.ModuleRoot
 	}
-	name, ok := b.ModuleName.(string)
-	if b.ModuleName != nil && !ok {
-		return nil, needsBackend("uv_build", "the wheel has several modules")
+	names, err := textsOf("module-name", b.ModuleName)
+	if err != nil {
+		return nil, err
 	}
-	return in.module(dir, name, path.Clean(root))
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	var exclude []string
+	for _, pattern := range slices.Concat(b.SourceExclude, b.WheelExclude) {
+		if !strings.HasPrefix(pattern, "/") {
+			pattern = "**/" + pattern // unlike in .gitignore, only a leading slash anchors a pattern
+		}
+		exclude = append(exclude, pattern)
+	}
+	var all []sourceRoot
+	for _, name := range names {
+		roots, err := in.module(dir, name, path.Clean(root))
+		if err != nil {
+			return nil, err
+		}
+		if len(roots) == 0 && name != "" {
+			return nil, fmt.Errorf("module %q of tool.uv.build-backend does not exist", name)
+		}
+		for _, r := range roots {
+			r.exclude = exclude
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+// textsOf returns the strings of a TOML value that is a string, a list of strings, or nil.
+func textsOf(key string, value any) ([]string, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return []string{v}, nil
+	default:
+		return stringsOf(key, value)
+	}
 }
 
 // module returns the folder or file of a module in the first of the folders that has it. The
 // default name is that of the project.
 func (in *pyproject) module(dir, name string, folders ...string) ([]sourceRoot, error) {
+	names := []string{strings.ReplaceAll(name, ".", "/")}
 	if name == "" {
-		name = strings.ReplaceAll(resolve.Normalize(in.Project.Name), "-", "_")
+		names = []string{strings.ReplaceAll(in.Project.Name, "-", "_"), strings.ReplaceAll(resolve.Normalize(in.Project.Name), "-", "_")}
 	}
-	name = strings.ReplaceAll(name, ".", "/")
 	for _, folder := range folders {
-		for _, at := range []string{name, name + ".py"} {
-			from := path.Join(folder, at)
-			_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(from)))
-			if err == nil {
-				return []sourceRoot{{from: from, to: at}}, nil
-			}
-			if !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
+		for _, name := range names {
+			for _, at := range []string{name, name + ".py"} {
+				from := path.Join(folder, at)
+				_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(from)))
+				if err == nil {
+					return []sourceRoot{{from: from, to: at}}, nil
+				}
+				if !errors.Is(err, fs.ErrNotExist) {
+					return nil, err
+				}
 			}
 		}
 	}
 	return nil, nil
-}
-
-// assignment matches the version in a file of Python.
-var assignment = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:__version__|VERSION|version)(?:\s*:\s*str)?\s*=\s*["']([^"'\n]+)["']`)
-})
-
-// version returns the version of the project, which may be in a file of Python.
-func (in *pyproject) version(dir string) (string, error) {
-	t := in.Tool
-	file := t.Hatch.Version.Path
-	if attr := t.Setuptools.Dynamic.Version.Attr; attr != "" {
-		module, _, _ := cutLast(attr, ".")
-		file = strings.ReplaceAll(module, ".", "/") + ".py"
-		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
-			file = strings.ReplaceAll(module, ".", "/") + "/__init__.py"
-		}
-	}
-	switch {
-	case in.Project.Version != "":
-		return in.Project.Version, nil
-	case t.Poetry.Version != "":
-		return t.Poetry.Version, nil
-	case in.BuildSystem.Backend == "flit_core.buildapi":
-		roots, err := in.roots(dir)
-		if err != nil {
-			return "", err
-		}
-		if file = roots[0].from; path.Ext(file) != ".py" {
-			file += "/__init__.py"
-		}
-	case file == "" || t.Hatch.Version.Source != "" && t.Hatch.Version.Source != "regex":
-		return "", needsBackend(in.BuildSystem.Backend, "the version is dynamic, and not in a file of Python")
-	}
-	if !filepath.IsLocal(file) {
-		return "", fmt.Errorf("the file %q with the version is outside of the project", file)
-	}
-	data, err := readText(filepath.Join(dir, filepath.FromSlash(file)))
-	if err != nil {
-		return "", fmt.Errorf("reading the version from %q: %w", file, err)
-	}
-	m := assignment().FindSubmatch(data)
-	if m == nil {
-		return "", fmt.Errorf("expected __version__ = \"…\" in %q", file)
-	}
-	return string(m[1]), nil
-}
-
-// cutLast cuts a text at the last separator.
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }

@@ -11,12 +11,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
@@ -37,7 +39,7 @@ type store struct {
 	root     string
 	client   *http.Client
 	offline  bool
-	index    *url.URL
+	indexes  []*url.URL
 	always   bool // use the index instead of the URLs in the lock file
 	netrc    netrc
 	progress progress.Func
@@ -46,17 +48,36 @@ type store struct {
 	locks sync.Map
 }
 
-func newStore(src language.Source, index string, opts runtimeimage.Options) (_ *store, err error) {
+func newStore(src language.Source, lock *resolve.Lock, opts runtimeimage.Options) (_ *store, err error) {
 	s := &store{
-		dir: filepath.Join(src.Artifacts.Dir, Cache().Name), lockDir: src.Dir, root: cmp.Or(src.Root, src.Dir),
+		dir: filepath.Join(src.Artifacts.Dir, Cache().Name), lockDir: filepath.Join(src.Dir, lock.Above()), root: cmp.Or(src.Root, src.Dir),
 		client: src.Artifacts.Client, offline: src.Artifacts.Offline, always: src.Artifacts.Index != "", progress: opts.Progress,
 	}
 	s.client = cmp.Or(s.client, http.DefaultClient)
-	if s.index, err = url.Parse(cmp.Or(src.Artifacts.Index, index, defaultIndex)); err != nil || s.index.Host == "" {
-		return nil, errors.New("the URL of the package index is invalid") // it may have a password
+	indexes := []string{src.Artifacts.Index}
+	if !s.always {
+		indexes = append([]string{cmp.Or(lock.Index, defaultIndex)}, lock.ExtraIndexes...)
+	}
+	for _, text := range indexes {
+		u, err := url.Parse(expand(text, opts.Env))
+		if err != nil || u.Host == "" {
+			return nil, errors.New("the URL of the package index is invalid") // it may have a password
+		}
+		s.indexes = append(s.indexes, u)
 	}
 	s.netrc, err = readNetrc(opts.Env)
 	return s, err
+}
+
+// variable matches a reference to an environment variable in a requirements.txt.
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[A-Z0-9_]+\}`) })
+
+// expand replaces references to environment variables. Like pip, it keeps those that do not
+// exist.
+func expand(text string, env []string) string {
+	return variable().ReplaceAllStringFunc(text, func(ref string) string {
+		return cmp.Or(proc.Getenv(env, ref[2:len(ref)-1]), ref)
+	})
 }
 
 // get returns the wheel of a choice as an open file, and its description.
@@ -117,8 +138,10 @@ func (s *store) request(ctx context.Context, u *url.URL, header http.Header) (*h
 		return nil, fmt.Errorf("expected a URL of https, got the scheme %q", u.Scheme)
 	}
 	user := u.User
-	if user == nil && u.Host == s.index.Host && u.Scheme == s.index.Scheme {
-		user = s.index.User
+	for _, index := range s.indexes {
+		if user == nil && u.Host == index.Host && u.Scheme == index.Scheme {
+			user = index.User
+		}
 	}
 	if user == nil {
 		user = s.netrc[u.Hostname()]

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
 
 // hatchBuild are the settings of builds with hatchling.
@@ -27,6 +30,8 @@ type hatchTarget struct {
 	ForceInclude map[string]any `toml:"force-include"`
 	IgnoreVCS    *bool          `toml:"ignore-vcs"`
 	Sources      any
+	SharedData   map[string]any `toml:"shared-data"`
+	Scripts      map[string]any `toml:"shared-scripts"`
 	Hooks        map[string]any
 }
 
@@ -57,22 +62,12 @@ func (in *pyproject) hatch(dir string) ([]sourceRoot, error) {
 	switch {
 	case len(in.Tool.Hatch.Build.Hooks)+len(w.Hooks) > 0:
 		return nil, needsBackend("hatchling", "the build has hooks")
-	case len(w.ForceInclude) > 0 || w.Sources != nil || len(w.Include) > 0:
-		return nil, needsBackend("hatchling", "the wheel has include, force-include or sources")
+	case len(w.SharedData)+len(w.Scripts) > 0:
+		return nil, needsBackend("hatchling", "the wheel has shared-data or shared-scripts")
 	}
-	var roots []sourceRoot
-	for _, p := range w.Packages {
-		p = path.Clean(p)
-		roots = append(roots, sourceRoot{from: p, to: path.Base(p)})
-	}
-	for _, p := range w.OnlyInclude {
-		roots = append(roots, sourceRoot{from: path.Clean(p), to: path.Clean(p)})
-	}
-	var err error
-	if len(roots) == 0 {
-		if roots, err = in.module(dir, "", "", "src"); err != nil {
-			return nil, err
-		}
+	roots, err := in.selected(dir, w)
+	if err != nil {
+		return nil, err
 	}
 	exclude := w.Exclude
 	if w.IgnoreVCS == nil || !*w.IgnoreVCS {
@@ -85,7 +80,93 @@ func (in *pyproject) hatch(dir string) ([]sourceRoot, error) {
 	for i := range roots {
 		roots[i].exclude, roots[i].keep = exclude, w.Artifacts
 	}
+	for _, from := range slices.Sorted(maps.Keys(w.ForceInclude)) {
+		to, ok := w.ForceInclude[from].(string)
+		if !ok || !filepath.IsLocal(from) {
+			return nil, needsBackend("hatchling", "force-include has a file outside of the project")
+		}
+		roots = append(roots, sourceRoot{from: path.Clean(from), to: path.Join(".", strings.TrimLeft(to, "/"))})
+	}
 	return roots, nil
+}
+
+// selected returns the files of the settings include, packages, only-include and sources, or
+// else the package with the name of the project (hatchling/builders/wheel.py).
+func (in *pyproject) selected(dir string, w hatchTarget) ([]sourceRoot, error) {
+	rename, err := w.renaming()
+	if err != nil {
+		return nil, err
+	}
+	only, include := w.OnlyInclude, w.Include
+	if len(only) == 0 {
+		only = w.Packages
+	}
+	if len(include) > 0 {
+		for _, p := range w.Packages {
+			include = append(include[:len(include):len(include)], "/"+path.Clean(p)+"/")
+		}
+		if len(only) == 0 {
+			only = []string{"."}
+		}
+	}
+	var roots []sourceRoot
+	for _, p := range only {
+		roots = append(roots, sourceRoot{from: path.Clean(p), to: path.Clean(p), rename: rename, include: include})
+	}
+	if len(roots) > 0 {
+		return roots, nil
+	}
+	if roots, err = in.module(dir, "", "", "src"); err != nil || len(roots) > 0 {
+		return roots, err
+	}
+	name := strings.ReplaceAll(resolve.Normalize(in.Project.Name), "-", "_")
+	found, err := filepath.Glob(filepath.Join(dir, "*", name, "__init__.py"))
+	if err == nil && len(found) == 1 { // a namespace package
+		at := filepath.Base(filepath.Dir(filepath.Dir(found[0])))
+		roots = []sourceRoot{{from: at, to: at}}
+	}
+	return roots, err
+}
+
+// renaming returns the function from the path of a file in the project to that in the wheel.
+func (w hatchTarget) renaming() (func(file string) string, error) {
+	type source struct{ from, to string }
+	var all []source
+	switch v := w.Sources.(type) {
+	case nil:
+	case map[string]any:
+		for _, from := range slices.Sorted(maps.Keys(v)) {
+			to, ok := v[from].(string)
+			if !ok {
+				return nil, fmt.Errorf("expected a path for the source %q of hatchling", from)
+			}
+			all = append(all, source{from, to})
+		}
+	default:
+		list, err := stringsOf("sources", v)
+		if err != nil {
+			return nil, err
+		}
+		for _, from := range list {
+			all = append(all, source{from, ""})
+		}
+	}
+	for _, p := range w.Packages {
+		if above := path.Dir(path.Clean(p)); above != "." && !slices.ContainsFunc(all, func(s source) bool { return path.Clean(s.from) == path.Clean(p) }) {
+			all = append(all, source{above, ""})
+		}
+	}
+	return func(file string) string {
+		for _, s := range all {
+			if s.from == "" {
+				return path.Join(s.to, file)
+			}
+			if rest, ok := strings.CutPrefix(file, path.Clean(s.from)+"/"); ok {
+				return path.Join(s.to, rest)
+			}
+		}
+		return file
+	}, nil
 }
 
 // gitignored returns the patterns of the .gitignore file that hatchling uses: that in dir, or

@@ -27,31 +27,51 @@ import (
 // jsonPage is the media type of an index in JSON (PEP 691).
 const jsonPage = "application/vnd.pypi.simple.v1+json"
 
-// find returns the wheels of a package that an index has and that have one of the hashes. It
-// keeps the result in the cache, because the hashes fix it.
-func (s *store) find(ctx context.Context, name, version string, hashes []string) (files []resolve.File, err error) {
-	sum := sha256.Sum256(fmt.Append(nil, s.index.Host, s.index.Path, name, version, hashes))
+// errNoWheel is the error for an index without the wheels of a lock file.
+var errNoWheel = errors.New("it has no wheel of this version with a digest of the lock file")
+
+// find returns the wheels of a package that the first index with such a wheel has, and that
+// have one of the hashes.
+func (s *store) find(ctx context.Context, name, version string, hashes []string) ([]resolve.File, error) {
+	var errs []error
+	for _, index := range s.indexes {
+		files, err := s.findIn(ctx, index, name, version, hashes)
+		if err == nil {
+			return files, nil
+		}
+		errs = append(errs, fmt.Errorf("searching %s %s in the index %q: %w", name, version, index.Host, err))
+		if status, ok := errors.AsType[*language.StatusError](err); !errors.Is(err, errNoWheel) && !(ok && status.Code == http.StatusNotFound) {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// findIn returns the wheels of a package in an index. It keeps the result in the cache,
+// because the hashes fix it.
+func (s *store) findIn(ctx context.Context, index *url.URL, name, version string, hashes []string) (files []resolve.File, err error) {
+	sum := sha256.Sum256(fmt.Append(nil, index.Host, index.Path, name, version, hashes))
 	file := filepath.Join(s.dir, indexFolder, fmt.Sprintf("%x.json", sum))
 	if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &files) == nil && len(files) > 0 {
 		_ = fsx.Touch(file)
 		return files, nil
 	}
-	page := s.index.JoinPath(name, "/")
+	page := index.JoinPath(name, "/")
 	resp, err := s.request(ctx, page, http.Header{"Accept": {jsonPage + ", application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"}})
 	if err != nil {
-		return nil, fmt.Errorf("reading the index: %w", err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading the index: %w", language.WithoutURL(err))
+		return nil, language.WithoutURL(err)
 	}
 	if len(data) > maxPage {
 		return nil, fmt.Errorf("the page of the index is larger than %d MiB", maxPage>>20)
 	}
 	all, err := ParsePage(resp.Request.URL, resp.Header.Get("Content-Type"), data)
 	if err != nil {
-		return nil, fmt.Errorf("reading the index: %w", err)
+		return nil, err
 	}
 	for _, f := range all {
 		if slices.Contains(hashes, f.SHA256) && strings.HasSuffix(f.Name, ".whl") {
@@ -59,7 +79,7 @@ func (s *store) find(ctx context.Context, name, version string, hashes []string)
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("index %q has no wheel of %s %s with a digest of the lock file", s.index.Host, name, version)
+		return nil, errNoWheel
 	}
 	data, err = json.Marshal(files)
 	if err != nil {

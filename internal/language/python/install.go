@@ -30,7 +30,7 @@ func (p *project) install(l wheel.Layout) (all []wheel.File, err error) {
 		return nil, fsx.Cause(err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	c := &collector{root: root.FS(), site: l.Site}
+	c := &collector{root: root.FS(), site: l.Site, from: map[string]string{}}
 	for _, r := range p.roots {
 		if err := c.add(r); err != nil {
 			return nil, fmt.Errorf("reading package %q: %w", r.to, err)
@@ -68,9 +68,15 @@ func (p *project) metadata() string {
 
 func (p *project) entryPoints() string {
 	var b strings.Builder
-	b.WriteString("[console_scripts]\n")
-	for _, name := range slices.Sorted(maps.Keys(p.scripts)) {
-		fmt.Fprintf(&b, "%s = %s\n", name, p.scripts[name])
+	section := func(name string, entries map[string]string) {
+		fmt.Fprintf(&b, "[%s]\n", name)
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			fmt.Fprintf(&b, "%s = %s\n", key, entries[key])
+		}
+	}
+	section("console_scripts", p.scripts)
+	for _, name := range slices.Sorted(maps.Keys(p.entryPointGroups)) {
+		section(name, p.entryPointGroups[name])
 	}
 	return b.String()
 }
@@ -81,6 +87,8 @@ type collector struct {
 	site  string
 	files []wheel.File
 	size  int64
+	// from has the path in the project of each file, by its path in site-packages.
+	from map[string]string
 }
 
 // left are the names of folders that no package has: those of caches, version control and
@@ -89,7 +97,7 @@ var left = []string{"__pycache__", ".git", ".hg", ".hatch", ".tox", ".nox", ".ru
 
 // add reads the files of a root, without compiled code.
 func (c *collector) add(r sourceRoot) error {
-	exclude, keep := fsx.ParsePatterns(r.exclude), fsx.ParsePatterns(r.keep)
+	exclude, keep, include := fsx.ParsePatterns(r.exclude), fsx.ParsePatterns(r.keep), fsx.ParsePatterns(r.include)
 	return fs.WalkDir(c.root, r.from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
@@ -101,13 +109,24 @@ func (c *collector) add(r sourceRoot) error {
 			return nil
 		}
 		compiled := slices.Contains([]string{".pyc", ".pyo", ".pyd"}, path.Ext(name))
-		if compiled || d.Name() == ".git" || exclude.Match(name, false) && !keep.Match(name, false) {
+		if compiled || d.Name() == ".git" || (exclude.Match(name, false) || r.include != nil && !include.Match(name, false)) && !keep.Match(name, false) {
 			return nil
 		}
 		if !d.Type().IsRegular() {
 			return fmt.Errorf("%q is a link or a special file, which a package cannot have", name)
 		}
-		return c.file(name, path.Join(r.to, strings.TrimPrefix(strings.TrimPrefix(name, r.from), "/")))
+		to := path.Join(r.to, name)
+		if r.from != "." {
+			to = path.Join(r.to, strings.TrimPrefix(name, r.from))
+		}
+		if r.rename != nil {
+			to = r.rename(name)
+		}
+		if c.from[to] == name {
+			return nil // two settings select it
+		}
+		c.from[to] = name
+		return c.file(name, to)
 	})
 }
 

@@ -6,25 +6,39 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
 
+const uvLock = "uv.lock"
+
 // maxText limits the bytes of a lock file or a pyproject.toml.
 const maxText = 64 << 20
 
-// readLock reads the first lock file that a folder has.
-func readLock(dir string) (*resolve.Lock, error) {
+// readLock reads the first lock file that a folder has, or the uv.lock of the workspace in
+// root that has the folder as a member.
+func readLock(dir, root string) (*resolve.Lock, error) {
+	requirements := func(file string, data []byte) (*resolve.Lock, error) {
+		return resolve.ParseRequirements(file, data, func(name string) ([]byte, error) {
+			folder, err := inside(root, dir, path.Dir(name))
+			if err != nil {
+				return nil, err
+			}
+			return readText(filepath.Join(folder, path.Base(name)))
+		})
+	}
 	for _, kind := range []struct {
 		name  string
 		parse func(file string, data []byte) (*resolve.Lock, error)
 	}{
-		{"uv.lock", resolve.ParseUV},
+		{uvLock, resolve.ParseUV},
 		{"pylock.toml", resolve.ParsePylock},
-		{"requirements.txt", resolve.ParseRequirements},
+		{"requirements.txt", requirements},
 	} {
 		data, err := readText(filepath.Join(dir, kind.name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -34,6 +48,38 @@ func readLock(dir string) (*resolve.Lock, error) {
 			return nil, fmt.Errorf("reading %s: %w", kind.name, err)
 		}
 		return kind.parse(kind.name, data)
+	}
+	return readWorkspace(dir, root)
+}
+
+// readWorkspace reads the uv.lock in a folder above dir.
+func readWorkspace(dir, root string) (*resolve.Lock, error) {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	top, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	for from := ""; strings.HasPrefix(at, strings.TrimSuffix(top, string(filepath.Separator))+string(filepath.Separator)); {
+		from = path.Join(filepath.Base(at), from)
+		at = filepath.Dir(at)
+		data, err := readText(filepath.Join(at, uvLock))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", uvLock, err)
+		}
+		lock, err := resolve.ParseUV(uvLock, data)
+		if err != nil {
+			return nil, err
+		}
+		lock.From = from
+		if _, ok := lock.Root(); ok {
+			return lock, nil
+		}
 	}
 	return nil, hint.Wrap(errors.New("expected a lock file: uv.lock, pylock.toml, or requirements.txt with hashes"), "create one, for example with uv lock")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ type pyproject struct {
 		RequiresPython string `toml:"requires-python"`
 		Dependencies   []string
 		Scripts        map[string]string
+		EntryPoints    map[string]map[string]string `toml:"entry-points"`
 	}
 	Tool tools
 }
@@ -44,6 +46,8 @@ type project struct {
 	requiresPython resolve.Specifiers
 	required       []resolve.Requirement
 	scripts        map[string]string
+	// entryPointGroups are further groups of entry points, such as plugins.
+	entryPointGroups map[string]map[string]string
 	// roots are the folders and files that become the package.
 	roots []sourceRoot
 }
@@ -70,7 +74,7 @@ func readProject(dir string) (*project, error) {
 }
 
 func (in *pyproject) project(dir string) (_ *project, err error) {
-	p := &project{dir: dir, file: projectFile, name: resolve.Normalize(in.Project.Name), version: in.Project.Version, scripts: in.Project.Scripts}
+	p := &project{dir: dir, file: projectFile, name: resolve.Normalize(in.Project.Name), version: in.Project.Version, scripts: in.Project.Scripts, entryPointGroups: in.Project.EntryPoints}
 	if p.name == "" {
 		return nil, errors.New("[project] has no name")
 	}
@@ -108,23 +112,31 @@ func (p *project) entry() string {
 	return ""
 }
 
-// pathDependencies returns the source folders that the project and the lock file name, which
-// must be in root.
-func (p *project) pathDependencies(root string, lock *resolve.Lock) ([]*project, error) {
+// localPaths returns the paths of the source folders that the project and the lock file name.
+func (p *project) localPaths(lock *resolve.Lock) ([]string, error) {
 	var paths []string
 	for _, r := range p.required {
 		local, ok := strings.CutPrefix(r.URL, "file:")
-		if r.URL != "" && !ok {
-			return nil, fmt.Errorf("%s requires %s: expected a version, or a folder as file:PATH", projectFile, r.Name)
-		}
-		if ok {
+		switch {
+		case r.URL == "":
+		case ok && !strings.HasSuffix(local, ".whl"):
 			paths = append(paths, strings.TrimPrefix(local, "//"))
+		case !lock.Has(r.Name):
+			return paths, fmt.Errorf("%s requires %s: expected a version, or a folder as file:PATH", projectFile, r.Name)
 		}
 	}
-	for _, l := range lock.Packages {
-		if l.Directory != "" && l.Directory != "." {
-			paths = append(paths, l.Directory)
-		}
+	for _, at := range lock.Directories() {
+		paths = append(paths, path.Join(lock.Above(), at))
+	}
+	return paths, nil
+}
+
+// pathDependencies returns the source folders that the project and the lock file name, which
+// must be in root.
+func (p *project) pathDependencies(root string, lock *resolve.Lock) ([]*project, error) {
+	paths, err := p.localPaths(lock)
+	if err != nil {
+		return nil, err
 	}
 	var all []*project
 	seen := map[string]bool{}

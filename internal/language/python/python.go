@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -70,15 +69,22 @@ func detect(dir string) (bool, error) {
 
 // watch returns the folder of the function, and those of its path dependencies.
 func watch(dir string) ([]string, error) {
+	all := []string{dir}
+	root, err := language.Root(dir)
+	if err != nil {
+		return nil, err
+	}
 	p, err := readProject(dir)
 	if err != nil {
-		return []string{dir}, nil // the next build reports the error
+		return all, nil // the next build reports the error
 	}
-	all := []string{dir}
-	for _, r := range p.required {
-		if local, ok := strings.CutPrefix(r.URL, "file:"); ok {
-			all = append(all, filepath.Join(dir, filepath.FromSlash(local)))
-		}
+	lock, err := readLock(dir, root)
+	if err != nil {
+		lock = &resolve.Lock{}
+	}
+	paths, _ := p.localPaths(lock)
+	for _, at := range paths {
+		all = append(all, filepath.Join(dir, filepath.FromSlash(at)))
 	}
 	return all, nil
 }
@@ -127,13 +133,14 @@ func prepare(src language.Source, opts runtimeimage.Options) (_ *builder, err er
 	if b.project.entry() == "" {
 		return nil, fmt.Errorf("%s: [project.scripts] must have the program %q", projectFile, program)
 	}
-	if b.lock, err = readLock(src.Dir); err != nil {
+	root := cmp.Or(src.Root, src.Dir)
+	if b.lock, err = readLock(src.Dir, root); err != nil {
 		return nil, err
 	}
-	if b.local, err = b.project.pathDependencies(cmp.Or(src.Root, src.Dir), b.lock); err != nil {
+	if b.local, err = b.project.pathDependencies(root, b.lock); err != nil {
 		return nil, err
 	}
-	b.store, err = newStore(src, b.lock.Index, opts)
+	b.store, err = newStore(src, b.lock, opts)
 	return b, err
 }
 

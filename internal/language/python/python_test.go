@@ -161,6 +161,9 @@ dynamic = ["version"]
 [project.scripts]
 function = "function.main:cli"
 
+[project.entry-points."example.plugins"]
+a = "function.main:cli"
+
 [tool.hatch.build.targets.wheel]
 packages = ["function"]
 
@@ -281,6 +284,9 @@ func TestBuild(t *testing.T) {
 			site + "click/__init__.py":          "c = 1\n",
 			site + "grpc/_cython/cygrpc.so":     platforms[i].Architecture,
 		}
+		if text := own[site+"function-0.1.0.dist-info/entry_points.txt"]; !strings.HasSuffix(text, "[example.plugins]\na = function.main:cli\n") {
+			t.Errorf("entry_points.txt is %q", text)
+		}
 		for name, text := range want {
 			if packages[name] != text {
 				t.Errorf("%s is %q, want %q", name, packages[name], text)
@@ -302,37 +308,6 @@ func TestBuild(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"", "", "pkg:pypi/click@8.4.1", "pkg:pypi/grpcio@1.80.0", "pkg:pypi/grpcio@1.80.0"}, materials); diff != "" {
 		t.Errorf("materials (-want +got):\n%s", diff)
-	}
-}
-
-// The user of a function in a project is that of the crossplane CLI. Elsewhere it is that of
-// the base image, or 65532 instead of root.
-func TestUser(t *testing.T) {
-	wheels := template(t)
-	idx := serve(t, false, "", wheels...)
-	dir := source(t, manifest)
-	write(t, dir, map[string]string{"pylock.toml": pylock(idx.URL, wheels)})
-	cache := t.TempDir()
-	for project, want := range map[bool]string{false: "nonroot", true: "nonroot:nonroot"} {
-		images := base(t)
-		for i, img := range images.All {
-			file, err := img.ConfigFile()
-			if err != nil {
-				t.Fatal(err)
-			}
-			images.All[i] = imagetest.Configured(t, img, *file.Platform(), v1.Config{User: "nonroot"})
-		}
-		built, err := python.Build(t.Context(), language.Source{Dir: dir, Project: project, Platforms: platforms, Base: images, Artifacts: language.Artifacts{Dir: cache}}, runtimeimage.Options{TempDir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		config, err := built.Images.All[0].ConfigFile()
-		if err := errors.Join(err, built.Images.Close()); err != nil {
-			t.Fatal(err)
-		}
-		if config.Config.User != want {
-			t.Errorf("in a project %v: the user is %q, want %q", project, config.Config.User, want)
-		}
 	}
 }
 

@@ -67,16 +67,24 @@ func TestCredentials(t *testing.T) {
 	dir := source(t, manifest)
 	write(t, dir, map[string]string{"requirements.txt": pinned(wheels), "netrc": "machine example.org login a password b\nmachine 127.0.0.1\n login u password secret\n"})
 	withUser := strings.Replace(idx.URL, "http://", "http://u:secret@", 1) + "/simple"
+	empty := serve(t, false, "")
+	fromFile := strings.Replace("--index-url "+empty.URL+"/simple\n--extra-index-url "+idx.URL+"/simple\n", idx.URL, strings.Replace(idx.URL, "http://", "http://u:${INDEX_PASSWORD}@", 1), 1)
 	for name, tc := range map[string]struct {
 		index, netrc, want string
 	}{
+		"File":  {"", "", ""},
 		"URL":   {withUser, "", ""},
 		"Netrc": {idx.URL + "/simple", filepath.Join(dir, "netrc"), ""},
 		"None":  {idx.URL + "/simple", "", "answers 401 Unauthorized: it requires credentials"},
 		"Wrong": {strings.Replace(withUser, "secret", "wr0ng", 1), "", "it does not accept the credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			built, err := build(t, dir, language.Artifacts{Dir: t.TempDir(), Index: tc.index}, "NETRC="+tc.netrc)
+			text := pinned(wheels)
+			if tc.index == "" {
+				text = fromFile + text
+			}
+			write(t, dir, map[string]string{"requirements.txt": text})
+			built, err := build(t, dir, language.Artifacts{Dir: t.TempDir(), Index: tc.index}, "NETRC="+tc.netrc, "INDEX_PASSWORD=secret")
 			if err == nil {
 				built.Images.Close()
 			}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
@@ -157,15 +158,32 @@ func globs(patterns []string) (*regexp.Regexp, error) {
 	return regexp.Compile("^(?:" + strings.Join(all, "|") + ")$")
 }
 
+// onlySetup matches a setup.py that leaves everything to pyproject.toml, and options a
+// setup.cfg that does not.
+var (
+	onlySetup = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:\s|#[^\n]*\n)*(?:import setuptools|from setuptools import setup)\s+(?:if __name__ == ["']__main__["']:\s+)?(?:setuptools\.)?setup\(\)\s*$`)
+	})
+	options = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^\[(?:metadata|options|build_ext|bdist_wheel)\b`)
+	})
+)
+
 func (in *pyproject) setuptools(dir string) ([]sourceRoot, error) {
 	s := in.Tool.Setuptools
-	for _, file := range []string{"setup.py", "setup.cfg"} {
-		if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
+	for file, builds := range map[string]func([]byte) bool{
+		"setup.py":  func(text []byte) bool { return !onlySetup().Match(text) },
+		"setup.cfg": options().Match,
+	} {
+		if text, err := readText(filepath.Join(dir, file)); err == nil && builds(text) {
 			return nil, needsBackend("setuptools", "the project has the file "+file)
 		}
 	}
-	if s.ExtModules != nil || s.CmdClass != nil {
+	switch {
+	case s.ExtModules != nil || s.CmdClass != nil:
 		return nil, needsBackend("setuptools", "the project has compiled modules or commands")
+	case s.DataFiles != nil || s.ScriptFiles != nil:
+		return nil, needsBackend("setuptools", "the project has data-files or script-files")
 	}
 	var roots []sourceRoot
 	for _, m := range s.PyModules {
@@ -179,14 +197,11 @@ func (in *pyproject) setuptools(dir string) ([]sourceRoot, error) {
 		return append(roots, found...), err
 	}
 	for _, name := range s.Packages.names {
-		if strings.Contains(name, ".") {
+		above := func(other string) bool { return strings.HasPrefix(name, other+".") }
+		if _, elsewhere := s.PackageDir[name]; !elsewhere && slices.ContainsFunc(s.Packages.names, above) {
 			continue // part of its parent, whose whole folder is installed
 		}
-		from, ok := s.PackageDir[name]
-		if !ok {
-			from = path.Join(s.PackageDir[""], name)
-		}
-		roots = append(roots, sourceRoot{from: path.Clean(from), to: name})
+		roots = append(roots, sourceRoot{from: in.folderOf(name), to: strings.ReplaceAll(name, ".", "/")})
 	}
 	if len(roots) > 0 {
 		return roots, nil
@@ -198,6 +213,23 @@ func (in *pyproject) setuptools(dir string) ([]sourceRoot, error) {
 		return roots, err
 	}
 	return in.onlyPackage(dir)
+}
+
+// folderOf returns the folder of a package: that of tool.setuptools.package-dir, or one in
+// the folder of its parent (build_py.get_package_dir of setuptools).
+func (in *pyproject) folderOf(name string) string {
+	below := ""
+	for at := name; at != ""; {
+		if dir, ok := in.Tool.Setuptools.PackageDir[at]; ok {
+			return path.Join(dir, below)
+		}
+		above, last, nested := cutLast(at, ".")
+		if !nested {
+			above, last = "", at
+		}
+		at, below = above, path.Join(last, below)
+	}
+	return path.Join(in.Tool.Setuptools.PackageDir[""], below)
 }
 
 // sourceLayout returns all packages and modules in the folder src, or in the one that

@@ -28,7 +28,10 @@ func (l *Lock) Choose(project string, required []Requirement, t Target) ([]Choic
 	if !l.RequiresPython.Match(t.Full()) {
 		return nil, fmt.Errorf("%s requires Python %s, but the base image has %s", l.File, l.RequiresPython, t.Full())
 	}
-	if err := l.checkRequires(project, required); err != nil {
+	if err := l.checkEnvironment(t); err != nil {
+		return nil, err
+	}
+	if err := l.checkRequires(project, required, t); err != nil {
 		return nil, err
 	}
 	packages, err := l.installed(required, t)
@@ -59,15 +62,49 @@ func (l *Lock) Choose(project string, required []Requirement, t Target) ([]Choic
 
 const relock = "lock again, as with uv lock"
 
-// checkRequires compares the dependencies for which the lock file was created with those that
-// the project requires now.
-func (l *Lock) checkRequires(project string, required []Requirement) error {
-	if l.Requires == nil {
+// environment returns what the markers of the lock file are evaluated for.
+func (l *Lock) environment(t Target) Environment {
+	env := t.Environment()
+	env.Groups = l.groups
+	return env
+}
+
+// checkEnvironment returns an error if the lock file is not for the target (PEP 751).
+func (l *Lock) checkEnvironment(t Target) error {
+	matches := func(m Marker) bool { return m.Match(l.environment(t)) }
+	if len(l.environments) == 0 || slices.ContainsFunc(l.environments, matches) {
 		return nil
 	}
-	for _, name := range l.Requires {
-		if !slices.ContainsFunc(required, func(r Requirement) bool { return r.Name == name }) {
-			return hint.Wrap(fmt.Errorf("%s was created for %s, but %s does not require it", l.File, name, project), relock)
+	var all []string
+	for _, m := range l.environments {
+		all = append(all, m.String())
+	}
+	return hint.Wrap(fmt.Errorf("%s is for the environments %s, and not for %s", l.File, strings.Join(all, " or "), t), relock)
+}
+
+// checkRequires compares the dependencies for which the lock file was created with those that
+// the project and its source folders require now.
+func (l *Lock) checkRequires(project string, required []Requirement, t Target) error {
+	root, _ := l.Root()
+	for _, d := range root.Requires {
+		if !d.Marker.Match(l.environment(t)) {
+			continue // for another platform, or for an extra of the project
+		}
+		if !slices.ContainsFunc(required, func(r Requirement) bool { return r.Name == d.Name }) {
+			return hint.Wrap(fmt.Errorf("%s was created for %s, but %s does not require it", l.File, d.Name, project), relock)
+		}
+	}
+	extras := map[string][]string{} // that some source folder required when it was locked
+	for _, p := range l.Packages {
+		for _, d := range p.Requires {
+			extras[d.Name] = append(append([]string{""}, extras[d.Name]...), d.Extras...)
+		}
+	}
+	for _, r := range required {
+		for _, extra := range r.Extras {
+			if locked := extras[r.Name]; locked != nil && !slices.Contains(locked, extra) {
+				return hint.Wrap(fmt.Errorf("%s requires %s, but %s was created without the extra %s", project, r.Text, l.File, extra), relock)
+			}
 		}
 	}
 	return nil
@@ -88,6 +125,15 @@ func (l *Lock) check(project string, required []Requirement, packages []Package,
 			return hint.Wrap(fmt.Errorf("%s requires %s, but %s has %s", project, r.Text, l.File, packages[i]), relock)
 		}
 	}
+	for _, r := range l.constraints {
+		i := slices.IndexFunc(packages, func(p Package) bool { return p.Name == r.Name })
+		if i < 0 || !r.Marker.Match(t.Environment()) {
+			continue
+		}
+		if v, err := ParseVersion(packages[i].Version); err != nil || !r.Specifiers.Match(v) {
+			return hint.Wrap(fmt.Errorf("%s has %s, but its constraints have %s", l.File, packages[i], r.Text), relock)
+		}
+	}
 	return nil
 }
 
@@ -98,7 +144,7 @@ func (l *Lock) installed(required []Requirement, t Target) ([]Package, error) {
 	}
 	var all []Package
 	for _, p := range l.Packages {
-		if p.Directory == "." || !p.Marker.Match(t.Environment()) {
+		if p.Directory == "." || !p.Marker.Match(l.environment(t)) {
 			continue
 		}
 		if !p.requiresPython.Match(t.Full()) {
@@ -173,7 +219,7 @@ func pick(packages []Package, d Dependency, t Target) (Package, error) {
 	var fits []Package
 	for _, p := range packages {
 		forked := len(p.Forks) > 0 && !slices.ContainsFunc(p.Forks, func(m Marker) bool { return m.Match(t.Environment()) })
-		if !forked && (d.Version == "" || d.Version == p.Version) {
+		if !forked && (d.Version == "" || d.Version == p.Version) && (d.source == uvSource{} || d.source == p.source) {
 			fits = append(fits, p)
 		}
 	}

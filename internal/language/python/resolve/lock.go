@@ -17,15 +17,22 @@ type Lock struct {
 	File           string
 	RequiresPython Specifiers
 	Packages       []Package
-	// Index is the package index that a requirements.txt names, or "".
-	Index string
-	// Requires are the normalized names of what the project required when it was locked. It
-	// is nil if the lock file does not say this.
-	Requires []string
+	// Index is the package index that a requirements.txt names, or "". ExtraIndexes are
+	// further ones.
+	Index        string
+	ExtraIndexes []string
+	// From is the path of the project relative to the lock file. Empty means the same folder.
+	From string
 
 	// graph is true if packages have the dependencies to follow. Otherwise all packages
 	// whose marker is true are installed.
 	graph bool
+	// environments are markers of which one must be true, if there are any, and groups the
+	// dependency groups that are installed by default (pylock.toml).
+	environments []Marker
+	groups       []string
+	// constraints are versions that packages must have if they are installed.
+	constraints []Requirement
 }
 
 // A Package is a package in a lock file.
@@ -46,8 +53,12 @@ type Package struct {
 	Dependencies []Dependency
 	// Extras are the further dependencies of each extra.
 	Extras map[string][]Dependency
+	// Requires is what a source folder required when it was locked. It is nil if the lock
+	// file does not say this.
+	Requires []Dependency
 
 	requiresPython Specifiers
+	source         uvSource
 }
 
 // A Dependency is an edge in the graph of a uv.lock.
@@ -55,6 +66,8 @@ type Dependency struct {
 	Name, Version string
 	Extras        []string
 	Marker        Marker
+
+	source uvSource
 }
 
 // A File is a wheel in a lock file or a package index.
@@ -107,19 +120,59 @@ func newFile(name, at, local, hash string, size int64) (f File, err error) {
 
 // sha256Hex returns the hex digits of "sha256:HEX".
 func sha256Hex(hash string) (string, error) {
-	digits, ok := strings.CutPrefix(hash, "sha256:")
+	digits, ok := strings.CutPrefix(strings.ToLower(hash), "sha256:")
 	if !ok || len(digits) != 64 || strings.Trim(digits, "0123456789abcdef") != "" {
 		return "", fmt.Errorf("expected the hash sha256:HEX, got %q", hash)
 	}
 	return digits, nil
 }
 
-// Root returns the package of the lock file that is the project itself: the source folder
-// in which the lock file is.
+// Root returns the package of the lock file that is the project itself.
 func (l *Lock) Root() (Package, bool) {
-	i := slices.IndexFunc(l.Packages, func(p Package) bool { return p.Directory == "." })
+	i := slices.IndexFunc(l.Packages, func(p Package) bool { return p.Directory == path.Join(l.From, ".") })
 	if i < 0 {
 		return Package{}, false
 	}
 	return l.Packages[i], true
+}
+
+// Above returns the path of the lock file's folder relative to the project, such as "../..".
+func (l *Lock) Above() string {
+	return path.Join(strings.Repeat("../", strings.Count(path.Join(l.From, "x"), "/")), ".")
+}
+
+// Directories returns the source folders that the project depends on, on any platform,
+// without the project itself. The paths are relative to the lock file.
+func (l *Lock) Directories() []string {
+	root, ok := l.Root()
+	var all []string
+	queue, seen := slices.Clone(root.Dependencies), map[string]bool{}
+	for _, p := range l.Packages {
+		if (!l.graph || !ok) && p.Directory != "" && p.Directory != root.Directory {
+			all = append(all, p.Directory)
+		}
+	}
+	for i := 0; i < len(queue); i++ {
+		d := queue[i]
+		for _, p := range l.Packages {
+			key := fmt.Sprint(p.Name, p.Version, p.Directory, d.Extras)
+			if p.Name != d.Name || seen[key] {
+				continue
+			}
+			seen[key] = true
+			queue = append(queue, p.Dependencies...)
+			for _, extra := range d.Extras {
+				queue = append(queue, p.Extras[extra]...)
+			}
+			if p.Directory != "" && p.Directory != root.Directory && !slices.Contains(all, p.Directory) {
+				all = append(all, p.Directory)
+			}
+		}
+	}
+	return all
+}
+
+// Has reports whether the lock file has a package with this normalized name.
+func (l *Lock) Has(name string) bool {
+	return slices.ContainsFunc(l.Packages, func(p Package) bool { return p.Name == name })
 }

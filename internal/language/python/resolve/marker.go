@@ -28,8 +28,9 @@ type operand struct{ variable, text string }
 // An Environment has the values of the variables that markers compare.
 type Environment struct {
 	Values map[string]string
-	// Extras are the extras that are requested of the package that the marker belongs to.
-	Extras []string
+	// Extras are the extras that are requested of the package that the marker belongs to, and
+	// Groups the dependency groups of a pylock.toml that are installed.
+	Extras, Groups []string
 }
 
 // variables are the names of PEP 508 and, last, the sets of PEP 751.
@@ -37,6 +38,12 @@ var variables = []string{
 	"os_name", "sys_platform", "platform_machine", "platform_python_implementation", "platform_release", "platform_system",
 	"platform_version", "python_version", "python_full_version", "implementation_name", "implementation_version", "extra",
 	"extras", "dependency_groups",
+}
+
+// aliases are older names of variables, which tools still accept.
+var aliases = map[string]string{
+	"os.name": "os_name", "sys.platform": "sys_platform", "platform.version": "platform_version", "platform.machine": "platform_machine",
+	"platform.python_implementation": "platform_python_implementation", "python_implementation": "platform_python_implementation",
 }
 
 // String returns the marker as it was written.
@@ -56,9 +63,11 @@ func (c *condition) match(env Environment) bool {
 		given := slices.Contains(env.Extras, Normalize(c.left.text+c.right.text))
 		return given == (c.op == "==")
 	}
-	if set := c.right.variable; set == "extras" || set == "dependency_groups" {
-		given := set == "extras" && slices.Contains(env.Extras, Normalize(c.left.text))
-		return given == (c.op == "in")
+	switch c.right.variable {
+	case "extras":
+		return slices.Contains(env.Extras, Normalize(c.left.text)) == (c.op == "in")
+	case "dependency_groups":
+		return slices.Contains(env.Groups, Normalize(c.left.text)) == (c.op == "in")
 	}
 	left, right := c.left.value(env), c.right.value(env)
 	if isVersion(c.left.variable) || isVersion(c.right.variable) {
@@ -229,6 +238,11 @@ func (p *markerParser) operand() (o operand, err error) {
 	for _, name := range variables {
 		if p.word(name) {
 			return operand{variable: name}, nil
+		}
+	}
+	for name, variable := range aliases {
+		if p.word(name) {
+			return operand{variable: variable}, nil
 		}
 	}
 	return o, fmt.Errorf("expected a variable or a quoted text before %q", p.rest)

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"net/url"
 	"path"
 	"strings"
 )
@@ -11,6 +12,7 @@ type pylockFile struct {
 	LockVersion    string `toml:"lock-version"`
 	RequiresPython string `toml:"requires-python"`
 	Environments   []string
+	DefaultGroups  []string `toml:"default-groups"`
 	Packages       []pylockPackage
 }
 
@@ -18,10 +20,12 @@ type pylockPackage struct {
 	Name, Version, Marker string
 	RequiresPython        string `toml:"requires-python"`
 	Wheels                []pylockWheel
-	Sdist, VCS, Archive   map[string]any
-	Directory             *struct{ Path string }
+	Sdist, VCS            map[string]any
+	Archive               *pylockWheel
+	Directory             *struct{ Path, Subdirectory string }
 }
 
+// A pylockWheel is a wheel, or an archive, which may be one.
 type pylockWheel struct {
 	Name, URL, Path string
 	Size            int64
@@ -41,6 +45,16 @@ func ParsePylock(file string, data []byte) (*Lock, error) {
 	var err error
 	if l.RequiresPython, err = ParseSpecifiers(in.RequiresPython); err != nil {
 		return nil, fmt.Errorf("parsing %s: %w", file, err)
+	}
+	for _, text := range in.Environments {
+		m, err := ParseMarker(text)
+		if err != nil {
+			return nil, fmt.Errorf("parsing %s: environments: %w", file, err)
+		}
+		l.environments = append(l.environments, m)
+	}
+	for _, group := range in.DefaultGroups {
+		l.groups = append(l.groups, Normalize(group))
 	}
 	for _, from := range in.Packages {
 		p, err := from.parse()
@@ -62,7 +76,7 @@ func (in pylockPackage) parse() (p Package, err error) {
 	}
 	switch {
 	case in.Directory != nil:
-		p.Directory = path.Clean(in.Directory.Path)
+		p.Directory = path.Join(in.Directory.Path, in.Directory.Subdirectory)
 	case in.VCS != nil:
 		p.Origin = "a repository"
 	case in.Archive != nil:
@@ -70,12 +84,29 @@ func (in pylockPackage) parse() (p Package, err error) {
 	case in.Sdist != nil:
 		p.Origin = "an sdist"
 	}
+	if in.Archive != nil && strings.HasSuffix(in.Archive.file(), ".whl") {
+		in.Wheels = append(in.Wheels, *in.Archive)
+	}
 	for _, w := range in.Wheels {
 		f, err := newFile(w.Name, w.URL, w.Path, "sha256:"+w.Hashes["sha256"], w.Size)
 		if err != nil {
 			return p, err
 		}
-		p.Wheels = append(p.Wheels, f)
+		if p.Wheels = append(p.Wheels, f); p.Version == "" {
+			name, err := ParseWheelName(f.Name)
+			if err != nil {
+				return p, err
+			}
+			p.Version = name.Version.String()
+		}
 	}
 	return p, nil
+}
+
+// file returns the path of the file, or that of its URL.
+func (w pylockWheel) file() string {
+	if u, err := url.Parse(w.URL); err == nil && w.Path == "" {
+		return u.Path
+	}
+	return w.Path
 }

@@ -76,6 +76,8 @@ func TestMarkers(t *testing.T) {
 		"'dev' not in dependency_groups":                                true,
 		"platform_release >= '5'":                                       false,
 		"implementation_name === 'cpython'":                             true,
+		"os.name == 'posix' and python_implementation == 'CPython'":     true,
+		"sys.platform == 'win32'":                                       false,
 	}
 	for text, want := range cases {
 		m, err := resolve.ParseMarker(text)

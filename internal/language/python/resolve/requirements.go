@@ -1,16 +1,35 @@
 package resolve
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
+// A requirementsParser parses a requirements.txt and the files that it includes.
+type requirementsParser struct {
+	*Lock
+	read func(name string) ([]byte, error)
+	// seen has the names of all files.
+	seen map[string]bool
+}
+
 // ParseRequirements parses a requirements.txt in which each package has one version and
-// SHA-256 hashes, as pip-compile --generate-hashes and uv export write it.
-func ParseRequirements(file string, data []byte) (*Lock, error) {
-	l := &Lock{File: file}
-	lines := strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
+// SHA-256 hashes, as pip-compile --generate-hashes and uv export write it. read returns the
+// files that it includes. Their names are relative to the folder of file.
+func ParseRequirements(file string, data []byte, read func(name string) ([]byte, error)) (*Lock, error) {
+	p := &requirementsParser{&Lock{File: file}, read, map[string]bool{file: true}}
+	return p.Lock, p.parse(file, data, p.addLine)
+}
+
+// parse calls add with each logical line of a file.
+func (p *requirementsParser) parse(file string, data []byte, add func(file, line string) error) error {
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := 0; i < len(lines); i++ {
 		first := i + 1
 		line, more := strings.CutSuffix(uncomment(lines[i]), `\`)
@@ -23,86 +42,170 @@ func ParseRequirements(file string, data []byte) (*Lock, error) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		if err := l.addLine(line); err != nil {
-			return nil, fmt.Errorf("parsing %s:%d: %w", file, first, err)
+		if err := add(file, line); err != nil {
+			return fmt.Errorf("parsing %s:%d: %w", file, first, err)
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // uncomment removes a comment and the spaces around a line.
 func uncomment(line string) string {
-	if strings.HasPrefix(strings.TrimSpace(line), "#") {
-		return ""
-	}
+	line = " " + strings.ReplaceAll(line, "\t", " ")
 	line, _, _ = strings.Cut(line, " #")
 	return strings.TrimSpace(line)
 }
 
-func (l *Lock) addLine(line string) error {
+// addLine adds what a line requires.
+func (p *requirementsParser) addLine(file, line string) error {
 	if strings.HasPrefix(line, "-") {
-		return l.addOption(line)
+		return p.addOption(file, line)
 	}
-	text, options, hashed := strings.Cut(line, " --")
-	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") {
-		l.addDirectory(text)
-		return nil
+	text, options, _ := strings.Cut(line, " --")
+	text = strings.TrimSpace(text)
+	hashes, err := parseHashes(options)
+	if err != nil {
+		return fmt.Errorf("package %q: %w", text, err)
 	}
-	r, err := ParseRequirement(strings.TrimSpace(text))
+	if name := strings.FieldsFunc(text, func(c rune) bool { return c == '@' || c == ';' })[0]; strings.ContainsAny(name, "/:") || name[0] == '.' {
+		return p.addLocation("", text, hashes)
+	}
+	r, err := ParseRequirement(text)
 	if err != nil {
 		return err
 	}
-	if local, ok := strings.CutPrefix(r.URL, "file:"); ok {
-		l.addDirectory(local)
-		return nil
+	if r.URL != "" {
+		_, at, _ := strings.Cut(text, "@")
+		return p.addLocation(r.Name, strings.TrimSpace(at), hashes)
 	}
 	v, pinned := r.Specifiers.Pinned()
 	switch {
-	case r.URL != "":
-		return fmt.Errorf("package %q has a URL: expected a version, as in %s==1.0", r.Name, r.Name)
 	case !pinned:
 		return fmt.Errorf("package %q has no fixed version: expected %s==VERSION", r.Name, r.Name)
-	case !hashed:
+	case len(hashes) == 0:
 		return fmt.Errorf("package %q has no hash: expected one of the form sha256:HEX", r.Name)
 	}
-	p := Package{Name: r.Name, Version: v.String(), Marker: r.Marker}
-	for option := range strings.SplitSeq(options, " --") {
-		name, value, ok := strings.Cut(strings.TrimSpace(option), "=")
-		if !ok {
-			name, value, _ = strings.Cut(strings.TrimSpace(option), " ")
-		}
-		if name != "hash" {
-			return fmt.Errorf("package %q has the unknown option --%s", r.Name, name)
-		}
-		hash, err := sha256Hex(strings.TrimSpace(value))
-		if err != nil {
-			return fmt.Errorf("package %q: %w", r.Name, err)
-		}
-		p.Hashes = append(p.Hashes, hash)
-	}
-	l.Packages = append(l.Packages, p)
+	p.Packages = append(p.Packages, Package{Name: r.Name, Version: v.String(), Marker: r.Marker, Hashes: hashes})
 	return nil
 }
 
-// addDirectory adds a source folder. Its name is in its own pyproject.toml.
-func (l *Lock) addDirectory(at string) {
-	l.Packages = append(l.Packages, Package{Directory: path.Clean(strings.TrimSpace(at))})
+// parseHashes returns the hex digits of the options --hash after a requirement, which are
+// separated by " --".
+func parseHashes(options string) ([]string, error) {
+	var all []string
+	for option := range strings.SplitSeq(options, " --") {
+		if option = strings.TrimSpace(option); option == "" {
+			continue
+		}
+		name, value := cutOption(option)
+		if name != "hash" {
+			return nil, fmt.Errorf("the option --%s is not supported", name)
+		}
+		hash, err := sha256Hex(value)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, hash)
+	}
+	return all, nil
+}
+
+// cutOption returns the name and the value of an option, which are separated by "=" or a
+// space.
+func cutOption(option string) (name, value string) {
+	if i := strings.IndexAny(option, "= "); i >= 0 {
+		return option[:i], strings.TrimSpace(option[i+1:])
+	}
+	return option, ""
+}
+
+// addLocation adds the source folder or the wheel at a path or URL, which may have extras
+// and a marker behind it. name is empty if the line does not have it.
+func (p *requirementsParser) addLocation(name, text string, hashes []string) error {
+	at, condition, _ := strings.Cut(text, " ;")
+	marker, err := ParseMarker(condition)
+	if err != nil {
+		return err
+	}
+	at, fragment, _ := strings.Cut(strings.TrimSpace(at), "#")
+	at, _, _ = strings.Cut(at, "[")
+	address, local := at, ""
+	if rest, isFile := strings.CutPrefix(at, "file:"); isFile || !strings.Contains(at, "://") {
+		address, local = "", strings.TrimPrefix(cmp.Or(rest, at), "//")
+	}
+	switch hash, ok := strings.CutPrefix(fragment, "sha256="); {
+	case strings.HasSuffix(at, ".whl"):
+		if ok && len(hashes) == 0 {
+			hashes = []string{hash}
+		}
+	case address != "": // the URL may have a password
+		return hint.Wrap(fmt.Errorf("package %q is at a URL, and not a wheel: it needs a build", cmp.Or(name, path.Base(at))), ElsewhereHint)
+	default: // its name is in its own pyproject.toml
+		p.Packages = append(p.Packages, Package{Directory: path.Clean(local), Marker: marker})
+		return nil
+	}
+	if len(hashes) != 1 {
+		return fmt.Errorf("wheel %q has %d hashes: expected one of the form sha256:HEX", path.Base(at), len(hashes))
+	}
+	f, err := newFile("", address, local, "sha256:"+hashes[0], 0)
+	if err != nil {
+		return err
+	}
+	wheel, err := ParseWheelName(f.Name)
+	if err != nil {
+		return err
+	}
+	p.Packages = append(p.Packages, Package{Name: cmp.Or(name, wheel.Name), Version: wheel.Version.String(), Marker: marker, Wheels: []File{f}})
+	return nil
 }
 
 // addOption adds a line that begins with an option.
-func (l *Lock) addOption(line string) error {
-	name, value, ok := strings.Cut(line, "=")
-	if !ok || strings.Contains(name, " ") {
-		name, value, _ = strings.Cut(line, " ")
-	}
-	switch value = strings.TrimSpace(value); strings.TrimLeft(name, "-") {
+func (p *requirementsParser) addOption(file, line string) error {
+	option, value := cutOption(line)
+	switch strings.TrimLeft(option, "-") {
 	case "e", "editable":
-		l.addDirectory(strings.TrimPrefix(value, "file:"))
+		return p.addLocation("", value, nil)
 	case "i", "index-url":
-		l.Index = value
-	case "require-hashes", "only-binary", "no-binary", "pre", "prefer-binary":
+		p.Index = value
+	case "extra-index-url":
+		p.ExtraIndexes = append(p.ExtraIndexes, value)
+	case "r", "requirement":
+		return p.include(file, value, p.addLine)
+	case "c", "constraint":
+		return p.include(file, value, p.addConstraint)
+	case "require-hashes", "only-binary", "no-binary", "pre", "prefer-binary", "trusted-host":
 	default:
-		return fmt.Errorf("option %s is not supported", name)
+		return fmt.Errorf("option %s is not supported", option)
 	}
 	return nil
+}
+
+// include parses a file that another file names.
+func (p *requirementsParser) include(from, name string, add func(file, line string) error) error {
+	if strings.Contains(name, "://") || path.IsAbs(name) {
+		return errors.New("an included file must have a relative path")
+	}
+	name = path.Join(path.Dir(from), name)
+	if p.seen[name] {
+		return nil
+	}
+	p.seen[name] = true
+	data, err := p.read(name)
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", name, err)
+	}
+	return p.parse(name, data, add)
+}
+
+// addConstraint adds a line of a file with constraints.
+func (p *requirementsParser) addConstraint(file, line string) error {
+	if option, value := cutOption(line); option == "-c" || option == "--constraint" {
+		return p.include(file, value, p.addConstraint)
+	} else if option[0] == '-' {
+		return nil
+	}
+	text, _, _ := strings.Cut(line, " --")
+	r, err := ParseRequirement(text)
+	p.constraints = append(p.constraints, r)
+	return err
 }

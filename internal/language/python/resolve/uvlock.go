@@ -21,8 +21,14 @@ type uvPackage struct {
 	Wheels        []uvWheel
 	Sdist         map[string]any
 	Metadata      struct {
-		RequiresDist []struct{ Name string } `toml:"requires-dist"`
+		RequiresDist []uvRequirement `toml:"requires-dist"`
 	}
+}
+
+// A uvRequirement is a dependency as in the pyproject.toml of a source folder.
+type uvRequirement struct {
+	Name, Marker string
+	Extras       []string
 }
 
 // A uvSource has one field, except for the subdirectory of a URL.
@@ -33,6 +39,8 @@ type uvSource struct {
 type uvDependency struct {
 	Name, Version, Marker string
 	Extra                 []string
+	// Source is set if several packages have this name and version.
+	Source uvSource
 }
 
 type uvWheel struct {
@@ -67,18 +75,12 @@ func (in uvFile) lock(file string) (l *Lock, err error) {
 			return nil, fmt.Errorf("package %q: %w", from.Name, err)
 		}
 		l.Packages = append(l.Packages, p)
-		if p.Directory == "." {
-			l.Requires = []string{}
-			for _, r := range from.Metadata.RequiresDist {
-				l.Requires = append(l.Requires, Normalize(r.Name))
-			}
-		}
 	}
 	return l, nil
 }
 
 func (in uvPackage) parse() (p Package, err error) {
-	p = Package{Name: Normalize(in.Name), Version: in.Version, Extras: map[string][]Dependency{}}
+	p = Package{Name: Normalize(in.Name), Version: in.Version, Extras: map[string][]Dependency{}, source: in.Source}
 	for _, text := range in.Markers {
 		m, err := ParseMarker(text)
 		if err != nil {
@@ -97,6 +99,14 @@ func (in uvPackage) parse() (p Package, err error) {
 	switch s := in.Source; {
 	case s.Directory+s.Editable+s.Virtual != "":
 		p.Directory = path.Clean(s.Directory + s.Editable + s.Virtual)
+		p.Requires = []Dependency{}
+		for _, r := range in.Metadata.RequiresDist {
+			d, err := uvDependency{Name: r.Name, Marker: r.Marker, Extra: r.Extras}.parse()
+			if err != nil {
+				return p, err
+			}
+			p.Requires = append(p.Requires, d)
+		}
 	case s.Git != "":
 		p.Origin = "a git repository"
 	case in.Sdist != nil || s.URL != "" || s.Path != "":
@@ -128,15 +138,20 @@ func (in uvPackage) parseWheels(p *Package) error {
 func parseDependencies(list []uvDependency) ([]Dependency, error) {
 	var all []Dependency
 	for _, in := range list {
-		m, err := ParseMarker(in.Marker)
+		d, err := in.parse()
 		if err != nil {
 			return nil, err
-		}
-		d := Dependency{Name: Normalize(in.Name), Version: in.Version, Marker: m}
-		for _, extra := range in.Extra {
-			d.Extras = append(d.Extras, Normalize(extra))
 		}
 		all = append(all, d)
 	}
 	return all, nil
+}
+
+func (in uvDependency) parse() (d Dependency, err error) {
+	d = Dependency{Name: Normalize(in.Name), Version: in.Version, source: in.Source}
+	for _, extra := range in.Extra {
+		d.Extras = append(d.Extras, Normalize(extra))
+	}
+	d.Marker, err = ParseMarker(in.Marker)
+	return d, err
 }

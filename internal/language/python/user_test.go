@@ -1,0 +1,44 @@
+package python_test
+
+import (
+	"errors"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/python"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+// The user of a function in a project is that of the crossplane CLI. Elsewhere it is that of
+// the base image, or 65532 instead of root.
+func TestUser(t *testing.T) {
+	wheels := template(t)
+	idx := serve(t, false, "", wheels...)
+	dir := source(t, manifest)
+	write(t, dir, map[string]string{"pylock.toml": pylock(idx.URL, wheels)})
+	cache := t.TempDir()
+	for project, want := range map[bool]string{false: "nonroot", true: "nonroot:nonroot"} {
+		images := base(t)
+		for i, img := range images.All {
+			file, err := img.ConfigFile()
+			if err != nil {
+				t.Fatal(err)
+			}
+			images.All[i] = imagetest.Configured(t, img, *file.Platform(), v1.Config{User: "nonroot"})
+		}
+		built, err := python.Build(t.Context(), language.Source{Dir: dir, Project: project, Platforms: platforms, Base: images, Artifacts: language.Artifacts{Dir: cache}}, runtimeimage.Options{TempDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := built.Images.All[0].ConfigFile()
+		if err := errors.Join(err, built.Images.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if config.Config.User != want {
+			t.Errorf("in a project %v: the user is %q, want %q", project, config.Config.User, want)
+		}
+	}
+}
