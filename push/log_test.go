@@ -90,6 +90,9 @@ func TestSignLogFails(t *testing.T) {
 		"Lie": {"the log lies about the time", func(l *sigstoretest.Log, _ *push.Options) {
 			l.Change = func(e *sigstoretest.Entry) { e.IntegratedTime++ }
 		}, "the signed entry timestamp is not by the log's key"},
+		"Inclusion": {"the log signs a promise, but its inclusion proof is of another entry", func(l *sigstoretest.Log, _ *push.Options) {
+			l.Change = func(e *sigstoretest.Entry) { e.Verification.InclusionProof.LogIndex-- }
+		}, "the inclusion proof is wrong: the log does not contain the entry"},
 		"Refuses": {"the log refuses the entry", func(l *sigstoretest.Log, _ *push.Options) { l.Status = http.StatusBadRequest }, `400 Bad Request: "no service"`},
 		"URL":     {"the address is not a URL", func(_ *sigstoretest.Log, o *push.Options) { o.Log.URL = "rekor" }, `reading the address of the transparency log "rekor": expected a URL such as https://HOST`},
 		"Plain": {

@@ -4,8 +4,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
 	"github.com/xfn-dev/xfn/push"
 )
 
@@ -79,6 +82,11 @@ func TestCosign(t *testing.T) {
 	theirs := signed(t, push.Options{})
 	c.run(t, "sign", "--key", "cosign.key", "--rekor-url", log.URL, "--new-bundle-format=false", "--use-signing-config=false", "-y", theirs.Name())
 	c.verify(t, theirs)
+	bundled := signed(t, push.Options{})
+	c.run(t, "sign", "--key", "cosign.key", "--rekor-url", log.URL, "--use-signing-config=false", "-y", bundled.Name())
+	if v := c.verify(t, bundled); v.Signatures != 1 {
+		t.Errorf("there are %d signatures, want 1", v.Signatures)
+	}
 	// A push with the same key and log adds nothing.
 	res, err := push.Sign(t.Context(), theirs, push.Options{SignKey: c.key.Signer(), Log: &push.Log{URL: log.URL, Key: log.PEM}})
 	if err != nil || res.Signed {
@@ -109,12 +117,40 @@ func TestCosignAttestations(t *testing.T) {
 		}
 	}
 
-	theirs := signed(t, push.Options{SignKey: c.key.Signer()})
-	c.run(t, "attest", "--key", "cosign.key", "--type", "slsaprovenance1", "--predicate", "predicate.json", "--rekor-url", log.URL,
-		"--new-bundle-format=false", "--use-signing-config=false", "-y", theirs.Name())
-	digest := theirs.Context().Digest(c.verify(t, theirs).Digest.String())
-	keys := []signature.Verifier{c.key.Public()}
-	if err := image.RequireAttestations(t.Context(), digest, []string{provenance}, keys, remote.New(remote.Options{})); err != nil {
-		t.Error(err)
+	for _, bundle := range []string{"true", "false"} {
+		theirs := signed(t, push.Options{SignKey: c.key.Signer()})
+		c.run(t, "attest", "--key", "cosign.key", "--type", "slsaprovenance1", "--predicate", "predicate.json", "--rekor-url", log.URL,
+			"--new-bundle-format="+bundle, "--use-signing-config=false", "-y", theirs.Name())
+		digest := theirs.Context().Digest(c.verify(t, theirs).Digest.String())
+		keys := []signature.Verifier{c.key.Public()}
+		if err := image.RequireAttestations(t.Context(), digest, []string{provenance}, keys, remote.New(remote.Options{})); err != nil {
+			t.Errorf("with --new-bundle-format=%s: %v", bundle, err)
+		}
+	}
+}
+
+// We verify a signature that cosign made with an identity token, in both formats.
+func TestCosignKeyless(t *testing.T) {
+	const subject = "https://ci.example.org/acme/conf/release.yml"
+	log, authority := sigstoretest.ServeLog(t), sigstoretest.ServeAuthority(t)
+	c := newCosigner(t, log)
+	logKey, err := rekor.ParseKey(log.PEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, err := signature.NewIdentity(regexp.MustCompile(subject), sigstoretest.Issuer, authority.Root, logKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.dir, "token.txt"), []byte(authority.Token(subject, time.Hour)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, bundle := range []string{"true", "false"} {
+		ref := signed(t, push.Options{})
+		c.run(t, "sign", "--fulcio-url", authority.URL, "--identity-token", "token.txt", "--insecure-skip-verify",
+			"--rekor-url", log.URL, "--new-bundle-format="+bundle, "--use-signing-config=false", "-y", ref.Name())
+		if _, err := image.Verify(t.Context(), ref, []signature.Verifier{identity}, remote.New(remote.Options{}), func(progress.Event) {}); err != nil {
+			t.Errorf("with --new-bundle-format=%s: %v", bundle, err)
+		}
 	}
 }

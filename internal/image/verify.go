@@ -68,7 +68,8 @@ type verification struct {
 	layers []v1.Descriptor
 }
 
-// checkSignature verifies the signature of the manifest at the reference.
+// checkSignature verifies the signature of the manifest at the reference. It reads Sigstore
+// bundles only if no signature at cosign's tag is valid.
 func (v *verification) checkSignature(ctx context.Context, by []signature.Verifier) error {
 	from, err := v.client.Repository(ctx, v.ref.Context())
 	if err != nil {
@@ -83,8 +84,15 @@ func (v *verification) checkSignature(ctx context.Context, by []signature.Verifi
 	if err != nil {
 		return err
 	}
+	if v.By, err = signature.Check(all, v.Digest, by...); err != nil {
+		more, moreErr := bundles(ctx, v.ref.Context(), v.Digest, v.client, true)
+		if moreErr != nil {
+			return moreErr
+		}
+		all = append(all, more...)
+		v.By, err = signature.Check(all, v.Digest, by...)
+	}
 	v.Signatures = len(all)
-	v.By, err = signature.Check(all, v.Digest, by...)
 	return err
 }
 
@@ -266,9 +274,22 @@ func RequireAttestations(ctx context.Context, ref name.Digest, predicateTypes []
 		return fmt.Errorf("verifying %q: %w", ref.Name(), err)
 	}
 	_, all, err := Attestations(ctx, ref.Context(), digest, client)
+	if err == nil && lacking(all, digest, predicateTypes, by) != nil {
+		var more []signature.Signature
+		more, err = bundles(ctx, ref.Context(), digest, client, false)
+		all = append(all, more...)
+	}
 	if err != nil {
 		return fmt.Errorf("verifying %q: reading its attestations: %w", ref.Name(), client.Explain(ref, err))
 	}
+	if err := lacking(all, digest, predicateTypes, by); err != nil {
+		return fmt.Errorf("verifying %q: %w", ref.Name(), err)
+	}
+	return nil
+}
+
+// lacking returns an error unless all has an attestation of each predicate type.
+func lacking(all []signature.Signature, digest v1.Hash, predicateTypes []string, by []signature.Verifier) error {
 	found := make([]map[string][][]byte, len(by))
 	for i, v := range by {
 		found[i] = signature.Attested(all, digest, v)
@@ -279,10 +300,10 @@ func RequireAttestations(ctx context.Context, ref name.Digest, predicateTypes []
 			statements = append(statements, by[t]...)
 		}
 		if len(statements) == 0 {
-			return fmt.Errorf("verifying %q: none of its %d attestations is of type %q and by a given key or identity", ref.Name(), len(all), t)
+			return fmt.Errorf("none of its %d attestations is of type %q and by a given key or identity", len(all), t)
 		}
 		if !slices.ContainsFunc(statements, signature.Passed) {
-			return fmt.Errorf("verifying %q: its attestations of type %q say that the tests did not pass", ref.Name(), t)
+			return fmt.Errorf("its attestations of type %q say that the tests did not pass", t)
 		}
 	}
 	return nil

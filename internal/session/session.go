@@ -51,9 +51,9 @@ type Config struct {
 	// before the function starts.
 	Referenced func(reference string)
 	// Verify, if not nil, is called before a function starts, unless it is a builtin. It
-	// returns the reference of the verified package, which then runs. A function that is not
-	// a package in a registry is an error.
-	Verify func(ctx context.Context, fn runtimes.Function) (string, error)
+	// returns the reference of the verified package, which the runtime then runs. A function
+	// that is not a package in a registry is an error. A session remembers errors.
+	Verify func(ctx context.Context, runtime Runtime, fn runtimes.Function) (string, error)
 	// Annotations override the annotations of every Function.
 	Annotations map[string]string
 	// Runtime runs every function. If it is Auto, a runtime is chosen for each function.
@@ -108,6 +108,8 @@ type Session struct {
 	// compositions and listings cache decoded documents, which thousands of renders share.
 	compositions proc.Memo[content, checked]
 	listings     proc.Memo[content, listing]
+	// refused has the errors of Config.Verify, by the text of the runtime and the Function.
+	refused sync.Map
 
 	mu      sync.Mutex
 	closed  bool

@@ -140,20 +140,54 @@ func (k *PublicKey) Attested(attestations []Signature, digest v1.Hash) map[strin
 func Attested(attestations []Signature, digest v1.Hash, v Verifier) map[string][][]byte {
 	all := map[string][][]byte{}
 	for _, a := range attestations {
-		var e envelope
-		if json.Unmarshal(a.Payload, &e) != nil || e.PayloadType != statementType || len(e.Signatures) > maxSigners {
-			continue
-		}
-		signed := e.signed()
-		good := slices.ContainsFunc(e.Signatures, func(s envelopeSignature) bool {
-			return v.verify(signed, s.Sig, a, func(key []byte) rekor.Entry { return rekor.Envelope(a.Payload, key) }) == nil
-		})
-		var s statement
-		if good && json.Unmarshal(e.Payload, &s) == nil && s.isAbout(digest) {
-			all[s.PredicateType] = append(all[s.PredicateType], e.Payload)
+		if s, payload, err := openEnvelope(v, a); err == nil && s.isAbout(digest) {
+			all[s.PredicateType] = append(all[s.PredicateType], payload)
 		}
 	}
 	return all
+}
+
+// IsAttestation reports whether the payload is an envelope with a Statement that says more than
+// that the image is signed. It verifies nothing.
+func (s Signature) IsAttestation() bool {
+	var e envelope
+	var is statement
+	return len(s.Value) == 0 && json.Unmarshal(s.Payload, &e) == nil && json.Unmarshal(e.Payload, &is) == nil && is.PredicateType != signType
+}
+
+// openEnvelope returns the Statement in the envelope a, parsed and as it was signed, if it has a
+// signature by v.
+func openEnvelope(v Verifier, a Signature) (s statement, payload []byte, err error) {
+	var e envelope
+	if json.Unmarshal(a.Payload, &e) != nil || e.PayloadType != statementType || len(e.Signatures) > maxSigners || json.Unmarshal(e.Payload, &s) != nil {
+		return s, nil, errStranger
+	}
+	signed := e.signed()
+	err = errStranger
+	for _, one := range e.Signatures {
+		err = v.verify(signed, one.Sig, a, func(key []byte) rekor.Entry { return rekor.Envelope(a.Payload, key) })
+		if err == nil {
+			break
+		}
+	}
+	return s, e.Payload, err
+}
+
+// signedStatement returns the digest of the image that the envelope a signs, if it is a
+// signature by v and not another attestation. Of several images, it prefers digest.
+func signedStatement(v Verifier, a Signature, digest v1.Hash) (of v1.Hash, err error) {
+	s, _, err := openEnvelope(v, a)
+	switch {
+	case s.PredicateType != signType:
+		return of, errStranger
+	case err != nil:
+		return of, err
+	case s.isAbout(digest):
+		return digest, nil
+	case len(s.Subject) != 1 || s.Subject[0].Digest["sha256"] == "":
+		return of, fmt.Errorf("%s signed a document that is not about an image", v)
+	}
+	return v1.Hash{Algorithm: "sha256", Hex: s.Subject[0].Digest["sha256"]}, nil
 }
 
 // AttestationTag returns the tag in a repository at which the attestations of a digest are

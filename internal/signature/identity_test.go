@@ -38,15 +38,21 @@ func newKeyless(t *testing.T) keyless {
 	return k
 }
 
-// sign returns a signature of digest, and an attestation about it.
-func (k keyless) sign(t *testing.T) (signed, attested signature.Signature) {
+// certified returns a key with a certificate for subject.
+func (k keyless) certified(t *testing.T) *signature.PrivateKey {
 	t.Helper()
 	u, err := api.ParseURL(k.authority.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := must[fulcio.Token](t)(fulcio.ParseToken(k.authority.Token(subject, time.Hour)))
-	key := must[*signature.PrivateKey](t)(fulcio.Authority{Server: api.Server{URL: u}}.Certify(t.Context(), token))
+	return must[*signature.PrivateKey](t)(fulcio.Authority{Server: api.Server{URL: u}}.Certify(t.Context(), token))
+}
+
+// sign returns a signature of digest, and an attestation about it.
+func (k keyless) sign(t *testing.T) (signed, attested signature.Signature) {
+	t.Helper()
+	key := k.certified(t)
 	signed = must[signature.Signature](t)(key.Sign(repo(t), digest))
 	signed.Bundle = must[[]byte](t)(k.client.Add(t.Context(), rekor.Hashed(signed.Payload, signed.Value, signed.Certificate)))
 	statement := must[[]byte](t)(signature.Statement("conf", digest, "https://example.org/x", []byte("{}")))

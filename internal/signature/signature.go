@@ -24,9 +24,11 @@ import (
 
 // A Signature is a signature of an image or index.
 type Signature struct {
-	// Payload is the document that was signed. It contains the digest of the image.
+	// Payload is the document that was signed, which contains the digest of the image, or the
+	// envelope of an attestation.
 	Payload []byte
-	// Value is the signature of Payload by a key.
+	// Value is the signature of Payload by a key. It is empty for an envelope, which contains
+	// its signature.
 	Value []byte
 	// Bundle is the JSON of a rekor.Bundle, if the signature is in a transparency log.
 	Bundle []byte
@@ -92,23 +94,34 @@ func (k *PublicKey) Count(signatures []Signature, digest v1.Hash) int {
 // knows, wrong says what is wrong with it.
 func sortBy(v Verifier, signatures []Signature, digest v1.Hash) (good int, wrong []string) {
 	for _, s := range signatures {
-		err := v.verify(s.Payload, s.Value, s, func(key []byte) rekor.Entry { return rekor.Hashed(s.Payload, s.Value, key) })
-		if errors.Is(err, errStranger) {
-			continue
-		}
-		of, notImage := s.digest()
+		found, err := s.about(v, digest)
 		switch {
+		case errors.Is(err, errStranger):
 		case err != nil:
 			wrong = append(wrong, err.Error())
-		case notImage != nil:
-			wrong = append(wrong, fmt.Sprintf("%s signed a document that is not about an image: %v", v, notImage))
-		case of != digest:
-			wrong = append(wrong, fmt.Sprintf("%s signed %s", v, of))
+		case found != digest:
+			wrong = append(wrong, fmt.Sprintf("%s signed %s", v, found))
 		default:
 			good++
 		}
 	}
 	return good, wrong
+}
+
+// about returns the digest of the image that s signs, if the signature is by v. Of the images
+// of a Statement, it prefers digest.
+func (s Signature) about(v Verifier, digest v1.Hash) (v1.Hash, error) {
+	if len(s.Value) == 0 {
+		return signedStatement(v, s, digest)
+	}
+	if err := v.verify(s.Payload, s.Value, s, func(key []byte) rekor.Entry { return rekor.Hashed(s.Payload, s.Value, key) }); err != nil {
+		return v1.Hash{}, err
+	}
+	of, err := s.digest()
+	if err != nil {
+		err = fmt.Errorf("%s signed a document that is not about an image: %w", v, err)
+	}
+	return of, err
 }
 
 // Check returns the number of valid signatures of digest by each of the verifiers. If there

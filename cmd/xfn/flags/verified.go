@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
@@ -148,7 +149,7 @@ type Verified struct {
 
 // verify returns the function that verifies the package of a function, and returns its
 // reference with the digest. It is nil without --require-verified.
-func (f Runtimes) verify(o image.Options) (func(context.Context, runtimes.Function) (string, error), error) {
+func (f Runtimes) verify(o image.Options) (func(context.Context, session.Runtime, runtimes.Function) (string, error), error) {
 	if !f.RequireVerified {
 		if len(f.VerifyKey)+len(f.RequireAttestation) > 0 || f.Identity != (Identity{}) {
 			return nil, errors.New("--verify-key, --require-attestation and the flags of certificate identities require --require-verified")
@@ -176,8 +177,8 @@ func (f Runtimes) verify(o image.Options) (func(context.Context, runtimes.Functi
 		o.Pin = f.lock.Pin // Images that Allow permits are not verified.
 	}
 	var done sync.Map // the verified references, by the packages: a tag that moves changes no later render
-	return func(ctx context.Context, fn runtimes.Function) (string, error) {
-		if err := checkVerified(fn.Annotations, own); err != nil {
+	return func(ctx context.Context, runtime session.Runtime, fn runtimes.Function) (string, error) {
+		if err := checkVerified(runtime, fn.Annotations, own); err != nil {
 			return "", err
 		}
 		if known, ok := done.Load(fn.Package); ok {
@@ -197,8 +198,12 @@ func (f Runtimes) verify(o image.Options) (func(context.Context, runtimes.Functi
 	}, nil
 }
 
-// Replacing returns the annotation of a Function that runs something else than its package, or "".
-func Replacing(annotations map[string]string) string {
+// Replacing returns the annotation of a Function because of which a runtime runs something else
+// than the function's package, or "".
+func Replacing(runtime session.Runtime, annotations map[string]string) string {
+	if runtime != session.Docker {
+		return ""
+	}
 	for _, key := range []string{docker.AnnotationImage, docker.AnnotationName, docker.AnnotationTarget} {
 		if annotations[key] != "" {
 			return key
@@ -208,12 +213,17 @@ func Replacing(annotations map[string]string) string {
 }
 
 // checkVerified returns an error for annotations of a Function that replace its verified package,
-// or that change what the package does or reaches. The caller may set the latter in own.
-func checkVerified(annotations, own map[string]string) error {
-	if key := Replacing(annotations); key != "" {
+// or that change what the package does or reaches. The caller may set the latter in own. It
+// ignores annotations that the runtime does not read.
+func checkVerified(runtime session.Runtime, annotations, own map[string]string) error {
+	if key := Replacing(runtime, annotations); key != "" {
 		return fmt.Errorf("the annotation %s would run something else than the verified package", key)
 	}
-	for _, key := range []string{docker.AnnotationEnv, docker.AnnotationNetwork, sandbox.AnnotationEnv, sandbox.AnnotationNetwork} {
+	keys := []string{sandbox.AnnotationEnv, sandbox.AnnotationNetwork}
+	if runtime == session.Docker {
+		keys = []string{docker.AnnotationEnv, docker.AnnotationNetwork}
+	}
+	for _, key := range keys {
 		value := annotations[key]
 		isolated := key == sandbox.AnnotationNetwork && value == "Isolated"
 		if _, given := own[key]; value != "" && !isolated && !given {

@@ -133,8 +133,8 @@ func (a *attestation) ran(run session.Run) (v1.Hash, error) {
 	switch {
 	case run.Runtime == session.Builtin || run.Runtime == session.Development:
 		return v1.Hash{}, a.buildFirst(fmt.Errorf("attesting function %q: it ran with runtime %s, not from a package", a.function, run.Runtime))
-	case flags.Replacing(run.Annotations) != "":
-		return v1.Hash{}, fmt.Errorf("attesting function %q: the annotation %s ran something else than the package", a.function, flags.Replacing(run.Annotations))
+	case flags.Replacing(run.Runtime, run.Annotations) != "":
+		return v1.Hash{}, fmt.Errorf("attesting function %q: the annotation %s ran something else than the package", a.function, flags.Replacing(run.Runtime, run.Annotations))
 	case a.path != "":
 		return a.digest, nil
 	}

@@ -26,7 +26,7 @@ type UpgradeCmd struct {
 	Paths []string `arg:"" optional:"" name:"path" help:"Files with suites, or folders to search recursively. Default: the current folder."`
 
 	From              string            `group:"Versions:" placeholder:"REV" help:"Compare with the Compositions, XRDs, Functions and xfn.lock of a branch, tag or commit. Default: HEAD, unless --with or --crossplane-version is set."`
-	With              map[string]string `group:"Versions:" mapsep:"none" placeholder:"NAME=REF" help:"Compare with another version of function NAME: a tag, a reference, an .xpkg file or a folder. Repeatable."`
+	With              map[string]string `group:"Versions:" mapsep:"none" placeholder:"NAME=REF" help:"Compare with another version of function NAME: a tag, a reference, an .xpkg file or a folder. With --locked or --require-verified, write a folder as ./DIR. Repeatable."`
 	CrossplaneVersion string            `group:"Versions:" placeholder:"VERSION" help:"Compare with another version of Crossplane, such as v1.20."`
 
 	Cases       string        `group:"Cases:" name:"run" placeholder:"REGEXP" help:"Use only cases whose suite/case matches."`

@@ -85,7 +85,7 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 			err := fmt.Errorf("reading --with %q: the version of the function is missing", name+"=")
 			return before, after, nil, &terminal.UsageError{Err: hint.Wrap(err, "write --with "+name+"=v0.1.0, or name a package")}
 		}
-		if _, err := os.Stat(ref); err == nil || lock.IsPath(ref) {
+		if c.isPath(ref) {
 			after.Packages[name] = ref
 		} else {
 			full := ref
@@ -107,6 +107,16 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 		out.Causes = append(out.Causes, "Crossplane "+c.CrossplaneVersion)
 	}
 	return before, after, out, nil
+}
+
+// isPath reports whether a value of --with is a path. With --locked or --require-verified, a file
+// with the name of an image or a version does not run in its place.
+func (c *UpgradeCmd) isPath(value string) bool {
+	if lock.IsPath(value) || c.Locked || c.RequireVerified {
+		return lock.IsPath(value)
+	}
+	_, err := os.Stat(value)
+	return err == nil
 }
 
 // A revision has what a git commit has in other versions than the working directory.

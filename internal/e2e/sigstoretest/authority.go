@@ -82,47 +82,60 @@ func (a *Authority) Token(subject string, valid time.Duration) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(sign(a.key, []byte(text)))
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler, with version 2 of the API, and version 1 as far as cosign
+// uses it.
 func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost || r.URL.Path != "/api/v2/signingCert" {
+	version := map[string]int{"/api/v1/signingCert": 1, "/api/v2/signingCert": 2}[r.URL.Path]
+	if r.Method != http.MethodPost || version == 0 {
 		http.NotFound(w, r)
 		return
 	}
-	var request struct {
+	chain, err := a.certify(r, version)
+	switch {
+	case err != nil:
+		http.Error(w, fmt.Sprintf(`{"code":3,"message":%q}`, err), http.StatusBadRequest)
+	case version == 1:
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(strings.Join(chain, "")))
+	default:
+		_ = json.NewEncoder(w).Encode(object{"signedCertificateEmbeddedSct": object{"chain": object{"certificates": chain}}})
+	}
+}
+
+// certify returns the certificate for a request, and that of the authority.
+func (a *Authority) certify(r *http.Request, version int) ([]string, error) {
+	var v1 struct {
+		PublicKey          struct{ Content []byte }
+		SignedEmailAddress []byte
+	}
+	var v2 struct {
 		Credentials      struct{ OIDCIdentityToken string }
 		PublicKeyRequest struct {
-			PublicKey         struct{ Algorithm, Content string }
+			PublicKey         struct{ Content string }
 			ProofOfPossession []byte
 		}
 	}
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		refuse(w, err)
-		return
+	request := map[int]any{1: &v1, 2: &v2}[version]
+	if err := json.NewDecoder(r.Body).Decode(request); err != nil {
+		return nil, err
 	}
-	subject, err := a.subject(request.Credentials.OIDCIdentityToken)
+	token, proof, key := v2.Credentials.OIDCIdentityToken, v2.PublicKeyRequest.ProofOfPossession, []byte(v2.PublicKeyRequest.PublicKey.Content)
+	if version == 1 {
+		token, proof, key = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), v1.SignedEmailAddress, v1.PublicKey.Content
+	}
+	subject, err := a.subject(token)
 	if err != nil {
-		refuse(w, err)
-		return
+		return nil, err
 	}
-	key, err := cryptoutils.UnmarshalPEMToPublicKey([]byte(request.PublicKeyRequest.PublicKey.Content))
+	public, err := cryptoutils.UnmarshalPEMToPublicKey(key)
 	if err != nil {
-		refuse(w, err)
-		return
+		return nil, err
 	}
-	if k, ok := key.(*ecdsa.PublicKey); !ok || !ecdsa.VerifyASN1(k, sum([]byte(subject)), request.PublicKeyRequest.ProofOfPossession) {
-		refuse(w, errors.New("the proof of possession is wrong"))
-		return
+	if k, ok := public.(*ecdsa.PublicKey); !ok || !ecdsa.VerifyASN1(k, sum([]byte(subject)), proof) {
+		return nil, errors.New("the proof of possession is wrong")
 	}
-	leaf, err := a.issue(key, subject)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	_ = json.NewEncoder(w).Encode(object{"signedCertificateEmbeddedSct": object{"chain": object{"certificates": []string{string(leaf), string(a.Root)}}}})
-}
-
-func refuse(w http.ResponseWriter, err error) {
-	http.Error(w, fmt.Sprintf(`{"code":3,"message":%q}`, err), http.StatusBadRequest)
+	leaf, err := a.issue(public, subject)
+	return []string{string(leaf), string(a.Root)}, err
 }
 
 // subject verifies a token, and returns its subject.

@@ -24,6 +24,9 @@ type Bundle struct {
 	// SignedEntryTimestamp is the log's signature of the JSON of Payload.
 	SignedEntryTimestamp []byte
 	Payload              Payload
+	// InclusionProof proves that the entry is in the log's tree. It is nil in the annotation, for
+	// which cosign defines no such field.
+	InclusionProof *inclusion `json:",omitempty"`
 }
 
 // A Payload is an entry and its place in the log. The order of the fields is that of
@@ -74,7 +77,7 @@ func (k *Key) verify(text, value []byte) bool {
 }
 
 // Verify verifies that the log with this key has the entry e, and returns when the log added
-// it. bundle is the JSON of a Bundle.
+// it. bundle is the JSON of a Bundle. Its inclusion proof is verified if it has one.
 func (k *Key) Verify(bundle []byte, e Entry) (time.Time, error) {
 	var b Bundle
 	if err := json.Unmarshal(bundle, &b); err != nil || len(bundle) > MaxBundle {
@@ -82,6 +85,11 @@ func (k *Key) Verify(bundle []byte, e Entry) (time.Time, error) {
 	}
 	if err := k.verifyTimestamp(b); err != nil {
 		return time.Time{}, err
+	}
+	if b.InclusionProof != nil {
+		if err := k.verifyInclusion(b.Payload.Body, *b.InclusionProof); err != nil {
+			return time.Time{}, err
+		}
 	}
 	return time.Unix(b.Payload.IntegratedTime, 0), e.verify(b.Payload.Body)
 }
@@ -94,6 +102,9 @@ func (k *Key) verifyTimestamp(b Bundle) error {
 	signed, err := json.Marshal(b.Payload)
 	if err != nil {
 		return fmt.Errorf("encoding the entry: %w", err)
+	}
+	if len(b.SignedEntryTimestamp) == 0 {
+		return errors.New("the entry has no signed entry timestamp, so the log does not prove its time")
 	}
 	if !k.verify(signed, b.SignedEntryTimestamp) {
 		return errors.New("the signed entry timestamp is not by the log's key, or the entry was changed")

@@ -83,7 +83,7 @@ func (k *Key) bundle(raw []byte, e Entry) ([]byte, error) {
 		return nil, errors.New("the response is not one log entry")
 	}
 	got := slices.Collect(maps.Values(all))[0]
-	b := Bundle{got.Verification.SignedEntryTimestamp, got.Payload}
+	b := Bundle{SignedEntryTimestamp: got.Verification.SignedEntryTimestamp, Payload: got.Payload}
 	if err := k.verifyTimestamp(b); err != nil {
 		return nil, err
 	}
