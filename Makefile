@@ -5,7 +5,8 @@ GO        ?= go
 TOOL      := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 10s
 BENCH     ?= .
-BENCHTIME ?= 1s
+BENCHTIME ?= 5s
+LAYERS    ?= 4
 
 # VERSION is the version that `xfn version` prints. It is "devel" without git, or
 # outside of a checkout.
@@ -26,8 +27,10 @@ SOURCES = find . -name '*.go' -not -name '*.pb.go' -not -path './templates/_go/*
 APISERVER_VERSION := $(shell sed -n 's|^.k8s.io/kubernetes \(v[^ ]*\).*|\1|p' tools/apiserver/go.mod)
 APISERVER := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/xfn-test/kube-apiserver-$(APISERVER_VERSION)
 
+BENCHCMD = CGO_ENABLED=0 $(GO) run -trimpath ./internal/e2e/bench -xfn '$(BIN)' -rows '$(BENCH)' -time '$(BENCHTIME)' -layers '$(LAYERS)'
+
 .DEFAULT_GOAL := help
-.PHONY: help build docs crds demo test verifiers test-verifiers apiserver-path test-apiserver lint bench soak fuzz release clean
+.PHONY: help build docs crds demo test verifiers test-verifiers apiserver-path test-apiserver lint bench bench-compare bench-page soak fuzz release clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,8 +85,14 @@ lint: ## Check format (gofumpt), go vet and staticcheck.
 	$(GO) -C tools/release vet ./...
 	cd tools/release && $$(cd ../.. && $(TOOL) -n staticcheck) ./...
 
-bench: build ## Run the benchmarks. BENCH=regexp BENCHTIME=1s
-	XFN_TEST_BIN='$(CURDIR)/$(BIN)' $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime '$(BENCHTIME)' -benchmem ./...
+bench: build ## Print a table of times next to their limits. BENCH=regexp of rows, BENCHTIME=5s for each, LAYERS=16 for an image of 4 GiB.
+	$(BENCHCMD)
+
+bench-compare: build ## Compare the times of BENCH=regexp with those of another commit, BASE=ref.
+	$(BENCHCMD) -base '$(or $(BASE),$(error set BASE to a commit))'
+
+bench-page: ## Write the table of the last make bench into docs/explanation/performance.md.
+	$(GO) run ./internal/e2e/bench -page docs/explanation/performance.md
 
 soak: ## Render XFN_SOAK=300 times in a row with the engine of DOCKER_HOST.
 	XFN_SOAK="$${XFN_SOAK:-300}" $(GO) test -count=1 -timeout 1h -run '^TestManyInARow$$' ./internal/runtimes/docker

@@ -1,20 +1,18 @@
 package e2e_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // BenchmarkProject measures a project with a Configuration and two functions in
-// go-templating, whose base image is in the cache: build (goal: below 150 ms), render of an
-// example (goal: below 40 ms) and a push that changes nothing (goal: below 100 ms). many
-// builds a project of 5,000 files.
+// go-templating, whose base image is in the cache.
 func BenchmarkProject(b *testing.B) {
 	xfn := e2e.Binary(b)
 	address := remotetest.Serve(b, remotetest.Embedded(b))
@@ -34,30 +32,37 @@ func BenchmarkProject(b *testing.B) {
 	if err := os.CopyFS(filepath.Join(work, "functions", "second"), os.DirFS(filepath.Join(work, "functions", "compose"))); err != nil {
 		b.Fatal(err)
 	}
-	run1(b, work, xfn, "project", "build", "-q")
-	run1(b, work, xfn, "project", "push", "-q", "-t", "v1")
-	for name, args := range map[string][]string{
-		"build":  {"project", "build", "-q"},
-		"render": {"render", "-q", "examples/app/app.yaml"},
-		"again":  {"project", "push", "-q", "-t", "v1"},
+	benchtest.Run(b, work, xfn, "project", "build", "-q")
+	benchtest.Run(b, work, xfn, "project", "push", "-q", "-t", "v1")
+	for row, args := range map[string][]string{
+		"ProjectBuild":     {"project", "build", "-q"},
+		"ProjectRender":    {"render", "-q", "examples/app/app.yaml"},
+		"ProjectPushAgain": {"project", "push", "-q", "-t", "v1"},
 	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				run1(b, work, xfn, args...)
-			}
-		})
+		benchtest.Measure(b, row, benchtest.Jobs{XFN: func(xfn string) benchtest.Cost { return benchtest.Run(b, work, xfn, args...) }})
 	}
-	b.Run("many", func(b *testing.B) {
-		text := readBench(b, filepath.Join(work, "apis", "app", "composition.yaml"))
-		for i := range 5000 {
-			path := filepath.Join(work, "apis", fmt.Sprintf("%d.yaml", i))
-			if err := os.WriteFile(path, []byte(strings.Replace(text, "name: apps", fmt.Sprintf("name: apps-%d", i), 1)), 0o600); err != nil {
-				b.Fatal(err)
-			}
-		}
-		for b.Loop() {
-			run1(b, work, xfn, "project", "build", "-q")
-		}
+}
+
+// BenchmarkProjectGo builds a project with a function in Go after a change of its source,
+// compared with go build for both platforms at once.
+func BenchmarkProjectGo(b *testing.B) {
+	address := remotetest.Serve(b, remotetest.Embedded(b))
+	pushBases(b, address)
+	work := filepath.Join(b.TempDir(), "project")
+	if err := os.CopyFS(work, os.DirFS(filepath.Join(projectsDir, "go-models"))); err != nil {
+		b.Fatal(err)
+	}
+	replace(b, filepath.Join(work, "crossplane-project.yaml"), "mirror.example.org", address)
+	b.Setenv("XFN_CACHE_DIR", filepath.Join(work, "cache"))
+	source := filepath.Join(work, "functions", "compose")
+	build := func(xfn string) benchtest.Cost {
+		change(b, source)
+		return benchtest.Run(b, work, xfn, "project", "build", "-q")
+	}
+	build(e2e.Binary(b))
+	benchtest.Measure(b, "ProjectGo", benchtest.Jobs{
+		XFN:   build,
+		Limit: func() benchtest.Cost { change(b, source); return goBuilds(b, source, "amd64", "arm64") },
 	})
 }
 

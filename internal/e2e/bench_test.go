@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -15,75 +15,44 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 )
 
-func run1(b *testing.B, dir, name string, args ...string) {
-	b.Helper()
-	cmd := exec.CommandContext(b.Context(), name, args...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-}
-
 // scaffolded returns a folder with the function of the bundled template.
-func scaffolded(b *testing.B, xfn string) string {
+func scaffolded(b *testing.B) string {
 	b.Helper()
 	dir := filepath.Join(b.TempDir(), "function-hello")
-	run1(b, ".", xfn, "xpkg", "init", "function-hello", "go", "-d", dir)
+	benchtest.Run(b, ".", e2e.Binary(b), "xpkg", "init", "function-hello", "go", "-d", dir)
 	return dir
 }
 
-// BenchmarkHelp measures xfn --help, which is mostly the start of the process.
-func BenchmarkHelp(b *testing.B) {
-	xfn := e2e.Binary(b)
-	info, err := os.Stat(xfn)
-	if err != nil {
-		b.Fatal(err)
+// BenchmarkRenderSource renders the template's example by its source: again without a change,
+// compared with a function that is already running; and after a change of one line.
+func BenchmarkRenderSource(b *testing.B) {
+	dir, other := scaffolded(b), scaffolded(b)
+	goBuilds(b, other, runtime.GOARCH)
+	running := development(b, dir, start(b, filepath.Join(other, "fn-"+runtime.GOARCH)))
+	render := func(xfn string, args ...string) benchtest.Cost {
+		return benchtest.Run(b, dir, xfn, append([]string{"render", "example/xr.yaml", "example/composition.yaml"}, args...)...)
 	}
-	for b.Loop() {
-		run1(b, ".", xfn, "--help")
+	fromSource := func(xfn string) benchtest.Cost {
+		return render(xfn, "example/functions.yaml", "--package", "function-hello=.")
 	}
-	b.ReportMetric(float64(info.Size())/1e6, "MB-binary")
+	fromSource(e2e.Binary(b))
+	benchtest.Measure(b, "RenderSource", benchtest.Jobs{
+		XFN:   fromSource,
+		Limit: func() benchtest.Cost { return render(e2e.Binary(b), running) },
+	})
+	benchtest.Measure(b, "RenderSourceChanged", benchtest.Jobs{
+		XFN:   func(xfn string) benchtest.Cost { change(b, dir); return fromSource(xfn) },
+		Limit: func() benchtest.Cost { change(b, other); return goBuilds(b, other, runtime.GOARCH) },
+	})
 }
 
-// BenchmarkRenderBuiltin renders a pipeline of one builtin.
-func BenchmarkRenderBuiltin(b *testing.B) {
-	xfn := e2e.Binary(b)
-	dir, err := filepath.Abs("../../testdata/golden/render/basic-single")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		run1(b, dir, xfn, "render", "xr.yaml", "composition.yaml", "functions.yaml")
-	}
-}
-
-// BenchmarkRenderExample renders examples/bucket, which follows the example of
-// docs.crossplane.io: one resource by Patch & Transform.
-func BenchmarkRenderExample(b *testing.B) {
-	xfn := e2e.Binary(b)
-	for b.Loop() {
-		run1(b, "../../examples/bucket", xfn, "render", "xr.yaml", "composition.yaml", "functions.yaml")
-	}
-}
-
-// BenchmarkRenderDatabase renders examples/database: a pipeline of nine builtins, which is called
-// again with the resources that two of them require.
-func BenchmarkRenderDatabase(b *testing.B) {
-	xfn := e2e.Binary(b)
-	for b.Loop() {
-		run1(b, "../../examples/database", xfn, "render", "xr.yaml", "composition.yaml", "functions.yaml", "--required-resources", "required.yaml")
-	}
-}
-
-// BenchmarkRenderRunning renders the template's example by a function that is
-// already running.
-func BenchmarkRenderRunning(b *testing.B) {
-	xfn := e2e.Binary(b)
-	dir := scaffolded(b, xfn)
-	run1(b, dir, "go", "build", "-o", "function", ".")
-	address := start(b, filepath.Join(dir, "function"))
+// development writes functions.yaml for a function that runs at an address, and returns
+// the path.
+func development(b *testing.B, dir, address string) string {
+	b.Helper()
 	functions := filepath.Join(dir, "running.yaml")
 	text := fmt.Sprintf(`apiVersion: pkg.crossplane.io/v1
 kind: Function
@@ -96,9 +65,7 @@ metadata:
 	if err := os.WriteFile(functions, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	for b.Loop() {
-		run1(b, dir, xfn, "render", "example/xr.yaml", "example/composition.yaml", functions)
-	}
+	return functions
 }
 
 // start starts a function on a loopback port until the benchmark ends, and
@@ -132,69 +99,49 @@ func start(b *testing.B, program string) string {
 	return ""
 }
 
-// BenchmarkRenderPackage renders the example by the function in its package,
-// including unpacking and the start of the function.
-func BenchmarkRenderPackage(b *testing.B) {
-	xfn := e2e.Binary(b)
-	dir := scaffolded(b, xfn)
-	run1(b, dir, xfn, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
-	for b.Loop() {
-		run1(b, dir, xfn, "render", "example/xr.yaml", "example/composition.yaml", "example/functions.yaml", "--package", "function-hello=fn.xpkg")
+// BenchmarkPackage builds packages after a change of one line, compared with go build for
+// the same platforms at once.
+func BenchmarkPackage(b *testing.B) {
+	dir := scaffolded(b)
+	for row, archs := range map[string][]string{"PackageOne": {"amd64"}, "PackageTwo": {"amd64", "arm64"}} {
+		platforms := "linux/" + strings.Join(archs, ",linux/")
+		build := func(xfn string) benchtest.Cost {
+			change(b, dir)
+			return benchtest.Run(b, dir, xfn, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "--platform", platforms, "-o", "fn.xpkg")
+		}
+		build(e2e.Binary(b))
+		benchtest.Measure(b, row, benchtest.Jobs{
+			XFN:   build,
+			Limit: func() benchtest.Cost { change(b, dir); return goBuilds(b, dir, archs...) },
+		})
 	}
 }
 
-// BenchmarkPackageAfterChange builds a package for two platforms after a change
-// of one line. It alternates with go build for both platforms in parallel, and reports
-// the ratio of the medians.
-func BenchmarkPackageAfterChange(b *testing.B) {
-	xfn := e2e.Binary(b)
-	dir := scaffolded(b, xfn)
-	args := []string{"xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "--platform", "linux/amd64,linux/arm64", "-o", "fn.xpkg"}
-	run1(b, dir, xfn, args...)
-	var packages, plain []time.Duration
-	turn := 0
-	for b.Loop() {
-		turn += 2
-		plain = append(plain, afterChange(b, dir, turn, func() { goBuilds(b, dir, "amd64", "arm64") }))
-		packages = append(packages, afterChange(b, dir, turn+1, func() { run1(b, dir, xfn, args...) }))
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(median(packages).Seconds(), "s/package")
-	b.ReportMetric(median(plain).Seconds(), "s/go-builds")
-	b.ReportMetric(median(packages).Seconds()/median(plain).Seconds(), "package/go-builds")
-}
-
-// afterChange changes one line of a function, and returns the duration of f.
-// Each call needs another turn, or go build finds its result in the cache.
-func afterChange(b *testing.B, dir string, turn int, f func()) time.Duration {
+// change changes one line of a function. Each call writes another line, or go build finds
+// its result in the cache.
+func change(b *testing.B, dir string) {
 	b.Helper()
-	change := fmt.Sprintf("package main\n\nfunc init() { version = %d }\n\nvar version int\n", turn)
-	if err := os.WriteFile(filepath.Join(dir, "change.go"), []byte(change), 0o600); err != nil {
+	text := fmt.Sprintf("package main\n\nfunc init() { version = %d }\n\nvar version int\n", time.Now().UnixNano())
+	if err := os.WriteFile(filepath.Join(dir, "change.go"), []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	began := time.Now()
-	f()
-	return time.Since(began)
 }
 
 // goBuilds builds a function for Linux architectures in parallel, as packages do.
-func goBuilds(b *testing.B, dir string, archs ...string) {
+func goBuilds(b *testing.B, dir string, archs ...string) benchtest.Cost {
 	b.Helper()
-	g, ctx := errgroup.WithContext(b.Context())
-	for _, arch := range archs {
-		g.Go(func() error {
-			cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "fn-"+arch, ".")
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
-			return cmd.Run()
-		})
-	}
-	if err := g.Wait(); err != nil {
-		b.Fatal(err)
-	}
-}
-
-func median(ds []time.Duration) time.Duration {
-	slices.Sort(ds)
-	return ds[len(ds)/2]
+	return benchtest.Timed(func() {
+		g, ctx := errgroup.WithContext(b.Context())
+		for _, arch := range archs {
+			g.Go(func() error {
+				cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "fn-"+arch, ".")
+				cmd.Dir = dir
+				cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOWORK=off")
+				return cmd.Run()
+			})
+		}
+		if err := g.Wait(); err != nil {
+			b.Fatal(err)
+		}
+	})
 }

@@ -1,22 +1,15 @@
 package e2e_test
 
 import (
-	"context"
 	"errors"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A transcript is the output of a running program. It is safe for concurrent use.
@@ -110,44 +103,4 @@ func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
 		_, err := t.(*transcript).await(regexp.MustCompile("(?m)" + arg))
 		ts.Check(err)
 	}
-}
-
-// BenchmarkDev changes one line of a function, and waits until xfn dev has rendered again.
-// It alternates with go build after such a change, and reports the ratio of the medians.
-func BenchmarkDev(b *testing.B) {
-	xfn := e2e.Binary(b)
-	watched, other := scaffolded(b, xfn), scaffolded(b, xfn)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
-	cmd := exec.CommandContext(ctx, xfn, "dev")
-	cmd.Dir = watched
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	r, w := io.Pipe()
-	cmd.Stdout, cmd.Stderr = w, w
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		cancel()
-		_ = cmd.Wait() // xfn dev was interrupted, so its exit code does not matter.
-		_ = w.Close()
-	})
-	out, rendered := transcribe(r), regexp.MustCompile(`(?m)^rendered (?s:.*?)^watching .*$`)
-	await := func() {
-		if _, err := out.await(rendered); err != nil {
-			b.Fatal(err)
-		}
-	}
-	await()
-	run1(b, other, "go", "build", "-o", "function", ".")
-	var dev, plain []time.Duration
-	turn := 0
-	for b.Loop() {
-		turn += 2
-		plain = append(plain, afterChange(b, other, turn, func() { goBuilds(b, other, runtime.GOARCH) }))
-		dev = append(dev, afterChange(b, watched, turn+1, await))
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(median(dev).Seconds(), "s/dev")
-	b.ReportMetric(median(plain).Seconds(), "s/go-build")
-	b.ReportMetric(median(dev).Seconds()/median(plain).Seconds(), "dev/go-build")
 }

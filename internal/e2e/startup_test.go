@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 )
 
 // Measured costs of a start on linux/amd64. TestStart fails if they rise by a
@@ -25,7 +25,7 @@ const (
 
 // TestStart limits the work before main: allocations of all packages, and the number of
 // packages with initialization. Unlike times, these are equal on all machines. The garbage
-// collector does not run. BenchmarkStart measures the time.
+// collector does not run. BenchmarkStart measures times.
 func TestStart(t *testing.T) {
 	if platform := runtime.GOOS + "/" + runtime.GOARCH; platform != "linux/amd64" {
 		t.Skipf("the figures are those of linux/amd64, not %s", platform)
@@ -54,21 +54,17 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// BenchmarkStart compares the duration of "xfn version" with that of an empty Go
-// program, by medians of alternating runs. The goal is at most 7 times as long.
+// BenchmarkStart compares short commands with an empty Go program.
 func BenchmarkStart(b *testing.B) {
-	xfn := e2e.Binary(b)
 	empty := emptyProgram(b)
-	var starts, empties, inits []time.Duration
-	for b.Loop() {
-		empties = append(empties, elapsed(b, empty))
-		starts = append(starts, elapsed(b, xfn, "version"))
-		inits = append(inits, packageInit(b, xfn).took)
+	for row, arg := range map[string]string{"Help": "--help", "Version": "version"} {
+		run := func(program string) benchtest.Cost { return benchtest.Run(b, ".", program, arg) }
+		cli := run
+		if arg == "version" {
+			cli = func(program string) benchtest.Cost { return benchtest.Run(b, ".", program, arg, "--client") }
+		}
+		benchtest.Measure(b, row, benchtest.Jobs{XFN: run, Limit: func() benchtest.Cost { return run(empty) }, CLI: cli})
 	}
-	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	b.ReportMetric(ms(median(starts)), "ms-start")
-	b.ReportMetric(ms(median(inits)), "ms-init")
-	b.ReportMetric(float64(median(starts))/float64(median(empties)), "times-empty")
 }
 
 // emptyProgram builds a program that does nothing.
@@ -80,25 +76,17 @@ func emptyProgram(b *testing.B) string {
 			b.Fatal(err)
 		}
 	}
-	run1(b, dir, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", "empty", ".")
+	benchtest.Run(b, dir, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", "empty", ".")
 	return filepath.Join(dir, "empty")
-}
-
-func elapsed(b *testing.B, name string, args ...string) time.Duration {
-	b.Helper()
-	start := time.Now()
-	run1(b, ".", name, args...)
-	return time.Since(start)
 }
 
 // An initialization is the work of a program before main.
 type initialization struct {
-	took                time.Duration
 	packages, allocated int64
 	collected           bool
 }
 
-var traced = regexp.MustCompile(`(?m)^init \S+ @\S+ ms, (\S+) ms clock, (\d+) bytes, \d+ allocs$`)
+var traced = regexp.MustCompile(`(?m)^init \S+ @\S+ ms, \S+ ms clock, (\d+) bytes, \d+ allocs$`)
 
 // packageInit runs a program and sums the lines of GODEBUG=inittrace=1.
 func packageInit(t testing.TB, program string) initialization {
@@ -112,15 +100,10 @@ func packageInit(t testing.TB, program string) initialization {
 	}
 	all := initialization{collected: strings.Contains(stderr.String(), "\ngc ")}
 	for _, line := range traced.FindAllStringSubmatch(stderr.String(), -1) {
-		took, err := time.ParseDuration(line[1] + "ms")
+		allocated, err := strconv.ParseInt(line[1], 10, 64)
 		if err != nil {
 			t.Fatalf("reading %q: %v", line[0], err)
 		}
-		allocated, err := strconv.ParseInt(line[2], 10, 64)
-		if err != nil {
-			t.Fatalf("reading %q: %v", line[0], err)
-		}
-		all.took += took
 		all.allocated += allocated
 		all.packages++
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/mutate"
@@ -369,8 +370,8 @@ func TestMutateTemplateFiles(t *testing.T) {
 	}
 }
 
-// BenchmarkMutants tries the mutants of the example in the docs, and reports the time for a
-// thousand.
+// BenchmarkMutants tries the mutants of the example in the docs several times, and reports the
+// time for a thousand of them.
 func BenchmarkMutants(b *testing.B) {
 	text, err := os.ReadFile("../../examples/bucket/bucket.test.yaml")
 	if err != nil {
@@ -385,16 +386,20 @@ func BenchmarkMutants(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	n := 0
-	for b.Loop() {
-		err := suite.Mutate(b.Context(), items, o, suite.MutationOptions{Inputs: 20, Seed: 1}, func(suite.Mutation) error {
-			n++
-			return nil
+	const times = 10
+	benchtest.Measure(b, "Mutants", benchtest.Jobs{XFN: func(string) benchtest.Cost {
+		n := 0
+		cost := benchtest.Timed(func() {
+			for range times {
+				err := suite.Mutate(b.Context(), items, o, suite.MutationOptions{Inputs: 20, Seed: 1}, func(suite.Mutation) error {
+					n++
+					return nil
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(n), "s/1000-mutants")
-	b.ReportMetric(10, "s-aim")
+		return benchtest.Cost{Took: cost.Took * 1000 / time.Duration(n)}
+	}})
 }

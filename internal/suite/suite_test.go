@@ -24,7 +24,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite"
-	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
 
 const head = "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n"
@@ -661,55 +660,4 @@ func TestNotes(t *testing.T) {
 	if len(told) != 1 || told["function-patch-and-transform: Builtin, measured against function-patch-and-transform v0.10.8"] != 1 {
 		t.Errorf("got %v", told)
 	}
-}
-
-// many returns options for a suite with n cases of the example in the docs.
-func many(b *testing.B, n int) suite.Options {
-	b.Helper()
-	text := head + "defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\ncases:\n- name: region ${each.region}\n  each:\n"
-	for i := range n {
-		text += fmt.Sprintf("  - {region: r%d}\n", i)
-	}
-	text += `  xr: {patch: {spec: {bucketRegion: "${each.region}"}}}
-  expect: {count: {total: 1}, resources: {storage-bucket: {spec.forProvider.region: "${each.region}"}}}
-`
-	return options(example(b, map[string]string{"s.yaml": text}))
-}
-
-func passAll(b *testing.B, o suite.Options) time.Duration {
-	b.Helper()
-	began := time.Now()
-	for _, out := range run(b, o, suite.Selection{}) {
-		if out.Status != suite.Passed {
-			b.Fatal(lines([]suite.Outcome{out}))
-		}
-	}
-	return time.Since(began)
-}
-
-// BenchmarkSuite runs a thousand cases of the example in the docs.
-func BenchmarkSuite(b *testing.B) {
-	o := many(b, 1000)
-	for b.Loop() {
-		passAll(b, o)
-	}
-}
-
-// BenchmarkCoverage runs fifty cases without and with coverage in turns, and reports the
-// time with coverage as a multiple of that without.
-func BenchmarkCoverage(b *testing.B) {
-	o := many(b, 50)
-	passAll(b, o) // The first run compiles what the others use.
-	var without, with time.Duration
-	for b.Loop() {
-		o.Coverage = nil
-		without += passAll(b, o)
-		o.Coverage = &coverage.Collector{}
-		with += passAll(b, o)
-		if parts, ok := o.Coverage.Report().Percent(); !ok || parts != 100 {
-			b.Fatalf("covered %v%%", parts)
-		}
-	}
-	b.ReportMetric(with.Seconds()/without.Seconds(), "x-without")
-	b.ReportMetric(1.15, "x-aim")
 }

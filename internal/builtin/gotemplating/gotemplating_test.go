@@ -115,29 +115,3 @@ func FuzzTemplate(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkTypical measures the time for one composite resource with ten composed
-// resources. The template is cached.
-func BenchmarkTypical(b *testing.B) {
-	r := gotemplating.New(gotemplating.Options{})
-	req := typicalRequest(b, "p")
-	b.ReportAllocs()
-	for b.Loop() {
-		rsp, err := r.RunFunction(b.Context(), "", req)
-		if err != nil || len(rsp.GetResults()) > 0 {
-			b.Fatal(rsp, err)
-		}
-	}
-}
-
-// BenchmarkParse measures the time for one composite resource with ten composed
-// resources. The template is parsed each time.
-func BenchmarkParse(b *testing.B) {
-	req := typicalRequest(b, "p")
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := gotemplating.New(gotemplating.Options{}).RunFunction(b.Context(), "", req); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

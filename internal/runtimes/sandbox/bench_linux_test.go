@@ -26,6 +26,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
@@ -41,36 +42,23 @@ const (
 )
 
 // BenchmarkFirstAnswer measures the time from the start of a function to its first
-// answer, from an unpacked package of 50 MB. For comparison it also measures, in turn:
-// the function as a bare process; an empty start of this test program, which every
-// supervisor needs; and docker run, if there is an engine.
+// answer, from an unpacked package of 50 MB, as each user. The limit is the function as a
+// bare process.
 func BenchmarkFirstAnswer(b *testing.B) {
 	asEachUser(b, func(b *testing.B, dir string) {
-		file := filepath.Join(dir, "50.xpkg")
-		fn := runtimes.Function{Name: "function", Package: file}
+		row := "SandboxUser"
+		if os.Geteuid() == 0 {
+			row = "Sandbox"
+		}
+		fn := runtimes.Function{Name: "function", Package: filepath.Join(dir, "50.xpkg")}
 		s := sandbox.Sandbox{Cache: b.TempDir()}
 		answerOf(b, s, fn)
-		run, haveDocker := dockerRun(b, filepath.Join(dir, "50.docker"))
-		var sandboxed, bare, empty, docker []time.Duration
-		for b.Loop() {
-			for range rounds {
-				sandboxed = append(sandboxed, answerOf(b, s, fn))
-				bare = append(bare, bareAnswer(b, filepath.Join(dir, "function"), "--insecure", "--address"))
-				empty = append(empty, emptyStart(b))
-				if haveDocker {
-					docker = append(docker, run())
-				}
-			}
-		}
-		b.ReportMetric(0, "ns/op")
-		b.ReportMetric(ms(median(sandboxed)), "sandbox-ms")
-		b.ReportMetric(ms(median(bare)), "bare-ms")
-		b.ReportMetric(ms(median(empty)), "empty-ms")
-		b.ReportMetric(ms(median(sandboxed)-median(bare)-median(empty)), "beyond-both-ms")
-		if haveDocker {
-			b.ReportMetric(ms(median(docker)), "docker-ms")
-			b.ReportMetric(ms(median(docker))/ms(median(sandboxed)), "docker/sandbox")
-		}
+		benchtest.Measure(b, row, benchtest.Jobs{
+			XFN: func(string) benchtest.Cost { return benchtest.Cost{Took: answerOf(b, s, fn)} },
+			Limit: func() benchtest.Cost {
+				return benchtest.Cost{Took: bareAnswer(b, filepath.Join(dir, "function"), "--insecure", "--address")}
+			},
+		})
 	})
 }
 
@@ -243,45 +231,6 @@ func askAt(ctx context.Context, address string) (err error) {
 	return ask(ctx, client)
 }
 
-// emptyStart measures the time in which this test program starts and ends.
-func emptyStart(b *testing.B) time.Duration {
-	b.Helper()
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = []string{emptyVar + "=1"}
-	begun := time.Now()
-	if err := cmd.Run(); err != nil {
-		b.Fatal(err)
-	}
-	return time.Since(begun)
-}
-
-// dockerRun loads an image file into Docker. It returns a function that measures the time
-// from docker run to the first answer. ok is false if the docker command finds no engine.
-func dockerRun(b *testing.B, file string) (run func() time.Duration, ok bool) {
-	b.Helper()
-	if exec.Command("docker", "info").Run() != nil {
-		return nil, false
-	}
-	mustRun(b, "docker", "load", "-i", file)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
-	return func() time.Duration {
-		begun := time.Now()
-		mustRun(b, "docker", "run", "--rm", "--detach", "--name", "xfn-benchmark", "--publish", address+":9443", "xfn-benchmark:latest", "--insecure")
-		err := askAt(b.Context(), address)
-		took := time.Since(begun)
-		mustRun(b, "docker", "kill", "xfn-benchmark")
-		if err != nil {
-			b.Fatal(err)
-		}
-		return took
-	}, true
-}
-
 // asEachUser runs a benchmark as an ordinary user, and also as root if root runs the
 // test. dir contains the test function and packages of 50 MB.
 func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
@@ -290,7 +239,6 @@ func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
 		dir = publicDir(b)
 		img := sizedPackage(b, dir, buildFunction(b, dir), 50*mb)
 		writePackage(b, filepath.Join(dir, "50.xpkg"), img)
-		saved(b, filepath.Join(dir, "50.docker"), img)
 	}
 	if os.Geteuid() != 0 {
 		bench(b, dir)
@@ -298,16 +246,19 @@ func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
 	}
 	b.Run("Root", func(b *testing.B) { bench(b, dir) })
 	b.Run("OrdinaryUser", func(b *testing.B) {
-		out := asOrdinaryUser(b, []string{benchVar + "=" + dir}, "-test.run=^$", "-test.bench=^"+strings.Split(b.Name(), "/")[0]+"$")
+		out := asOrdinaryUser(b, []string{benchVar + "=" + dir}, "-test.run=^$", "-test.bench=^"+strings.Split(b.Name(), "/")[0]+"$", "-test.benchtime=1x")
 		b.ReportMetric(0, "ns/op")
 		reportAgain(b, out)
 	})
 }
 
-// reportAgain reports the measurements in out, the output of a benchmark in another
-// process.
+// reportAgain reports the measurements and prints the samples in out, the output of a
+// benchmark in another process.
 func reportAgain(b *testing.B, out string) {
 	b.Helper()
+	if benchtest.PrintSamples(out) {
+		return
+	}
 	for line := range strings.Lines(out) {
 		fields := strings.Fields(line)
 		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -381,13 +382,30 @@ func TestDeepSchema(t *testing.T) {
 	}
 }
 
+// appDocuments returns n objects of the kind that testdata/apps.yaml defines,
+// with a dozen fields each.
+func appDocuments(n int) iter.Seq2[manifest.Document, error] {
+	return func(yield func(manifest.Document, error) bool) {
+		for i := range n {
+			text := fmt.Sprintf("apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app-%d\n  labels: {team: a, tier: b}\nspec:\n  image: registry.example.org/acme/app:v%d\n  size: small\n  minReplicas: 2\n  since: 2026-01-02T03:04:05Z\n  labels:\n    one: \"1\"\n    two: \"2\"\n  env:\n  - name: A\n    value: x\n  - name: AB\n    value: z\n", i, i)
+			if !yield(manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(text)}, nil) {
+				return
+			}
+		}
+	}
+}
+
 // TestOrder checks that results have the order of the documents, and that an
 // error of the callback stops the validation.
 func TestOrder(t *testing.T) {
-	v := validate.New(definitions(t, benchDefinition), validate.Options{Composition: checked, Namespace: "default"})
+	definition, err := os.ReadFile("testdata/apps.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := validate.New(definitions(t, string(definition)), validate.Options{Composition: checked, Namespace: "default"})
 	n := 0
 	enough := errors.New("enough")
-	err := v.Documents(t.Context(), benchDocuments(1000), func(r validate.Result) error {
+	err = v.Documents(t.Context(), appDocuments(1000), func(r validate.Result) error {
 		if want := fmt.Sprintf("app-%d", n); r.Name != want {
 			t.Errorf("got %s, want %s", r.Name, want)
 		}
@@ -401,7 +419,7 @@ func TestOrder(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough)
-	if err := v.Documents(ctx, benchDocuments(10), func(validate.Result) error { return nil }); !errors.Is(err, enough) {
+	if err := v.Documents(ctx, appDocuments(10), func(validate.Result) error { return nil }); !errors.Is(err, enough) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package e2e_test
 
 import (
@@ -15,136 +13,36 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
-	"slices"
+	"strconv"
 	"testing"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/pgzip"
 
-	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
-	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 )
 
-// The layers of BenchmarkBuild's runtime image, the number of builds in an iteration,
-// and the name of the image.
-const (
-	benchLayers    = 4
-	benchLayerSize = 256 << 20
-	benchRounds    = 3
-	benchImage     = "xfn.test/bench-build:v1"
-)
+// benchLayerSize is the size of each layer of the large image.
+const benchLayerSize = 256 << 20
 
-// BenchmarkBuild builds a package with a runtime image of 1 GiB. Its four layers are half
-// compressible. Builds alternate with the minimum work: reading the layers, computing their
-// SHA-256 digests and, for uncompressed layers, compressing them with the same library on
-// all cores. It reports the medians s-build and s-limit, their ratio x-limit (goal: below
-// 1.3), and the peak memory in MiB (goal: below 100). TMPDIR selects the disk.
-func BenchmarkBuild(b *testing.B) {
-	xfn := e2e.Binary(b)
-	dir := b.TempDir()
-	pkg := filepath.Join(dir, "package")
-	if err := errors.Join(os.Mkdir(pkg, 0o755), os.WriteFile(filepath.Join(pkg, "crossplane.yaml"),
-		[]byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: bench}\nspec: {}\n"), 0o600)); err != nil {
-		b.Fatal(err)
-	}
-	plain, zipped := benchRuntime(b, dir)
-	saved, layout, small := filepath.Join(dir, "saved.tar"), filepath.Join(dir, "layout.tar"), filepath.Join(dir, "small.tar")
-	writeSaved(b, saved, plain)
-	writeLayout(b, layout, plain, types.OCIUncompressedLayer)
-	writeLayout(b, small, zipped, types.OCILayer)
-
-	build := func(args ...string) func() (time.Duration, int64) {
-		return func() (time.Duration, int64) {
-			return buildOnce(b, xfn, append([]string{"xpkg", "build", "-f", pkg, "-o", filepath.Join(dir, "out.xpkg"), "-q"}, args...)...)
-		}
-	}
-	const from = "--embed-runtime-image-tarball"
-	b.Run("none", func(b *testing.B) { compare(b, build(), nil) })
-	b.Run("tarball", func(b *testing.B) { compare(b, build(from, saved), func() { zipLayers(b, plain) }) })
-	b.Run("layout", func(b *testing.B) { compare(b, build(from, layout), func() { zipLayers(b, plain) }) })
-	b.Run("compressed", func(b *testing.B) { compare(b, build(from, small), func() { sumLayers(b, zipped) }) })
-	b.Run("engine", func(b *testing.B) {
-		engine := dockerenginetest.Open(b)
-		b.Setenv("DOCKER_HOST", engine.Endpoint().Host)
-		f, err := os.Open(saved)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer f.Close()
-		dockerenginetest.Forget(b, engine, benchImage)
-		if err := engine.LoadArchive(b.Context(), f); err != nil {
-			b.Fatal(err)
-		}
-		compare(b, build("--embed-runtime-image", benchImage), func() { zipLayers(b, plain) })
-		began := time.Now()
-		if err := engine.Save(b.Context(), benchImage, io.Discard, nil); err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(time.Since(began).Seconds(), "s-save")
-	})
-}
-
-// compare runs build and limit in turns, and reports the median of each. limit does
-// the minimum work of a build, or is nil.
-func compare(b *testing.B, build func() (time.Duration, int64), limit func()) {
+// benchLayers returns the number of layers of the large image.
+func benchLayers(b *testing.B) int {
 	b.Helper()
-	var builds, limits []time.Duration
-	var peak int64
-	for b.Loop() {
-		for range benchRounds {
-			took, most := build()
-			builds, peak = append(builds, took), max(peak, most)
-			if limit == nil {
-				continue
-			}
-			began := time.Now()
-			limit()
-			limits = append(limits, time.Since(began))
-		}
+	n, err := strconv.Atoi(cmp.Or(os.Getenv(benchtest.LayersVar), "4"))
+	if err != nil {
+		b.Fatalf("reading %s: %v", benchtest.LayersVar, err)
 	}
-	b.ReportMetric(middle(builds).Seconds(), "s-build")
-	b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
-	if limit != nil {
-		b.ReportMetric(middle(limits).Seconds(), "s-limit")
-		b.ReportMetric(middle(builds).Seconds()/middle(limits).Seconds(), "x-limit")
-	}
-}
-
-func middle(all []time.Duration) time.Duration {
-	slices.Sort(all)
-	return all[len(all)/2]
-}
-
-// buildOnce returns the duration and the peak memory of a process.
-func buildOnce(b *testing.B, xfn string, args ...string) (time.Duration, int64) {
-	b.Helper()
-	forgetPeak()
-	cmd := exec.CommandContext(b.Context(), xfn, args...)
-	began := time.Now()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%v: %v\n%s", args, err, out)
-	}
-	return time.Since(began), maxRSS(cmd.ProcessState)
-}
-
-// forgetPeak resets the peak memory of this process, because on Linux a child process
-// inherits the peak memory of its parent (proc_pid_clear_refs(5)).
-func forgetPeak() {
-	debug.FreeOSMemory()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // Only Linux has this file.
+	return n
 }
 
 // benchRuntime creates the layers, plain and compressed.
 func benchRuntime(b *testing.B, dir string) (plain, zipped []benchLayer) {
 	b.Helper()
 	data := rand.NewChaCha8([32]byte{})
-	for i := range benchLayers {
+	for i := range benchLayers(b) {
 		p := createLayer(b, filepath.Join(dir, fmt.Sprintf("%d.tar", i)), func(w io.Writer) error {
 			tw := tar.NewWriter(w)
 			size := int64(benchLayerSize - 4*512)
@@ -194,6 +92,21 @@ func createLayer(b *testing.B, path string, write func(io.Writer) error) benchLa
 	return benchLayer{path: path, digest: hex.EncodeToString(sum.Sum(nil)), size: info.Size()}
 }
 
+// fileSum returns the SHA-256 digest of a file in hexadecimal.
+func fileSum(b *testing.B, path string) string {
+	b.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	h, _, err := v1.SHA256(f)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return h.Hex
+}
+
 // benchZip compresses a file to w, and writes its content to plain.
 func benchZip(w io.Writer, path string, plain io.Writer) error {
 	f, err := os.Open(path)
@@ -225,21 +138,6 @@ func zipLayers(b *testing.B, layers []benchLayer) {
 			b.Fatal(err)
 		}
 		summed.finish()
-	}
-}
-
-// sumLayers reads layers and computes their digests.
-func sumLayers(b *testing.B, layers []benchLayer) {
-	b.Helper()
-	for _, l := range layers {
-		f, err := os.Open(l.path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		_, err = io.CopyBuffer(onlyWriter{sha256.New()}, f, make([]byte, 1<<20))
-		if err := errors.Join(err, f.Close()); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

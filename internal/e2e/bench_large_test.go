@@ -1,0 +1,173 @@
+package e2e_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// benchImage is the name of the large image in an archive and in an engine.
+const benchImage = "xfn.test/bench-build:v1"
+
+// BenchmarkBuild builds packages with a large runtime image of half compressible layers.
+// TMPDIR selects the disk.
+func BenchmarkBuild(b *testing.B) {
+	if !benchtest.Wants(b, "BuildTarball", "BuildEngine") {
+		return
+	}
+	dir := b.TempDir()
+	plain, _ := benchRuntime(b, dir)
+	pkg, saved := benchMetadata(b, dir), filepath.Join(dir, "saved.tar")
+	writeSaved(b, saved, plain)
+	build := func(flag, image string) benchtest.Jobs {
+		args := []string{"xpkg", "build", "-f", pkg, "-o", filepath.Join(dir, "out.xpkg"), flag, image}
+		return benchtest.Jobs{
+			XFN: func(xfn string) benchtest.Cost { return benchtest.Run(b, dir, xfn, args...) },
+			CLI: func(cli string) benchtest.Cost { return benchtest.Try(b, dir, cli, args...) },
+		}
+	}
+	tarball := build("--embed-runtime-image-tarball", saved)
+	tarball.Limit = func() benchtest.Cost { return benchtest.Timed(func() { zipLayers(b, plain) }) }
+	benchtest.Measure(b, "BuildTarball", tarball)
+	b.Run("BuildEngine", func(b *testing.B) {
+		if !benchtest.Wants(b, "BuildEngine") {
+			return
+		}
+		engine := dockerenginetest.Open(b)
+		b.Setenv("DOCKER_HOST", engine.Endpoint().Host)
+		f, err := os.Open(saved)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer f.Close()
+		dockerenginetest.Forget(b, engine, benchImage)
+		if err := engine.LoadArchive(b.Context(), f); err != nil {
+			b.Fatal(err)
+		}
+		jobs := build("--embed-runtime-image", benchImage)
+		jobs.Limit = func() benchtest.Cost {
+			return benchtest.Timed(func() {
+				if err := engine.Save(b.Context(), benchImage, io.Discard, nil); err != nil {
+					b.Fatal(err)
+				}
+			})
+		}
+		benchtest.Measure(b, "BuildEngine", jobs)
+	})
+}
+
+// BenchmarkRegistry moves a large package between a registry and this machine. The limits
+// are plain HTTP requests for the same bytes to the same registry.
+func BenchmarkRegistry(b *testing.B) {
+	if !benchtest.Wants(b, "Push", "PushAgain", "Pull", "Copy") {
+		return
+	}
+	from, to := newBenchRegistry(b), newBenchRegistry(b)
+	file, blobs := benchPackage(b)
+	digest := "sha256:" + fileSum(b, file)
+	b.Setenv("XFN_CACHE_DIR", filepath.Join(b.TempDir(), "cache"))
+	run := func(xfn string, args ...string) benchtest.Cost { return benchtest.Run(b, ".", xfn, args...) }
+	push := func(xfn string) benchtest.Cost {
+		return run(xfn, "xpkg", "push", "-q", "-f", file, from.host+"/acme/bench:v1")
+	}
+	benchtest.Measure(b, "Push", benchtest.Jobs{
+		XFN: func(xfn string) benchtest.Cost { from.clear(b); return push(xfn) },
+		Limit: func() benchtest.Cost {
+			from.clear(b)
+			return benchtest.Timed(func() { from.uploadFile(b, file, digest) })
+		},
+		CLI: func(cli string) benchtest.Cost {
+			from.clear(b)
+			return benchtest.Try(b, ".", cli, "xpkg", "push", "-f", file, from.host+"/acme/bench:v1")
+		},
+	})
+	from.clear(b)
+	push(e2e.Binary(b))
+	benchtest.Measure(b, "PushAgain", benchtest.Jobs{XFN: push})
+
+	out := filepath.Join(b.TempDir(), "out.xpkg")
+	benchtest.Measure(b, "Pull", benchtest.Jobs{
+		XFN: func(xfn string) benchtest.Cost {
+			removeAll(b, os.Getenv("XFN_CACHE_DIR"), out)
+			return run(xfn, "xpkg", "pull", "-q", from.host+"/acme/bench:v1", "-o", out)
+		},
+		Limit: func() benchtest.Cost {
+			return benchtest.Timed(func() {
+				for _, blob := range blobs {
+					from.download(b, blob, io.Discard)
+				}
+			})
+		},
+	})
+	removeAll(b, os.Getenv("XFN_CACHE_DIR"), out)
+	benchtest.Measure(b, "Copy", benchtest.Jobs{
+		XFN: func(xfn string) benchtest.Cost {
+			to.clear(b)
+			return run(xfn, "xpkg", "copy", "-q", from.host+"/acme/bench:v1", to.host+"/acme/bench:v1")
+		},
+		Limit: func() benchtest.Cost {
+			to.clear(b)
+			return benchtest.Timed(func() {
+				for _, blob := range blobs {
+					from.pipe(b, to, blob)
+				}
+			})
+		},
+	})
+}
+
+func removeAll(b *testing.B, paths ...string) {
+	b.Helper()
+	for _, path := range paths {
+		if err := os.RemoveAll(path); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// benchMetadata returns a folder with the metadata of a function.
+func benchMetadata(b *testing.B, dir string) string {
+	b.Helper()
+	pkg := filepath.Join(dir, "package")
+	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: bench}\nspec: {}\n"
+	if err := errors.Join(os.Mkdir(pkg, 0o755), os.WriteFile(filepath.Join(pkg, "crossplane.yaml"), []byte(meta), 0o600)); err != nil {
+		b.Fatal(err)
+	}
+	return pkg
+}
+
+// benchPackage builds a package with the large image, and returns its blobs.
+func benchPackage(b *testing.B) (file string, blobs []v1.Descriptor) {
+	b.Helper()
+	dir := b.TempDir()
+	_, zipped := benchRuntime(b, dir)
+	layout := filepath.Join(dir, "layout.tar")
+	writeLayout(b, layout, zipped, types.OCILayer)
+	file = filepath.Join(b.TempDir(), "bench.xpkg")
+	benchtest.Run(b, ".", e2e.Binary(b), "xpkg", "build", "-q", "-f", benchMetadata(b, dir), "--embed-runtime-image-tarball", layout, "-o", file)
+	removeAll(b, dir)
+	f, err := xpkg.Open(b.Context(), file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	img, ok := f.Artifact.(v1.Image)
+	if !ok {
+		b.Fatal("the package is not an image")
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return file, append(m.Layers, m.Config)
+}

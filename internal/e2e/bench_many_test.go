@@ -1,0 +1,179 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
+)
+
+// oneCore limits a Go program to one core.
+const oneCore = "GOMAXPROCS=1"
+
+// BenchmarkRenderMany renders many XRs with Patch & Transform and auto-ready.
+func BenchmarkRenderMany(b *testing.B) {
+	render := func(n int) func(xfn string, env ...string) benchtest.Cost {
+		dir := copyOf(b, "testdata/patched", map[string]string{
+			"many.yaml": repeated(n, "---\n{apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: bucket-%d}, spec: {bucketRegion: us-east-2}}\n"),
+		})
+		return func(xfn string, env ...string) benchtest.Cost {
+			return benchtest.RunWith(b, env, dir, xfn, "render", "--xr", "many.yaml", "--all-documents", "composition.yaml", "functions.yaml", "-q")
+		}
+	}
+	few, many, more := render(2_000), render(10_000), render(20_000)
+	benchtest.Measure(b, "RenderMany", benchtest.Jobs{
+		XFN:   func(xfn string) benchtest.Cost { return many(xfn) },
+		Limit: func() benchtest.Cost { return many(e2e.Binary(b), oneCore) },
+	})
+	benchtest.Measure(b, "RenderLinear", benchtest.Jobs{
+		XFN:   func(xfn string) benchtest.Cost { return more(xfn) },
+		Limit: func() benchtest.Cost { return few(e2e.Binary(b)) },
+	})
+}
+
+// BenchmarkValidate validates resources against an XRD with CEL rules.
+func BenchmarkValidate(b *testing.B) {
+	const resource = `---
+apiVersion: example.org/v1
+kind: XApp
+metadata: {name: app-%[1]d, namespace: default, labels: {team: a, tier: b}}
+spec:
+  image: registry.example.org/acme/app:v%[1]d
+  size: small
+  minReplicas: 2
+  since: 2026-01-02T03:04:05Z
+  labels: {one: "1", two: "2"}
+  env: [{name: A, value: x}, {name: AB, value: z}]
+`
+	dir := copyOf(b, "../schema/validate/testdata", map[string]string{"resources.yaml": repeated(10_000, resource)})
+	validate := func(xfn string, env ...string) benchtest.Cost {
+		return benchtest.RunWith(b, env, dir, xfn, "validate", "apps.yaml", "resources.yaml", "-q")
+	}
+	benchtest.Measure(b, "Validate", benchtest.Jobs{
+		XFN:   func(xfn string) benchtest.Cost { return validate(xfn) },
+		Limit: func() benchtest.Cost { return validate(e2e.Binary(b), oneCore) },
+		CLI: func(cli string) benchtest.Cost {
+			return benchtest.Try(b, dir, cli, "beta", "validate", "apps.yaml", "resources.yaml", "--skip-success-results")
+		},
+	})
+}
+
+// BenchmarkSuite runs suites of the example in the docs.
+func BenchmarkSuite(b *testing.B) {
+	run := func(n int) func(xfn string, args ...string) benchtest.Cost {
+		dir := copyOf(b, "../../examples/bucket", map[string]string{"bucket.test.yaml": `apiVersion: xfn.dev/v1alpha1
+kind: TestSuite
+metadata: {name: many}
+defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
+cases:
+- name: region ${each.region}
+  each:
+` + repeated(n, "  - {region: r%d}\n") + `  xr: {patch: {spec: {bucketRegion: "${each.region}"}}}
+  expect: {count: {total: 1}, resources: {storage-bucket: {spec.forProvider.region: "${each.region}"}}}
+`})
+		return func(xfn string, args ...string) benchtest.Cost {
+			return benchtest.Run(b, dir, xfn, append([]string{"test", "-q"}, args...)...)
+		}
+	}
+	thousand, few, many := run(1_000), run(2_000), run(20_000)
+	benchtest.Measure(b, "Suite", benchtest.Jobs{XFN: func(xfn string) benchtest.Cost { return thousand(xfn) }})
+	benchtest.Measure(b, "SuiteLinear", benchtest.Jobs{
+		XFN:   func(xfn string) benchtest.Cost { return many(xfn) },
+		Limit: func() benchtest.Cost { return few(e2e.Binary(b)) },
+	})
+	benchtest.Measure(b, "Coverage", benchtest.Jobs{
+		XFN:   func(xfn string) benchtest.Cost { return few(xfn, "--coverage") },
+		Limit: func() benchtest.Cost { return few(e2e.Binary(b)) },
+	})
+}
+
+// BenchmarkDefinitions builds a package of 17 MiB of XRDs. The limit parses their YAML once,
+// with the parser of Kubernetes.
+func BenchmarkDefinitions(b *testing.B) {
+	dir := b.TempDir()
+	texts := map[string]string{"crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: bench}\n"}
+	for i := range 2_700 {
+		texts[fmt.Sprintf("xrd-%d.yaml", i)] = strings.ReplaceAll(benchDefinition, "NAME", fmt.Sprintf("app%d", i)) +
+			repeated(24, "              field%d:\n                description: |-\n                  Says what the field is for in a few words, as generated descriptions\n                  do: over two lines, with \"quotes\" and: colons.\n                type: array\n                items: {type: integer, format: int64}\n")
+	}
+	copyFiles(b, filepath.Join(dir, "package"), texts)
+	args := []string{"xpkg", "build", "-f", "package", "-o", "out.xpkg"}
+	benchtest.Measure(b, "Definitions", benchtest.Jobs{
+		XFN: func(xfn string) benchtest.Cost { return benchtest.Run(b, dir, xfn, args...) },
+		Limit: func() benchtest.Cost {
+			return benchtest.Timed(func() {
+				for _, text := range texts {
+					var v any
+					if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		},
+		CLI: func(cli string) benchtest.Cost { return benchtest.Try(b, dir, cli, args...) },
+	})
+}
+
+// benchDefinition is the start of an XRD, up to the properties of its spec.
+const benchDefinition = `apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: xNAMEs.example.org}
+spec:
+  group: example.org
+  names: {kind: XNAME, plural: xNAMEs}
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+`
+
+// repeated returns a format n times, with the numbers from 0 to n-1.
+func repeated(n int, format string) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, format, i)
+	}
+	return text.String()
+}
+
+// copyOf returns a new folder with the files of another one, and with files.
+func copyOf(b *testing.B, from string, files map[string]string) string {
+	b.Helper()
+	dir := b.TempDir()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, e := range entries {
+		all[e.Name()] = readBench(b, filepath.Join(from, e.Name()))
+	}
+	copyFiles(b, dir, all)
+	copyFiles(b, dir, files)
+	return dir
+}
+
+func copyFiles(b *testing.B, dir string, files map[string]string) {
+	b.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package benchtest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Machine is what the figures of a report depend on.
+type Machine struct {
+	CPU    string `json:"cpu"`
+	Cores  int    `json:"cores"`
+	Memory int64  `json:"memory"`
+	OS     string `json:"os"`
+	Go     string `json:"go"`
+	// Date is the day of the run, and Version that of xfn.
+	Date    string `json:"date"`
+	Version string `json:"version"`
+}
+
+// A Report is the content of bench.json.
+type Report struct {
+	Machine Machine `json:"machine"`
+	Lines   []Line  `json:"lines"`
+}
+
+// A Line is a line of the table: an aim of a row.
+type Line struct {
+	Row   string `json:"row"`
+	Job   string `json:"job"`
+	Limit string `json:"limit,omitempty"`
+	Aim   string `json:"aim"`
+	// Unit is "seconds" or "bytes".
+	Unit string `json:"unit"`
+	// Figures are by program.
+	Figures map[string]*Figure `json:"figures,omitempty"`
+	// Ratio is the figure of xfn divided by that of the limit, or the other way around if
+	// the aim is a speedup.
+	Ratio float64 `json:"ratio,omitempty"`
+	Met   bool    `json:"met"`
+	// Missing is the reason why there is no figure.
+	Missing string `json:"missing,omitempty"`
+}
+
+// NewReport compares samples with the aims of all rows whose name matches.
+func NewReport(m Machine, s Samples, wanted *regexp.Regexp) Report {
+	r := Report{Machine: m}
+	for _, row := range Rows() {
+		if !wanted.MatchString(row.Name) {
+			continue
+		}
+		for _, aim := range row.Aims {
+			r.Lines = append(r.Lines, newLine(row, aim, s))
+		}
+	}
+	return r
+}
+
+func newLine(row Row, aim Aim, s Samples) Line {
+	l := Line{Row: row.Name, Job: row.Job, Aim: aim.String(), Unit: "seconds", Figures: map[string]*Figure{}}
+	if aim.Peak {
+		l.Job, l.Unit = row.Job+": peak memory", "bytes"
+	}
+	for program, costs := range s.Costs[row.Name] {
+		if f := figure(costs, aim.Peak); f != nil {
+			l.Figures[program] = f
+		}
+	}
+	ours, limit := l.Figures[XFN], l.Figures[Limit]
+	if aim.Factor != 0 || aim.Faster != 0 {
+		l.Limit = row.Limit
+	} else {
+		limit = nil
+		delete(l.Figures, Limit)
+	}
+	if ours == nil || l.Limit != "" && limit == nil {
+		l.Missing = s.missing(row)
+		return l
+	}
+	l.Met = ours.Median <= aim.Plus
+	if limit != nil {
+		l.Ratio = ours.Median / limit.Median
+		l.Met = ours.Median <= aim.Factor*limit.Median+aim.Plus
+	}
+	if aim.Faster != 0 {
+		l.Ratio = 1 / l.Ratio
+		l.Met = l.Ratio >= aim.Faster
+	}
+	return l
+}
+
+// missing returns why a row has no samples.
+func (s Samples) missing(row Row) string {
+	m, ok := s.Missing[row.Name]
+	if !ok {
+		m, ok = s.Missing[strings.TrimPrefix(row.Benchmark, "Benchmark")]
+	}
+	switch {
+	case m.Failed:
+		return "failed: " + m.Reason
+	case row.Needs != "":
+		return "needs " + row.Needs
+	case ok:
+		return m.Reason
+	}
+	return "its benchmark did not run"
+}
+
+// String returns the aim as in the table.
+func (a Aim) String() string {
+	plus := quantity(a.Plus, a.Peak)
+	switch {
+	case a.Faster != 0:
+		return fmt.Sprintf("≥ %g × faster", a.Faster)
+	case a.Factor == 0:
+		return "≤ " + plus
+	case a.Plus == 0:
+		return fmt.Sprintf("≤ %g ×", a.Factor)
+	case a.Factor == 1:
+		return "≤ limit + " + plus
+	}
+	return fmt.Sprintf("≤ %g × + %s", a.Factor, plus)
+}
+
+func quantity(value float64, bytes bool) string {
+	if bytes {
+		return fmt.Sprintf("%.0f MiB", value/(1<<20))
+	}
+	return seconds(value)
+}
+
+// Markdown returns the report as a sentence about the machine and a table, whose columns
+// are aligned for terminals.
+func (r Report) Markdown() string {
+	header := []string{"job", "xfn", "limit", "ratio", "aim", "met"}
+	cli := slices.ContainsFunc(r.Lines, func(l Line) bool { return l.Figures[CLI] != nil })
+	if cli {
+		header = append(header, "crossplane CLI")
+	}
+	cells := [][]string{header}
+	for _, l := range r.Lines {
+		line := []string{l.Job, l.cell(XFN), strings.TrimSpace(l.cell(Limit) + " " + l.Limit), "", l.Aim, "no"}
+		if l.Ratio != 0 {
+			line[3] = fmt.Sprintf("%.2f", l.Ratio)
+		}
+		if l.Met {
+			line[5] = "yes"
+		}
+		if l.Missing != "" {
+			line[1], line[5] = "not measured: "+l.Missing, ""
+		}
+		if cli {
+			line = append(line, l.cell(CLI))
+		}
+		cells = append(cells, line)
+	}
+	return r.Machine.String() + "\n\n" + aligned(cells)
+}
+
+// cell returns the median of a program, and the quartiles if there are several samples.
+func (l Line) cell(program string) string {
+	f := l.Figures[program]
+	if f == nil {
+		return ""
+	}
+	bytes := l.Unit == "bytes"
+	text := quantity(f.Median, bytes)
+	if low, high := quantity(f.Low, bytes), quantity(f.High, bytes); low != high {
+		text += fmt.Sprintf(" (%s–%s)", low, high)
+	}
+	return text
+}
+
+// String returns a sentence about the machine.
+func (m Machine) String() string {
+	return fmt.Sprintf("Measured on %s with xfn %s: %d cores of %s, %.1f GiB of memory, %s, %s.\nFigures are medians, with the first and the third quartile in parentheses.",
+		m.Date, m.Version, m.Cores, m.CPU, float64(m.Memory)/(1<<30), m.OS, m.Go)
+}
+
+// aligned returns a table in Markdown. The first row is its header.
+func aligned(cells [][]string) string {
+	widths := make([]int, len(cells[0]))
+	for _, line := range cells {
+		for i, cell := range line {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	var b strings.Builder
+	for n, line := range cells {
+		for i, cell := range line {
+			b.WriteString("| " + cell + strings.Repeat(" ", widths[i]-len([]rune(cell))) + " ")
+		}
+		b.WriteString("|\n")
+		if n == 0 {
+			for _, width := range widths {
+				b.WriteString("| " + strings.Repeat("-", width) + " ")
+			}
+			b.WriteString("|\n")
+		}
+	}
+	return b.String()
+}
+
+// Marks around the table of a page.
+const (
+	tableBegins = "<!-- The command bench writes this table. -->\n"
+	tableEnds   = "<!-- end of the table -->\n"
+)
+
+// Insert returns the page with the report as its table.
+func (r Report) Insert(page string) (string, error) {
+	before, rest, begins := strings.Cut(page, tableBegins)
+	_, after, ends := strings.Cut(rest, tableEnds)
+	if !begins || !ends {
+		return "", fmt.Errorf("finding the table: the page has no lines %q and %q", tableBegins, tableEnds)
+	}
+	return before + tableBegins + "\n" + r.Markdown() + "\n" + tableEnds + after, nil
+}
