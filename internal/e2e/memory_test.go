@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +35,20 @@ func memoryFiles() map[string]string {
 kind: Function
 metadata: {name: t}
 spec: {package: xpkg.crossplane.io/crossplane-contrib/function-go-templating:v0.12.2}
+`,
+		"xrd.yaml": `apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: piers.harbor.example.org}
+spec:
+  group: harbor.example.org
+  scope: Cluster
+  names: {kind: Pier, plural: piers}
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema:
+      openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: array, items: {type: integer}}}}}}
 `,
 		"package/crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: large}\n",
 		"package/xrd.yaml": `apiVersion: apiextensions.crossplane.io/v1
@@ -161,10 +176,11 @@ func TestMemoryLimit(t *testing.T) {
 		render   = "render xr.yaml composition.yaml functions.yaml"
 	)
 	cases := map[string]struct {
-		reason   string
-		template string
-		args     string
-		want     string // stderr without notes
+		reason      string
+		template    string
+		composition string // instead of one with template
+		args        string
+		want        string // stderr without notes
 	}{
 		"Enough": {
 			reason: "an ordinary render succeeds with a small limit",
@@ -177,6 +193,11 @@ func TestMemoryLimit(t *testing.T) {
 		"Long": {
 			reason: "a list of a million numbers, 3 MB, is rendered with 30 times its size",
 			args:   "render long.yaml composition.yaml functions.yaml --memory-limit=96Mi",
+		},
+		"LongPatched": {
+			reason:      "patches read only the fields that they name, and validation of the XR needs no other copy of its list",
+			composition: withPatches(1, "", func(int) string { return "data.kind" }),
+			args:        "render long.yaml composition.yaml --xrd xrd.yaml --memory-limit=52Mi",
 		},
 		"Kept": {
 			reason:   "a template that stores its output exceeds the limit",
@@ -234,7 +255,7 @@ func TestMemoryLimit(t *testing.T) {
 			if tc.want == "" {
 				wantCode = 0
 			}
-			code, stderr := runLimited(t, withTemplate(text), strings.Fields(tc.args))
+			code, stderr := runLimited(t, cmp.Or(tc.composition, withTemplate(text)), strings.Fields(tc.args))
 			if code != wantCode {
 				t.Errorf("%s: got exit code %d, want %d", tc.reason, code, wantCode)
 			}

@@ -46,8 +46,16 @@ func toJSON(text []byte, strict bool) ([]byte, error) {
 // canCompact reports whether a document is large and has none of the characters that YAML
 // libraries reject, change or read as the end of a line.
 func canCompact(text []byte) bool {
+	if len(text) < minCompact || !utf8.Valid(text) || bytes.Contains(text, []byte(mark)) {
+		return false
+	}
 	odd := func(r rune) bool { return unlikeInYAML(r) || r == '\r' || r == '\u2028' || r == '\u2029' }
-	return len(text) >= minCompact && utf8.Valid(text) && !bytes.ContainsFunc(text, odd) && !bytes.Contains(text, []byte(mark))
+	for at, c := range text {
+		if c == '\r' || c >= 0x7f {
+			return !bytes.ContainsFunc(text[at:], odd)
+		}
+	}
+	return true
 }
 
 // A compactor replaces parts of a YAML document.
@@ -88,6 +96,9 @@ func (c *compactor) flows(text []byte) []byte {
 			break
 		}
 		at += next
+		if part == nil {
+			part = make([]byte, 0, len(text)-at) // growing it would need several times the memory
+		}
 		var n int
 		if part, n = flow(part[:0], text[at:], 0); n == 0 {
 			at++

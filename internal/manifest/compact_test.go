@@ -19,6 +19,40 @@ func long(element, separator string) string {
 	return strings.TrimSuffix(strings.Repeat(element+separator, 70<<10/len(element+separator)), separator)
 }
 
+// TestFromJSON compares lists that FromJSON decodes itself with the output of the library.
+func TestFromJSON(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ reason, text string }{
+		"Whole":     {"whole numbers are int64, also those that repeat", "[" + long("1,1,-2,0,-0,9223372036854775807", ",") + "]"},
+		"Fractions": {"other numbers are float64", `{"a":[` + long("1.0,1e3,-0.0,9223372036854775808,1E+2", ",") + "]}"},
+		"Words":     {"lists have booleans and nulls", `{"a":{"b":[` + long("true,false,null,null", ",") + `],"c":1}}`},
+		"Strings":   {"strings have brackets, commas, quotes and escapes", `["]",[` + long(`"a,b","[","]\"","\\","\u0041<é>"`, ",") + `],"["]`},
+		"Nested":    {"only a list of scalars is decoded as a whole", `[[` + long("1", ",") + `],[` + long("1,[2]", ",") + `],{"a":[` + long("3", ",") + `]}]`},
+		"Mark":      {"a string looks like the name of a list", `{"a":["xfn-list-0"],"b":[` + long("1", ",") + "]}"},
+		"Last":      {"a comma follows the last element", "[" + long("1", ",") + ",]"},
+		"Twice":     {"two commas follow each other", "[" + long("1", ",") + ",,1]"},
+		"Number":    {"a number is invalid", "[" + long("1", ",") + ",01]"},
+		"Range":     {"a number is larger than a float64", "[" + long("1", ",") + ",1e999]"},
+		"Word":      {"a word is invalid", "[" + long("1", ",") + ",nul]"},
+		"Open":      {"a string has no end", "[" + long("1", ",") + `,"a]`},
+		"Space":     {"elements have white space around them", "[ " + long("1", " , ") + "\n]"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want any
+			wantErr := kjson.Unmarshal([]byte(tc.text), &want)
+			got, err := manifest.FromJSON([]byte(tc.text))
+			if (err == nil) != (wantErr == nil) {
+				t.Fatalf("%s: got error %v, want %v", tc.reason, err, wantErr)
+			}
+			if diff := cmp.Diff(want, got); err == nil && diff != "" {
+				t.Errorf("%s: the value differs (-want +got):\n%.1000s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestLargeLists compares documents whose lists are compacted with the output of the YAML
 // library for the whole document.
 func TestLargeLists(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	yamlv4 "go.yaml.in/yaml/v4"
-	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -58,8 +57,8 @@ func (d Document) Value() (any, error) {
 	if err != nil {
 		return nil, d.fault(err)
 	}
-	var v any
-	if err := json.Unmarshal(j, &v); err != nil {
+	v, err := FromJSON(j)
+	if err != nil {
 		return nil, d.fault(err)
 	}
 	return v, nil
@@ -91,8 +90,11 @@ func (d Document) Object() (map[string]any, error) {
 // it also returns the error for the key as duplicate.
 func (d Document) StrictObject() (obj map[string]any, duplicate, err error) {
 	j, duplicate := d.StrictJSON()
-	if duplicate == nil && json.Unmarshal(j, &obj) == nil && obj != nil {
-		return obj, nil, nil
+	if duplicate == nil {
+		v, _ := FromJSON(j)
+		if obj, ok := v.(map[string]any); ok {
+			return obj, nil, nil
+		}
 	}
 	obj, err = d.Object()
 	return obj, duplicate, err

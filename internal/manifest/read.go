@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -125,14 +126,27 @@ func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error)
 	}
 	in, stop := r.open(ctx, path)
 	defer stop()
-	data, err = io.ReadAll(io.LimitReader(in, MaxSize+1))
-	if err != nil {
+	var all bytes.Buffer
+	all.Grow(r.size(path) + bytes.MinRead)
+	if _, err = all.ReadFrom(io.LimitReader(in, MaxSize+1)); err != nil {
 		return nil, r.unreadable(path, err)
 	}
-	if len(data) > MaxSize {
+	if all.Len() > MaxSize {
 		return nil, fmt.Errorf("reading %q: the file is larger than %d MiB", path, MaxSize>>20)
 	}
-	return data, nil
+	return all.Bytes(), nil
+}
+
+// size returns the size of a file that Bytes can read, or 0 if it is unknown.
+func (r Reader) size(path string) int {
+	if path == Stdin {
+		return 0
+	}
+	info, err := r.FS.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return int(min(info.Size(), MaxSize))
 }
 
 // CheckExists returns the error of reading path if nothing exists there.

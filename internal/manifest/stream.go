@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/afero"
 
@@ -19,13 +20,28 @@ import (
 // Split splits data, the content of path, at lines that begin with "---".
 // Documents with only blanks and comments are left out. Text after "---" that is
 // not a comment is an *Error.
-func Split(path string, data []byte) ([]Document, error) {
-	var docs []Document
-	for doc, err := range split(path, bytes.NewReader(data)) {
-		if err != nil {
-			return nil, err
-		}
+//
+// The documents share the memory of data.
+func Split(path string, data []byte) (docs []Document, err error) {
+	s := splitter{line: 1, doc: Document{Path: path, Line: 1}, shared: true}
+	s.yield = func(doc Document, fault error) bool {
+		err = fault
+		doc.Text = slices.Clip(doc.Text)
 		docs = append(docs, doc)
+		return err == nil
+	}
+	for len(data) > 0 && !s.ended {
+		n := bytes.IndexByte(data, '\n') + 1
+		if n == 0 {
+			n = len(data)
+		}
+		s.add(data[:n])
+		data = data[n:]
+		s.line++
+	}
+	s.flush()
+	if err != nil {
+		return nil, err
 	}
 	return docs, nil
 }
@@ -166,6 +182,8 @@ type splitter struct {
 	// those beyond MaxSize are not added to doc.
 	doc  Document
 	size int
+	// shared means that the added parts are consecutive parts of one slice.
+	shared bool
 }
 
 // add adds a whole line, or a part of a long line, to the current document.
@@ -183,8 +201,16 @@ func (s *splitter) add(part []byte) {
 	if s.separator {
 		return
 	}
-	if s.size += len(part); s.size <= MaxSize {
+	if s.size += len(part); s.size > MaxSize {
+		return
+	}
+	switch {
+	case !s.shared:
 		s.doc.Text = append(s.doc.Text, part...)
+	case s.doc.Text == nil:
+		s.doc.Text = part
+	default:
+		s.doc.Text = s.doc.Text[:len(s.doc.Text)+len(part)]
 	}
 }
 

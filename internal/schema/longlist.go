@@ -16,19 +16,27 @@ const (
 	maxChecked = 1000
 )
 
-// shorten returns v, a value with schema s, with its long lists of valid scalars cut to the
-// least valid length. The faults of the short value are those of v, but need less time and
-// memory: the library makes validators and a path for each element of a list. shorten does not
-// change v. It copies the objects and lists around a list that it cuts. The bool is false if
-// it cuts none.
-func shorten(v any, s *spec.Schema) (any, bool) {
+// A cutter cuts the long lists of valid scalars of an object to the least valid length. The
+// faults of the object with the short lists are the same, but need less time and memory: the
+// library makes validators and a path for each element of a list.
+type cutter map[*any][]any // the lists, by their first elements
+
+// object returns obj, an object with schema s, with short lists. It does not change obj: it
+// copies the objects and lists around a list that it cuts.
+func (c cutter) object(obj map[string]any, s *spec.Schema) map[string]any {
+	short, _ := c.value(obj, s)
+	return short.(map[string]any)
+}
+
+// value is like object. The bool is false if it cuts no list.
+func (c cutter) value(v any, s *spec.Schema) (any, bool) {
 	// These fields may depend on all elements of a list in v.
 	if s == nil || len(s.AllOf)+len(s.AnyOf)+len(s.OneOf)+len(s.Enum) > 0 || s.Not != nil {
 		return v, false
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		return shortenObject(v, s)
+		return c.fields(v, s)
 	case []any:
 		if s.Items == nil || s.Items.Schema == nil {
 			return v, false
@@ -38,17 +46,18 @@ func shorten(v any, s *spec.Schema) (any, bool) {
 			if s.MinItems != nil {
 				least = *s.MinItems
 			}
+			c[&v[0]] = v
 			return v[:least], true
 		}
 		if isSet(s) { // Different elements must stay different.
 			return v, false
 		}
-		return shortenElements(v, s.Items.Schema)
+		return c.elements(v, s.Items.Schema)
 	}
 	return v, false
 }
 
-func shortenObject(obj map[string]any, s *spec.Schema) (any, bool) {
+func (c cutter) fields(obj map[string]any, s *spec.Schema) (any, bool) {
 	var short map[string]any
 	for key, v := range obj {
 		var of *spec.Schema
@@ -57,7 +66,7 @@ func shortenObject(obj map[string]any, s *spec.Schema) (any, bool) {
 		} else if s.AdditionalProperties != nil {
 			of = s.AdditionalProperties.Schema
 		}
-		v, ok := shorten(v, of)
+		v, ok := c.value(v, of)
 		if !ok {
 			continue
 		}
@@ -72,10 +81,10 @@ func shortenObject(obj map[string]any, s *spec.Schema) (any, bool) {
 	return short, true
 }
 
-func shortenElements(list []any, s *spec.Schema) (any, bool) {
+func (c cutter) elements(list []any, s *spec.Schema) (any, bool) {
 	var short []any
 	for i, v := range list {
-		v, ok := shorten(v, s)
+		v, ok := c.value(v, s)
 		if !ok {
 			continue
 		}
@@ -88,6 +97,27 @@ func shortenElements(list []any, s *spec.Schema) (any, bool) {
 		return list, false
 	}
 	return short, true
+}
+
+// restore replaces the short lists in v by the whole ones, and returns v.
+func (c cutter) restore(v any) any {
+	if len(c) == 0 {
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for key, field := range v {
+			v[key] = c.restore(field)
+		}
+	case []any:
+		if cap(v) > 0 && c[&v[:1][0]] != nil {
+			return c[&v[:1][0]]
+		}
+		for i, element := range v {
+			v[i] = c.restore(element)
+		}
+	}
+	return v
 }
 
 // isSet reports whether the elements of a list must differ.
@@ -107,12 +137,12 @@ func canCut(list []any, s *spec.Schema) bool {
 	}
 	validator := validate.NewSchemaValidator(s.Items.Schema, nil, "", strfmt.Default)
 	valid := map[any]bool{}
-	for _, v := range list {
+	for i, v := range list {
 		switch v.(type) {
-		case map[string]any, []any:
+		case nil, map[string]any, []any: // A default may replace a null.
 			return false
 		}
-		if valid[v] {
+		if i > 0 && v == list[i-1] || valid[v] {
 			continue
 		}
 		if !validator.Validate(v).IsValid() {

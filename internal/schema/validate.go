@@ -61,9 +61,13 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	if o.Embedded && obj["metadata"] == nil {
 		obj["metadata"] = map[string]any{}
 	}
+	cut := cutter{}
+	old := o.Old
+	if old == nil {
+		obj = cut.object(obj, j.spec)
+	}
 	found := v.unknown(obj)
 	v.fill(obj)
-	old := o.Old
 	if old != nil {
 		old = Copy(old)
 		v.unknown(old)
@@ -73,7 +77,7 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	if o.Metadata {
 		errs = metadata(obj, old, d.Namespaced, subdomain)
 	}
-	found = append(found, j.faults(ctx, obj, old, errs)...)
+	found = append(found, j.faults(ctx, obj, old, errs, cut)...)
 	slices.SortStableFunc(found, compare)
 	// The library returns some errors twice.
 	return slices.CompactFunc(found, func(a, b Fault) bool { return compare(a, b) == 0 }), nil
@@ -132,23 +136,21 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 }
 
 // faults validates obj as a new object or, if old is not nil, as an update of old. It
-// returns errs, followed by the errors that it finds, in the order of the API server.
-func (j validators) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList) []Fault {
+// returns errs, followed by the errors that it finds, in the order of the API server. CEL rules
+// get the lists of obj that were cut as a whole.
+func (j validators) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList, cut cutter) []Fault {
 	var was any // This must be an untyped nil: the library treats a nil map as an object.
 	var ratchet []cel.Option
-	var short any = obj
 	if old == nil {
-		short, _ = shorten(obj, j.spec)
-		errs = append(errs, validation.ValidateCustomResource(nil, short, j.forms)...)
+		errs = append(errs, validation.ValidateCustomResource(nil, obj, j.forms)...)
 	} else {
 		both := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: j.tree})
 		was, ratchet = old, []cel.Option{cel.WithRatcheting(both)}
 		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, obj, old, j.forms, validation.WithRatcheting(both))...)
 	}
-	errs = append(errs, objectmeta.Validate(nil, short, j.tree, false)...)
+	errs = append(errs, objectmeta.Validate(nil, obj, j.tree, false)...)
 	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, j.tree, old)) == 0 {
-		small, _ := short.(map[string]any)
-		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, j.tree, small)...)
+		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, j.tree, obj)...)
 	}
 	switch {
 	case j.rules == nil:
@@ -156,6 +158,7 @@ func (j validators) faults(ctx context.Context, obj, old map[string]any, errs fi
 		const text = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 		return append(faults(errs), Fault{Unchecked: true, Text: text, Err: field.Invalid(nil, nil, text)})
 	default:
+		cut.restore(obj)
 		broken, _ := j.rules.Validate(ctx, nil, j.tree, obj, was, celconfig.RuntimeCELCostBudget, ratchet...)
 		errs = append(errs, broken...)
 	}

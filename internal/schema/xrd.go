@@ -151,7 +151,10 @@ func missing(at *field.Path, before, after any) []string {
 	case []any:
 		after, _ := after.([]any)
 		for i := range before {
-			found = append(found, missing(at.Index(i), before[i], after[i])...)
+			switch before[i].(type) {
+			case map[string]any, []any: // A path for each scalar needs much memory.
+				found = append(found, missing(at.Index(i), before[i], after[i])...)
+			}
 		}
 	}
 	return found

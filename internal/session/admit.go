@@ -59,20 +59,24 @@ func (s *Session) xrValidator(in Inputs, docs []manifest.Document) (*validate.Va
 // admitted returns the request for the XR in doc, as forXR does, and validates the XR, as
 // admit does.
 func (p plan) admitted(ctx context.Context, doc manifest.Document) (req render.Request, invalid []string, err error) {
-	if req, err = p.forXR(doc); err == nil {
-		invalid, err = p.admit(ctx, doc, req.XR)
+	xr, err := p.original(doc)
+	if err != nil {
+		return req, nil, err
+	}
+	if req, err = p.forXR(doc, xr); err == nil {
+		invalid, err = p.admit(ctx, doc, xr, req.XR)
 	}
 	return req, invalid, err
 }
 
-// admit validates the composite resource or claim in doc, whose decoded form is xr. It
-// returns the reasons why an API server would refuse it, as p.in.Invalid says, and warnings
-// about fields that an API server removes.
-func (p plan) admit(ctx context.Context, doc manifest.Document, xr *unstructured.Unstructured) (invalid []string, err error) {
+// admit validates from, the composite resource or claim in doc. xr is from with the defaults
+// of the XRD. admit returns the reasons why an API server would refuse it, as p.in.Invalid
+// says, and warnings about fields that an API server removes.
+func (p plan) admit(ctx context.Context, doc manifest.Document, from original, xr *unstructured.Unstructured) (invalid []string, err error) {
 	if p.validator == nil || doc.Text == nil {
 		return nil, nil
 	}
-	invalid, err = p.judge(doc.Position(), p.validator.Document(ctx, doc))
+	invalid, err = p.judge(doc.Position(), p.validator.Decoded(ctx, doc, from.copy().Object, from.duplicate))
 	if p.xrd == nil || p.xrd.Defines(xr.GroupVersionKind()) != nil {
 		return invalid, err
 	}

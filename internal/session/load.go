@@ -124,7 +124,7 @@ type plan struct {
 	onlyExtra bool
 	// only decodes the XR if there is exactly one, and caches it for all callers.
 	// It is nil if there are several XRs.
-	only func() (*unstructured.Unstructured, error)
+	only func() (original, error)
 	// entry is the Composition. It is empty if there is a library of Compositions.
 	entry composition.Entry
 }
@@ -141,7 +141,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	}
 	p = newPlan(in, version)
 	if len(xrs) == 1 {
-		p.only = sync.OnceValues(func() (*unstructured.Unstructured, error) { return decodeXR(xrs[0]) })
+		p.only = sync.OnceValues(func() (original, error) { return decodeXR(xrs[0]) })
 	}
 	doc, err := s.first(ctx, in.Composition)
 	if err != nil {
@@ -196,9 +196,12 @@ func (s *Session) checkOnly(p plan, xrs []manifest.Document) error {
 	if len(xrs) != 1 {
 		return nil
 	}
-	_, err := p.forXR(xrs[0])
+	xr, err := p.original(xrs[0])
 	if err == nil {
-		s.warnDuplicates(xrs[0])
+		_, err = p.forXR(xrs[0], xr)
+	}
+	if err == nil {
+		s.warnDuplicate(xr.duplicate)
 	}
 	return err
 }
@@ -252,14 +255,12 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	return nil
 }
 
-// forXR returns the request for the XR in doc. It returns an error if the
+// forXR returns the request for xr, the XR in doc. It returns an error if the
 // Composition is not for the XR's kind.
-func (p plan) forXR(doc manifest.Document) (render.Request, error) {
+func (p plan) forXR(doc manifest.Document, xr original) (render.Request, error) {
 	req := p.request
+	req.XR = xr.copy()
 	var err error
-	if req.XR, err = p.decodeXR(doc); err != nil {
-		return req, fmt.Errorf("loading the composite resource: %w", err)
-	}
 	if p.checks.Match {
 		err = p.match(doc, req.XR)
 	}
@@ -291,27 +292,42 @@ func (p plan) prepare(req *render.Request, xrd *schema.XRD, first bool) error {
 	return xrd.Default(req.XR)
 }
 
-func (p plan) decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {
-	if p.only == nil {
-		return decodeXR(doc)
-	}
-	xr, err := p.only()
-	if err != nil {
-		return nil, err
-	}
-	return &unstructured.Unstructured{Object: schema.Copy(xr.Object)}, nil
+// An original is a composite resource or claim as its document has it.
+type original struct {
+	obj map[string]any
+	// duplicate is the error for a duplicate key, whose last value is used, or nil.
+	duplicate error
 }
 
-func decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {
-	if doc.Text == nil {
-		return &unstructured.Unstructured{Object: map[string]any{}}, nil
+func (o original) copy() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: schema.Copy(o.obj)}
+}
+
+// original decodes the composite resource in doc.
+func (p plan) original(doc manifest.Document) (xr original, err error) {
+	if p.only != nil {
+		xr, err = p.only()
+	} else {
+		xr, err = decodeXR(doc)
 	}
-	xr, err := decode(doc)
 	if err != nil {
-		return nil, err
+		return xr, fmt.Errorf("loading the composite resource: %w", err)
 	}
-	if _, ok := xr.Object["metadata"].(map[string]any); !ok && xr.Object["metadata"] != nil {
-		return nil, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("metadata"), Err: errors.New("metadata must be an object")}
+	return xr, nil
+}
+
+func decodeXR(doc manifest.Document) (xr original, err error) {
+	if doc.Text == nil {
+		return original{obj: map[string]any{}}, nil
+	}
+	if xr.obj, xr.duplicate, err = doc.StrictObject(); err != nil {
+		return xr, err
+	}
+	if err := checkKind(doc, xr.obj); err != nil {
+		return xr, err
+	}
+	if _, ok := xr.obj["metadata"].(map[string]any); !ok && xr.obj["metadata"] != nil {
+		return xr, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("metadata"), Err: errors.New("metadata must be an object")}
 	}
 	return xr, nil
 }

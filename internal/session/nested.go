@@ -49,12 +49,12 @@ type family struct {
 func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Result {
 	w := walk{family: f, n: n, doc: doc}
 	r := w.result(nil)
-	u, err := f.plan.decodeXR(doc)
+	from, err := f.plan.original(doc)
 	if err != nil {
-		_ = w.fail(r, fmt.Errorf("loading the composite resource: %w", err))
-	} else if r.Invalid, err = f.plan.admit(ctx, doc, u); err != nil {
 		_ = w.fail(r, err)
-	} else if xr, err := w.asXR(u); err != nil {
+	} else if r.Invalid, err = f.plan.admit(ctx, doc, from, from.copy()); err != nil {
+		_ = w.fail(r, err)
+	} else if xr, err := w.asXR(from.copy()); err != nil {
 		_ = w.fail(r, err)
 	} else {
 		_ = w.visit(ctx, xr, r, nil)

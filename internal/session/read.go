@@ -146,12 +146,15 @@ func decode(doc manifest.Document) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &unstructured.Unstructured{Object: obj}
-	if u.GetKind() == "" {
-		err := &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the object has no kind")}
-		return nil, hint.Wrap(err, "expected an object of Kubernetes, which has apiVersion and kind; other YAML, such as Helm values, does not have them")
+	return &unstructured.Unstructured{Object: obj}, checkKind(doc, obj)
+}
+
+func checkKind(doc manifest.Document, obj map[string]any) error {
+	if kind, _ := obj["kind"].(string); kind != "" {
+		return nil
 	}
-	return u, nil
+	err := &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the object has no kind")}
+	return hint.Wrap(err, "expected an object of Kubernetes, which has apiVersion and kind; other YAML, such as Helm values, does not have them")
 }
 
 // xrd reads the XRD at p.in.XRD, if it is set, and sets p.xrd and p.validator. With

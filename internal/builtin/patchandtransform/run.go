@@ -26,8 +26,8 @@ type run struct {
 	rsp    *fnv1.RunFunctionResponse
 	budget patch.Budget
 
-	// xr is the observed XR. Patches do not change it.
-	xr map[string]any
+	// xr is the observed XR.
+	xr *structpb.Struct
 	// desired is the desired XR. Patches change it, and the environment.
 	desired, environment patch.Object
 	// details are the connection details of the desired XR.
@@ -48,15 +48,14 @@ type composed struct {
 func newRun(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
 	r := &run{
 		req: req, rsp: rsp,
-		xr:       req.GetObserved().GetComposite().GetResource().AsMap(),
+		xr:       req.GetObserved().GetComposite().GetResource(),
 		details:  maps.Clone(req.GetDesired().GetComposite().GetConnectionDetails()),
 		composed: map[string]*composed{},
 		observed: map[string]*observed{},
 	}
 	r.desired.Fields = req.GetDesired().GetComposite().GetResource().AsMap()
 	for _, key := range []string{"apiVersion", "kind"} {
-		text, _ := r.xr[key].(string)
-		r.desired.Fields[key] = text
+		r.desired.Fields[key] = r.xr.GetFields()[key].GetStringValue()
 	}
 	r.environment = patch.Environment(req.GetContext().GetFields()[environmentKey].GetStructValue().AsMap())
 	return r
@@ -86,10 +85,11 @@ func (r *run) patchEnvironment(ctx context.Context, i int, p *patch.Patch) error
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	from, to := r.xr, &r.environment
+	from, to := r.environment.Fields, &r.desired
 	switch p.Type {
 	case spec.ToCompositeFieldPath, spec.CombineToComposite, spec.FromEnvironmentFieldPath:
-		from, to = r.environment.Fields, &r.desired
+	default:
+		from, to = p.Source(r.xr), &r.environment
 	}
 	point := r.coverage.patch(r.coverage.environment, i, &r.budget)
 	err := p.Apply(from, to, &r.budget)
@@ -227,7 +227,7 @@ func (r *run) sourceAndTarget(p *patch.Patch, target *patch.Object, o *observed)
 	case spec.FromEnvironmentFieldPath, spec.CombineFromEnvironment:
 		return r.environment.Fields, target
 	default:
-		return r.xr, target
+		return p.Source(r.xr), target
 	}
 	if o == nil {
 		return nil, to

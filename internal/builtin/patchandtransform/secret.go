@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
@@ -25,7 +26,7 @@ type reference struct {
 // Secret in the desired state. It returns nil if there are no connection details, or if the
 // XR has no spec.crossplane, like XRs before Crossplane v2.
 func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
-	spec, _ := r.xr["spec"].(map[string]any)
+	spec := r.xr.GetFields()["spec"].GetStructValue().GetFields()
 	if _, v2 := spec["crossplane"]; !v2 || len(r.details) == 0 {
 		return nil, nil
 	}
@@ -57,10 +58,10 @@ func identity(resource *fnv1.Resource) (name, namespace string) {
 
 // reference returns the name and namespace of the Secret. They come from the XR's
 // writeConnectionSecretToRef, from the input, or from the name of the XR, in this order.
-func (r *run) reference(spec map[string]any, secret *spec.ConnectionSecret) reference {
+func (r *run) reference(spec map[string]*structpb.Value, secret *spec.ConnectionSecret) reference {
 	if v, ok := spec["writeConnectionSecretToRef"]; ok {
 		var ref reference
-		if text, err := json.Marshal(v); err == nil && kjson.UnmarshalCaseSensitivePreserveInts(text, &ref) == nil {
+		if text, err := json.Marshal(v.AsInterface()); err == nil && kjson.UnmarshalCaseSensitivePreserveInts(text, &ref) == nil {
 			return ref
 		}
 	}
@@ -79,7 +80,7 @@ func (r *run) patchReference(ref reference, patches []patch.Patch) (reference, e
 			return ref, fmt.Errorf("unsupported patch type %s at index %d", p.Type, i)
 		}
 		point := r.coverage.patch(r.coverage.secret, i, &r.budget)
-		err := p.Apply(r.xr, to, &r.budget)
+		err := p.Apply(p.Source(r.xr), to, &r.budget)
 		r.coverage.applied(point, !fieldpath.IsNotFound(err))
 		if err != nil && (p.Type.IsCombine() || p.Policy != spec.FromOptional) {
 			return ref, fmt.Errorf("cannot apply patch type %s at index %d: %w", p.Type, i, err)

@@ -11,7 +11,6 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -163,13 +162,12 @@ func existing(xr *unstructured.Unstructured, legacy bool, store Store) ([]*unstr
 // meta returns the metadata for a request: the engine's capabilities, and the
 // SHA-256 of the request as the tag.
 func meta(req *fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) {
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
-	if err != nil {
+	hash := sha256.New()
+	if err := encode(hash, req); err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}
-	sum := sha256.Sum256(b)
 	m := capabilities()
-	m.Tag = hex.EncodeToString(sum[:])
+	m.Tag = hex.EncodeToString(hash.Sum(nil))
 	return m, nil
 }
 

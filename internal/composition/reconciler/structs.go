@@ -50,6 +50,10 @@ func newList(list []any) (*structpb.ListValue, error) {
 	shared := map[any]*structpb.Value{}
 	for i, v := range list {
 		canShare := len(list) >= longList && isScalar(v)
+		if canShare && i > 0 && isScalar(list[i-1]) && list[i-1] == v {
+			l.Values[i] = l.Values[i-1]
+			continue
+		}
 		if canShare && shared[v] != nil {
 			l.Values[i] = shared[v]
 			continue

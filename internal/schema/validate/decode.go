@@ -62,13 +62,21 @@ func decode(doc manifest.Document) (objects iter.Seq2[place, map[string]any], du
 			}
 		}, duplicate, nil
 	}
-	var obj map[string]any
-	if kjson.Unmarshal(data, &obj) != nil || obj == nil {
+	v, _ := manifest.FromJSON(data)
+	obj, _ := v.(map[string]any)
+	if obj == nil {
 		if _, err := doc.Object(); err != nil {
 			return nil, nil, err
 		}
 	}
-	return func(yield func(place, map[string]any) bool) { yield(place{doc: doc, lines: lines}, obj) }, duplicate, nil
+	return one(doc, obj), duplicate, nil
+}
+
+// one yields obj, the object in doc.
+func one(doc manifest.Document, obj map[string]any) iter.Seq2[place, map[string]any] {
+	return func(yield func(place, map[string]any) bool) {
+		yield(place{doc: doc, lines: sync.OnceValue(doc.Lines)}, obj)
+	}
 }
 
 // items returns the items of a list, and false for another object. The kind of a list ends

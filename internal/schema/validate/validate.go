@@ -157,6 +157,20 @@ func (v *Validator) Document(ctx context.Context, doc manifest.Document) []Resul
 	return all
 }
 
+// Decoded is like Document for a document whose object is already decoded. duplicate is the
+// error for a duplicate key of the document, or nil. Decoded may change obj.
+func (v *Validator) Decoded(ctx context.Context, doc manifest.Document, obj map[string]any, duplicate error) []Result {
+	if kind, _ := obj["kind"].(string); strings.HasSuffix(kind, "List") {
+		return v.Document(ctx, doc)
+	}
+	told := reported{}
+	var all []Result
+	for _, r := range v.decoded(ctx, doc, one(doc, obj), duplicate) {
+		all = append(all, told.with(r)...)
+	}
+	return all
+}
+
 // Objects validates objects that were not read from a file, such as rendered
 // ones. Numbers in the objects may have any Go type.
 func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Result {
@@ -180,6 +194,10 @@ func (v *Validator) document(ctx context.Context, doc manifest.Document) []Resul
 	if err != nil {
 		return []Result{Unreadable(doc, err)}
 	}
+	return v.decoded(ctx, doc, objects, duplicate)
+}
+
+func (v *Validator) decoded(ctx context.Context, doc manifest.Document, objects iter.Seq2[place, map[string]any], duplicate error) []Result {
 	var all []Result
 	for at, obj := range objects {
 		if ctx.Err() != nil { // A list may have many items.

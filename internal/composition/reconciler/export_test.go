@@ -1,0 +1,4 @@
+package reconciler
+
+// Encode is exported for tests.
+var Encode = encode
