@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 
 	"github.com/spf13/afero"
@@ -116,7 +117,7 @@ func (r Reader) file(ctx context.Context, path string) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Split(path, data)
+	return proc.Await(ctx, func() ([]Document, error) { return Split(path, data) })
 }
 
 // Bytes returns the content of a file, which may have any format.

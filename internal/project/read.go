@@ -15,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // The names of project files.
@@ -83,6 +84,11 @@ func Read(ctx context.Context, path string) (*Project, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading project file: %w", err)
 	}
+	return proc.Await(ctx, func() (*Project, error) { return decode(path, docs) })
+}
+
+// decode returns the project in the first document of a file.
+func decode(path string, docs []manifest.Document) (*Project, error) {
 	r := &reader{doc: docs[0], lines: docs[0].Lines()}
 	r.p = &Project{Path: path, Root: filepath.Dir(path), doc: docs[0]}
 	if len(docs) > 1 {

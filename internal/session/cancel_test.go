@@ -8,6 +8,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -28,6 +29,28 @@ func TestRenderIsCanceled(t *testing.T) {
 		Functions: "f.yaml", Runners: function.Mux{"f": stuck},
 	})
 	err := s.Render(ctx, session.Inputs{XRs: []string{"xr.yaml"}, Composition: "c.yaml"}, func(r session.Result) error { return r.Err })
+	if !errors.Is(err, why) {
+		t.Errorf("got error %v, want the cause of the context", err)
+	}
+}
+
+// TestDumpIsCanceled checks that Render returns while it reads a large dump of a cluster.
+func TestDumpIsCanceled(t *testing.T) {
+	why := errors.New("the process received a signal")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	end := make(chan struct{})
+	defer close(end)
+	r := reader(t, map[string]string{"c.yaml": steps("f")})
+	r.Documents = func(path string) ([]manifest.Document, bool) {
+		if path != "dump.yaml" {
+			return nil, false
+		}
+		cancel(why)
+		<-end
+		return nil, true
+	}
+	s := session.Open(session.Config{Reader: r})
+	err := s.Render(ctx, session.Inputs{Live: true, Full: true, Compositions: []string{"c.yaml"}, Observed: []string{"dump.yaml"}}, func(r session.Result) error { return r.Err })
 	if !errors.Is(err, why) {
 		t.Errorf("got error %v, want the cause of the context", err)
 	}

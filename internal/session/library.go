@@ -27,7 +27,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	}
 	p := newPlan(in, version)
 	if in.Live {
-		if p.exists, err = s.state(ctx, in.Observed, true); err != nil {
+		if p.exists, err = proc.Await(ctx, func() (state, error) { return s.state(ctx, in.Observed, true) }); err != nil {
 			return err
 		}
 	}

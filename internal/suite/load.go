@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/suite/foreign"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
@@ -42,8 +43,13 @@ var ErrNone = errors.New("there is no suite")
 // and .yml files with documents of kind TestSuite, or with tests of other tools: see package
 // foreign. The tests of other tools in a file are one suite. Hidden folders and symbolic
 // links in it are skipped. For a file that cannot be parsed, Load returns a
-// suite with Err. A path that does not exist is an error.
+// suite with Err. A path that does not exist is an error. If ctx is done, Load returns the cause
+// at once, even while it decodes a large file.
 func Load(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, error) {
+	return proc.Await(ctx, func() ([]*Suite, error) { return loadAll(ctx, r, paths) })
+}
+
+func loadAll(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, error) {
 	var files []string
 	named := map[string]bool{}
 	for _, path := range paths {

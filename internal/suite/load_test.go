@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -109,5 +110,29 @@ func TestLoadLink(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", path, diff)
 		}
+	}
+}
+
+// A stuckFS never answers Stat before its test ends. It calls stuck instead.
+type stuckFS struct {
+	afero.Fs
+	stuck func()
+}
+
+func (f stuckFS) Stat(name string) (os.FileInfo, error) {
+	f.stuck()
+	return f.Fs.Stat(name)
+}
+
+// TestLoadCanceled checks that Load returns although a step, such as decoding a large file, does
+// not check the context.
+func TestLoadCanceled(t *testing.T) {
+	why := errors.New("the process received a signal")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	end := make(chan struct{})
+	defer close(end)
+	fsys := stuckFS{afero.NewMemMapFs(), func() { cancel(why); <-end }}
+	if _, err := suite.Load(ctx, manifest.Reader{FS: fsys}, []string{"suite.yaml"}); !errors.Is(err, why) {
+		t.Errorf("got error %v, want the cause of the context", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -52,15 +53,7 @@ func (c *convertFiles) run(ctx context.Context, term *terminal.Terminal, by conv
 	if err != nil {
 		return err
 	}
-	for _, doc := range docs {
-		if _, err := doc.StrictJSON(); err != nil {
-			term.Warn(err.Error() + "; the last one is used")
-		}
-	}
-	if docs, err = unlisted(docs); err != nil {
-		return err
-	}
-	out, err := c.convert(docs, term, by)
+	out, err := proc.Await(ctx, func() ([]byte, error) { return c.convert(docs, term, by) })
 	if err != nil || out == nil {
 		return err
 	}
@@ -105,6 +98,15 @@ func unlisted(docs []manifest.Document) ([]manifest.Document, error) {
 // convert returns the documents with all Compositions converted. It returns an error if there is
 // none to convert, or nil if all objects are current.
 func (c *convertFiles) convert(docs []manifest.Document, term *terminal.Terminal, by conversion) ([]byte, error) {
+	for _, doc := range docs {
+		if _, err := doc.StrictJSON(); err != nil {
+			term.Warn(err.Error() + "; the last one is used")
+		}
+	}
+	docs, err := unlisted(docs)
+	if err != nil {
+		return nil, err
+	}
 	var out bytes.Buffer
 	var others []error
 	current := by.lenient

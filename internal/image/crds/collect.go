@@ -172,14 +172,19 @@ func (c *collector) file(ctx context.Context, name string) error {
 	if err != nil && !errors.Is(err, manifest.ErrEmpty) {
 		return err
 	}
-	for _, doc := range docs {
-		// After ctx is done, the definitions of c do not matter.
-		_, err := proc.Await(ctx, func() (struct{}, error) { return struct{}{}, c.document(doc) })
-		if err != nil {
-			return err
+	// After ctx is done, the definitions of c do not matter.
+	_, err = proc.Await(ctx, func() (struct{}, error) {
+		for _, doc := range docs {
+			if ctx.Err() != nil { // A file may have many documents.
+				return struct{}{}, context.Cause(ctx)
+			}
+			if err := c.document(doc); err != nil {
+				return struct{}{}, err
+			}
 		}
-	}
-	return nil
+		return struct{}{}, nil
+	})
+	return err
 }
 
 func (c *collector) document(doc manifest.Document) error {

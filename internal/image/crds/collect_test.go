@@ -183,20 +183,23 @@ func names(all []crds.Definition) []string {
 	return names
 }
 
-// TestCollectCanceled checks that Collect returns while it decodes a large document.
+// TestCollectCanceled checks that Collect returns while it decodes a large document, and between
+// small documents.
 func TestCollectCanceled(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
-	large := []byte("apiVersion: v1\nkind: ConfigMap\ndata:\n  a:\n" + strings.Repeat("  - {a: b}\n", 1_000_000))
-	files := manifest.Reader{FS: afero.NewOsFs(), Documents: func(string) ([]manifest.Document, bool) {
-		cancel(enough)
-		return []manifest.Document{{Path: "a.yaml", Line: 1, Text: large}}, true
-	}}
 	name := filepath.Join(t.TempDir(), "a.yaml")
 	if err := os.WriteFile(name, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := crds.Collect(ctx, []string{name}, crds.Options{Files: files}); !errors.Is(err, enough) {
-		t.Errorf("got %v", err)
+	for size, elements := range map[string]int{"large": 1_000_000, "small": 1} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		text := []byte("apiVersion: v1\nkind: ConfigMap\ndata:\n  a:\n" + strings.Repeat("  - {a: b}\n", elements))
+		files := manifest.Reader{FS: afero.NewOsFs(), Documents: func(string) ([]manifest.Document, bool) {
+			cancel(enough)
+			return []manifest.Document{{Path: "a.yaml", Line: 1, Text: text}}, true
+		}}
+		if _, err := crds.Collect(ctx, []string{name}, crds.Options{Files: files}); !errors.Is(err, enough) {
+			t.Errorf("a %s document: got %v", size, err)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A Want is a dependency or a reference that the lock file must contain. For a reference,
@@ -44,7 +45,7 @@ type Sources struct {
 func (s Sources) Collect(ctx context.Context, files ...string) ([]Want, error) {
 	var all []Want
 	for _, path := range files {
-		wants, err := s.file(ctx, path)
+		wants, err := proc.Await(ctx, func() ([]Want, error) { return s.file(ctx, path) })
 		if err != nil {
 			return nil, fmt.Errorf("reading the references to lock: %w", err)
 		}

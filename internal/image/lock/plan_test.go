@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -351,5 +352,18 @@ func TestNamed(t *testing.T) {
 	}
 	if i.Named("acme") || i.Named("") {
 		t.Error("Named returned true for a wrong name")
+	}
+}
+
+// TestCollectCanceled checks that Collect returns while it reads a large file.
+func TestCollectCanceled(t *testing.T) {
+	why := errors.New("the process received a signal")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	end := make(chan struct{})
+	defer close(end)
+	stuck := func(string) ([]manifest.Document, bool) { cancel(why); <-end; return nil, true }
+	s := lock.Sources{Reader: manifest.Reader{FS: afero.NewMemMapFs(), Documents: stuck}}
+	if _, err := s.Collect(ctx, "functions.yaml"); !errors.Is(err, why) {
+		t.Errorf("got error %v, want the cause of the context", err)
 	}
 }
