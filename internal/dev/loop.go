@@ -23,6 +23,9 @@ type Config struct {
 	// this is an error unless SuitesMayBeNone is true.
 	Suites          []string
 	SuitesMayBeNone bool
+	// Images identifies the settings by which functions get their images, other than their
+	// packages. If a refresh changes it, all functions are restarted.
+	Images string
 	// Refresh updates Session, Inputs and the sources of functions when files change.
 	Refresh Refresh
 	// Timeout limits the duration of a render. CaseTimeout limits that of a test

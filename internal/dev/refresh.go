@@ -50,6 +50,9 @@ func (l *loop) refreshed(ctx context.Context, r Round, show func(Event) error) e
 		return nil // A file changed during the refresh.
 	}
 	if l.refreshErr = r.refreshErr; r.refreshErr == nil {
+		if r.refreshed.Images != l.config.Images {
+			l.next = l.next.and(Plan{Restart: l.pool.Packages()})
+		}
 		l.config = r.refreshed
 		l.setExplicit()
 		l.renders, l.tests = union(l.renders, l.explicit), union(l.tests, l.explicitTests)

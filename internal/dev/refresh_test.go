@@ -33,6 +33,10 @@ func TestRefresh(t *testing.T) {
 			if string(text) == "three" {
 				next.Inputs.XRs = append(slices.Clone(c.Inputs.XRs), b.path("other.yaml"))
 			}
+			if string(text) == "images" {
+				b.put("fn/main.go", "three")
+				next.Images = "changed"
+			}
 			return next, nil
 		}
 	})
@@ -52,7 +56,13 @@ func TestRefresh(t *testing.T) {
 
 	b.put("apis/app/xrd.yaml", "three")
 	b.wants(b.round(), "a valid API replaces the source and the config", "apis changed", "!project not updated", "f: built in", `"mine" → "three"`, "rendered 4")
-	if refreshes != 3 {
-		t.Errorf("refreshed %d times, want 3: once for each change of the API", refreshes)
+	b.put("apis/app/xrd.yaml", "images")
+	r = b.round()
+	b.wants(r, "functions are restarted if they get other images, though their sources are the same", "apis changed", "f: built in")
+	if diff := cmp.Diff([]string{b.path("fn")}, r.Plan.Restart); diff != "" {
+		t.Errorf("restarted: (-want +got)\n%s", diff)
+	}
+	if refreshes != 4 {
+		t.Errorf("refreshed %d times, want 4: once for each change of the API", refreshes)
 	}
 }

@@ -27,8 +27,8 @@ type Options struct {
 	// Lint says which problems are errors, and Rules are additional rules.
 	Lint  xpkg.Level
 	Rules []xpkg.Rule
-	// Base opens the images at a reference, for these platforms. The project's rewrites were
-	// applied to it. It is required for functions with source.
+	// Base opens the images at a reference, for these platforms. It applies the project's
+	// rewrites. It is required for functions with source.
 	Base func(ctx context.Context, reference string, platforms []v1.Platform) (*runtimeimage.Images, error)
 	// Artifacts are files that languages need.
 	Artifacts language.Artifacts

@@ -111,7 +111,7 @@ func (b *builder) source(ctx context.Context, f Function) ([]v1.Image, error) {
 		reference = lang.Base
 	}
 	if reference != "" {
-		if src.Base, err = b.Base(ctx, p.Rewritten(reference), src.Platforms); err != nil {
+		if src.Base, err = b.Base(ctx, reference, src.Platforms); err != nil {
 			return nil, fmt.Errorf("reading the base image of %s functions: %w", lang.Name, err)
 		}
 	}

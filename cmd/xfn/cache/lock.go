@@ -22,7 +22,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
-	"github.com/xfn-dev/xfn/internal/project/generate"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )
 
@@ -38,6 +37,7 @@ type LockCmd struct {
 	flags.Registries
 	flags.Patience
 	flags.Cache
+	flags.Git
 	terminal.Format
 
 	of *project.Project
@@ -69,7 +69,7 @@ func (*names) IsBool() bool { return true }
 func (LockCmd) Help() string {
 	return `Writes the digest of each tag, and the highest version that each constraint in dependsOn allows. Locked entries stay the same; entries that the files no longer name are removed. With neither FILES nor --base-image, the files and base images in the lock file are locked again.
 
-For a project, the packages that its dependencies depend on are locked, too: their versions decide the models of APIs.
+For a project, the packages that its dependencies depend on are locked, too: their versions decide the models of APIs. A git repository with CRDs is locked by its commit, and a URL or the APIs of Kubernetes by the digest of the content.
 
 With --locked or XFN_LOCKED=true, the commands render, test, dev, run, xpkg build and project build use only locked images. The choice of the runtime stays the same: a builtin still replaces the image of its function, locked or not.
 
@@ -195,7 +195,7 @@ func (c *LockCmd) name(path string) string {
 func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) {
 	for _, name := range c.Update.names {
 		named := func(i lock.Image) bool { return i.Named(name) }
-		if !slices.ContainsFunc(slices.Concat(before.Functions, before.BaseImages, before.Packages), named) {
+		if !slices.ContainsFunc(slices.Concat(before.Functions, before.BaseImages, before.Packages, before.APIs), named) {
 			return lock.Plan{}, &terminal.UsageError{Err: fmt.Errorf("reading --update: nothing in %s is named %q", c.LockFile, name)}
 		}
 	}
@@ -213,23 +213,22 @@ func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program 
 	if err != nil {
 		return nil, err
 	}
-	store, err := image.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
 	client := c.PatientClient(program, c.Patience)
 	pull := image.Options{Remote: client, Progress: term.Progress, Offline: c.Offline}
 	if c.of != nil {
 		pull.Rewrite = c.of.Rewritten
 	}
-	fetcher := generate.Fetcher{Store: store, Images: pull, Registry: c.Registry}
+	fetcher, err := c.Fetcher(dir, c.Registry, pull)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, fetcher.Store.Close()) }()
 	r := lock.Resolver{
-		Store: store, Pull: pull, Tags: image.Tags{Remote: client, Rewrite: pull.Rewrite}, Parse: c.Reference,
-		Dependencies: fetcher.Dependencies,
+		Store: fetcher.Store, Pull: pull, Tags: image.Tags{Remote: client, Rewrite: pull.Rewrite}, Parse: c.Reference,
+		Dependencies: fetcher.Dependencies, API: fetcher.APIDigest,
 	}
 	if c.Offline {
-		r.Tags = image.CachedTags{Store: store}
+		r.Tags = image.CachedTags{Store: fetcher.Store}
 	}
 	return r.Resolve(ctx, plan)
 }

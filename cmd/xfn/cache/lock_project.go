@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/project/generate"
 )
 
 // project removes the project file, or the root of a project, from files, and returns the other
@@ -35,12 +36,12 @@ func (c *LockCmd) project(ctx context.Context, term *terminal.Terminal, sources 
 			return nil, nil, err
 		}
 		for _, d := range c.of.Dependencies {
-			if d.XPkg == nil {
-				continue
-			}
-			w, err := sources.Package(lock.Dependency{Package: d.XPkg.Package, Version: d.XPkg.Version, Path: path, Line: c.of.Line(d.Field)})
-			if err != nil {
-				return nil, nil, w.At(err)
+			locked := generate.LockedDependency(c.of, d)
+			w := lock.API(locked)
+			if d.XPkg != nil {
+				if w, err = sources.Package(locked); err != nil {
+					return nil, nil, w.At(err)
+				}
 			}
 			wants = append(wants, w)
 		}

@@ -74,6 +74,31 @@ func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
 	}
 }
 
+// BaseReference returns the reference from which a function's base image is fetched: rewritten,
+// and with the locked digest if pin is not nil. The lock may have the reference itself, as
+// project files and languages name it, or the rewritten one.
+func (f Registries) BaseReference(reference string, rewrite func(string) string, pin func(name.Reference) (name.Reference, error)) (name.Reference, error) {
+	from := reference
+	if rewrite != nil {
+		from = rewrite(reference)
+	}
+	ref, err := f.Reference(from)
+	if err != nil || pin == nil {
+		return ref, err
+	}
+	named, err := f.Reference(reference)
+	if err != nil {
+		return nil, err
+	}
+	pinned, err := pin(named)
+	if err != nil {
+		if pinned, _ = pin(ref); pinned == nil {
+			return nil, hint.Wrap(err, "lock it with xfn lock --base-image "+reference+", and name the other files, too")
+		}
+	}
+	return ref.Context().Digest(pinned.Identifier()), nil
+}
+
 // Versions resolves versions of packages: from the lock file with --locked, else from
 // the cache if Offline is set, else from the registry.
 type Versions struct {

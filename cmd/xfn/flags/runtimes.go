@@ -169,14 +169,13 @@ func (f Runtimes) builder(dir string, client *remote.Client, pull image.Options)
 		Artifacts: f.Artifacts(client, f.Offline, f.Index),
 		Options:   runtimeimage.Options{Env: os.Environ(), TempDir: os.TempDir(), Progress: pull.Progress},
 		Base: func(ctx context.Context, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
-			if pull.Rewrite != nil {
-				reference = pull.Rewrite(reference)
-			}
-			ref, err := f.Reference(reference)
+			ref, err := f.BaseReference(reference, pull.Rewrite, pull.Pin)
 			if err != nil {
 				return nil, err
 			}
-			return runtimeimage.FromCache(ctx, dir, ref, image.IfNotPresent, pull, opts)
+			from := pull
+			from.Rewrite, from.Pin = nil, nil // The reference is rewritten and pinned.
+			return runtimeimage.FromCache(ctx, dir, ref, image.IfNotPresent, from, opts)
 		},
 	}
 }

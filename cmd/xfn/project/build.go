@@ -103,7 +103,7 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	opts.Base = func(ctx context.Context, reference string, platforms []v1.Platform) (*runtimeimage.Images, error) {
 		images := opts.Images
 		images.Platforms = platforms
-		return c.base(ctx, program, reference, images)
+		return c.base(ctx, program, p, reference, images)
 	}
 	if err := c.schemas(ctx, term, program, p); err != nil {
 		// An API without a model also has problems, which lint explains.
@@ -136,9 +136,9 @@ func (c *BuildCmd) schemas(ctx context.Context, term *terminal.Terminal, program
 	})
 }
 
-// base opens the base images at a reference through the cache.
-func (c *BuildCmd) base(ctx context.Context, program terminal.Program, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
-	ref, err := c.Reference(reference)
+// base opens the base images at a reference, which the project may rewrite, through the cache.
+func (c *BuildCmd) base(ctx context.Context, program terminal.Program, p *project.Project, reference string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+	ref, err := c.BaseReference(reference, p.Rewritten, opts.Pin)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (c *BuildCmd) base(ctx context.Context, program terminal.Program, reference
 	if err != nil {
 		return nil, err
 	}
-	pull := image.Options{Remote: c.Client(program), Progress: opts.Progress, Offline: c.Offline, Pin: opts.Pin}
+	pull := image.Options{Remote: c.Client(program), Progress: opts.Progress, Offline: c.Offline}
 	return runtimeimage.FromCache(ctx, dir, ref, image.IfNotPresent, pull, opts)
 }
 

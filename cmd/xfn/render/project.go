@@ -55,11 +55,11 @@ func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p proje
 	return p, err
 }
 
-// pathOf returns the path of a document's file if the document is the first in it. Otherwise
-// it returns the document's position, which addDocuments makes readable.
+// pathOf returns the path of a document's file if the file has no other document. Otherwise it
+// returns the document's position, which addDocuments makes readable.
 func (p *projectInputs) pathOf(ctx context.Context, d manifest.Document) (string, error) {
-	first, _, err := manifest.Reader{FS: afero.NewOsFs()}.First(ctx, d.Path)
-	if err == nil && first.Line != d.Line {
+	_, more, err := manifest.Reader{FS: afero.NewOsFs()}.First(ctx, d.Path)
+	if err == nil && more {
 		p.docs = append(p.docs, d)
 		return d.Position(), nil
 	}

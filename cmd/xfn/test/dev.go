@@ -134,14 +134,16 @@ func (c *DevCmd) inProject(ctx context.Context, term *terminal.Terminal, program
 			return config, err
 		}
 	}
+	config.Images = fmt.Sprint(p.Rewrites)
 	config.Refresh = dev.Refresh{
 		Paths:   []string{p.Path, p.Dir(p.Paths.Functions)},
 		Folders: []string{p.Dir(p.Paths.APIs)},
 		Do: func(ctx context.Context) (dev.Config, error) {
-			p, err := flags.ReadProject(ctx, term, p.Path)
+			fresh, err := flags.ReadProject(ctx, term, p.Path)
 			if err != nil {
 				return dev.Config{}, err
 			}
+			*p = *fresh // The runtimes rewrite references as p says.
 			return c.inProject(ctx, term, program, p, base)
 		},
 	}

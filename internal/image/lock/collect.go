@@ -18,10 +18,10 @@ import (
 // the Version is empty.
 type Want struct {
 	Dependency
-	// Base is true for a base image, and Package for a dependency of a project. Otherwise it is
-	// a function.
-	Base, Package bool
-	key           key
+	// Base is true for a base image, Package for a package that a project depends on, and API for
+	// another dependency of a project. Otherwise it is a function.
+	Base, Package, API bool
+	key                key
 }
 
 // String returns the reference, or the repository and version constraint.

@@ -3,9 +3,12 @@ package lock
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -32,20 +35,22 @@ type Lock struct {
 	Files []string
 	// Functions are the images of function packages. BaseImages are the base images that
 	// packages are built on. Packages are the dependencies of projects, and the packages that
-	// these depend on.
-	Functions, BaseImages, Packages []Image
+	// these depend on. APIs are the dependencies of projects that are not packages.
+	Functions, BaseImages, Packages, APIs []Image
 }
 
 // An Image is an entry of the lock file: a reference or version constraint, and the digest
 // that it was resolved to.
 type Image struct {
-	// Reference is REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST.
+	// Reference is REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST. In Lock.APIs, it is
+	// git+REPOSITORY, the URL of a file, or k8s:VERSION.
 	Reference string `json:"reference" yaml:"reference" required:""`
 	// Constraint is the version constraint of a dependency. Reference then has the highest
 	// version that the constraint allows. Constraint is "" if the source names Reference
-	// itself.
+	// itself. In Lock.APIs, it is the branch, tag or commit of a git repository.
 	Constraint string `json:"constraint,omitempty" yaml:"constraint,omitempty"`
-	// Digest is the digest of the image's manifest or index.
+	// Digest is the digest of the image's manifest or index. In Lock.APIs, it is the commit of a
+	// git repository, or the digest of the content.
 	Digest string `json:"digest" yaml:"digest" required:""`
 	// Platforms are the platforms that the image is built for. They only inform reviewers of
 	// the lock file.
@@ -60,8 +65,8 @@ type Image struct {
 type key struct{ name, constraint string }
 
 func (i Image) key() key {
-	if i.Constraint == "" {
-		return key{i.Reference, ""}
+	if i.Constraint == "" || isAPI(i.Reference) {
+		return key{i.Reference, i.Constraint}
 	}
 	return key{i.repository().Name(), i.Constraint}
 }
@@ -77,6 +82,9 @@ func (i Image) repository() name.Repository {
 // Named reports whether name refers to the image: by its reference, its repository, the last
 // element of the repository's path, or the name that Crossplane gives to the package object.
 func (i Image) Named(name string) bool {
+	if isAPI(i.Reference) {
+		return i.Reference == name || strings.TrimPrefix(i.Reference, GitPrefix) == name
+	}
 	repo := i.repository()
 	return slices.Contains([]string{i.Reference, repo.Name(), repo.RepositoryStr(), path.Base(repo.RepositoryStr()), xpkg.Label(repo.RepositoryStr())}, name)
 }
@@ -99,7 +107,7 @@ func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
 			but = fmt.Sprintf("which has %s of it", i.Digest)
 		}
 	}
-	return nil, l.refuse(ref.Name(), but)
+	return nil, l.refuse(ref.Name(), but, "")
 }
 
 // Reference returns the reference that is locked for a dependency, with its tag or digest.
@@ -118,7 +126,7 @@ func (l *Lock) Reference(d Dependency, parse func(string) (name.Reference, error
 			but = fmt.Sprintf("which has %s for %s", i.Reference, i.Constraint)
 		}
 	}
-	return "", d.At(l.refuse(d.Package+" "+d.Version, but))
+	return "", d.At(l.refuse(d.Package+" "+d.Version, but, d.Path))
 }
 
 // Closure returns the entries of a project's dependency and of the packages that it depends
@@ -130,17 +138,42 @@ func (l *Lock) Closure(d Dependency, parse func(string) (name.Reference, error))
 	}
 	p := l.Plan([]Want{w}, nil)
 	if len(p.Missing) > 0 {
-		return nil, d.At(l.refuse(p.Missing[0].String(), ""))
+		return nil, d.At(l.refuse(p.Missing[0].String(), "", d.Path))
 	}
 	return p.Kept.Packages, nil
 }
 
-func (l *Lock) refuse(what, but string) error {
+// refuse returns the error that the lock file does not have what, with an addition in but. file
+// is the file that requires it, or "".
+func (l *Lock) refuse(what, but, file string) error {
 	err := fmt.Errorf("%q is not in the lock file %q", what, l.Path)
 	if but != "" {
 		err = fmt.Errorf("%w, %s", err, but)
 	}
-	return hint.Wrap(err, "run xfn lock, and review its changes")
+	return hint.Wrap(err, strings.Join(append([]string{"run xfn lock"}, l.filesWith(file)...), " ")+", and review its changes")
+}
+
+// filesWith returns nothing if the lock file is about a file, or if file is "". Otherwise it
+// returns the paths of the files that the lock file is about, and file.
+func (l *Lock) filesWith(file string) []string {
+	var paths []string
+	for _, f := range l.Files {
+		path := filepath.FromSlash(f)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(l.Path), path)
+		}
+		absolute, err := filepath.Abs(path)
+		of, fileErr := filepath.Abs(file)
+		rel, relErr := filepath.Rel(absolute, of)
+		if errors.Join(err, fileErr, relErr) == nil && filepath.IsLocal(rel) {
+			return nil
+		}
+		paths = append(paths, path)
+	}
+	if file == "" {
+		return nil
+	}
+	return append(paths, file)
 }
 
 // A file is the YAML format of a lock file.
@@ -151,6 +184,7 @@ type file struct {
 	Functions  []Image  `json:"functions" yaml:"functions,omitempty"`
 	BaseImages []Image  `json:"baseImages" yaml:"baseImages,omitempty"`
 	Packages   []Image  `json:"packages" yaml:"packages,omitempty"`
+	APIs       []Image  `json:"apis" yaml:"apis,omitempty"`
 }
 
 // Encode returns the text of the lock file. Images are sorted, so the text does not depend
@@ -159,7 +193,7 @@ func (l *Lock) Encode() ([]byte, error) {
 	text := bytes.NewBufferString("# The digests that xfn lock resolved. Commit this file, and update it with xfn lock.\n")
 	enc := yamlv3.NewEncoder(text)
 	enc.SetIndent(2)
-	err := enc.Encode(file{apiVersion, kind, l.Files, sorted(l.Functions), sorted(l.BaseImages), sorted(l.Packages)})
+	err := enc.Encode(file{apiVersion, kind, l.Files, sorted(l.Functions), sorted(l.BaseImages), sorted(l.Packages), sorted(l.APIs)})
 	if err == nil {
 		err = enc.Close()
 	}

@@ -89,7 +89,7 @@ func parse(path string, data []byte) (*Lock, error) {
 	for _, wrong := range manifest.DecodeStrict(obj, &f) {
 		return nil, fault(wrong.Field(), wrong)
 	}
-	l := &Lock{Path: path, Files: f.Files, Functions: f.Functions, BaseImages: f.BaseImages, Packages: f.Packages}
+	l := &Lock{Path: path, Files: f.Files, Functions: f.Functions, BaseImages: f.BaseImages, Packages: f.Packages, APIs: f.APIs}
 	if field, err := l.check(); err != nil {
 		return nil, fault(field, err)
 	}
@@ -117,21 +117,25 @@ func (l *Lock) check() (field string, err error) {
 		return fmt.Sprintf("files[%d]", n), errors.New("the name of a file is empty")
 	}
 	digests := map[string]string{}
-	for n, images := range [][]Image{l.Functions, l.BaseImages, l.Packages} {
-		list := []string{"functions", "baseImages", "packages"}[n]
+	for n, images := range [][]Image{l.Functions, l.BaseImages, l.Packages, l.APIs} {
+		list := []string{"functions", "baseImages", "packages", "apis"}[n]
 		if len(images) > maxImages {
 			return list, fmt.Errorf("%s has more than %d entries", list, maxImages)
 		}
 		seen := map[key]bool{}
 		for n, i := range images {
 			at := fmt.Sprintf("%s[%d]", list, n)
-			if field, err := i.check(); err != nil {
+			check := i.check
+			if list == "apis" {
+				check = i.checkAPI
+			}
+			if field, err := check(); err != nil {
 				return at + "." + field, err
 			}
 			if seen[i.key()] {
 				return at, fmt.Errorf("%s is locked twice", strings.TrimSpace(i.key().name+" "+i.Constraint))
 			}
-			if before, ok := digests[i.Reference]; ok && before != i.Digest {
+			if before, ok := digests[i.Reference]; ok && before != i.Digest && list != "apis" {
 				return at + ".digest", fmt.Errorf("%s is locked with two digests", i.Reference)
 			}
 			seen[i.key()], digests[i.Reference] = true, i.Digest

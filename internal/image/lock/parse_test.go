@@ -20,6 +20,8 @@ const (
 	// Two valid digests. No image has them.
 	one = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 	two = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
+	// No repository has this commit.
+	commit = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 )
 
 func entry(reference, digest string, more ...string) string {
@@ -58,6 +60,12 @@ func TestParse(t *testing.T) {
 		"DuplicateRange":   {"a repeated constraint is an error", head + "functions:\n" + entry(ref, one, ", constraint: '>=v1'") + entry("registry.example.org/acme/f:v1.3.0", one, ", constraint: '>=v1'"), "l:5: registry.example.org/acme/f >=v1 is locked twice"},
 		"TwoDigests":       {"two digests of one reference are an error", head + "functions:\n" + good + "baseImages:\n" + entry(ref, two), "l:6: " + ref + " is locked with two digests"},
 		"Conflict":         {"a merge conflict is an error with a hint", head + "functions:\n<<<<<<< HEAD\n" + good + "=======\n>>>>>>> a\n", "l:4: unresolved git merge conflict"},
+		"APIOfImage":       {"an image is not an API", head + "apis:\n" + entry(ref, one), "l:4: \"" + ref + "\" is neither git+REPOSITORY, a URL nor k8s:VERSION"},
+		"APIAsPackage":     {"an API is not a package", head + "packages:\n" + entry("k8s:v1.33.0", one), `l:4: "k8s:v1.33.0" is not a full reference`},
+		"NoCommit":         {"a git repository has a commit", head + "apis:\n" + entry("git+https://example.org/a", one), "is not a commit"},
+		"NoAPIDigest":      {"a URL has a digest", head + "apis:\n" + entry("https://example.org/a.yaml", commit), "is not a digest"},
+		"APIConstraint":    {"a URL has no branch", head + "apis:\n" + entry("https://example.org/a.yaml", one, ", constraint: main"), "only a git repository has a constraint"},
+		"DuplicateAPI":     {"a repeated API is an error", head + "apis:\n" + entry("k8s:v1.33.0", one) + entry("k8s:v1.33.0", one), "l:5: k8s:v1.33.0 is locked twice"},
 		"Files":            {"a file name must be a string", head + "files: [1]\n", "l:3: files[0]: expected a string, got a number"},
 	}
 	for name, tc := range cases {
@@ -85,6 +93,12 @@ func full() *lock.Lock {
 		Packages: []lock.Image{
 			{Reference: "registry.example.org/acme/p@" + two, Constraint: two, Digest: two},
 			{Reference: "registry.example.org/acme/c:v1.0.0", Constraint: ">=v1", Digest: one, Dependencies: []string{"registry.example.org/acme/p " + two}},
+		},
+		APIs: []lock.Image{
+			{Reference: "k8s:v1.33.0", Digest: one},
+			{Reference: "git+https://git.example.org/acme/crds", Constraint: "main", Digest: commit},
+			{Reference: "git+https://git.example.org/acme/crds", Digest: strings.Repeat("b", 40)},
+			{Reference: "https://example.org/crd.yaml", Digest: two},
 		},
 	}
 }

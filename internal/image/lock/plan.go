@@ -72,6 +72,8 @@ func (l *Lock) list(w Want) *[]Image {
 		return &l.BaseImages
 	case w.Package:
 		return &l.Packages
+	case w.API:
+		return &l.APIs
 	}
 	return &l.Functions
 }
@@ -87,6 +89,8 @@ type Resolver struct {
 	Parse func(string) (name.Reference, error)
 	// Dependencies returns the dependencies of a package. It is required if a Want is a Package.
 	Dependencies func(context.Context, name.Reference) ([]Dependency, error)
+	// API returns the value of Image.Digest for a Want that is an API. It is required for these.
+	API func(context.Context, Dependency) (string, error)
 }
 
 // parallel is the number of wants that are resolved concurrently.
@@ -98,7 +102,9 @@ const parallel = 4
 // want.
 func (r Resolver) Resolve(ctx context.Context, p Plan) (*Lock, error) {
 	files, all, again := p.Kept.Files, p.from, p.again
-	all.Functions, all.BaseImages, all.Packages = slices.Clone(all.Functions), slices.Clone(all.BaseImages), slices.Clone(all.Packages)
+	for _, list := range []*[]Image{&all.Functions, &all.BaseImages, &all.Packages, &all.APIs} {
+		*list = slices.Clone(*list)
+	}
 	fresh := map[wanted]bool{}
 	for len(p.Missing) > 0 {
 		if len(fresh)+len(p.Missing) > maxImages {
@@ -157,6 +163,10 @@ func (r Resolver) each(ctx context.Context, wants []Want) ([]Image, error) {
 
 func (r Resolver) one(ctx context.Context, w Want) (Image, error) {
 	r.Pull.Progress.Step("resolving " + w.String())
+	if w.API {
+		digest, err := r.API(ctx, w.Dependency)
+		return Image{Reference: w.key.name, Constraint: w.key.constraint, Digest: digest}, err
+	}
 	ref, err := w.Dependency.Resolve(ctx, r.Tags, r.Parse)
 	if err != nil {
 		return Image{}, err
@@ -212,6 +222,7 @@ func Compare(before, after *Lock) Changes {
 	c.compare(before.Functions, after.Functions)
 	c.compare(before.BaseImages, after.BaseImages)
 	c.compare(before.Packages, after.Packages)
+	c.compare(before.APIs, after.APIs)
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -125,12 +126,66 @@ func metadata(pkg, version string) string {
 // lines returns a lock as "reference constraint digest" lines, without the host.
 func (w *world) lines(l *lock.Lock) []string {
 	lines := []string{}
-	for _, list := range [][]lock.Image{l.Functions, l.BaseImages, l.Packages} {
+	for _, list := range [][]lock.Image{l.Functions, l.BaseImages, l.Packages, l.APIs} {
 		for _, i := range list {
 			lines = append(lines, strings.ReplaceAll(strings.Join(strings.Fields(i.Reference+" "+i.Constraint+" "+i.Digest), " "), w.host+"/", ""))
 		}
 	}
 	return lines
+}
+
+// APIs that are not packages are kept and resolved as images are, and never as packages.
+func TestLockAPIs(t *testing.T) {
+	w := newWorld(t)
+	crds, k8s := lock.Dependency{Package: lock.GitPrefix + "https://git.example.org/acme/crds", Version: "main"}, lock.Dependency{Package: lock.KubernetesPrefix + "v1.33.0"}
+	url := lock.Dependency{Package: "https://example.org/crd.yaml", Path: "p", Line: 7}
+	digests := map[lock.Dependency]string{crds: commit, k8s: one}
+	resolver := lock.Resolver{Parse: w.parse, API: func(_ context.Context, d lock.Dependency) (string, error) {
+		if digest, ok := digests[d]; ok {
+			return digest, nil
+		}
+		return "", errors.New("unavailable")
+	}}
+	first, err := resolver.Resolve(t.Context(), (&lock.Lock{Path: "l", Files: []string{"conf"}}).Plan([]lock.Want{lock.API(crds), lock.API(k8s)}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{crds.Package + " main " + commit, k8s.Package + " " + one}
+	if diff := cmp.Diff(want, w.lines(first)); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	digests[crds], digests[k8s] = strings.Repeat("b", 40), two
+	first.Path = "l"
+	got, err := resolver.Resolve(t.Context(), first.Plan([]lock.Want{lock.API(crds), lock.API(k8s)}, func(i lock.Image) bool { return i.Named("https://git.example.org/acme/crds") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{crds.Package + " main " + digests[crds], want[1]}, w.lines(got)); diff != "" {
+		t.Errorf("a named API is resolved again, and others are kept (-want +got):\n%s", diff)
+	}
+	if c := lock.Compare(first, got); len(c.Updated) != 1 || c.Kept != 1 {
+		t.Errorf("got the changes %+v", c)
+	}
+	if _, err := resolver.Resolve(t.Context(), first.Plan([]lock.Want{lock.API(url)}, nil)); err == nil || err.Error() != `locking "https://example.org/crd.yaml": p:7: unavailable` {
+		t.Errorf("got %v", err)
+	}
+	if err := first.CheckAPI(k8s, two); !errors.Is(err, lock.ErrChanged) {
+		t.Errorf("other content must be refused, got %v", err)
+	}
+	if err := first.CheckAPI(k8s, one); err != nil {
+		t.Errorf("the locked content must be accepted, got %v", err)
+	}
+	_, err = first.APIDigest(url)
+	if err == nil || err.Error() != `p:7: "https://example.org/crd.yaml" is not in the lock file "l"` {
+		t.Errorf("got %v", err)
+	}
+	if got := string(hint.Of(err)); got != "run xfn lock conf p, and review its changes" {
+		t.Errorf("the hint must name the files of the lock, and the file that it lacks, got %q", got)
+	}
+	first.Files = append(first.Files, "p")
+	if _, err := first.APIDigest(url); string(hint.Of(err)) != "run xfn lock, and review its changes" {
+		t.Errorf("the lock is about the file, got the hint %q", hint.Of(err))
+	}
 }
 
 // Locked images are kept until they are updated or no longer wanted.
@@ -336,7 +391,7 @@ func TestCompare(t *testing.T) {
 		Added:   []lock.Image{after.Functions[1]},
 		Removed: []lock.Image{before.Functions[1]},
 		Updated: []lock.Update{{Image: after.Functions[0], Was: before.Functions[0]}},
-		Kept:    5,
+		Kept:    9,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -7,11 +7,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -235,8 +233,8 @@ type SchemaOptions struct {
 	Open func() (*Fetcher, error)
 	// Registry is the registry of references that do not name one.
 	Registry string
-	// Lock, if it is not nil, has the versions and digests of packages. A package that it lacks
-	// is an error.
+	// Lock, if it is not nil, has the versions and digests of dependencies. A dependency that it
+	// lacks is an error.
 	Lock *lock.Lock
 	// Skipped receives a text about each dependency that is left out: offline, if it is not in
 	// the cache; for a render, if it cannot be read.
@@ -265,9 +263,9 @@ func Schemas(ctx context.Context, p *project.Project, o SchemaOptions) (err erro
 		if o.ForRender && d.XPkg != nil && d.XPkg.Kind == "Function" {
 			continue
 		}
-		has, lockErr := o.known(d, locked)
-		if lockErr != nil {
-			return p.At(d.Field, lockErr)
+		has, err := o.known(p, d, locked)
+		if err != nil {
+			return err
 		}
 		if has && target.Complete() {
 			continue
@@ -286,7 +284,7 @@ func Schemas(ctx context.Context, p *project.Project, o SchemaOptions) (err erro
 		switch {
 		case err == nil:
 			all = append(all, sources...)
-		case ctx.Err() == nil && (o.ForRender || f.Images.Offline):
+		case ctx.Err() == nil && (o.ForRender || f.Images.Offline) && !errors.Is(err, lock.ErrChanged):
 			o.Skipped(p.At(d.Field, fmt.Errorf("the APIs of %q have no models: %w", nameOf(d), err)).Error())
 		default:
 			return p.At(d.Field, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err))
@@ -337,18 +335,6 @@ func importsSchemas(p *project.Project) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// known reports whether the lock file of the schemas has a dependency: of a package in o.Lock,
-// the locked digests of this package and of those that it depends on.
-func (o SchemaOptions) known(d project.Dependency, locked map[string]string) (bool, error) {
-	if o.Lock == nil || d.XPkg == nil {
-		return known(d, locked), nil
-	}
-	images, err := o.Lock.Closure(lock.Dependency{Package: d.XPkg.Package, Version: d.XPkg.Version}, func(s string) (name.Reference, error) {
-		return remote.ParseReference(s, o.Registry)
-	})
-	return err == nil && !slices.ContainsFunc(images, func(i lock.Image) bool { return locked["xpkg://"+i.Reference] != i.Digest }), err
 }
 
 // known reports whether the lock file has a dependency: a version that a package's

@@ -8,7 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -137,6 +141,102 @@ func TestSchemasNotLocked(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `:7: "127.0.0.1:1/p v1" is not in the lock file "l"`) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// With a lock, APIs are read from the locked commit and only with the locked content, in a render,
+// too. Models of other content are generated again.
+func TestSchemasLockedAPIs(t *testing.T) {
+	content := map[string]string{"/crd.yaml": xrd, "/v1.33.0": pod}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, _, _ := strings.Cut(r.URL.Path, "/api/")
+		_, _ = w.Write([]byte(content[path]))
+	}))
+	defer server.Close()
+	repository := t.TempDir()
+	first := commit(t, repository, "spec")
+	text := crossplane + "  dependencies:\n  - {type: crd, git: {repository: " + filepath.ToSlash(repository) + ", ref: main}}\n  - {type: crd, http: {url: \"" + server.URL + "/crd.yaml\"}}\n  - {type: k8s, k8s: {version: v1.33.0}}\n"
+	dir := files(t, map[string]string{project.File: text, "functions/fn/go.mod": "replace dev.crossplane.io/models => ../../schemas/go\n"})
+	p := open(t, filepath.Join(dir, project.File))
+	fetcher := func() (*generate.Fetcher, error) {
+		store, err := image.Open(t.TempDir())
+		return &generate.Fetcher{Store: store, HTTP: server.Client(), Kubernetes: server.URL}, err
+	}
+	f, err := fetcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Store.Close()
+	l := &lock.Lock{Path: "l"}
+	for _, d := range p.Dependencies {
+		api := generate.LockedDependency(p, d)
+		digest, err := f.APIDigest(t.Context(), api)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.APIs = append(l.APIs, lock.Image{Reference: api.Package, Constraint: api.Version, Digest: digest})
+	}
+	if l.APIs[0].Digest != first {
+		t.Errorf("got commit %s, want %s", l.APIs[0].Digest, first)
+	}
+	schemas := func(l *lock.Lock) error {
+		return generate.Schemas(t.Context(), p, generate.SchemaOptions{ForRender: true, Lock: l, Open: fetcher, Skipped: func(text string) { t.Errorf("skipped: %s", text) }})
+	}
+	commit(t, repository, "other")
+	if err := schemas(nil); err != nil {
+		t.Fatal(err)
+	}
+	const model = "schemas/json/org-example-v1-Config.schema.json"
+	if got := read(t, dir, model); !strings.Contains(got, `"other"`) {
+		t.Errorf("without a lock, the newest commit counts, got %s", got)
+	}
+	if err := schemas(l); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, dir, model); strings.Contains(got, `"other"`) {
+		t.Errorf("with a lock, the locked commit counts, got %s", got)
+	}
+	for path, want := range map[string]string{"/crd.yaml": "crd.yaml", "/v1.33.0": "k8s:v1.33.0"} {
+		was := content[path]
+		content[path] = strings.Replace(was, "Pod is", "Pods are", 1) + "\n"
+		if err := generate.CleanSchemas(p); err != nil {
+			t.Fatal(err)
+		}
+		if err := schemas(l); !errors.Is(err, lock.ErrChanged) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), project.File+":") {
+			t.Errorf("%s: other content must be refused, got %v", path, err)
+		}
+		content[path] = was
+	}
+	l.APIs = l.APIs[:2]
+	if err := schemas(l); err == nil || !strings.Contains(err.Error(), `:9: "k8s:v1.33.0" is not in the lock file "l"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// commit adds a CRD with a field to a git repository, on the branch main, and returns the commit.
+func commit(t *testing.T, dir, field string) string {
+	t.Helper()
+	repo, err := git.PlainOpen(dir)
+	if err != nil {
+		if repo, err = git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: plumbing.Main}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: configs.example.org}\nspec:\n  group: example.org\n  names: {kind: Config, plural: configs}\n  scope: Cluster\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {" + field + ": {type: string}}}}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "crd.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := repo.Worktree()
+	if err == nil {
+		_, err = tree.Add("crd.yaml")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := tree.Commit(field, &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash.String()
 }
 
 const pod = `{"components":{"schemas":{

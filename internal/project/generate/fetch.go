@@ -2,8 +2,6 @@ package generate
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -71,7 +69,9 @@ func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.De
 		if err := checkRelease(d.K8s.Version); err != nil {
 			return nil, err
 		}
-		return []models.Source{f.kubernetes(*d)}, nil
+		return []models.Source{{ID: sourceID(*d), Version: d.K8s.Version, Definitions: func(ctx context.Context) (models.Definitions, error) {
+			return f.kubernetesAPI(ctx, *d)
+		}}}, nil
 	}
 	files, version, err := f.files(ctx, *d)
 	if err != nil {
@@ -81,8 +81,6 @@ func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.De
 		return define(files)
 	}}}, nil
 }
-
-var errOffline = errors.New("the dependency is not fetched offline")
 
 // Documents returns the documents of the CRDs in a git repository or at a URL. It returns none
 // for another dependency.
@@ -106,11 +104,25 @@ func (f *Fetcher) Documents(ctx context.Context, d project.Dependency) ([]manife
 func (f *Fetcher) files(ctx context.Context, d project.Dependency) ([]yamlFile, string, error) {
 	switch {
 	case d.Git != nil:
-		return f.git(ctx, *d.Git)
+		from := *d.Git
+		if f.Lock != nil {
+			commit, err := f.Lock.APIDigest(locked(d))
+			if err != nil {
+				return nil, "", err
+			}
+			from.Ref = commit
+		}
+		return f.git(ctx, from)
 	case d.HTTP != nil:
 		data, err := f.get(ctx, d.HTTP.URL)
-		sum := sha256.Sum256(data)
-		return []yamlFile{{d.HTTP.URL, data}}, hex.EncodeToString(sum[:]), err
+		if err != nil {
+			return nil, "", err
+		}
+		digest := digestOf(data)
+		if f.Lock != nil {
+			err = f.Lock.CheckAPI(locked(d), digest)
+		}
+		return []yamlFile{{d.HTTP.URL, data}}, strings.TrimPrefix(digest, digestPrefix), err
 	}
 	return nil, "", nil
 }
@@ -329,24 +341,4 @@ func (f *Fetcher) authenticated(repository string) string {
 	}
 	u.User = url.UserPassword(f.GitUser, f.GitToken)
 	return u.String()
-}
-
-// kubernetesFiles are the OpenAPI documents that have models.
-var kubernetesFiles = strings.Fields("api__v1 apis__apps__v1 apis__autoscaling__v1 apis__batch__v1 apis__networking.k8s.io__v1 apis__policy__v1 apis__rbac.authorization.k8s.io__v1 apis__storage.k8s.io__v1")
-
-// kubernetes returns the source of the API of Kubernetes.
-func (f *Fetcher) kubernetes(d project.Dependency) models.Source {
-	return models.Source{ID: sourceID(d), Version: d.K8s.Version, Definitions: func(ctx context.Context) (models.Definitions, error) {
-		all := models.Definitions{}
-		for _, file := range kubernetesFiles {
-			data, err := f.get(ctx, fmt.Sprintf("%s/v%s/api/openapi-spec/v3/%s_openapi.json", f.Kubernetes, strings.TrimPrefix(d.K8s.Version, "v"), file))
-			if err != nil {
-				return nil, err
-			}
-			if err := all.OpenAPI(data); err != nil {
-				return nil, fmt.Errorf("reading %s: %w", file, err)
-			}
-		}
-		return all, nil
-	}}
 }
