@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
@@ -37,6 +38,16 @@ func NewResult(src Source, images *runtimeimage.Images, materials []Material) (*
 	return &Result{Images: images, Materials: materials}, nil
 }
 
+// ImagePURL returns the package URL of an image in a registry: the type oci of PURL-TYPES. The
+// architecture is empty for an index.
+func ImagePURL(repository string, digest v1.Hash, architecture string) string {
+	arch := ""
+	if architecture != "" {
+		arch = "arch=" + architecture + "&"
+	}
+	return fmt.Sprintf("pkg:oci/%s@%s%%3A%s?%srepository_url=%s", path.Base(repository), digest.Algorithm, digest.Hex, arch, repository)
+}
+
 // bases returns a material for the base image of each platform. The minimal image of
 // runtimeimage is none.
 func (s Source) bases() (all []Material, err error) {
@@ -54,9 +65,8 @@ func (s Source) bases() (all []Material, err error) {
 		}
 		m := Material{Name: "base image", Digest: digest.String()}
 		if ref := s.Base.Reference; ref != nil {
-			// The type oci of package URLs (PURL-TYPES).
 			m.Name = ref.Context().Name()
-			m.PURL = fmt.Sprintf("pkg:oci/%s@%s%%3A%s?arch=%s&repository_url=%s", path.Base(m.Name), digest.Algorithm, digest.Hex, p.Architecture, m.Name)
+			m.PURL = ImagePURL(m.Name, digest, p.Architecture)
 			if tag, ok := ref.(name.Tag); ok {
 				m.Version = tag.TagStr()
 				m.PURL += "&tag=" + m.Version

@@ -61,7 +61,7 @@ func (b *builder) function(ctx context.Context, f Function) (pkg FunctionPackage
 	if f.Tarball != "" {
 		runtimes = b.tarballs
 	}
-	images, err := runtimes(ctx, f)
+	images, materials, err := runtimes(ctx, f)
 	if err != nil {
 		return pkg, err
 	}
@@ -73,7 +73,9 @@ func (b *builder) function(ctx context.Context, f Function) (pkg FunctionPackage
 		}
 		packages[i], _ = a.(v1.Image)
 	}
-	return functionPackage(b.project.FunctionRepository(f.Name), packages)
+	pkg, err = functionPackage(b.project.FunctionRepository(f.Name), packages)
+	pkg.Function, pkg.Materials = f.Name, materials
+	return pkg, err
 }
 
 // content returns the package.yaml and the examples of a function. A function without a
@@ -97,13 +99,13 @@ func (b *builder) content(ctx context.Context, f Function) (*xpkg.Package, error
 	return pkg, nil
 }
 
-// source returns the runtime images of a function from its source.
-func (b *builder) source(ctx context.Context, f Function) ([]v1.Image, error) {
+// source returns the runtime images of a function from its source, and their materials.
+func (b *builder) source(ctx context.Context, f Function) ([]v1.Image, []language.Material, error) {
 	p := b.project
 	dir := p.FunctionDir(f)
 	lang, err := languages.Detect(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	src := language.Source{Dir: dir, Root: p.Root, Project: true, Platforms: b.platforms(), Artifacts: b.Artifacts}
 	reference := lang.ProjectBase
@@ -112,30 +114,30 @@ func (b *builder) source(ctx context.Context, f Function) ([]v1.Image, error) {
 	}
 	if reference != "" {
 		if src.Base, err = b.Base(ctx, reference, src.Platforms); err != nil {
-			return nil, fmt.Errorf("reading the base image of %s functions: %w", lang.Name, err)
+			return nil, nil, fmt.Errorf("reading the base image of %s functions: %w", lang.Name, err)
 		}
 	}
 	isPackage := false
 	if src.Base != nil {
 		if isPackage, err = overPackage(src.Base); err != nil {
-			return nil, errors.Join(err, src.Base.Close())
+			return nil, nil, errors.Join(err, src.Base.Close())
 		}
 	}
 	built, err := lang.Build(ctx, src, b.Images)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b.keep(built.Images)
 	if !isPackage {
-		return built.Images.All, nil
+		return built.Images.All, built.Materials, nil
 	}
 	images := make([]v1.Image, len(built.Images.All))
 	for i, img := range built.Images.All {
 		if images[i], err = rebuilt(img); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return images, nil
+	return images, built.Materials, nil
 }
 
 // overPackage reports whether a base image is a package, whose own layers are left out.
@@ -173,32 +175,33 @@ func rebuilt(img v1.Image) (v1.Image, error) {
 	return oci.Assemble(raw, p.Descriptors, p.Layers...)
 }
 
-// tarballs returns the runtime images of a function from one file for each architecture.
-func (b *builder) tarballs(ctx context.Context, f Function) ([]v1.Image, error) {
+// tarballs returns the runtime images of a function from one file for each architecture. Their
+// materials are not known.
+func (b *builder) tarballs(ctx context.Context, f Function) ([]v1.Image, []language.Material, error) {
 	var all []v1.Image
 	for _, platform := range b.platforms() {
 		file, err := b.project.tarball(f, platform.Architecture)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		images, err := runtimeimage.FromTarball(ctx, file, b.Images)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		b.keep(images)
 		if len(images.All) != 1 {
-			return nil, fmt.Errorf("the runtime image %q has %d images, expected one", file, len(images.All))
+			return nil, nil, fmt.Errorf("the runtime image %q has %d images, expected one", file, len(images.All))
 		}
 		c, err := images.All[0].ConfigFile()
 		if err != nil {
-			return nil, fmt.Errorf("reading the runtime image %q: %w", file, err)
+			return nil, nil, fmt.Errorf("reading the runtime image %q: %w", file, err)
 		}
 		if c.Architecture != platform.Architecture {
-			return nil, fmt.Errorf("the runtime image %q is for architecture %q, expected %q", file, c.Architecture, platform.Architecture)
+			return nil, nil, fmt.Errorf("the runtime image %q is for architecture %q, expected %q", file, c.Architecture, platform.Architecture)
 		}
 		all = append(all, images.All[0])
 	}
-	return all, nil
+	return all, nil, nil
 }
 
 // tarball returns the path of a function's runtime image for an architecture.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,9 +17,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/push"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -34,6 +37,8 @@ type Set struct {
 	Warnings xpkg.Problems
 	// Objects is the number of objects in the Configuration.
 	Objects int
+	// Attestations are what Push attaches to the packages, by their repositories.
+	Attestations map[string][]push.Attestation
 
 	open []io.Closer
 }
@@ -44,6 +49,10 @@ type FunctionPackage struct {
 	Repository string
 	Images     []v1.Image
 	Index      v1.ImageIndex
+	// Function is the name in the project, and Materials are what Images contain besides the
+	// source. Both are empty if the Set was read from a file.
+	Function  string
+	Materials []language.Material
 }
 
 // Close closes the files that the packages are read from.
@@ -75,15 +84,11 @@ func (s *Set) WriteFile(ctx context.Context, path string, report progress.Func) 
 	return archive.WriteTagged(ctx, path, images, report)
 }
 
-// Targets returns one file for each package in a directory. A file's name is the last
-// element of the package's repository.
+// Targets returns one file for each package in a directory, by the name of the package.
 func (s *Set) Targets(dir string) []xpkg.Target {
-	at := func(repository string) string {
-		return filepath.Join(dir, repository[strings.LastIndexByte(repository, '/')+1:]+".xpkg")
-	}
 	var all []xpkg.Target
 	for _, p := range s.Packages() {
-		all = append(all, xpkg.Target{Path: at(p.Repository), Artifact: p.Artifact})
+		all = append(all, xpkg.Target{Path: filepath.Join(dir, p.Name()+".xpkg"), Artifact: p.Artifact})
 	}
 	return all
 }
@@ -94,7 +99,7 @@ func functionPackage(repository string, images []v1.Image) (FunctionPackage, err
 	if err != nil {
 		return FunctionPackage{}, fmt.Errorf("making the index of %q: %w", repository, err)
 	}
-	return FunctionPackage{repository, images, idx}, nil
+	return FunctionPackage{Repository: repository, Images: images, Index: idx}, nil
 }
 
 // indexOf returns the index of the images of a function as the crossplane CLI pushes it:
@@ -202,6 +207,9 @@ type BuiltPackage struct {
 	Repository string
 	Artifact   xpkg.Artifact
 }
+
+// Name returns the last element of the repository, after which the package's files are named.
+func (p BuiltPackage) Name() string { return path.Base(p.Repository) }
 
 // Packages returns all packages: the functions, then the Configuration, which depends on
 // them.

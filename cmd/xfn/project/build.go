@@ -34,6 +34,8 @@ type BuildCmd struct {
 	Split          bool     `more:"" help:"Write one .xpkg file for each package, as xfn xpkg build does."`
 	MaxConcurrency int      `more:"" default:"8" placeholder:"N" help:"How many functions are built at a time. Default: ${default}."`
 	Platform       []string `more:"" placeholder:"OS/ARCH" help:"Platforms of the functions, such as linux/amd64. Default: linux and the architectures in the project file."`
+	SBOM           string   `name:"sbom" more:"" placeholder:"DIR" help:"Also write a software bill of materials of each package, as xfn xpkg build does: DIR/NAME.json, where NAME is the last element of the package's repository."`
+	Provenance     string   `more:"" placeholder:"DIR" help:"Also write how each package was built, as xfn xpkg build does: DIR/NAME.json."`
 	Offline        bool     `more:"" help:"Use only base images and packages that are in the cache."`
 
 	lintFlags
@@ -92,6 +94,9 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if err := flags.CheckDir("output-dir", c.OutputDir); err != nil {
 		return err
 	}
+	if c.SBOM != "" && filepath.Clean(c.SBOM) == filepath.Clean(c.Provenance) {
+		return &terminal.UsageError{Err: errors.New("--sbom and --provenance must name different folders, because their files have the same names")}
+	}
 	p, err := c.read(ctx, term)
 	if err != nil {
 		return err
@@ -118,7 +123,10 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
 	packages.Warn(term, set.Warnings)
-	return c.write(ctx, term, p, set)
+	if err := c.write(ctx, term, p, set); err != nil {
+		return err
+	}
+	return c.describe(ctx, program, p, set)
 }
 
 // schemas generates the models that the source of functions imports.

@@ -52,13 +52,16 @@ func (c PushCmd) Validate() error { return c.check(c.Patience) }
 
 // Help is shown by --help.
 func (PushCmd) Help() string {
-	return `Pushes the functions, then the Configuration, which depends on them by digest. Uploads only what the registry lacks. If a function cannot be pushed, the tag of the Configuration does not move; run the command again to continue. An attestation is about one package: --attest requires a project without functions.
+	return `Pushes the functions, then the Configuration, which depends on them by digest. Uploads only what the registry lacks. If a function cannot be pushed, the tag of the Configuration does not move; run the command again to continue.
+
+For a project with functions, --attest TYPE=DIR names a folder with a file for each package: DIR/demo.json for the Configuration demo, and DIR/demo_hello.json for its function hello. xfn project build writes such folders with --sbom and --provenance.
 
 Examples:
 
     xfn project push --tag v0.1.0
     xfn project push --tag v0.1.0 --sign-key cosign.key
     xfn project push --tag v0.1.0 --package-file demo.xpkg
+    xfn project push --tag v0.1.0 --sign-key cosign.key --attest spdx=sboms
 `
 }
 
@@ -94,8 +97,8 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	if len(c.Attest) > 0 && len(set.Functions) > 0 {
-		return &terminal.UsageError{Err: hint.Wrap(errors.New("--attest is about one package, and the project has several"), "attest each package with xfn xpkg sign")}
+	if err := c.attest(set); err != nil {
+		return err
 	}
 	results, err := project.Push(ctx, set, tag, c.MaxConcurrency, opts)
 	if err != nil {
@@ -106,6 +109,17 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		all[i] = push.CopyResult{Result: r}
 	}
 	return c.print(term, c.Format, fmt.Sprintf("Pushed project %q to %s:%s", p.Name, p.Repository, tag), all)
+}
+
+// attest reads the attestations of the packages in set.
+func (c *PushCmd) attest(set *project.Set) (err error) {
+	set.Attestations = map[string][]push.Attestation{}
+	for _, pkg := range set.Packages() {
+		if set.Attestations[pkg.Repository], err = c.Attestations(pkg.Name(), len(set.Functions) > 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pushed is the output of xfn project push and copy with --format json.

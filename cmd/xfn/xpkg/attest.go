@@ -2,16 +2,20 @@ package xpkg
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/push"
 )
 
-// readAttestations reads the files of values TYPE=FILE.
-func readAttestations(values []string) (all []push.Attestation, err error) {
-	for _, value := range values {
+// Attestations reads the files of --attest for a package. A folder has a file NAME.json for each
+// package. If there are several packages, only folders are accepted.
+func (f SignFlags) Attestations(name string, several bool) (all []push.Attestation, err error) {
+	for _, value := range f.Attest {
 		short, path, ok := cutLast(value)
 		if !ok {
 			return nil, &terminal.UsageError{Err: fmt.Errorf("reading --attest %q: expected TYPE=FILE", value)}
@@ -19,6 +23,13 @@ func readAttestations(values []string) (all []push.Attestation, err error) {
 		uri, err := flags.PredicateType("--attest", short)
 		if err != nil {
 			return nil, err
+		}
+		switch info, err := os.Stat(path); {
+		case err == nil && info.IsDir():
+			path = filepath.Join(path, name+".json")
+		case several:
+			err := fmt.Errorf("reading --attest %q: expected a folder with a file for each package, because the project has several", value)
+			return nil, &terminal.UsageError{Err: hint.Wrap(err, "xfn project build writes such folders with --sbom DIR and --provenance DIR")}
 		}
 		text, err := readSmall(path, 8<<20)
 		if err != nil {

@@ -3,6 +3,9 @@ package xpkg
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/language"
@@ -10,39 +13,64 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
+// A Described is a package whose SBOM and provenance are written.
+type Described struct {
+	sbom.Subject
+	// Images are the images of the package, or those that it runs.
+	Images []v1.Image
+	// Materials are what the images contain besides the source. The provenance also lists Used.
+	Materials, Used []language.Material
+	// Command built the package, with Parameters.
+	Command    sbom.Command
+	Parameters map[string]any
+}
+
+// Write writes the SBOM and the provenance of a package to files, unless their paths are empty.
+func (d Described) Write(ctx context.Context, sbomPath, provenancePath string) error {
+	if err := d.writeSBOM(ctx, sbomPath); err != nil {
+		return err
+	}
+	return d.writeProvenance(provenancePath)
+}
+
+func (d Described) writeSBOM(ctx context.Context, path string) error {
+	if path == "" {
+		return nil
+	}
+	packages, err := sbom.Debian(ctx, d.Images)
+	if err == nil {
+		var text []byte
+		if text, err = sbom.Write(d.Subject, append(slices.Clone(d.Materials), packages...)); err == nil {
+			err = fsx.WriteFile(path, 0o644, text)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("writing SBOM %q: %w", path, err)
+	}
+	return nil
+}
+
+func (d Described) writeProvenance(path string) error {
+	if path == "" {
+		return nil
+	}
+	text, err := sbom.Provenance(d.Subject, d.Command, d.Parameters, append(slices.Clone(d.Materials), d.Used...))
+	if err == nil {
+		err = fsx.WriteFile(path, 0o644, text)
+	}
+	if err != nil {
+		return fmt.Errorf("writing provenance %q: %w", path, err)
+	}
+	return nil
+}
+
 // describe writes the files of --sbom and --provenance.
 func (c *BuildCmd) describe(ctx context.Context, s sbom.Subject, artifact xpkg.Artifact, built *language.Result) (err error) {
 	if s.Digest, err = artifact.Digest(); err != nil {
 		return err
 	}
-	if c.SBOM != "" {
-		if err := writeSBOM(ctx, c.SBOM, s, built); err != nil {
-			return fmt.Errorf("writing SBOM %q: %w", c.SBOM, err)
-		}
-	}
-	if c.Provenance == "" {
-		return nil
-	}
-	text, err := sbom.Provenance(s, c.parameters(), built.Materials)
-	if err == nil {
-		err = fsx.WriteFile(c.Provenance, 0o644, text)
-	}
-	if err != nil {
-		return fmt.Errorf("writing provenance %q: %w", c.Provenance, err)
-	}
-	return nil
-}
-
-func writeSBOM(ctx context.Context, path string, s sbom.Subject, built *language.Result) error {
-	packages, err := sbom.Debian(ctx, built.Images.All)
-	if err != nil {
-		return err
-	}
-	text, err := sbom.Write(s, append(built.Materials, packages...))
-	if err != nil {
-		return err
-	}
-	return fsx.WriteFile(path, 0o644, text)
+	d := Described{Subject: s, Images: built.Images.All, Materials: built.Materials, Command: sbom.PackageBuild, Parameters: c.parameters()}
+	return d.Write(ctx, c.SBOM, c.Provenance)
 }
 
 // parameters returns the flags that select the runtime image. Credentials of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -64,6 +65,9 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	}
 	opts.Progress = progress.Func(term.Progress).Plain()
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
+		return err
+	}
+	if opts.Attestations, err = c.Attestations(path.Base(ref.RepositoryStr()), false); err != nil {
 		return err
 	}
 	annotations, err := flags.ImageAnnotations(c.OciAnnotation)

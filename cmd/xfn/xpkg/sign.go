@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -18,22 +19,20 @@ import (
 // SignFlags are the flags of commands that sign packages.
 type SignFlags struct {
 	SignKey       flags.KeySource `placeholder:"FILE" help:"Sign as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
-	Attest        []string        `sep:"none" placeholder:"TYPE=FILE" help:"Attach a signed in-toto attestation. TYPE is spdx, cyclonedx, slsaprovenance1, test-result or a URI, and FILE the predicate or the whole statement in JSON. Repeatable."`
+	Attest        []string        `sep:"none" placeholder:"TYPE=FILE" help:"Attach a signed in-toto attestation. TYPE is spdx, cyclonedx, slsaprovenance1, test-result or a URI, and FILE the predicate or the whole statement in JSON, or a folder with a file NAME.json for each package. NAME is the last element of the repository. Repeatable."`
 	RekorURL      string          `name:"rekor-url" more:"" placeholder:"URL" help:"Publish the signature in this transparency log of Sigstore, and store the log's proof with it. The log is public, and deletes nothing."`
 	RekorKey      flags.KeySource `more:"" placeholder:"FILE" help:"Public key of the log in PEM, a file or env://NAME. Requires --rekor-url. Default: the file in SIGSTORE_REKOR_PUBLIC_KEY, or the key that the log returns."`
 	FulcioURL     string          `name:"fulcio-url" more:"" placeholder:"URL" help:"Sign without a key: this certificate authority of Sigstore confirms the identity in an OIDC token. Requires --rekor-url."`
 	IdentityToken string          `more:"" placeholder:"FILE" help:"File with the OIDC token for --fulcio-url; - is stdin. Default: the token of the job in GitHub Actions, or SIGSTORE_ID_TOKEN, which GitLab sets."`
 }
 
-// Set sets the options of a push for the flags. The caller has set Services. It may read stdin, and request a token.
+// Set sets the options of a push for the flags, except those of Attestations. The caller has set
+// Services. It may read stdin, and request a token.
 func (f SignFlags) Set(ctx context.Context, t *terminal.Terminal, o *push.Options) (err error) {
 	if err := f.check(); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
 	if o.SignKey, err = f.SignKey.Signer(); err != nil {
-		return err
-	}
-	if o.Attestations, err = readAttestations(f.Attest); err != nil {
 		return err
 	}
 	if f.RekorURL != "" {
@@ -132,6 +131,9 @@ func (c *SignCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	}
 	opts := push.Options{Transport: c.PatientClient(p, c.Patience), Services: c.Services().PatientClient(p, c.Patience), DryRun: c.DryRun}
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
+		return err
+	}
+	if opts.Attestations, err = c.Attestations(path.Base(ref.Context().RepositoryStr()), false); err != nil {
 		return err
 	}
 	res, err := push.Sign(ctx, ref, opts)

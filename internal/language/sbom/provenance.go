@@ -13,9 +13,8 @@ import (
 const ProvenanceType = "https://slsa.dev/provenance/v1"
 
 const (
-	// builder is the ID of the builder, and buildType that of how Parameters are interpreted.
-	builder   = "https://github.com/xfn-dev/xfn"
-	buildType = builder + "/xpkg-build/v1"
+	// builder is the ID of the builder.
+	builder = "https://github.com/xfn-dev/xfn"
 )
 
 // provenance is the predicate (slsa.dev/spec/v1.0/provenance).
@@ -41,12 +40,21 @@ type resource struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Provenance returns the Statement that the package was built with these parameters from
+// A Command is the command that built a package. It defines the meaning of the parameters.
+type Command string
+
+// The commands that build packages.
+const (
+	PackageBuild Command = "xpkg-build"
+	ProjectBuild Command = "project-build"
+)
+
+// Provenance returns the Statement that the command built the package with these parameters from
 // materials. It contains no times and no names of the machine: the same arguments give the
 // same bytes.
-func Provenance(s Subject, parameters map[string]any, materials []language.Material) ([]byte, error) {
+func Provenance(s Subject, c Command, parameters map[string]any, materials []language.Material) ([]byte, error) {
 	var p provenance
-	p.BuildDefinition.BuildType, p.BuildDefinition.ExternalParameters = buildType, parameters
+	p.BuildDefinition.BuildType, p.BuildDefinition.ExternalParameters = builder+"/"+string(c)+"/v1", parameters
 	p.RunDetails.Builder.ID, p.RunDetails.Builder.Version = builder, map[string]string{"xfn": s.Tool}
 	for _, m := range materials {
 		r := resource{URI: m.PURL, Name: m.Name}

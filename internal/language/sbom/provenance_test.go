@@ -14,7 +14,7 @@ import (
 func TestProvenance(t *testing.T) {
 	hex := strings.Repeat("ab", 32)
 	got, err := sbom.Provenance(
-		sbom.Subject{Name: "conf", Digest: v1.Hash{Algorithm: "sha256", Hex: hex}, Tool: "v1"}, map[string]any{"language": "go"},
+		sbom.Subject{Name: "conf", Digest: v1.Hash{Algorithm: "sha256", Hex: hex}, Tool: "v1"}, sbom.PackageBuild, map[string]any{"language": "go"},
 		[]language.Material{{Name: "a", Version: "1", PURL: "pkg:pypi/a@1", Digest: "sha256:" + hex}, {Name: "b", Version: "v2", PURL: "pkg:golang/b@v2", Digest: "h1:x="}},
 	)
 	if err != nil {
