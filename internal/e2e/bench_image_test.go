@@ -31,7 +31,7 @@ const benchLayerSize = 256 << 20
 // benchLayers returns the number of layers of the large image.
 func benchLayers(b *testing.B) int {
 	b.Helper()
-	n, err := strconv.Atoi(cmp.Or(os.Getenv(benchtest.LayersVar), "4"))
+	n, err := strconv.Atoi(cmp.Or(os.Getenv(benchtest.LayersVar), strconv.Itoa(benchtest.DefaultLayers)))
 	if err != nil {
 		b.Fatalf("reading %s: %v", benchtest.LayersVar, err)
 	}

@@ -81,8 +81,8 @@ cases:
 			return benchtest.Run(b, dir, xfn, append([]string{"test", "-q"}, args...)...)
 		}
 	}
-	thousand, few, many := run(1_000), run(2_000), run(20_000)
-	benchtest.Measure(b, "Suite", benchtest.Jobs{XFN: func(xfn string) benchtest.Cost { return thousand(xfn) }})
+	few, many := run(1_000), run(10_000)
+	benchtest.Measure(b, "Suite", benchtest.Jobs{XFN: func(xfn string) benchtest.Cost { return few(xfn) }})
 	benchtest.Measure(b, "SuiteLinear", benchtest.Jobs{
 		XFN:   func(xfn string) benchtest.Cost { return many(xfn) },
 		Limit: func() benchtest.Cost { return few(e2e.Binary(b)) },

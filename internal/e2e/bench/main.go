@@ -43,7 +43,7 @@ func main() {
 	flag.StringVar(&o.page, "page", "", "measure nothing, and write the table of "+reportFile+" into this page")
 	rows := flag.String("rows", ".", "regular expression of the names of rows")
 	flag.DurationVar(&o.time, "time", 5*time.Second, "time for each row; 0s means one round")
-	flag.IntVar(&o.layers, "layers", 4, "size of the large image, in layers of 256 MiB")
+	flag.IntVar(&o.layers, "layers", benchtest.DefaultLayers, "size of the large image, in layers of 256 MiB")
 	flag.Parse()
 	o.rows, err = regexp.Compile(*rows)
 	if err == nil && flag.NArg() > 0 {
@@ -165,7 +165,7 @@ func (o options) machine(ctx context.Context) (benchtest.Machine, error) {
 	err = errors.Join(err, json.Unmarshal(version, &xfn))
 	m := benchtest.Machine{
 		CPU: runtime.GOARCH, Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
-		Date: time.Now().UTC().Format(time.DateOnly), Version: xfn.Version,
+		Date: time.Now().UTC().Format(time.DateOnly), Version: xfn.Version, Layers: o.layers,
 	}
 	cpus, _ := os.ReadFile("/proc/cpuinfo")
 	if found := regexp.MustCompile(`(?m)^model name\s*: (.*)$`).FindSubmatch(cpus); found != nil {

@@ -139,7 +139,7 @@ func TestReport(t *testing.T) {
 	if n := strings.Count(samples.String(), "\nBenchmark"); n != 10 || strings.Contains(samples.String(), "sample") {
 		t.Errorf("got the samples\n%s", samples.String())
 	}
-	m := benchtest.Machine{CPU: "Pentium", Cores: 2, Memory: 8 << 30, OS: "linux/amd64", Go: "go1.26", Date: "2026-01-02", Version: "v1.2.3"}
+	m := benchtest.Machine{CPU: "Pentium", Cores: 2, Memory: 8 << 30, OS: "linux/amd64", Go: "go1.26", Date: "2026-01-02", Version: "v1.2.3", Layers: 4}
 	r := benchtest.NewReport(m, read, regexp.MustCompile("^Build|^RenderMany|RenderSource$|^Sandbox|^Suite$|Python$"))
 	want, err := os.ReadFile("testdata/table.md")
 	if err != nil {

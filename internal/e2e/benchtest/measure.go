@@ -20,9 +20,12 @@ const (
 	TimeVar = "XFN_BENCH_TIME"
 	// BaseVar is the path of another xfn. Measure compares xfn with it, and with nothing else.
 	BaseVar = "XFN_BENCH_BASE"
-	// LayersVar is the number of layers of 256 MiB in the large image, 4 by default.
+	// LayersVar is the number of layers of 256 MiB in the large image.
 	LayersVar = "XFN_BENCH_LAYERS"
 )
+
+// DefaultLayers is the number of layers for which the table names the size of the large image.
+const DefaultLayers = 4
 
 // Programs that samples name.
 const (

@@ -17,6 +17,8 @@ type Machine struct {
 	// Date is the day of the run, and Version that of xfn.
 	Date    string `json:"date"`
 	Version string `json:"version"`
+	// Layers is the number of layers of the large image.
+	Layers int `json:"layers"`
 }
 
 // A Report is the content of bench.json.
@@ -130,7 +132,7 @@ func quantity(value float64, bytes bool) string {
 	return seconds(value)
 }
 
-// Markdown returns the report as a sentence about the machine and a table, whose columns
+// Markdown returns the report as sentences about the machine and a table, whose columns
 // are aligned for terminals.
 func (r Report) Markdown() string {
 	header := []string{"job", "xfn", "limit", "ratio", "aim", "met"}
@@ -148,7 +150,7 @@ func (r Report) Markdown() string {
 			line[5] = "yes"
 		}
 		if l.Missing != "" {
-			line[1], line[5] = "not measured: "+l.Missing, ""
+			line[1], line[5] = "not measured: "+shortened(l.Missing), ""
 		}
 		if cli {
 			line = append(line, l.cell(CLI))
@@ -156,6 +158,14 @@ func (r Report) Markdown() string {
 		cells = append(cells, line)
 	}
 	return r.Machine.String() + "\n\n" + aligned(cells)
+}
+
+// shortened returns at most 60 characters of a text. The report has the complete text.
+func shortened(text string) string {
+	if all := []rune(text); len(all) > 60 {
+		return string(all[:60]) + "…"
+	}
+	return text
 }
 
 // cell returns the median of a program, and the quartiles if there are several samples.
@@ -172,10 +182,14 @@ func (l Line) cell(program string) string {
 	return text
 }
 
-// String returns a sentence about the machine.
+// String returns sentences about the machine.
 func (m Machine) String() string {
-	return fmt.Sprintf("Measured on %s with xfn %s: %d cores of %s, %.1f GiB of memory, %s, %s.\nFigures are medians, with the first and the third quartile in parentheses.",
+	text := fmt.Sprintf("Measured on %s with xfn %s: %d cores of %s, %.1f GiB of memory, %s, %s.\nFigures are medians, with the first and the third quartile in parentheses.",
 		m.Date, m.Version, m.Cores, m.CPU, float64(m.Memory)/(1<<30), m.OS, m.Go)
+	if m.Layers != DefaultLayers {
+		text += fmt.Sprintf("\nThe large image has %d layers of 256 MiB instead of %d.", m.Layers, DefaultLayers)
+	}
+	return text
 }
 
 // aligned returns a table in Markdown. The first row is its header.
