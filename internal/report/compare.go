@@ -145,9 +145,9 @@ func WriteChanges(w io.Writer, diffs []DocDiff, s Style) error {
 	return p.out.Flush()
 }
 
-// WriteFields writes changes of fields, one a line of at most 80 columns.
-func WriteFields(w io.Writer, changes []Change) error {
-	p := newPrinter(w, Style{Columns: columns})
+// WriteFields writes changes of fields, each on one line or below the name of the field.
+func WriteFields(w io.Writer, changes []Change, s Style) error {
+	p := newPrinter(w, s)
 	p.changes("  ", changes)
 	return p.out.Flush()
 }

@@ -92,7 +92,7 @@ func differing(err error, before, after map[string]any) error {
 		changes, more = changes[:most], fmt.Sprintf("\nand %d more", n)
 	}
 	var text strings.Builder
-	if writeErr := report.WriteFields(&text, changes); writeErr != nil {
+	if writeErr := report.WriteFields(&text, changes, report.Style{Columns: 80}); writeErr != nil {
 		return errors.Join(err, writeErr)
 	}
 	return fmt.Errorf("%w:\n%s%s", err, strings.TrimRight(text.String(), "\n"), more)

@@ -167,7 +167,7 @@ func (u *upgrade) markdown() string {
 		fmt.Fprintf(&b, "\n%s %s in %s: %s\n", code(g.Title()), g.Op, terminal.Count(len(g.Renders), "render"), codes(g.Renders))
 		var fields strings.Builder
 		// A strings.Builder never fails.
-		_ = report.WriteFields(&fields, g.Changes)
+		_ = report.WriteFields(&fields, g.Changes, report.Style{})
 		fence := strings.Repeat("`", max(3, longest(fields.String())+1))
 		fmt.Fprintf(&b, "\n%sdiff\n%s%s\n", fence, unindent(fields.String()), fence)
 	}

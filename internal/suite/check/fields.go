@@ -14,8 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// width is the maximum number of columns of a value in a message.
-const width = 200
+// width is the maximum number of columns of a value in a message. Messages are also in reports,
+// which need the whole of a usual value, such as a policy in JSON.
+const width = 1000
 
 func show(v any) string { return report.Text(v, width) }
 
