@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -146,6 +147,9 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	kctx, err := parser.Parse(args)
 	if helped {
 		return docs.Done
+	}
+	if pe, ok := errors.AsType[*fs.PathError](err); ok && pe.Op == "write" {
+		return report(term, name, fmt.Errorf("printing the help: %w", pe))
 	}
 	if err != nil {
 		return misused(commandOf(args, err), report(term, name, explain(parser, args, err)))

@@ -10,8 +10,25 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/docs"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 )
+
+// TestHelpIsNotPrinted checks that help that cannot be printed is not a wrong command line.
+func TestHelpIsNotPrinted(t *testing.T) {
+	closed, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"xfn", "--help"}, {"xfn", "render", "--help-all"}} {
+		if code := run(t.Context(), args, nil, closed, closed); code != docs.Failed {
+			t.Errorf("%s: got exit code %d", args, code)
+		}
+	}
+}
 
 func TestReportOfClosedPipes(t *testing.T) {
 	cases := map[string]struct {

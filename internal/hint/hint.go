@@ -2,8 +2,10 @@ package hint
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Hint is one imperative sentence that tells the user the next action. It
@@ -100,15 +102,34 @@ const longest = 128
 
 // Nearest returns the name with the smallest EditDistance to wrong, ignoring
 // case. It returns "" if the distance of all names is more than two and more
-// than a third of wrong's length.
+// than a third of wrong's length. It ignores a name that differs in a whole word.
 func Nearest(wrong string, names []string) string {
 	best, found := max(2, len(wrong)/3)+1, ""
 	for _, name := range names {
-		if d := EditDistance(strings.ToLower(wrong), strings.ToLower(name)); d < best && d < max(len(wrong), len(name)) {
+		if d := EditDistance(strings.ToLower(wrong), strings.ToLower(name)); d < best && d < max(len(wrong), len(name)) && !hasOtherWord(wrong, name) {
 			best, found = d, name
 		}
 	}
 	return found
+}
+
+// words matches the words of a name in camel case.
+var words = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]+|[A-Z][a-z]+`) })
+
+// hasOtherWord reports whether two names in camel case have equally many words, and one of the
+// words is another word, such as Delete and Update, and not a misspelling: more than half of it
+// differs.
+func hasOtherWord(a, b string) bool {
+	as, bs := words().FindAllString(a, -1), words().FindAllString(b, -1)
+	if len(as) != len(bs) || len(as) == 1 {
+		return false
+	}
+	for i := range as {
+		if EditDistance(as[i], bs[i]) > max(len(as[i]), len(bs[i]))/2 {
+			return true
+		}
+	}
+	return false
 }
 
 // EditDistance returns the number of edits from a to b. An edit adds, removes or replaces

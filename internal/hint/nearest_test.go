@@ -19,6 +19,8 @@ func TestName(t *testing.T) {
 		"Far":        {"a name that differs too much is not returned", "region", []string{"size", "name"}, ""},
 		"AllDiffers": {"a name without a common letter is not returned", "ab", []string{"cd"}, ""},
 		"None":       {"an empty list of names has no match", "a", nil, ""},
+		"OtherWord":  {"a name with another word has another meaning", "compositeDeletePolicy", []string{"compositionUpdatePolicy"}, ""},
+		"Words":      {"a misspelled word of several is similar", "compositonUpdtePolicy", []string{"compositionUpdatePolicy"}, "compositionUpdatePolicy"},
 		"Itself":     {"an exact match is returned", "x", []string{"y", "x"}, "x"},
 	}
 	for name, tc := range cases {
