@@ -174,8 +174,8 @@ func (p *project) has(name string) bool {
 	return found && err == nil
 }
 
-// watch returns the manifest, the lock file, the compiler's options, and the folder of the
-// source.
+// watch returns the manifest, the lock file, the compiler's options, the folder of the source,
+// and the folders of the project that are packages.
 func watch(dir string) ([]string, error) {
 	p, err := readManifest(dir)
 	if err != nil {
@@ -189,6 +189,18 @@ func watch(dir string) ([]string, error) {
 	for _, name := range []string{npm.ManifestFile, npm.LockFile, tsconfig, ".npmrc"} {
 		if p.has(name) {
 			all = append(all, filepath.Join(dir, name))
+		}
+	}
+	if root, err := language.Root(dir); err == nil {
+		if full, err := readProject(dir, root); err == nil { // or else the next build reports the error
+			if full.from != "" {
+				all = append(all, filepath.Join(full.lockDir, npm.LockFile))
+			}
+			for _, at := range full.lock.Links() {
+				if at != full.from {
+					all = append(all, filepath.Join(full.lockDir, filepath.FromSlash(at)))
+				}
+			}
 		}
 	}
 	if top, _, nested := strings.Cut(entry, "/"); nested {

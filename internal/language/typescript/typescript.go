@@ -72,6 +72,8 @@ type builder struct {
 	mu   sync.Mutex
 	used map[string]npm.Digest // the packages in the images, as NAME@VERSION, and their digests if they are known
 	runs map[string]bool       // those of them that have an install script
+	// lacks are the optional packages that a lock file of another platform does not have.
+	lacks map[string]bool
 }
 
 // A tree has the packages for some platforms.
@@ -100,7 +102,7 @@ func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options
 		return nil, err
 	}
 	store := &npm.Store{Dir: filepath.Join(src.Artifacts.Dir, npm.Cache().Name), Client: src.Artifacts.Client, Config: config, Offline: src.Artifacts.Offline, Progress: opts.Progress}
-	b := &builder{project: p, src: src, opts: opts, trees: map[string]*tree{}, used: map[string]npm.Digest{}, runs: map[string]bool{}}
+	b := &builder{project: p, src: src, opts: opts, trees: map[string]*tree{}, used: map[string]npm.Digest{}, runs: map[string]bool{}, lacks: map[string]bool{}}
 	same := map[string]*tree{}
 	for _, platform := range src.Platforms {
 		target, err := b.target(ctx, platform)
@@ -196,12 +198,18 @@ func (b *builder) use(t *tree, packages []*npm.Package) error {
 		if p.InstallScript {
 			b.runs[p.String()] = true
 		}
+		for _, name := range p.Lacks {
+			b.lacks[name] = true
+		}
 	}
 	return nil
 }
 
-// note reports the packages whose install scripts were not run.
+// note reports the packages whose install scripts were not run, and those that may be missing.
 func (b *builder) note() {
+	if len(b.lacks) > 0 {
+		b.opts.Progress.Warn(fmt.Sprintf("%s lacks optional packages, which may be for Linux: %s; create it without node_modules", npm.LockFile, strings.Join(sortedKeys(b.lacks), ", ")))
+	}
 	if len(b.runs) > 0 {
 		b.opts.Progress.Note("install scripts of packages are not run: " + strings.Join(sortedKeys(b.runs), ", "))
 	}

@@ -128,7 +128,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 // Packages with compiled code stay in node_modules, with all that they need. The layer
 // differs only where platforms have different packages.
 func TestBuildNative(t *testing.T) {
-	f := newFunction(t, map[string]string{"src/main.ts": "import sharp from \"sharp\";\nimport pure from \"pure\";\nimport \"punycode\";\nconsole.log(sharp, pure);\n"})
+	f := newFunction(t, map[string]string{"src/main.ts": "import sharp from \"sharp\";\nimport pure from \"pure\";\nimport \"punycode\";\nimport \"lacking\";\nconsole.log(sharp, pure);\n"})
 	f.add(t, "node_modules/sharp", "1.0.0", map[string]string{"index.js": "module.exports = require(\"@sharp/\" + process.arch);\n"},
 		object{"dependencies": object{"tool": "1"}, "optionalDependencies": object{"@sharp/x64": "1", "@sharp/arm64": "1"}})
 	f.add(t, "node_modules/@sharp/x64", "1.0.0", map[string]string{"x.node": "x64"}, object{"optional": true, "cpu": []string{"x64"}})
@@ -136,7 +136,12 @@ func TestBuildNative(t *testing.T) {
 	f.add(t, "node_modules/tool", "1.0.0", map[string]string{"index.js": ""}, nil)
 	f.add(t, "node_modules/pure", "1.0.0", map[string]string{"index.js": "module.exports = 1;\n"}, nil)
 	f.add(t, "node_modules/punycode", "1.0.0", map[string]string{"index.js": ""}, nil)
+	f.add(t, "node_modules/lacking", "1.0.0", map[string]string{"index.js": "console.log(1);\n"}, object{"optionalDependencies": object{"@lacking/linux": "1", "@lacking/darwin": "1"}})
+	f.add(t, "node_modules/@lacking/darwin", "1.0.0", map[string]string{"x.node": ""}, object{"optional": true, "os": []string{"darwin"}})
 	r := f.mustBuild(t, f.source(t))
+	if want := "lacks optional packages, which may be for Linux: @lacking/linux;"; !strings.Contains(strings.Join(f.messages, "\n"), want) {
+		t.Errorf("got the messages %q, want %q", f.messages, want)
+	}
 	for i, cpu := range []string{"x64", "arm64"} {
 		layers := contents(t, r.Images.All[i])
 		want := []string{
@@ -232,6 +237,8 @@ func TestBuildWorkspace(t *testing.T) {
 	f.add(t, "node_modules/b", "1.0.0", map[string]string{"index.js": "module.exports = \"hoisted\";\n", "b.node": ""}, nil)
 	f.lock["functions/f"] = object{"name": "f"}
 	f.lock["node_modules/f"] = object{"link": true, "resolved": "functions/f"}
+	f.lock["shared"], f.lock["node_modules/shared"] = object{}, object{"link": true, "resolved": "shared"}
+	f.write(t, ".git", "")
 	src := f.source(t)
 	src.Dir, src.Root = filepath.Join(f.dir, "functions/f"), f.dir
 	img := f.mustBuild(t, src).Images.All[0]
@@ -246,6 +253,14 @@ func TestBuildWorkspace(t *testing.T) {
 	c, err := img.ConfigFile()
 	if err != nil || c.Config.WorkingDir != "/function/functions/f" {
 		t.Errorf("got %v, %v", c, err)
+	}
+	watched, err := typescript.Language().Watch(src.Dir)
+	want := []string{"functions/f/package.json", "package-lock.json", "shared", "functions/f/src"}
+	for i := range watched {
+		watched[i] = strings.TrimPrefix(watched[i], f.dir+"/")
+	}
+	if diff := cmp.Diff(want, watched); err != nil || diff != "" {
+		t.Errorf("watched (-want +got):\n%s%v", diff, err)
 	}
 }
 
@@ -275,6 +290,10 @@ func TestBuildRefuses(t *testing.T) {
 			remove(t, f, "package-lock.json")
 			f.write(t, "yarn.lock", "")
 		}, `got only "yarn.lock" of yarn`, "run npm install, and commit"},
+		"Pnpm": {"the error for pnpm names the way out", func(t *testing.T, f *function, _ *language.Source) {
+			remove(t, f, "package-lock.json")
+			f.write(t, "pnpm-lock.yaml", "")
+		}, `got only "pnpm-lock.yaml" of pnpm`, "run npm install, and commit package-lock.json"},
 		"Contradicts": {"the manifest and the lock file must agree", func(t *testing.T, f *function, _ *language.Source) {
 			f.manifest["dependencies"].(object)["a"] = "^2"
 			f.save(t)
@@ -347,40 +366,6 @@ func remove(t *testing.T, f *function, name string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(f.dir, filepath.FromSlash(name))); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestDetect(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		files  []string
-		main   string
-		want   bool
-	}{
-		"TypeScript": {"src/main.ts is the usual file", []string{"src/main.ts"}, "", true},
-		"Main":       {"the manifest can name the compiled file", []string{"src/fn/server.ts", "tsconfig.json"}, "./dist/fn/server.js", true},
-		"JavaScript": {"JavaScript needs no compiler", []string{"lib/server.js"}, "lib/server.js", true},
-		"Library":    {"a manifest without a program is for tools", []string{"README.md"}, "", false},
-		"Compiled":   {"compiled files alone are not source", []string{"dist/main.js", "tsconfig.json"}, "dist/main.js", false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			f := &function{dir: t.TempDir(), manifest: object{"main": tc.main}}
-			f.save(t)
-			for _, file := range tc.files {
-				f.write(t, file, "{}")
-			}
-			l := typescript.Language()
-			if got, err := l.Detect(f.dir); err != nil || got != tc.want {
-				t.Errorf("%s: got %v, %v", tc.reason, got, err)
-			}
-			if watched, err := l.Watch(f.dir); (err == nil) != tc.want || tc.want && len(watched) < 3 {
-				t.Errorf("%s: got %q, %v", tc.reason, watched, err)
-			}
-		})
-	}
-	if got, err := typescript.Language().Detect(t.TempDir()); got || err != nil {
-		t.Errorf("an empty folder: got %v, %v", got, err)
 	}
 }
 

@@ -109,7 +109,9 @@ func TestCheck(t *testing.T) {
 		"Optional":    {"npm leaves an optional package out that it cannot install", "optionalDependencies", "gone", "1", ""},
 		"OptionalNew": {"an optional package that the lock file does not know is an error", "optionalDependencies", "new", "1", "no such package"},
 		"Alias":       {"the range of an alias follows the name", "dependencies", "alias", "npm:real@^2", ""},
-		"AliasRange":  {"the range of an alias is checked", "dependencies", "alias", "npm:@s/real@^3", "version 2.0.0"},
+		"AliasRange":  {"the range of an alias is checked", "dependencies", "alias", "npm:real@^3", "version 2.0.0"},
+		"AliasName":   {"the package of an alias is checked", "dependencies", "alias", "npm:@s/real@^2", "package-lock.json has the package real"},
+		"AliasGone":   {"a name that is no longer an alias is an error", "dependencies", "alias", "^2", "package-lock.json has the package real"},
 		"Tag":         {"a tag that did not change is correct", "dependencies", "tagged", "latest", ""},
 		"TagChanged":  {"a tag that changed is an error", "dependencies", "tagged", "next", `has "latest"`},
 		"URL":         {"a URL that did not change is correct", "dependencies", "git", "github:x/y", ""},
@@ -159,6 +161,8 @@ func TestTree(t *testing.T) {
 		bundled:                         object{"version": "1.0.0", "inBundle": true},
 		"node_modules/devlib":           object{"link": true, "resolved": "packages/devlib", "dev": true},
 		"packages/devlib":               object{},
+		"node_modules/esbuild":          object{"version": "1.0.0", "optionalDependencies": deps("darwin", "linux")},
+		"node_modules/own":              object{"version": "1.0.0", "integrity": "sha512-x", "inBundle": true},
 		"node_modules/bad":              object{"version": "1.0.0", "dependencies": deps("absent")},
 	})
 	x64, arm := npm.TargetOf("amd64"), npm.TargetOf("arm64")
@@ -177,6 +181,8 @@ func TestTree(t *testing.T) {
 		"Glibc":           {"optional packages for another libc are not part of it", object{"dependencies": deps("sharp")}, npm.Target{OS: "linux", CPU: "arm64", Libc: "glibc"}, []string{"node_modules/arm64", "node_modules/notdarwin", "node_modules/sharp"}},
 		"Musl":            {"optional packages for the libc are part of it", object{"dependencies": deps("sharp")}, musl, []string{"node_modules/musl", "node_modules/notdarwin", "node_modules/sharp", "node_modules/x64"}},
 		"Arm":             {"another platform has other packages", object{"optionalDependencies": deps("x64", "arm64")}, arm, []string{"node_modules/arm64"}},
+		"ProjectBundle":   {"what the project itself would bundle is fetched", object{"dependencies": deps("own")}, x64, []string{"node_modules/own"}},
+		"OtherPlatform":   {"a lock file of another platform may lack optional packages", object{"dependencies": deps("esbuild")}, x64, []string{"node_modules/esbuild"}},
 		"Workspace":       {"workspaces are always part of it", object{}, x64, nil},
 		"OptionalMissing": {"an optional package that needs a missing one is left out", object{"optionalDependencies": deps("bad")}, x64, nil},
 	}
@@ -188,6 +194,9 @@ func TestTree(t *testing.T) {
 			}
 			var got []string
 			for _, p := range all {
+				if p.Bundled != (p.At == bundled) || (len(p.Lacks) > 0) != (p.Import == "esbuild") {
+					t.Errorf("%s: got %+v", tc.reason, p)
+				}
 				got = append(got, p.At)
 			}
 			want := slices.Concat(tc.want, lib)

@@ -1,6 +1,7 @@
 package npm
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -88,13 +89,17 @@ func (l *Lock) versionOf(from, name, now, then string) string {
 	if e.Link {
 		return ""
 	}
-	_, real, _ := strings.Cut(now, "npm:")
-	if i := strings.LastIndex(real, "@"); i > 0 {
-		now, then = real[i+1:], ""
+	real, alias := strings.CutPrefix(now, "npm:")
+	if i := strings.LastIndex(real, "@"); alias && i > 0 {
+		real, now, then = real[:i], real[i+1:], ""
+	} else if !alias {
+		real = name
 	}
 	rule, err := semver.NewConstraint(now)
 	version, versionErr := semver.NewVersion(e.Version)
 	switch {
+	case (alias || err == nil) && cmp.Or(e.Name, name) != real:
+		return "the package " + cmp.Or(e.Name, name)
 	case err != nil || versionErr != nil: // a tag, a URL or a path
 		if then == "" || then == now {
 			return ""

@@ -45,6 +45,19 @@ func (l *Lock) HasLibc() bool {
 	return false
 }
 
+// Links returns the locations of the folders that are packages, sorted. Development dependencies
+// do not count.
+func (l *Lock) Links() []string {
+	var all []string
+	for _, e := range l.entries {
+		if e.Link && !e.Dev && !slices.Contains(all, e.Resolved) {
+			all = append(all, e.Resolved)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // runs reports whether a package may be used on the target.
 func (t Target) runs(e *entry) bool {
 	return allows(e.OS, t.OS) && allows(e.CPU, t.CPU) && (t.Libc == "" || allows(e.Libc, t.Libc))
@@ -88,6 +101,10 @@ type Package struct {
 	Specific bool
 	// Needs are the locations of the packages that it needs.
 	Needs []string
+	// Lacks are the names of optional packages that the lock file does not have, if it has
+	// others of them, all for other platforms. npm writes such a file if node_modules was
+	// created on another platform.
+	Lacks []string
 }
 
 func (p *Package) String() string { return p.Name + "@" + p.Version }
@@ -231,7 +248,7 @@ func (r *resolver) add(at string) (err error) {
 	}
 	p := &Package{
 		At: at, Import: nameOf(at), Name: e.Name, Version: e.Version, Resolved: e.Resolved, Integrity: e.Integrity,
-		Link: e.Link, Bundled: e.InBundle, InstallScript: e.HasInstallScript,
+		Link: e.Link, Bundled: e.InBundle && e.Integrity == "", InstallScript: e.HasInstallScript,
 		Specific: len(e.OS)+len(e.CPU)+len(e.Libc) > 0,
 	}
 	if p.Name == "" {
@@ -241,6 +258,28 @@ func (r *resolver) add(at string) (err error) {
 		p.Folder, p.Resolved = e.Resolved, ""
 	}
 	r.found[at] = p
+	p.Lacks = r.lacks(at, e)
 	p.Needs, err = r.visit(at, e)
 	return err
+}
+
+// lacks returns the Lacks of a package.
+func (r *resolver) lacks(from string, e *entry) (missing []string) {
+	others := false
+	for _, n := range r.needs(from, e) {
+		_, optional := e.Optional[n.name]
+		switch there := r.lock.entries[n.at]; {
+		case !optional:
+		case n.at == "":
+			missing = append(missing, n.name)
+		case r.target.runs(there):
+			return nil
+		default:
+			others = true
+		}
+	}
+	if !others {
+		return nil
+	}
+	return missing
 }
