@@ -138,7 +138,7 @@ func TestCosignKeyless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	identity, err := signature.NewIdentity(regexp.MustCompile(subject), sigstoretest.Issuer, authority.Root, logKey)
+	identity, err := signature.NewIdentity(regexp.MustCompile(subject), sigstoretest.Issuer, authority.Root, logKey, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,23 +29,29 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 )
 
-// debianPython returns a root file system with Python of Debian. debootstrap creates it once;
-// it stays in the user's cache directory.
+// debianPython returns a root file system with Python of Debian.
 func debianPython(t testing.TB) string {
+	t.Helper()
+	return debianRoot(t, "usr/lib/python3/dist-packages/pydantic")
+}
+
+// debianRoot returns a root file system of Debian with Python, a shell and git, if it has a file.
+// debootstrap creates it once; it stays in the user's cache directory.
+func debianRoot(t testing.TB, file string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
 	root := filepath.Join(cache, "xfn-test", "debian-python")
-	if _, err := os.Stat(filepath.Join(root, "usr/lib/python3/dist-packages/pydantic")); err == nil {
+	if _, err := os.Stat(filepath.Join(root, file)); err == nil {
 		return root
 	}
 	if _, err := exec.LookPath("debootstrap"); err != nil || os.Geteuid() != 0 || !requires("python") {
 		t.Skip("a root file system with Python needs root and debootstrap; to create it, add python to XFN_REQUIRE")
 	}
 	made := filepath.Join(t.TempDir(), "root")
-	mustExec(t, "sh", "../runtimes/sandbox/testdata/debian.sh", made, "python3-grpcio,python3-protobuf,python3-click,python3-pydantic,protobuf-compiler,protobuf-compiler-grpc")
+	mustExec(t, "sh", "../runtimes/sandbox/testdata/debian.sh", made, "git,python3-grpcio,python3-protobuf,python3-click,python3-pydantic,protobuf-compiler,protobuf-compiler-grpc")
 	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
 		t.Fatal(err)
 	}

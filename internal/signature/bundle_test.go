@@ -65,7 +65,7 @@ func TestBundle(t *testing.T) {
 			t.Parallel()
 			k := newKeyless(t)
 			s := must[signature.Signature](t)(signature.ParseBundle(k.bundle(t, tc.of, tc.kind, tc.change)))
-			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(regexp.QuoteMeta(subject)), sigstoretest.Issuer, k.authority.Root, k.client.Key))
+			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(regexp.QuoteMeta(subject)), sigstoretest.Issuer, k.authority.Root, k.client.Key, nil))
 			by, err := signature.Check([]signature.Signature{s}, digest, v)
 			if tc.want != "" {
 				checkError(t, tc.reason, err, tc.want, "")

@@ -112,7 +112,7 @@ func TestIdentity(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&signed, &id)
 			}
-			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(id.subject), id.issuer, id.roots, id.log))
+			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(id.subject), id.issuer, id.roots, id.log, nil))
 			by, err := signature.Check([]signature.Signature{signed}, digest, v)
 			if tc.want != "" {
 				checkError(t, tc.reason, err, tc.want, "")

@@ -36,17 +36,20 @@ type Identity struct {
 	// roots are the trusted authorities. intermediates may be in chains to them.
 	roots, intermediates *x509.CertPool
 	log                  *rekor.Key
+	// certificates is the log that must have each certificate, or nil.
+	certificates *rekor.Key
 }
 
 // NewIdentity returns the Identity with this issuer whose whole subject matches. authorities
 // are the trusted certificates in PEM: those that are self-signed are roots, and the others
-// intermediates. log is the key of the transparency log.
-func NewIdentity(subject *regexp.Regexp, issuer string, authorities []byte, log *rekor.Key) (*Identity, error) {
+// intermediates. log is the key of the transparency log. certificates, if not nil, is the key of a
+// log of certificates, of which each certificate must have a timestamp.
+func NewIdentity(subject *regexp.Regexp, issuer string, authorities []byte, log, certificates *rekor.Key) (*Identity, error) {
 	whole, err := regexp.Compile(`^(?:` + subject.String() + `)$`)
 	if err != nil {
 		return nil, fmt.Errorf("reading the pattern of the identity: %w", err)
 	}
-	i := &Identity{whole, issuer, x509.NewCertPool(), x509.NewCertPool(), log}
+	i := &Identity{whole, issuer, x509.NewCertPool(), x509.NewCertPool(), log, certificates}
 	found := false
 	for {
 		var block *pem.Block
@@ -78,8 +81,7 @@ func isIdentity(v Verifier) bool {
 // String implements Verifier.
 func (i *Identity) String() string { return "the identity" }
 
-// verify implements Verifier. It does not verify that a log of certificates has the
-// certificate (signed certificate timestamps).
+// verify implements Verifier.
 func (i *Identity) verify(text, value []byte, s Signature, entry func([]byte) rekor.Entry) error {
 	if len(s.Certificate) == 0 {
 		return errStranger
@@ -107,11 +109,15 @@ func (i *Identity) verify(text, value []byte, s Signature, entry func([]byte) re
 		return fmt.Errorf("verifying the proof of the transparency log: %w", err)
 	}
 	options := x509.VerifyOptions{Roots: i.roots, Intermediates: i.chain(s.Chain), CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}}
-	switch _, err := c.Verify(options); {
+	switch chains, err := c.Verify(options); {
 	case err != nil:
 		return fmt.Errorf("the certificate of a signature was not valid when the log added the signature: %w", err)
 	case c.IsCA, c.KeyUsage&x509.KeyUsageDigitalSignature == 0:
 		return errors.New("the certificate of a signature is not for digital signatures")
+	case i.certificates != nil:
+		if err := verifyLogged(c, chains[0][min(1, len(chains[0])-1)], i.certificates); err != nil {
+			return err
+		}
 	}
 	return i.match(c)
 }

@@ -6,6 +6,7 @@ go 1.26.4
 require (
 	github.com/goreleaser/nfpm/v2 v2.48.0
 	github.com/xfn-dev/xfn v0.0.0
+	go.yaml.in/yaml/v3 v3.0.6
 )
 
 // The release program imports the product's package spdx.
@@ -46,7 +47,6 @@ require (
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
 	gitlab.com/digitalxero/go-conventional-commit v1.0.7 // indirect
 	go.digitalxero.dev/rpm v0.3.4 // indirect
-	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect

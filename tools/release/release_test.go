@@ -6,13 +6,18 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // program is a small program with the commands of xfn that a release needs.
@@ -113,9 +118,83 @@ func checkManifests(t *testing.T, dir, sums string) {
 		if !strings.Contains(text, "1.2.3") {
 			t.Errorf("%s does not have the version:\n%s", name, text)
 		}
-		if strings.HasSuffix(name, ".json") && !json.Valid([]byte(text)) {
-			t.Errorf("%s is not JSON:\n%s", name, text)
+		checkFields(t, name, text)
+	}
+}
+
+// fields are patterns of the fields of manifests, by the file and the path. A field that is not
+// listed here is an error. Those of winget are from the documentation of the manifest version
+// 1.6.0, those of Scoop from its wiki page "App Manifests".
+func fields() map[string]map[string]string {
+	const (
+		identifier = `[^.\s\\/:*?"<>|]{1,32}(\.[^.\s\\/:*?"<>|]{1,32}){1,7}`
+		version    = `[^\\/:*?"<>|]{1,128}`
+		manifest   = `\d+\.\d+\.\d+`
+		address    = `https://\S+`
+		sum        = `[0-9a-fA-F]{64}`
+	)
+	common := func(kind string, more map[string]string) map[string]string {
+		maps.Copy(more, map[string]string{"PackageIdentifier": identifier, "PackageVersion": version, "ManifestType": kind, "ManifestVersion": manifest})
+		return more
+	}
+	return map[string]map[string]string{
+		"winget/xfn-dev.xfn.yaml": common("version", map[string]string{"DefaultLocale": "en-US"}),
+		"winget/xfn-dev.xfn.locale.en-US.yaml": common("defaultLocale", map[string]string{
+			"PackageLocale": "en-US", "Publisher": ".{2,256}", "PackageName": ".{2,256}", "PackageUrl": address, "License": ".{3,512}", "ShortDescription": ".{3,256}",
+		}),
+		"winget/xfn-dev.xfn.installer.yaml": common("installer", map[string]string{
+			"InstallerType": "zip", "NestedInstallerType": "portable", "NestedInstallerFiles.RelativeFilePath": ".{1,512}", "NestedInstallerFiles.PortableCommandAlias": ".{1,40}",
+			"ReleaseDate": `\d{4}-\d\d-\d\d.*`, "Installers.Architecture": "x64", "Installers.InstallerUrl": address, "Installers.InstallerSha256": sum,
+		}),
+		"scoop.json": {
+			"version": `[\w.+-]+`, "description": ".+", "homepage": address, "license": "Apache-2.0", "bin": ".+",
+			"architecture.64bit.url": address, "architecture.64bit.hash": sum,
+		},
+	}
+}
+
+// checkFields checks that a manifest has exactly the known fields, with valid values.
+func checkFields(t *testing.T, name, text string) {
+	t.Helper()
+	want := fields()[name]
+	if want == nil {
+		return
+	}
+	var object map[string]any
+	if strings.HasSuffix(name, ".json") && !json.Valid([]byte(text)) {
+		t.Errorf("%s is not JSON:\n%s", name, text)
+	}
+	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	got := map[string]string{}
+	flatten(object, "", got)
+	for path, pattern := range want {
+		if !regexp.MustCompile("^(?:" + pattern + ")$").MatchString(got[path]) {
+			t.Errorf("%s: the field %s is %q, want %s", name, path, got[path], pattern)
 		}
+	}
+	for path := range got {
+		if want[path] == "" {
+			t.Errorf("%s has the unknown field %s", name, path)
+		}
+	}
+}
+
+// flatten adds the values of a document to out by their paths. Elements of lists have the path
+// of the list.
+func flatten(value any, path string, out map[string]string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, v := range value {
+			flatten(v, strings.TrimPrefix(path+"."+key, "."), out)
+		}
+	case []any:
+		for _, v := range value {
+			flatten(v, path, out)
+		}
+	default:
+		out[path] = fmt.Sprint(value)
 	}
 }
 

@@ -123,9 +123,9 @@ func crossplanePage(root *kong.Node) (string, error) {
 `+"```sh\nln -s \"$(command -v xfn)\" ~/bin/crossplane\n```"+`
 
 Commands that are *passed on* run with the program in `+"`XFN_CROSSPLANE`"+`, or else with the next
-`+"`crossplane`"+` on `+"`PATH`"+` that is not xfn. A flag is *without effect* if xfn accepts it and does not
-need it. The tables are compared with the CLI's commands, arguments and flags: names, short names,
-types, accepted values, default values and environment variables.
+`+"`crossplane`"+` on `+"`PATH`"+` that is not xfn, and keep all their flags. A flag is *without effect* if xfn
+accepts it and does not need it. The tables are compared with the CLI's commands, arguments and flags:
+names, short names, types, accepted values, default values and environment variables.
 
 `)
 	var rows [][]string

@@ -52,11 +52,12 @@ func PredicateType(flag, text string) (string, error) {
 	return "", &terminal.UsageError{Err: err}
 }
 
-// Environment variables of cosign with the names of files: the key of the transparency log,
-// and the certificates of authorities.
+// Environment variables of cosign with the names of files: the key of the transparency log, the
+// certificates of authorities, and the key of the log of certificates.
 const (
 	LogKeyVariable = "SIGSTORE_REKOR_PUBLIC_KEY"
 	rootsVariable  = "SIGSTORE_ROOT_FILE"
+	ctKeyVariable  = "SIGSTORE_CT_LOG_PUBLIC_KEY_FILE"
 )
 
 // Identity are the flags that name whose signatures with certificates are accepted.
@@ -66,6 +67,7 @@ type Identity struct {
 	CertificateOIDCIssuer     string    `more:"" name:"certificate-oidc-issuer" placeholder:"URL" help:"The issuer of the OIDC token that confirmed the identity."`
 	CARoots                   string    `more:"" name:"ca-roots" placeholder:"FILE" help:"Certificates in PEM of the trusted certificate authorities. Default: the file in SIGSTORE_ROOT_FILE."`
 	RekorKey                  KeySource `more:"" placeholder:"FILE" help:"Public key in PEM of the transparency log, a file or env://NAME. Default: the file in SIGSTORE_REKOR_PUBLIC_KEY."`
+	CTKey                     KeySource `more:"" name:"ct-key" placeholder:"FILE" help:"Public key in PEM of the log of certificates, a file or env://NAME: the certificate must have its timestamp. Default: the file in SIGSTORE_CT_LOG_PUBLIC_KEY_FILE, or no check."`
 }
 
 // IsSet reports whether the flags name an identity.
@@ -88,8 +90,8 @@ func (f Identity) check() error {
 		return errors.New("--certificate-identity and --certificate-identity-regexp cannot be used together")
 	case f.IsSet() && f.CertificateOIDCIssuer == "":
 		return errors.New(f.flag() + " requires --certificate-oidc-issuer: another issuer could confirm the same identity")
-	case !f.IsSet() && (f.CertificateOIDCIssuer != "" || f.CARoots != "" || f.RekorKey != ""):
-		return errors.New("--certificate-oidc-issuer, --ca-roots and --rekor-key require --certificate-identity or --certificate-identity-regexp")
+	case !f.IsSet() && (f.CertificateOIDCIssuer != "" || f.CARoots != "" || f.RekorKey != "" || f.CTKey != ""):
+		return errors.New("--certificate-oidc-issuer, --ca-roots, --rekor-key and --ct-key require --certificate-identity or --certificate-identity-regexp")
 	}
 	return nil
 }
@@ -122,14 +124,21 @@ func (f Identity) Verifiers(from []KeySource) (all []signature.Verifier, err err
 	case roots == "":
 		return nil, &terminal.UsageError{Err: errors.New(f.flag() + " requires the certificates of the authorities: --ca-roots or " + rootsVariable)}
 	}
-	log, err := readKey(key, func(text, _ []byte) (*rekor.Key, error) { return rekor.ParseKey(text) })
+	parse := func(text, _ []byte) (*rekor.Key, error) { return rekor.ParseKey(text) }
+	log, err := readKey(key, parse)
 	if err != nil {
 		return nil, err
+	}
+	var certificates *rekor.Key
+	if key := cmp.Or(f.CTKey, KeySource(os.Getenv(ctKeyVariable))); key != "" {
+		if certificates, err = readKey(key, parse); err != nil {
+			return nil, err
+		}
 	}
 	text, err := readAtMost(roots, maxRoots)
 	if err == nil {
 		var identity *signature.Identity
-		if identity, err = signature.NewIdentity(subject, f.CertificateOIDCIssuer, text, log); err == nil {
+		if identity, err = signature.NewIdentity(subject, f.CertificateOIDCIssuer, text, log, certificates); err == nil {
 			return append(all, identity), nil
 		}
 	}

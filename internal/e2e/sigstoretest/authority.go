@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -33,6 +34,10 @@ type Authority struct {
 	Other bool
 	// Change, if not nil, changes each certificate before it is signed.
 	Change func(*x509.Certificate)
+	// Certificates, if not nil, is the key of a log whose timestamps the certificates have (RFC
+	// 6962). ChangeTimestamp, if not nil, changes their list, or leaves it out if it returns nil.
+	Certificates    *ecdsa.PrivateKey
+	ChangeTimestamp func(list []byte) []byte
 
 	key  *ecdsa.PrivateKey
 	root *x509.Certificate
@@ -194,5 +199,46 @@ func (a *Authority) issue(key crypto.PublicKey, subject string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return certificate(der), nil
+	if a.Certificates == nil {
+		return certificate(der), nil
+	}
+	list, err := a.timestamps(der)
+	if err != nil || list == nil {
+		return certificate(der), err
+	}
+	value, err := asn1.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	template.ExtraExtensions = append(template.ExtraExtensions, pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 11129, 2, 4, 2}, Value: value})
+	der, err = x509.CreateCertificate(rand.Reader, template, a.root, key, a.key)
+	return certificate(der), err
+}
+
+// timestamps returns the list of timestamps for a certificate that has none.
+func (a *Authority) timestamps(der []byte) ([]byte, error) {
+	c, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	public, err := x509.MarshalPKIXPublicKey(a.Certificates.Public())
+	if err != nil {
+		return nil, err
+	}
+	at := binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixMilli()))
+	length := len(c.RawTBSCertificate)
+	signed := append([]byte{0, 0}, at...)
+	signed = append(append(signed, 0, 1), sum(a.root.RawSubjectPublicKeyInfo)...)
+	signed = append(append(signed, byte(length>>16), byte(length>>8), byte(length)), c.RawTBSCertificate...)
+	value := sign(a.Certificates, append(signed, 0, 0))
+	const sha256, ecdsa = 4, 3
+	sct := append(append([]byte{0}, sum(public)...), at...)
+	sct = append(sct, 0, 0, sha256, ecdsa)
+	sct = append(binary.BigEndian.AppendUint16(sct, uint16(len(value))), value...)
+	list := append(binary.BigEndian.AppendUint16(nil, uint16(len(sct))), sct...)
+	list = append(binary.BigEndian.AppendUint16(nil, uint16(len(list))), list...)
+	if a.ChangeTimestamp != nil {
+		list = a.ChangeTimestamp(list)
+	}
+	return list, nil
 }

@@ -1,6 +1,7 @@
 package rekor
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
@@ -71,6 +72,12 @@ func NewKey(public crypto.PublicKey) (*Key, error) {
 	}
 	return &Key{verifier, sha256.Sum256(der)}, nil
 }
+
+// HasID reports whether id is the ID of the log: the SHA-256 of its public key.
+func (k *Key) HasID(id []byte) bool { return bytes.Equal(k.id[:], id) }
+
+// HasSigned reports whether value is the log's signature of text.
+func (k *Key) HasSigned(text, value []byte) bool { return k.verify(text, value) }
 
 func (k *Key) verify(text, value []byte) bool {
 	return k.verifier.VerifySignature(strings.NewReader(string(value)), strings.NewReader(string(text))) == nil

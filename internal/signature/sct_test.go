@@ -1,0 +1,53 @@
+package signature_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/rekor"
+)
+
+// With the key of a log of certificates, an Identity accepts only certificates with a timestamp of
+// this log.
+func TestCertificateTimestamps(t *testing.T) {
+	t.Parallel()
+	flip := func(at int) func([]byte) []byte {
+		return func(list []byte) []byte {
+			list[at] ^= 1
+			return list
+		}
+	}
+	const id, at = 5, 5 + 32 // the offsets in a list
+	const noTimestamp = "the certificate of a signature has no valid timestamp of the trusted log of certificates"
+	for name, tc := range map[string]struct {
+		reason string
+		change func(list []byte) []byte
+		want   string
+	}{
+		"Valid":   {"a timestamp of the log is accepted", nil, ""},
+		"None":    {"a certificate without timestamps is refused", func([]byte) []byte { return nil }, "the certificate of a signature has no timestamp of a log of certificates"},
+		"Log":     {"a timestamp of another log is refused", flip(id), noTimestamp},
+		"Time":    {"a changed time is refused", flip(at), noTimestamp},
+		"Version": {"another version is refused", flip(id - 1), noTimestamp},
+		"Short":   {"a list that ends early is refused", func(list []byte) []byte { return list[:len(list)-1] }, "the timestamps in the certificate of a signature are invalid"},
+		"Long":    {"bytes after the list are refused", func(list []byte) []byte { return append(list, 0) }, "the timestamps in the certificate of a signature are invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newKeyless(t)
+			key, public := sigstoretest.Key(t)
+			k.authority.Certificates, k.authority.ChangeTimestamp = key, tc.change
+			log := must[*rekor.Key](t)(rekor.ParseKey(public))
+			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(".*"), sigstoretest.Issuer, k.authority.Root, k.client.Key, log))
+			signed, _ := k.sign(t)
+			by, err := signature.Check([]signature.Signature{signed}, digest, v)
+			if tc.want != "" {
+				checkError(t, tc.reason, err, tc.want, "")
+			} else if err != nil || by[0] != 1 {
+				t.Errorf("%s: got %v, error %v", tc.reason, by, err)
+			}
+		})
+	}
+}
