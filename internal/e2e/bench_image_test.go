@@ -38,12 +38,12 @@ func benchLayers(b *testing.B) int {
 	return n
 }
 
-// benchRuntime creates the layers, plain and compressed.
-func benchRuntime(b *testing.B, dir string) (plain, zipped []benchLayer) {
+// createLayers creates the layers of the large image.
+func createLayers(b *testing.B, dir string) (layers []benchLayer) {
 	b.Helper()
 	data := rand.NewChaCha8([32]byte{})
 	for i := range benchLayers(b) {
-		p := createLayer(b, filepath.Join(dir, fmt.Sprintf("%d.tar", i)), func(w io.Writer) error {
+		l := createLayer(b, filepath.Join(dir, fmt.Sprintf("%d.tar", i)), func(w io.Writer) error {
 			tw := tar.NewWriter(w)
 			size := int64(benchLayerSize - 4*512)
 			err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprintf("file-%d", i), Size: size, Mode: 0o644})
@@ -52,12 +52,21 @@ func benchRuntime(b *testing.B, dir string) (plain, zipped []benchLayer) {
 			}
 			return errors.Join(err, tw.Close())
 		})
-		p.diffID = p.digest
-		z := createLayer(b, p.path+".gz", func(w io.Writer) error { return benchZip(w, p.path, io.Discard) })
-		z.diffID = p.digest
-		plain, zipped = append(plain, p), append(zipped, z)
+		l.diffID = l.digest
+		layers = append(layers, l)
 	}
-	return plain, zipped
+	return layers
+}
+
+// compressed returns compressed copies of layers.
+func compressed(b *testing.B, layers []benchLayer) (zipped []benchLayer) {
+	b.Helper()
+	for _, l := range layers {
+		z := createLayer(b, l.path+".gz", func(w io.Writer) error { return benchZip(w, l.path, io.Discard) })
+		z.diffID = l.diffID
+		zipped = append(zipped, z)
+	}
+	return zipped
 }
 
 // half generates half compressible data: 32 random bytes, then 32 of text.

@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
@@ -9,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -26,7 +29,7 @@ func BenchmarkBuild(b *testing.B) {
 		return
 	}
 	dir := b.TempDir()
-	plain, _ := benchRuntime(b, dir)
+	plain := createLayers(b, dir)
 	pkg, saved := benchMetadata(b, dir), filepath.Join(dir, "saved.tar")
 	writeSaved(b, saved, plain)
 	build := func(flag, image string) benchtest.Jobs {
@@ -69,26 +72,29 @@ func BenchmarkBuild(b *testing.B) {
 // BenchmarkRegistry moves a large package between a registry and this machine. The limits
 // are plain HTTP requests for the same bytes to the same registry.
 func BenchmarkRegistry(b *testing.B) {
-	if !benchtest.Wants(b, "Push", "PushAgain", "Pull", "Copy") {
+	if !benchtest.Wants(b, "Push", "PushAgain", "Pull", "PullHashed", "Copy") {
 		return
 	}
 	from, to := newBenchRegistry(b), newBenchRegistry(b)
 	file, blobs := benchPackage(b)
 	digest := "sha256:" + fileSum(b, file)
 	b.Setenv("XFN_CACHE_DIR", filepath.Join(b.TempDir(), "cache"))
+	ref := from.host + "/acme/bench:v1"
 	run := func(xfn string, args ...string) benchtest.Cost { return benchtest.Run(b, ".", xfn, args...) }
-	push := func(xfn string) benchtest.Cost {
-		return run(xfn, "xpkg", "push", "-q", "-f", file, from.host+"/acme/bench:v1")
+	timed := func(f func(context.Context) error) benchtest.Cost {
+		return benchtest.Timed(func() {
+			if err := f(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
+	push := func(xfn string) benchtest.Cost { return run(xfn, "xpkg", "push", "-q", "-f", file, ref) }
 	benchtest.Measure(b, "Push", benchtest.Jobs{
-		XFN: func(xfn string) benchtest.Cost { from.clear(b); return push(xfn) },
-		Limit: func() benchtest.Cost {
-			from.clear(b)
-			return benchtest.Timed(func() { from.uploadFile(b, file, digest) })
-		},
+		XFN:   func(xfn string) benchtest.Cost { from.clear(b); return push(xfn) },
+		Limit: func() benchtest.Cost { from.clear(b); return timed(uploadFile(from, file, digest)) },
 		CLI: func(cli string) benchtest.Cost {
 			from.clear(b)
-			return benchtest.Try(b, ".", cli, "xpkg", "push", "-f", file, from.host+"/acme/bench:v1")
+			return benchtest.Try(b, ".", cli, "xpkg", "push", "-f", file, ref)
 		},
 	})
 	from.clear(b)
@@ -96,34 +102,54 @@ func BenchmarkRegistry(b *testing.B) {
 	benchtest.Measure(b, "PushAgain", benchtest.Jobs{XFN: push})
 
 	out := filepath.Join(b.TempDir(), "out.xpkg")
-	benchtest.Measure(b, "Pull", benchtest.Jobs{
-		XFN: func(xfn string) benchtest.Cost {
-			removeAll(b, os.Getenv("XFN_CACHE_DIR"), out)
-			return run(xfn, "xpkg", "pull", "-q", from.host+"/acme/bench:v1", "-o", out)
-		},
-		Limit: func() benchtest.Cost {
-			return benchtest.Timed(func() {
-				for _, blob := range blobs {
-					from.download(b, blob, io.Discard)
-				}
-			})
-		},
-	})
+	pull := func(xfn string) benchtest.Cost {
+		removeAll(b, os.Getenv("XFN_CACHE_DIR"), out)
+		return run(xfn, "xpkg", "pull", "-q", ref, "-o", out)
+	}
+	benchtest.Measure(b, "Pull", benchtest.Jobs{XFN: pull, Limit: func() benchtest.Cost {
+		return timed(func(ctx context.Context) error {
+			return eachBlob(blobs, 1, func(blob v1.Descriptor) error { return from.download(ctx, blob, io.Discard) })
+		})
+	}})
+	benchtest.Measure(b, "PullHashed", benchtest.Jobs{XFN: pull, Limit: func() benchtest.Cost {
+		return timed(func(ctx context.Context) error {
+			return eachBlob(blobs, -1, func(blob v1.Descriptor) error { return from.download(ctx, blob, sha256.New()) })
+		})
+	}})
 	removeAll(b, os.Getenv("XFN_CACHE_DIR"), out)
 	benchtest.Measure(b, "Copy", benchtest.Jobs{
 		XFN: func(xfn string) benchtest.Cost {
 			to.clear(b)
-			return run(xfn, "xpkg", "copy", "-q", from.host+"/acme/bench:v1", to.host+"/acme/bench:v1")
+			return run(xfn, "xpkg", "copy", "-q", ref, to.host+"/acme/bench:v1")
 		},
 		Limit: func() benchtest.Cost {
 			to.clear(b)
-			return benchtest.Timed(func() {
-				for _, blob := range blobs {
-					from.pipe(b, to, blob)
-				}
+			return timed(func(ctx context.Context) error {
+				return eachBlob(blobs, 1, func(blob v1.Descriptor) error { return from.pipe(ctx, to, blob) })
 			})
 		},
 	})
+}
+
+// eachBlob calls f for each blob, n at the same time. A negative n means all.
+func eachBlob(blobs []v1.Descriptor, n int, f func(v1.Descriptor) error) error {
+	var g errgroup.Group
+	g.SetLimit(n)
+	for _, blob := range blobs {
+		g.Go(func() error { return f(blob) })
+	}
+	return g.Wait()
+}
+
+func uploadFile(to *benchRegistry, file, digest string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return to.upload(ctx, f, digest)
+	}
 }
 
 func removeAll(b *testing.B, paths ...string) {
@@ -150,9 +176,8 @@ func benchMetadata(b *testing.B, dir string) string {
 func benchPackage(b *testing.B) (file string, blobs []v1.Descriptor) {
 	b.Helper()
 	dir := b.TempDir()
-	_, zipped := benchRuntime(b, dir)
 	layout := filepath.Join(dir, "layout.tar")
-	writeLayout(b, layout, zipped, types.OCILayer)
+	writeLayout(b, layout, compressed(b, createLayers(b, dir)), types.OCILayer)
 	file = filepath.Join(b.TempDir(), "bench.xpkg")
 	benchtest.Run(b, ".", e2e.Binary(b), "xpkg", "build", "-q", "-f", benchMetadata(b, dir), "--embed-runtime-image-tarball", layout, "-o", file)
 	removeAll(b, dir)

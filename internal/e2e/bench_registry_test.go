@@ -2,18 +2,19 @@ package e2e_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
-	"os"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -23,16 +24,26 @@ import (
 // machine has none, that of xfn.
 type benchRegistry struct {
 	host, dir string
+	// stop stops the registry of xfn. It is nil for Debian's.
+	stop func()
 }
 
-func newBenchRegistry(b *testing.B) benchRegistry {
+func newBenchRegistry(b *testing.B) *benchRegistry {
 	b.Helper()
-	r := benchRegistry{dir: filepath.Join(b.TempDir(), "registry")}
+	r := &benchRegistry{host: "127.0.0.1:0", dir: filepath.Join(b.TempDir(), "registry")}
 	if remotetest.HasRegistry() {
 		r.host = remotetest.Distribution{Dir: r.dir}.Start(b)
 		return r
 	}
-	cmd := exec.CommandContext(b.Context(), e2e.Binary(b), "registry", "serve", "--address", "127.0.0.1:0", "--dir", r.dir)
+	r.start(b)
+	b.Cleanup(func() { r.stop() })
+	return r
+}
+
+// start starts the registry of xfn at r.host, and waits until it listens.
+func (r *benchRegistry) start(b *testing.B) {
+	b.Helper()
+	cmd := exec.CommandContext(b.Context(), e2e.Binary(b), "registry", "serve", "--address", r.host, "--dir", r.dir)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -40,99 +51,95 @@ func newBenchRegistry(b *testing.B) benchRegistry {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	r.stop = func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+		_ = cmd.Wait() // It was killed, so its exit code does not matter.
+	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		b.Fatal(err)
 	}
 	r.host = strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
-	return r
 }
 
-// clear removes all files of the registry, but no folder: the registry of xfn creates its
-// folders only when it starts.
-func (r benchRegistry) clear(b *testing.B) {
+// clear removes the content of the registry. That of xfn knows its content, so it starts
+// again at the same address.
+func (r *benchRegistry) clear(b *testing.B) {
 	b.Helper()
-	err := filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		return os.Remove(path)
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if r.stop != nil {
+		r.stop()
+		removeAll(b, r.dir)
+		r.start(b)
+		return
+	}
+	content, err := filepath.Glob(filepath.Join(r.dir, "*"))
+	if err != nil {
 		b.Fatal(err)
 	}
+	removeAll(b, content...)
 }
 
 // download writes a blob to w.
-func (r benchRegistry) download(b *testing.B, blob v1.Descriptor, w io.Writer) {
-	b.Helper()
-	resp := r.do(b, http.MethodGet, "http://"+r.host+"/v2/acme/bench/blobs/"+blob.Digest.String(), nil)
-	defer resp.Body.Close()
-	if _, err := io.CopyBuffer(onlyWriter{w}, resp.Body, make([]byte, 1<<20)); err != nil {
-		b.Fatal(err)
+func (r *benchRegistry) download(ctx context.Context, blob v1.Descriptor, w io.Writer) error {
+	resp, err := r.do(ctx, http.MethodGet, "http://"+r.host+"/v2/acme/bench/blobs/"+blob.Digest.String(), nil)
+	if err != nil {
+		return err
 	}
+	_, err = io.CopyBuffer(onlyWriter{w}, resp.Body, make([]byte, 1<<20))
+	return errors.Join(err, resp.Body.Close())
 }
 
 // pipe downloads a blob and uploads it to another registry at the same time.
-func (r benchRegistry) pipe(b *testing.B, to benchRegistry, blob v1.Descriptor) {
-	b.Helper()
-	resp := r.do(b, http.MethodGet, "http://"+r.host+"/v2/acme/bench/blobs/"+blob.Digest.String(), nil)
-	defer resp.Body.Close()
-	to.upload(b, resp.Body, blob.Digest.String())
-}
-
-func (r benchRegistry) uploadFile(b *testing.B, file, digest string) {
-	b.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	r.upload(b, f, digest)
+func (r *benchRegistry) pipe(ctx context.Context, to *benchRegistry, blob v1.Descriptor) error {
+	pr, pw := io.Pipe()
+	var g errgroup.Group
+	g.Go(func() error {
+		err := r.download(ctx, blob, pw)
+		return errors.Join(err, pw.CloseWithError(err))
+	})
+	err := to.upload(ctx, pr, blob.Digest.String())
+	return errors.Join(err, pr.CloseWithError(err), g.Wait())
 }
 
 // upload sends body as one blob, with chunked transfer encoding.
-func (r benchRegistry) upload(b *testing.B, body io.Reader, digest string) {
-	b.Helper()
-	next := func(method, url string, body io.Reader) string {
-		resp := r.do(b, method, url, body)
-		_ = resp.Body.Close()
-		at, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
-		if err != nil {
-			b.Fatal(err)
+func (r *benchRegistry) upload(ctx context.Context, body io.Reader, digest string) error {
+	location := "http://" + r.host + "/v2/acme/plain/blobs/uploads/"
+	for _, request := range []struct {
+		method string
+		body   io.Reader
+	}{{http.MethodPost, nil}, {http.MethodPatch, struct{ io.Reader }{body}}, {http.MethodPut, nil}} {
+		if request.method == http.MethodPut {
+			at, err := url.Parse(location)
+			if err != nil {
+				return err
+			}
+			query := at.Query()
+			query.Set("digest", digest)
+			at.RawQuery = query.Encode()
+			location = at.String()
 		}
-		return at.String()
+		resp, err := r.do(ctx, request.method, location, request.body)
+		if err != nil {
+			return err
+		}
+		next, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			return err
+		}
+		location = next.String()
 	}
-	begun := next(http.MethodPost, "http://"+r.host+"/v2/acme/plain/blobs/uploads/", nil)
-	sent := next(http.MethodPatch, begun, onlyReader{body})
-	join := "?"
-	if strings.Contains(sent, "?") {
-		join = "&"
-	}
-	next(http.MethodPut, sent+join+"digest="+digest, nil)
+	return nil
 }
 
-// An onlyReader hides the size of a file, so that net/http sends it with chunked
-// transfer encoding.
-type onlyReader struct{ io.Reader }
-
 // do makes a request, which must succeed. The caller closes the body of the response.
-func (benchRegistry) do(b *testing.B, method, url string, body io.Reader) *http.Response {
-	b.Helper()
-	req, err := http.NewRequestWithContext(b.Context(), method, url, body)
+func (*benchRegistry) do(ctx context.Context, method, url string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
-		b.Fatal(err)
+		return nil, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err == nil && resp.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("got %s", resp.Status)
+		err = errors.Join(fmt.Errorf("%s %s: got %s", method, url, resp.Status), resp.Body.Close())
 	}
-	if err != nil {
-		b.Fatalf("%s %s: %v", method, url, err)
-	}
-	return resp
+	return resp, err
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 const (
@@ -165,7 +166,10 @@ func (o options) machine(ctx context.Context) (benchtest.Machine, error) {
 	err = errors.Join(err, json.Unmarshal(version, &xfn))
 	m := benchtest.Machine{
 		CPU: runtime.GOARCH, Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
-		Date: time.Now().UTC().Format(time.DateOnly), Version: xfn.Version, Layers: o.layers,
+		Date: time.Now().UTC().Format(time.DateOnly), Version: xfn.Version, Layers: o.layers, Registry: "`xfn registry serve`",
+	}
+	if remotetest.HasRegistry() {
+		m.Registry = "Debian's docker-registry"
 	}
 	cpus, _ := os.ReadFile("/proc/cpuinfo")
 	if found := regexp.MustCompile(`(?m)^model name\s*: (.*)$`).FindSubmatch(cpus); found != nil {

@@ -103,26 +103,26 @@ BenchmarkBuild/BuildEngine
 
 sample BenchmarkBuildTarball/program=xfn 1 1300000000 ns/op 62914560 peak-bytes
 
-sample BenchmarkBuildTarball/program=limit 1 1000000000 ns/op 0 peak-bytes
+sample BenchmarkBuildTarball/program=limit 1 1000000000 ns/op
 
-sample BenchmarkBuildTarball/program=crossplane 1 12500000000 ns/op 0 peak-bytes
+sample BenchmarkBuildTarball/program=crossplane 1 12500000000 ns/op
 
 sample BenchmarkBuildTarball/program=xfn 1 1310000000 ns/op 73400320 peak-bytes
 
-sample BenchmarkBuildTarball/program=limit 1 1010000000 ns/op 0 peak-bytes
+sample BenchmarkBuildTarball/program=limit 1 1010000000 ns/op
 BenchmarkBuild-2 	       1	 12.00 ms-xfn
 
 sample BenchmarkRenderMany/program=xfn 1 2000000000 ns/op 8388608 peak-bytes
 
 sample BenchmarkRenderMany/program=limit 1 3400000000 ns/op 8388608 peak-bytes
 
-sample BenchmarkSandbox/program=xfn 1 25000000 ns/op 0 peak-bytes
+sample BenchmarkSandbox/program=xfn 1 25000000 ns/op
 
-sample BenchmarkSandbox/program=limit 1 19500000 ns/op 0 peak-bytes
+sample BenchmarkSandbox/program=limit 1 19500000 ns/op
 
-sample BenchmarkRenderSource/program=xfn 1 99900000 ns/op 0 peak-bytes
+sample BenchmarkRenderSource/program=xfn 1 99900000 ns/op
 
-sample BenchmarkRenderSource/program=limit 1 45000000 ns/op 0 peak-bytes
+sample BenchmarkRenderSource/program=limit 1 45000000 ns/op
 BenchmarkSuite
     bench_many_test.go:80: xfn test: exit status 1
         a case failed
@@ -139,7 +139,7 @@ func TestReport(t *testing.T) {
 	if n := strings.Count(samples.String(), "\nBenchmark"); n != 10 || strings.Contains(samples.String(), "sample") {
 		t.Errorf("got the samples\n%s", samples.String())
 	}
-	m := benchtest.Machine{CPU: "Pentium", Cores: 2, Memory: 8 << 30, OS: "linux/amd64", Go: "go1.26", Date: "2026-01-02", Version: "v1.2.3", Layers: 4}
+	m := benchtest.Machine{CPU: "Pentium", Cores: 2, Memory: 8 << 30, OS: "linux/amd64", Go: "go1.26", Date: "2026-01-02", Version: "v1.2.3", Registry: "a registry", Layers: 4}
 	r := benchtest.NewReport(m, read, regexp.MustCompile("^Build|^RenderMany|RenderSource$|^Sandbox|^Suite$|Python$"))
 	want, err := os.ReadFile("testdata/table.md")
 	if err != nil {

@@ -17,6 +17,8 @@ type Machine struct {
 	// Date is the day of the run, and Version that of xfn.
 	Date    string `json:"date"`
 	Version string `json:"version"`
+	// Registry is the registry of pushes and pulls.
+	Registry string `json:"registry"`
 	// Layers is the number of layers of the large image.
 	Layers int `json:"layers"`
 }
@@ -184,8 +186,8 @@ func (l Line) cell(program string) string {
 
 // String returns sentences about the machine.
 func (m Machine) String() string {
-	text := fmt.Sprintf("Measured on %s with xfn %s: %d cores of %s, %.1f GiB of memory, %s, %s.\nFigures are medians, with the first and the third quartile in parentheses.",
-		m.Date, m.Version, m.Cores, m.CPU, float64(m.Memory)/(1<<30), m.OS, m.Go)
+	text := fmt.Sprintf("Measured on %s with xfn %s: %d cores of %s, %.1f GiB of memory, %s, %s.\nThe registry is %s. Figures are medians, with the first and the third quartile in parentheses.",
+		m.Date, m.Version, m.Cores, m.CPU, float64(m.Memory)/(1<<30), m.OS, m.Go, m.Registry)
 	if m.Layers != DefaultLayers {
 		text += fmt.Sprintf("\nThe large image has %d layers of 256 MiB instead of %d.", m.Layers, DefaultLayers)
 	}

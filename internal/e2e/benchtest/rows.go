@@ -55,6 +55,7 @@ func Rows() []Row {
 			Row{Name: "Push", Job: "push of 550 MiB", Limit: "a plain upload", Aims: []Aim{times(1.2), peak(64)}},
 			Row{Name: "PushAgain", Job: "push of the same again", Aims: []Aim{within(0.1)}},
 			Row{Name: "Pull", Job: "pull of 550 MiB", Limit: "a plain GET to nowhere", Aims: []Aim{times(1.3), peak(64)}},
+			Row{Name: "PullHashed", Job: "the same pull", Limit: "GETs of all layers at once, with SHA-256", Aims: []Aim{times(1.3)}},
 			Row{Name: "Copy", Job: "`xpkg copy` of 550 MiB between two registries", Limit: "a plain GET piped into a plain upload", Aims: []Aim{times(1.3), peak(64)}}),
 		in("internal/e2e", "BenchmarkRenderDocker",
 			Row{Name: "RenderDocker", Needs: docker, Job: "render through Docker, warm", Limit: "`docker run` to its first answer", Aims: []Aim{times(1)}}),

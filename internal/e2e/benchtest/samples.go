@@ -2,6 +2,7 @@ package benchtest
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -16,11 +17,15 @@ import (
 const samplePrefix = "sample "
 
 func sampleLine(row, program string, c Cost) string {
-	return fmt.Sprintf("Benchmark%s/program=%s 1 %d ns/op %d peak-bytes", row, program, c.Took.Nanoseconds(), c.Peak)
+	line := fmt.Sprintf("Benchmark%s/program=%s 1 %d ns/op", row, program, c.Took.Nanoseconds())
+	if c.Peak > 0 {
+		line += fmt.Sprintf(" %d peak-bytes", c.Peak)
+	}
+	return line
 }
 
 var (
-	sampleFormat = regexp.MustCompile(`^Benchmark(\w+)/program=(\w+) 1 (\d+) ns/op (\d+) peak-bytes$`)
+	sampleFormat = regexp.MustCompile(`^Benchmark(\w+)/program=(\w+) 1 (\d+) ns/op(?: (\d+) peak-bytes)?$`)
 	notRun       = regexp.MustCompile(`^ *--- (SKIP|FAIL): Benchmark(\S+?)(-\d+)?$`)
 	position     = regexp.MustCompile(`^ *\w+\.go:\d+: `)
 )
@@ -67,7 +72,7 @@ func Read(r io.Reader, w io.Writer) (Samples, error) {
 			return s, fmt.Errorf("reading samples: unexpected line %q", line)
 		}
 		var c Cost
-		if _, err := fmt.Sscan(found[3]+" "+found[4], &c.Took, &c.Peak); err != nil {
+		if _, err := fmt.Sscan(found[3]+" "+cmp.Or(found[4], "0"), &c.Took, &c.Peak); err != nil {
 			return s, fmt.Errorf("reading samples: %w", err)
 		}
 		if _, err := fmt.Fprintln(w, sample); err != nil {
