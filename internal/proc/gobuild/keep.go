@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// A keeper has the program of an earlier Build of the same folder for the same target. It
-// locks the program until close.
+// A keeper has the program of the last Build of a folder for a target. It locks the program
+// until close.
 type keeper struct {
 	dir  string
 	lock *os.File
@@ -30,21 +30,28 @@ func openKeeper(opts Options) *keeper {
 	}
 	key := sha256.Sum256(fmt.Appendf(nil, "%q", append([]string{dir, opts.GOOS, opts.GOARCH, opts.Variant, opts.LDFlags}, opts.Flags...)))
 	k := &keeper{dir: filepath.Join(opts.Kept, hex.EncodeToString(key[:16]))}
-	if err := os.MkdirAll(k.dir, 0o700); err != nil {
-		return nil
-	}
-	if info, err := os.Lstat(k.dir); err != nil || !fsx.IsPrivate(info) || !fsx.IsTrusted(filepath.Dir(k.dir)) {
-		return nil
-	}
-	if k.lock, err = os.OpenFile(filepath.Join(k.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil
-	}
-	locked, err := fsx.TryLock(k.lock, fsx.ExclusiveLock)
-	if err != nil || !locked {
-		k.close()
+	if os.MkdirAll(k.dir, 0o700) != nil || !fsx.IsTrusted(filepath.Dir(k.dir)) || !k.open(fsx.ExclusiveLock) {
 		return nil
 	}
 	return k
+}
+
+// open locks the program. It returns false if another Build has locked it, or if other users
+// could change it.
+func (k *keeper) open(mode fsx.LockMode) bool {
+	info, err := os.Lstat(k.dir)
+	if err != nil || !fsx.IsPrivate(info) {
+		return false
+	}
+	if k.lock, err = os.OpenFile(filepath.Join(k.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return false
+	}
+	locked, err := fsx.TryLock(k.lock, mode)
+	if err != nil || !locked {
+		k.close()
+		return false
+	}
+	return true
 }
 
 func (k *keeper) close() { _ = k.lock.Close() }
@@ -54,28 +61,33 @@ func (k *keeper) program() string { return filepath.Join(k.dir, "program") }
 // recordFile has the digest of what the program was built from, and the program's size.
 func (k *keeper) recordFile() string { return filepath.Join(k.dir, "source") }
 
-// update calls build unless the program is that of the current source. digest returns the
-// digest of the source, or "" if only the go command can find out what a program consists of.
-// ok is false if the folder cannot be used.
+// update calls build unless the folder, or another folder of the cache, has the program of the
+// current source. digest returns the digest of the source, or "" if only the go command can
+// find out what a program consists of. ok is false if the folder cannot be used.
 func (k *keeper) update(digest func() string, build func(out string) error) (ok bool, err error) {
 	// A Build that was killed may have left its work.
 	if os.RemoveAll(k.program()+workSuffix) != nil || fsx.Touch(k.dir) != nil {
 		return false, nil
 	}
 	source := digest()
-	recorded, err := os.ReadFile(k.recordFile())
-	whole := err == nil && strings.HasSuffix(string(recorded), k.size())
-	if whole && source != "" && string(recorded) == source+k.size() {
+	if k.has(source) {
 		return true, nil
 	}
-	stale := []string{k.recordFile()}
-	if !whole { // the go command refuses to replace a file that is not a program
+	stale, same := []string{k.recordFile()}, k.findSame(source)
+	if same != nil || !k.isWhole() { // the go command refuses to replace a file that is not a program
 		stale = append(stale, k.program())
+	}
+	if same != nil {
+		defer same.close()
 	}
 	for _, path := range stale {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
+	}
+	if same != nil && os.Link(same.program(), k.program()) == nil {
+		k.record(source)
+		return true, nil
 	}
 	if err := build(k.program()); err != nil {
 		return true, err
@@ -84,8 +96,43 @@ func (k *keeper) update(digest func() string, build func(out string) error) (ok 
 	if source != digest() {
 		source = ""
 	}
-	_ = fsx.WriteCached(k.recordFile(), 0o600, []byte(source+k.size())) // without it, the next Build links again
+	k.record(source)
 	return true, nil
+}
+
+// record stores what the program was built from. Without it, the next Build links again.
+func (k *keeper) record(source string) {
+	_ = fsx.WriteCached(k.recordFile(), 0o600, []byte(source+k.size()))
+}
+
+// has reports whether the program was written whole, from a source with this digest.
+func (k *keeper) has(source string) bool {
+	recorded, err := os.ReadFile(k.recordFile())
+	return err == nil && source != "" && string(recorded) == source+k.size()
+}
+
+// isWhole reports whether the program was written whole.
+func (k *keeper) isWhole() bool {
+	recorded, err := os.ReadFile(k.recordFile())
+	return err == nil && strings.HasSuffix(string(recorded), k.size())
+}
+
+// findSame returns another folder of the cache that has the program of a source with this
+// digest, as after a checkout in another directory. It returns nil if there is none.
+func (k *keeper) findSame(source string) *keeper {
+	kept := filepath.Dir(k.dir)
+	entries, _ := os.ReadDir(kept)
+	for _, e := range entries {
+		other := &keeper{dir: filepath.Join(kept, e.Name())}
+		if other.dir == k.dir || !other.has(source) || !other.open(fsx.SharedLock) {
+			continue
+		}
+		if other.has(source) { // it may have changed before it was locked
+			return other
+		}
+		other.close()
+	}
+	return nil
 }
 
 // size returns the size of the program as text.

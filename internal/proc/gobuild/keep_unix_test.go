@@ -44,6 +44,7 @@ func TestKept(t *testing.T) {
 		"go.mod":          "module example.org/fn\n\ngo 1.25\n\nrequire example.org/lib v0.0.0\n\nreplace example.org/lib => ./models/lib\n",
 		"main.go":         "package main\n\nimport (\n\t_ \"embed\"\n\n\t_ \"example.org/lib\"\n)\n\n//go:embed .data/text\nvar text string\n\nfunc main() { println(text) }\n",
 		".data/text":      "first",
+		"cmd/main.go":     program,
 		"models/lib/a.go": "package lib\n", "models/lib/go.mod": "module example.org/lib\n\ngo 1.25\n",
 	}
 	cases := map[string]struct {
@@ -52,6 +53,15 @@ func TestKept(t *testing.T) {
 		kept   bool
 	}{
 		"Same": {"the program is given again if nothing has changed", func(*testing.T, string, *gobuild.Options) {}, true},
+		"Checkout": {"another folder with the same source gets the same program", func(t *testing.T, _ string, opts *gobuild.Options) {
+			opts.Dir = module(t, files)
+		}, true},
+		"Target": {"another platform gets another program", func(_ *testing.T, _ string, opts *gobuild.Options) {
+			opts.GOARCH = "arm64"
+		}, false},
+		"Package": {"another package of the same module gets another program", func(t *testing.T, dir string, opts *gobuild.Options) {
+			opts.Dir = filepath.Join(dir, "cmd")
+		}, false},
 		"Embedded": {"a change of an embedded file makes another program", func(t *testing.T, dir string, _ *gobuild.Options) {
 			write(t, filepath.Join(dir, ".data/text"), "other")
 		}, false},
@@ -127,6 +137,19 @@ func TestKeptIsLinkedAgain(t *testing.T) {
 	}
 	if got, err := os.ReadFile(opts.Output); err != nil || string(got) != string(want) {
 		t.Errorf("a later Build changed the program of the first one: %v", err)
+	}
+}
+
+// TestKeptWithPaths checks that a program that contains the path of its source is not used for
+// another folder.
+func TestKeptWithPaths(t *testing.T) {
+	t.Parallel()
+	opts := options(t, module(t, map[string]string{"main.go": program}))
+	opts.Flags, opts.Kept = []string{"-trimpath=false"}, t.TempDir()
+	first := build(t, opts)
+	opts.Dir, opts.Output = module(t, map[string]string{"main.go": program}), opts.Output+"2"
+	if string(build(t, opts)) == string(first) {
+		t.Error("another folder got the program of the first one")
 	}
 }
 

@@ -29,11 +29,13 @@ const (
 var errUnknown = errors.New("the source is not known")
 
 // sourceDigest returns a digest of everything that decides what go build writes: the go
-// command, its environment, and all files of the module and of the folders that replace
-// other modules. go.sum fixes the downloaded modules. It returns "" if there may be more,
-// such as a workspace, a file that a flag names, or another program in place of go.
+// command, its environment, target and flags, and all files of the module and of the folders
+// that replace other modules. go.sum fixes the downloaded modules. The names of the folders
+// are not part of it, because the flags keep them out of the program. It returns "" if there
+// may be more, such as a workspace, a file that a flag names, or another program in place of go.
 func sourceDigest(opts Options, goCmd string) string {
 	d := digester{hash: sha256.New()}
+	fmt.Fprintf(d.hash, "target %q\n", append([]string{opts.GOOS, opts.GOARCH, opts.Variant, opts.LDFlags}, opts.Flags...))
 	if err := errors.Join(d.addCommand(goCmd), d.addEnvironment(opts), d.addModules(opts.Dir)); err != nil {
 		return ""
 	}
@@ -83,7 +85,7 @@ func (d *digester) addEnvironment(opts Options) error {
 	}
 	slices.Sort(used)
 	fmt.Fprintf(d.hash, "env %q\n", used)
-	if !arePlain(append(strings.Fields(env["GOFLAGS"]), opts.Flags...)) || env["GO111MODULE"] == "off" {
+	if !arePlain(strings.Fields(env["GOFLAGS"])) || !arePlain(opts.Flags) || slices.ContainsFunc(opts.Flags, dependsOnDir) || env["GO111MODULE"] == "off" {
 		return errUnknown
 	}
 	if work := env["GOWORK"]; work != "off" && (work != "" || findUp(opts.Dir, "go.work") != "") {
@@ -113,13 +115,21 @@ func (d *digester) addSettings(path string) error {
 
 // plainFlags are the flags of go build whose meaning is in their text: they name no file
 // and force no build.
-var plainFlags = map[string]bool{"-mod": true, "-tags": true, "-trimpath": true, "-buildvcs": true, "-ldflags": true, "-gcflags": true, "-v": true, "-p": true}
+var plainFlags = map[string]bool{"-mod": true, "-tags": true, "-trimpath": true, "-buildvcs": true, "-ldflags": true, "-v": true, "-p": true}
 
 func arePlain(flags []string) bool {
-	return !slices.ContainsFunc(flags, func(flag string) bool {
-		name, _, _ := strings.Cut(flag, "=")
-		return !plainFlags[strings.Replace(name, "--", "-", 1)]
-	})
+	return !slices.ContainsFunc(flags, func(flag string) bool { return !plainFlags[flagName(flag)] })
+}
+
+// dependsOnDir reports whether a flag adds to the program where the source is: its path or its
+// version control. Build overrides these flags in GOFLAGS.
+func dependsOnDir(flag string) bool {
+	return slices.Contains([]string{"-trimpath", "-buildvcs"}, flagName(flag))
+}
+
+func flagName(flag string) string {
+	name, _, _ := strings.Cut(flag, "=")
+	return strings.Replace(name, "--", "-", 1)
 }
 
 // findUp returns the path of a file in dir or the closest folder above, or "".
@@ -153,6 +163,15 @@ func (d *digester) addModules(dir string) error {
 		return err
 	}
 	root := filepath.Dir(path)
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	pkg, err := filepath.Rel(root, abs)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.hash, "package %q\n", pkg)
 	roots := []string{root}
 	for _, r := range mod.Replace {
 		switch {
@@ -164,17 +183,18 @@ func (d *digester) addModules(dir string) error {
 		}
 	}
 	for _, root := range roots {
-		fmt.Fprintf(d.hash, "module %q\n", root)
-		if err := filepath.WalkDir(root, d.addFile); err != nil {
+		fmt.Fprintln(d.hash, "module") // go.mod says which
+		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error { return d.addFile(root, path, e, err) })
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addFile is a function for filepath.WalkDir. The go command follows links to files, and to
-// folders that are imported.
-func (d *digester) addFile(path string, e fs.DirEntry, err error) error {
+// addFile adds a file of a module, or visits a folder as filepath.WalkDir does. The go command
+// follows links to files, and to folders that are imported.
+func (d *digester) addFile(root, path string, e fs.DirEntry, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -197,7 +217,11 @@ func (d *digester) addFile(path string, e fs.DirEntry, err error) error {
 		return err
 	}
 	defer f.Close()
-	fmt.Fprintf(d.hash, "file %q %d\n", path, info.Size())
+	name, err := filepath.Rel(root, path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.hash, "file %q %d\n", name, info.Size())
 	_, err = io.Copy(d.hash, io.LimitReader(f, info.Size()))
 	return err
 }
