@@ -108,6 +108,7 @@ type Session struct {
 	// compositions and listings cache decoded documents, which thousands of renders share.
 	compositions proc.Memo[content, checked]
 	listings     proc.Memo[content, listing]
+	fields       proc.Memo[fieldsKey, []composition.Problem]
 
 	mu      sync.Mutex
 	closed  bool
@@ -367,7 +368,7 @@ func (p plan) render(ctx context.Context, run function.Runner, req render.Reques
 		}
 		once, err := render.Render(ctx, run, req)
 		if err != nil {
-			return nil, err
+			return nil, p.exists.locate(err)
 		}
 		return &converge.Result{Passes: 1, Result: once}, nil
 	})
