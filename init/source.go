@@ -2,7 +2,9 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,8 +15,11 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/spf13/afero"
+
 	"github.com/xfn-dev/xfn/internal/clone"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/templates"
 )
@@ -29,8 +34,11 @@ func load(ctx context.Context, o Options) (Result, []file, error) {
 	case known:
 		return loadRepository(ctx, t.URL, o)
 	case isBareWord(o.Template):
-		return Result{}, nil, hint.Wrap(fmt.Errorf("unknown template %q", o.Template),
-			"name one of "+strings.Join(templates.Names(), ", ")+", or give the URL of a git repository or a path to one")
+		next := "name one of " + strings.Join(templates.Names(), ", ") + ", or give the URL of a git repository or a path to one"
+		if near := hint.Nearest(o.Template, templates.Names()); near != "" {
+			next = "did you mean " + near + "? Otherwise " + next
+		}
+		return Result{}, nil, hint.Wrap(fmt.Errorf("unknown template %q", o.Template), next)
 	}
 	return loadRepository(ctx, o.Template, o)
 }
@@ -66,13 +74,26 @@ func loadRepository(ctx context.Context, from string, o Options) (Result, []file
 	report.Step("reading template " + shown)
 	snap, err := clone.Commit(ctx, clone.Options{URL: from, Ref: o.Ref, MaxBytes: o.MaxBytes, Progress: report})
 	if err != nil {
-		return Result{}, nil, fmt.Errorf("reading template %q: %w", shown, err)
+		return Result{}, nil, explainRepository(fmt.Errorf("reading template %q: %w", shown, err))
 	}
 	w := &walker{ctx: ctx, objects: snap.Objects, maxFiles: o.MaxFiles, bytesLeft: o.MaxBytes, maxBytes: o.MaxBytes, warn: o.Warn}
 	if err := w.walk(snap.Tree, "", 0); err != nil {
 		return Result{}, nil, fmt.Errorf("reading template %q at commit %s: %w", shown, snap.Commit, err)
 	}
 	return Result{URL: shown, Commit: snap.Commit, Ref: snap.Ref}, w.files, nil
+}
+
+// explainRepository adds a hint to err if a path on this machine is not that of a git repository.
+func explainRepository(err error) error {
+	var none *clone.NoRepositoryError
+	if !errors.As(err, &none) {
+		return err
+	}
+	if _, missing := os.Stat(none.Path); missing == nil {
+		return hint.Wrap(err, "a template is read from a commit: run git init, git add and git commit in this directory")
+	}
+	next := cmp.Or(manifest.Similar(afero.NewOsFs(), none.Path), "no file or directory has this path: name that of a git repository, or one of the templates "+hint.Hint(strings.Join(templates.Names(), ", ")))
+	return hint.Wrap(err, next)
 }
 
 // label matches label names of RFC 1123 that begin with a letter.

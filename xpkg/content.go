@@ -60,7 +60,7 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 		return c, Problems{{
 			Rule: "metadata-count", Refused: true,
 			Text: fmt.Sprintf("%s contains no package metadata: no .yaml or .yml file in it has an object of %s", where, metaGroup),
-			Hint: string("write a crossplane.yaml, or name its directory with " + hint.PackageRoot),
+			Hint: "write a crossplane.yaml with apiVersion: " + metaGroup + "/v1, and kind: Configuration, Function or Provider; or name the directory that has one",
 		}}
 	}
 	c.meta = metas[0]

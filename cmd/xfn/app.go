@@ -232,6 +232,9 @@ func report(term *terminal.Terminal, name string, err error) int {
 	// connection that the other end has closed is printed.
 	var connection *net.OpError
 	if !errors.Is(err, syscall.EPIPE) || errors.As(err, &connection) {
+		if errors.Is(err, fs.ErrNotExist) && hint.Of(err) == "" {
+			err = hint.Wrap(err, "check the path, and its directory: a relative path begins at the working directory")
+		}
 		term.Error(name, err)
 	}
 	var fe *engine.FatalError

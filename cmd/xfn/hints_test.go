@@ -37,7 +37,6 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.NoBundle:            "xpkg.build",
 		hint.NoSignatures:        "xpkg.copy",
 		hint.Offline:             rendering + " validate lock run xpkg.build",
-		hint.PackageRoot:         "xpkg.build",
 		hint.Platform:            "xpkg.build",
 		hint.Profile:             "render",
 		hint.Replace:             "xrd.generate",

@@ -19,6 +19,7 @@ var mistakenFiles = map[string]string{
 	"xr.yaml":                 "apiVersion: example.org/v1\nkind: XA\nmetadata: {name: a}\n",
 	"composition.yaml":        "apiVersion: apiextensions.crossplane.io/v1\nkind: Compositon\nmetadata: {name: a}\n",
 	"functions.yaml":          "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\nspec: {package: REGISTRY/acme/plain:v1.2.0}\n",
+	"request.yaml":            "meta: {tag: a}\n",
 	"cm.yaml":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
 }
 
@@ -92,17 +93,42 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a reference is not a URL", "dependency add https://REF", "a repository is not a URL", `leave out the scheme: "REF"`},
 		{"a page is not a file of CRDs", "dependency add http://REGISTRY/acme/plain", "404", `for a package, leave out the scheme: "REGISTRY/acme/plain"`},
 
-		{"a misspelled folder is not a reference", "xpkg inspect packge", `there is no file "packge"`, "did you mean package?"},
+		{"a misspelled folder is not a reference", "xpkg inspect packge", `there is no file or directory "packge"`, "did you mean package?"},
 		{"a misspelled path is not a reference", "xpkg lint ./packge", `opening "./packge": no such file or directory`, "did you mean package?"},
 		{"a misspelled package was perhaps not built", "xpkg inspect plan.xpkg", "no such file or directory", "did you mean plain.xpkg? Otherwise build"},
 		{"a misspelled package root is a path", "xpkg build -f packge", `reading package root "packge": no such file`, "did you mean package?"},
-		{"a misspelled package to extract is a path", "xpkg extract packge", `there is no file "packge"`, "did you mean package?"},
+		{"a misspelled package to extract is a path", "xpkg extract packge", `there is no file or directory "packge"`, "did you mean package?"},
 		{"a misspelled package file to extract is a path", "xpkg extract plan.xpkg", `opening "plan.xpkg": no such file`, "did you mean plain.xpkg?"},
 		{"a misspelled source of CRDs is a path", "xpkg get-crds packge", "no such file", "did you mean package?"},
 		{"a misspelled function is a path", "run packge", "", "did you mean package?"},
 		{"a misspelled base image is a path", "image --base-image ./packge -o image.tar", "no such file", "did you mean package?"},
 		{"a path cannot be pulled", "xpkg pull ./plain", `parsing reference "./plain": it is the path of a file`, "/REPOSITORY:TAG"},
 		{"a package is copied to registries only", "xpkg copy REF ./plain", `parsing reference "./plain": it is the path of a file`, "xfn xpkg pull REF -o ./plain"},
+
+		{"a misspelled flag may lack a word", "validate --skip-sucess", "unknown flag --skip-sucess\n", "did you mean --skip-success-results?"},
+		{"a flag of other test programs has another name", "test --case a", "unknown flag --case\n", "did you mean --run REGEXP?"},
+		{"watching is a command", "test --watch", "unknown flag --watch\n", "run xfn dev"},
+		{"an input of a render is a field of suites", "test --xrd xr.yaml", "unknown flag --xrd\n", "set xrd in the suite, in defaults or in a case"},
+		{"required resources are a field of suites", "test --required-resources xr.yaml", "unknown flag", "set required in the suite"},
+		{"a port is a part of the address", "registry serve --port 5000", "unknown flag --port\n", "did you mean --address HOST:PORT?"},
+		{"a value with - is not a flag", "cache prune --older-than -5d", "--older-than needs a value, got -5d", `write --older-than DURATION; for a value that begins with -: --older-than="-5d"`},
+		{"a duration is positive", "cache prune --older-than=-5d", `expected a positive duration such as 12h or 30d, got "-5d"`, "--older-than 30d for days"},
+
+		{"the name of a new package precedes its template", "xpkg init go a -d new", `unknown template "a"`, "the order is name, template: xfn xpkg init a go"},
+		{"a template is misspelled", "xpkg init a function-template-goo -d new", "unknown template", "did you mean function-template-go? Otherwise name one of go, "},
+		{"the path of a template is misspelled", "xpkg init a ./packge -d new", "there is no git repository", "package?"},
+		{"the path of a template does not exist", "xpkg init a ./zzzzzzzzzz -d new", "there is no git repository", "no file or directory has this path"},
+		{"a template has commits", "xpkg init a ./package -d new", "there is no git repository", "git commit"},
+
+		{"a package is pushed to a reference", "xpkg push plain.xpkg", `missing the reference to push the file "plain.xpkg" to`, "as in xfn xpkg push plain.xpkg registry.example.org/acme/hello:v0.1.0"},
+		{"the registry of a reference is not replaced", "xpkg push -f plain.xpkg REF --registry other.example.org", "--registry other.example.org has no effect", "leave out --registry, or the registry in the reference"},
+		{"the registry of a repository is not replaced", "project push --registry other.example.org", "--registry other.example.org has no effect", "write --repository other.example.org/acme/demo"},
+		{"dependencies have versions", "xpkg push -f plain.xpkg REGISTRY/acme/plain:latest", `warning: the tag "latest" is not a version`, "--tag v0.1.0"},
+		{"the source of a function is no package", "run package", `expected a package or an image, got the directory "package"`, "xfn xpkg build -f package/package --embed-runtime-source package"},
+		{"a file of objects is not linted", "xpkg lint xr.yaml", `linting "xr.yaml": expected a package root`, "xfn validate"},
+		{"a file that does not exist can be a package", "xpkg lint zzzzzzzzzz", `there is no file or directory "zzzzzzzzzz"`, "REGISTRY/REPOSITORY:TAG"},
+		{"a function must run to be called", "function call 127.0.0.1:1 -f request.yaml", "connection refused", "start the function first, as in xfn function serve NAME"},
+		{"a builtin is misspelled", "function call patch-and-transfrom -f request.yaml", `there is no builtin "patch-and-transfrom"`, "did you mean patch-and-transform?"},
 
 		{"the line of an unreadable dependency is that of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},
 	} {

@@ -55,6 +55,11 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		next = flagHint(node, err.Error())
 	case surplus && optionalFlag(node, args, err.Error()) != "":
 		next = optionalFlag(node, args, err.Error())
+	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), "(short flag); perhaps try "):
+		name, text, _ := strings.Cut(err.Error(), ": ")
+		_, next2, _ := strings.Cut(text, "; perhaps try ")
+		next = flagHint(node, name+":") + "; for a value that begins with -: " + hint.Hint(strings.TrimSuffix(next2, "?"))
+		err = fmt.Errorf("%s needs a value, got %s", name, strings.Trim(next2[strings.Index(next2, "=")+1:], `"?`))
 	case strings.HasPrefix(err.Error(), "--") && strings.HasSuffix(err.Error(), `but got "EOL" (<EOL>)`):
 		next = flagHint(node, err.Error())
 		name, _, _ := strings.Cut(err.Error(), ":")
@@ -100,6 +105,9 @@ func explainFlag(node *kong.Node, err error) (hint.Hint, error) {
 	name, suggested, _ := strings.Cut(strings.TrimPrefix(err.Error(), unknownFlag), ",")
 	word, isLong := strings.CutPrefix(name, "--")
 	see := hint.Hint("see " + node.FullPath() + " --help")
+	if next := meantBy(node, word); isLong && next != "" {
+		return next, errors.New(unknownFlag + name)
+	}
 	if isLong && suggested != "" {
 		return see, err
 	}
@@ -128,6 +136,28 @@ func explainFlag(node *kong.Node, err error) (hint.Hint, error) {
 	return hint.Hint("did you mean " + strings.Join(shown, " or ") + "?"), err
 }
 
+// An insteadOf is a command that knows what replaces a flag that it does not have. InsteadOf
+// returns "" if it knows nothing.
+type insteadOf interface{ InsteadOf(flag string) string }
+
+// meantBy returns the hint for an unknown flag that a command explains, or that has another name
+// in the tag "meant" of a flag.
+func meantBy(node *kong.Node, word string) hint.Hint {
+	if node.Target.CanAddr() {
+		if c, ok := node.Target.Addr().Interface().(insteadOf); ok && c.InsteadOf(word) != "" {
+			return hint.Hint(c.InsteadOf(word))
+		}
+	}
+	for _, flags := range node.AllFlags(true) {
+		for _, f := range flags {
+			if slices.Contains(strings.Split(f.Tag.Get("meant"), ","), word) {
+				return hint.Hint("did you mean " + formOf(f) + "?")
+			}
+		}
+	}
+	return ""
+}
+
 // formOf returns a flag with the placeholder of its value.
 func formOf(f *kong.Flag) string {
 	if f.IsBool() {
@@ -154,11 +184,15 @@ func outputHint(node *kong.Node) hint.Hint {
 	return hint.Hint(next)
 }
 
-// sameWords reports whether one name has all words of the other.
+// sameWords reports whether one name has all words of the other, or whether the other begins with
+// similar words.
 func sameWords(a, b string) bool {
 	words, others := strings.Split(a, "-"), strings.Split(b, "-")
 	if len(words) > len(others) {
 		words, others = others, words
+	}
+	if len(words) > 1 && hint.Nearest(strings.Join(words, "-"), []string{strings.Join(others[:len(words)], "-")}) != "" {
+		return true
 	}
 	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(others, w) })
 }

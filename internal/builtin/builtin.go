@@ -48,6 +48,9 @@ type Builtin struct {
 	Input string
 	// Type is the Go type of the input.
 	Type reflect.Type
+	// Sources is the field of the input with the sources of resources, such as
+	// spec.environmentConfigs, or "".
+	Sources string
 	// Covered describes the supported input, and Differs the differences from the
 	// real function. Both are in Markdown.
 	Covered, Differs string
@@ -122,7 +125,7 @@ func All() []Builtin {
 		},
 		{
 			Name: "function-environment-configs", Measured: environmentconfigs.Measured, From: "v0.1.0", Below: "v0.8.0", LastExtra: environmentconfigs.LastExtra,
-			Input: "environmentconfigs.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[environmentconfigs.Input](),
+			Input: "environmentconfigs.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[environmentconfigs.Input](), Sources: "spec.environmentConfigs",
 			Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol.",
 			Differs: "Four inputs that crash the real function are fatal results. Data with different `toFieldPath` is merged in the order of the list, and not in random order. The nulls with which `toFieldPath` extends lists up to an index are limited (1,048,576).",
 			New:     func(o Options) function.Runner { return environmentconfigs.New(version(tag(o.Package))) },
@@ -130,7 +133,7 @@ func All() []Builtin {
 		},
 		{
 			Name: "function-extra-resources", Measured: extraresources.Measured, From: "v0.1.0", Below: "v0.4.0", LastExtra: extraresources.LastExtra,
-			Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[extraresources.Input](),
+			Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[extraresources.Input](), Sources: "spec.extraResources",
 			Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
 			Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
 			New:     func(o Options) function.Runner { return extraresources.New(version(tag(o.Package))) },
@@ -209,7 +212,7 @@ func Inputs() composition.Inputs {
 	var all composition.Inputs
 	for _, b := range All() {
 		if apiVersion, kind, ok := strings.Cut(b.Input, " "); ok {
-			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type})
+			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type, Values: sdk.SourceValues(b.Sources)})
 		}
 	}
 	return all

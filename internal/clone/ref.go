@@ -144,5 +144,12 @@ func open(path string) (*git.Repository, error) {
 			return nil, fmt.Errorf("opening repository %q: %w", p, err)
 		}
 	}
-	return nil, fmt.Errorf("there is no git repository at %q", path)
+	return nil, &NoRepositoryError{path}
+}
+
+// A NoRepositoryError is the error for a path on this machine without a git repository.
+type NoRepositoryError struct{ Path string }
+
+func (e *NoRepositoryError) Error() string {
+	return fmt.Sprintf("there is no git repository at %q", e.Path)
 }

@@ -18,6 +18,9 @@ type Input struct {
 	kschema.GroupVersionKind
 	// Type is the Go type into which an official function decodes its input strictly.
 	Type reflect.Type
+	// Values has the values of fields whose other values the function ignores without an error, by
+	// their path, such as spec.environmentConfigs[].type. [] stands for all elements of a list.
+	Values map[string][]string
 	// Schema is the definition in the CRD of the function's package. It is nil if Type is set.
 	Schema *schema.Definition
 }

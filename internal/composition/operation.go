@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -49,7 +50,8 @@ func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, erro
 	u := &unstructured.Unstructured{Object: obj}
 	if !isOperation(obj) {
 		err := fmt.Errorf("not an operation type: %s/%s: expected an Operation, CronOperation or WatchOperation", u.GetKind(), u.GetAPIVersion())
-		return nil, Entry{}, schema.SuggestKind(&manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: err}, u.GetAPIVersion(), u.GetKind())
+		err = hint.Wrap(&manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: err}, "an XR and its Composition are rendered by xfn render")
+		return nil, Entry{}, schema.SuggestKind(err, u.GetAPIVersion(), u.GetKind())
 	}
 	if want := opsv1alpha1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {
 		err := fmt.Errorf("expected the apiVersion %s of kind %s, got %s", want, u.GetKind(), u.GetAPIVersion())

@@ -33,7 +33,6 @@ const (
 	NoSignatures          Hint = "{no-signatures}"
 	Offline               Hint = "{offline}"
 	Package               Hint = "{package}"
-	PackageRoot           Hint = "{package-root}"
 	PlainHTTP             Hint = "{plain-http}"
 	Platform              Hint = "{platform}"
 	Profile               Hint = "{profile}"
@@ -52,7 +51,7 @@ func Options() []Hint {
 	return []Hint{
 		Builtin, Builtins, CAFile, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
 		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
-		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PackageRoot, PlainHTTP, Platform, Profile,
+		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PlainHTTP, Platform, Profile,
 		Registry, Replace, RequiredResources, Runtime, SignKey, Timeout, Update, WatchedResource,
 	}
 }

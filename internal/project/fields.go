@@ -92,8 +92,10 @@ func (r *reader) local(field, dir string) bool {
 	return false
 }
 
-// knownArchitectures are those for which container images are usually built.
-var knownArchitectures = []string{"386", "amd64", "arm", "arm64", "loong64", "mips64le", "ppc64le", "riscv64", "s390x"}
+// knownArchitectures are those of Linux in Go, which are the names in OCI images.
+var knownArchitectures = []string{
+	"386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64", "ppc64le", "riscv64", "s390x",
+}
 
 func (r *reader) architectures(given []string) {
 	const field = "spec.architectures"
@@ -109,13 +111,14 @@ func (r *reader) architectures(given []string) {
 		switch near := hint.Nearest(arch, knownArchitectures); {
 		case arch == "":
 			r.fail(at, "%s must not be empty", at)
+		case near != "" && !slices.Contains(knownArchitectures, arch):
+			r.fail(at, "%s is %q: is it %s?", at, arch, near)
+		case !slices.Contains(knownArchitectures, arch):
+			r.fail(at, "%s is %q, expected one of %s", at, arch, strings.Join(knownArchitectures, ", "))
 		case slices.Contains(r.p.Architectures, arch):
 			r.warn(at, "%s lists %q twice", field, arch)
 		default:
 			r.p.Architectures = append(r.p.Architectures, arch)
-			if !slices.Contains(knownArchitectures, arch) && near != "" {
-				r.warn(at, "%s is %q: is it %s?", at, arch, near)
-			}
 		}
 	}
 }

@@ -110,6 +110,9 @@ func (x XRD) text(path ...string) string {
 	return s
 }
 
+// Definition returns the definition of the XRs, or an error if Crossplane can generate no CRD.
+func (x XRD) Definition() (*Definition, error) { return x.definition() }
+
 // Removed returns the fields that an API server removes from xr, an XR with defaults, without
 // an error: nulls of fields that are not nullable, and the namespace of a cluster-scoped XR.
 // It returns none if the XR's version has no schema.

@@ -73,8 +73,11 @@ func (p plan) admitted(ctx context.Context, doc manifest.Document) (req render.R
 // of the XRD. admit returns the reasons why an API server would refuse it, as p.in.Invalid
 // says, and warnings about fields that an API server removes.
 func (p plan) admit(ctx context.Context, doc manifest.Document, from original, xr *unstructured.Unstructured) (invalid []string, err error) {
-	if p.validator == nil || doc.Text == nil {
+	switch {
+	case doc.Text == nil || p.in.Live || p.in.Invalid == AllowInvalid:
 		return nil, nil
+	case p.validator == nil:
+		return p.sort(unknownRoots(doc, xr.Object))
 	}
 	invalid, err = p.judge(doc.Position(), p.validator.Decoded(ctx, doc, from.copy().Object, from.duplicate))
 	if p.xrd == nil || p.xrd.Defines(xr.GroupVersionKind()) != nil {
@@ -102,14 +105,20 @@ func (p plan) admitComposed(ctx context.Context, at string, parent, u *unstructu
 // judge returns the errors in results, the results of one object, as p.in.Invalid says. at is
 // the position of the object if the results have none.
 func (p plan) judge(at string, results []validate.Result) (invalid []string, err error) {
+	var all []error
 	for _, r := range results {
-		for _, one := range r.Refusals(at) {
-			if p.in.Invalid == RefuseInvalid {
-				err = errors.Join(err, one)
-			} else {
-				invalid = append(invalid, one.Error())
-			}
-		}
+		all = append(all, r.Refusals(at)...)
 	}
-	return invalid, err
+	return p.sort(all)
+}
+
+// sort returns errors about composite resources as p.in.Invalid says.
+func (p plan) sort(all []error) (invalid []string, err error) {
+	if p.in.Invalid == RefuseInvalid {
+		return nil, errors.Join(all...)
+	}
+	for _, one := range all {
+		invalid = append(invalid, one.Error())
+	}
+	return invalid, nil
 }

@@ -50,6 +50,18 @@ func explainName(err error, xr string, doc manifest.Document) error {
 	return hint.Wrap(err, `correct the name of the composite resource: it has lower-case letters, digits, "-" and ".", and begins and ends with a letter or digit`)
 }
 
+// locate adds the position and a hint to err if an observed resource has no name in the pipeline.
+func (s state) locate(err error) error {
+	var unnamed *reconciler.UnnamedError
+	if !errors.As(err, &unnamed) {
+		return err
+	}
+	if at := s.at[keyOf(unnamed.Object)]; at != "" {
+		err = fmt.Errorf("%w (at %s)", err, at)
+	}
+	return hint.Wrap(err, "set the annotation in metadata.annotations to the name that the pipeline gives this resource: the functions know it by this name")
+}
+
 func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalError, e composition.Entry) error {
 	s.mu.Lock()
 	running := s.running[fatal.Function]

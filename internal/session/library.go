@@ -96,10 +96,22 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 		return nil, nil, fmt.Errorf("loading Compositions: %w", err)
 	}
 	library.In(Release(in.Profile))
-	for _, ignored := range library.Ignored() {
-		s.config.Progress.Note(ignored + " is neither a Composition nor an XRD, and is ignored")
+	ignored := library.Ignored()
+	if in.Live && len(ignored) > 0 && len(library.Compositions()) == 0 {
+		return nil, nil, fmt.Errorf("loading Compositions: %w", &NoCompositionError{ignored})
+	}
+	for _, one := range ignored {
+		s.config.Progress.Note(one + " is neither a Composition nor an XRD, and is ignored")
 	}
 	return library, docs, nil
+}
+
+// A NoCompositionError is the error of Inputs.Live for files with objects, but without a
+// Composition. Others describes the objects with their positions.
+type NoCompositionError struct{ Others []string }
+
+func (e *NoCompositionError) Error() string {
+	return "found no Composition, but " + strings.Join(e.Others, ", ")
 }
 
 // define returns the kinds that XRDs in docs, and XRDs, CRDs and MRDs in a dump define. Those
@@ -132,12 +144,14 @@ func (s *Session) define(docs []manifest.Document, exists state) schema.Definiti
 // it, are a dump of a cluster (dumped); only some of them belong to the XR.
 type state struct {
 	named, dumped []*unstructured.Unstructured
+	// at has the positions of the named resources.
+	at map[key]string
 }
 
 // state reads observed resources. If a dump contains the same object twice, the last one
 // is used, as by the engine. If live is true, all resources are a dump.
 func (s *Session) state(ctx context.Context, paths []string, live bool) (state, error) {
-	var all state
+	all := state{at: map[key]string{}}
 	known := map[key]int{} // indexes in all.dumped
 	docs, err := s.documents(ctx, "observed resources", paths)
 	if err != nil {
@@ -150,6 +164,9 @@ func (s *Session) state(ctx context.Context, paths []string, live bool) (state, 
 		}
 		if !listed && !live {
 			all.named = append(all.named, objs...)
+			if objs[0].GetAnnotations()[reconciler.AnnotationResourceName] == "" {
+				all.at[keyOf(objs[0])] = doc.PositionOf("metadata")
+			}
 			continue
 		}
 		for _, o := range objs {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -113,7 +114,9 @@ type plan struct {
 	dependencies []lock.Dependency
 	// metadata describes the package metadata in the functions file, with its position, or is "".
 	metadata string
-	xrd      *schema.XRD
+	// xrdDocument is the source of xrd.
+	xrdDocument manifest.Document
+	xrd         *schema.XRD
 	// validator validates XRs. It is nil if XRs are not validated.
 	validator   *validate.Validator
 	exists      state
@@ -175,7 +178,12 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err := s.loadState(ctx, &p); err != nil {
 		return p, err
 	}
-	if len(xrs) == 1 {
+	if p.xrd != nil && check.ModeFor(in.Features) != check.NoSchemas {
+		err = s.checkFields(ctx, p, in.Strict)
+	} else if p.xrd == nil && len(xrs) == 1 {
+		s.noteMisread(ctx, p, xrs[0])
+	}
+	if len(xrs) == 1 && err == nil {
 		// This checks the XR again, now with the XRD.
 		_, _, err = p.admitted(ctx, xrs[0])
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -129,7 +130,11 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 	req.Composition = e.Composition
 	_, err := f.checked.Do(e.Document.Position(), func() (struct{}, error) {
 		f.session.warnSwitched(f.plan.in, given)
-		return struct{}{}, f.session.checkIntegrity(e, composition.Check(given, nil), f.plan)
+		err := f.session.checkIntegrity(e, composition.Check(given, nil), f.plan)
+		if xrd, ok := f.library.XRDFor(req.XR.GroupVersionKind()); ok && err == nil && check.ModeFor(f.plan.in.Features) != check.NoSchemas {
+			err = f.session.reportFields(fieldProblems(ctx, e, xrd), f.plan.in.Strict)
+		}
+		return struct{}{}, err
 	})
 	if err != nil {
 		return nil, nil, err

@@ -154,6 +154,10 @@ func checkKind(doc manifest.Document, obj map[string]any) error {
 		return nil
 	}
 	err := &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the object has no kind")}
+	if near := hint.Nearest("kind", slices.Sorted(maps.Keys(obj))); near != "" {
+		err.Line = doc.Lines().Of(near)
+		return hint.Wrap(err, "did you mean kind in place of "+near+"?")
+	}
 	return hint.Wrap(err, "expected an object of Kubernetes, which has apiVersion and kind; other YAML, such as Helm values, does not have them")
 }
 
@@ -180,7 +184,7 @@ func (s *Session) xrd(ctx context.Context, p *plan) error {
 		return fmt.Errorf("loading the XRD: %s: %s", doc.PositionOf(found[0].Field), found[0])
 	}
 	xrd = xrd.In(Release(p.in.Profile))
-	p.xrd = &xrd
+	p.xrd, p.xrdDocument = &xrd, doc
 	if len(p.in.Compositions) == 0 {
 		p.validator, err = s.xrValidator(p.in, []manifest.Document{doc})
 	}
@@ -228,7 +232,7 @@ func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconcile
 		}
 		var err error
 		if fields[key], err = (manifest.Document{Path: "value", Line: 1, Text: text}).Value(); err != nil {
-			return nil, fmt.Errorf("reading context %q: %w", key, err)
+			return nil, hint.Wrap(fmt.Errorf("reading context %q: %w", key, err), `the value is YAML or JSON, such as {"region": "eu"}`)
 		}
 	}
 	return fields, nil

@@ -110,6 +110,7 @@ type Session struct {
 	listings     proc.Memo[content, listing]
 	// refused has the errors of Config.Verify, by the text of the runtime and the Function.
 	refused sync.Map
+	fields       proc.Memo[fieldsKey, []composition.Problem]
 
 	mu      sync.Mutex
 	closed  bool
@@ -369,7 +370,7 @@ func (p plan) render(ctx context.Context, run function.Runner, req render.Reques
 		}
 		once, err := render.Render(ctx, run, req)
 		if err != nil {
-			return nil, err
+			return nil, p.exists.locate(err)
 		}
 		return &converge.Result{Passes: 1, Result: once}, nil
 	})

@@ -6,16 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -42,7 +42,8 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	release = func() { a.inline.drop(h.held) }
 	f := a.form
 	if in.Profile, err = f.RenderProfile(); err != nil {
-		return in, release, fmt.Errorf("crossplaneVersion: %w", err)
+		h.fault(fmt.Errorf("crossplaneVersion: %w", err), "crossplaneVersion")
+		return in, release, errors.Join(h.errs...)
 	}
 	h.features()
 	in.Features = a.features
@@ -71,6 +72,7 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	}
 	in.ContextValues = h.context(f.Context)
 	in.ContextFiles = map[string]string{}
+	h.contextKeys()
 	for key, p := range f.ContextFile {
 		in.ContextFiles[key] = a.path(p)
 	}
@@ -80,7 +82,7 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	in.Steps = h.mocks()
 	if in.Profile != render.Alpha {
 		in.WrapRunner = func(_ int, r function.Runner) function.Runner {
-			a.calls = report.Record(recovering(a.covering(r)), a.options.Now)
+			a.calls = report.Record(recovering(a.usage.recording(a.covering(r))), a.options.Now)
 			return a.calls
 		}
 	}
@@ -199,15 +201,29 @@ func (h *inputResolver) one(s spec.Source, field string) string {
 		h.fault(fmt.Errorf("the case has no %s", field))
 		return ""
 	default:
-		return h.attempt.path(s.File)
+		return h.file(s.File, field)
 	}
+}
+
+// file returns the path of a file or directory in a field of the case, which must exist.
+func (h *inputResolver) file(file string, field ...string) string {
+	path, r := h.attempt.path(file), h.options.Config.Reader
+	_, virtual := r.Documents(path)
+	_, err := r.FS.Stat(path)
+	if !virtual && errors.Is(err, fs.ErrNotExist) && h.form.Expect.Error == nil {
+		h.fault(hint.Wrap(fmt.Errorf("%s: reading %q: %w", field[0], path, fsx.Cause(err)), manifest.Similar(r.FS, path)), field...)
+	}
+	return path
 }
 
 func (h *inputResolver) all(sources []spec.Source, path ...string) []string {
 	paths := make([]string, len(sources))
 	for i, s := range sources {
-		if paths[i] = h.attempt.path(s.File); s.Object != nil {
-			paths[i] = h.inlinePath(s.Object, append(slices.Clone(path), fmt.Sprintf("[%d]", i))...)
+		at := append(slices.Clone(path), fmt.Sprintf("[%d]", i))
+		if s.Object != nil {
+			paths[i] = h.inlinePath(s.Object, at...)
+		} else {
+			paths[i] = h.file(s.File, at...)
 		}
 	}
 	return paths
@@ -252,7 +268,7 @@ func (h *inputResolver) mocks() map[string]function.Runner {
 func (h *inputResolver) xr() string {
 	xr := h.form.XR
 	if xr.File != "" && xr.Patch == nil && xr.From == "" {
-		return h.attempt.path(xr.File)
+		return h.file(xr.File, "xr")
 	}
 	obj, err := h.resolve(h.item.Case, xr, 0)
 	if err != nil {
@@ -354,30 +370,4 @@ func recovering(r function.Runner) function.Runner {
 		}()
 		return r.RunFunction(ctx, name, req)
 	})
-}
-
-// literal returns a Runner that always returns response. Desired state and
-// context are copied from the request first; response is merged into them.
-func literal(response map[string]any) (function.Runner, error) {
-	text, err := json.Marshal(response)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the response: %w", err)
-	}
-	answer := &fnv1.RunFunctionResponse{}
-	if err := protojson.Unmarshal(text, answer); err != nil {
-		if err := unknownEnum(answer.ProtoReflect().Descriptor(), response, "response"); err != nil {
-			return nil, err
-		}
-		_, reason, _ := strings.Cut(strings.ReplaceAll(err.Error(), "\u00a0", " "), ": ")
-		return nil, fmt.Errorf("response: invalid RunFunctionResponse: %s", cmp.Or(reason, err.Error()))
-	}
-	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		rsp := &fnv1.RunFunctionResponse{
-			Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag()},
-			Desired: proto.CloneOf(req.GetDesired()),
-			Context: proto.CloneOf(req.GetContext()),
-		}
-		proto.Merge(rsp, answer)
-		return rsp, nil
-	}), nil
 }

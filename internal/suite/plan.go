@@ -264,5 +264,7 @@ func splitJoined(err error) []error {
 type Failure struct {
 	Path string
 	Line int
+	// Inherited is true for an error in an input of the defaults. Each case has it.
+	Inherited bool
 	check.Failure
 }

@@ -1,14 +1,21 @@
 package suite
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -85,4 +92,30 @@ func valuesOf(fd protoreflect.FieldDescriptor, value any, field string) map[stri
 		all[field] = value
 	}
 	return all
+}
+
+// literal returns a Runner that always returns response. Desired state and
+// context are copied from the request first; response is merged into them.
+func literal(response map[string]any) (function.Runner, error) {
+	text, err := json.Marshal(response)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the response: %w", err)
+	}
+	answer := &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal(text, answer); err != nil {
+		if err := unknownEnum(answer.ProtoReflect().Descriptor(), response, "response"); err != nil {
+			return nil, err
+		}
+		_, reason, _ := strings.Cut(strings.ReplaceAll(err.Error(), "\u00a0", " "), ": ")
+		return nil, fmt.Errorf("response: invalid RunFunctionResponse: %s", cmp.Or(reason, err.Error()))
+	}
+	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		rsp := &fnv1.RunFunctionResponse{
+			Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag()},
+			Desired: proto.CloneOf(req.GetDesired()),
+			Context: proto.CloneOf(req.GetContext()),
+		}
+		proto.Merge(rsp, answer)
+		return rsp, nil
+	}), nil
 }

@@ -65,6 +65,7 @@ var errFailFast = errors.New("a case failed")
 func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o)
 	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
+	defer func() { r.fixtures.warn(r.options.Config.Progress) }()
 	err = proc.ForEachOrdered(ctx, r.parallel(), items, func(ctx context.Context, _ int, item Item) Outcome {
 		return r.run(ctx, item)
 	}, func(out Outcome) error {
@@ -90,6 +91,7 @@ type runner struct {
 	checker  check.Checker
 	goldens  *goldens
 	schemas  schemas
+	fixtures *fixtures
 }
 
 func newRunner(o Options) *runner {
@@ -98,6 +100,7 @@ func newRunner(o Options) *runner {
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}
 	r.goldens = &goldens{fs: o.Config.Reader.FS, write: o.Update, written: map[string][]byte{}}
+	r.fixtures = &fixtures{unused: map[fixture]string{}, times: map[fixture]int{}}
 	r.checker = check.Checker{Expressions: &check.Env{}}
 	return r
 }
@@ -114,6 +117,9 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 	began := r.options.Now()
 	c := attempt{runner: r, item: item, out: &out}
 	c.run(ctx)
+	for i, f := range out.Failures {
+		out.Failures[i].Inherited = f.Failure.Path == nil && mine.InDefaults(f.Line)
+	}
 	slices.SortStableFunc(out.Failures, func(x, y Failure) int { return cmp.Compare(x.Line, y.Line) })
 	out.Took = r.options.Now().Sub(began) - c.waited
 	return out
@@ -129,6 +135,8 @@ type attempt struct {
 	calls *report.Recorder
 	// coverage records what the case runs, if Options.Coverage is set.
 	coverage coverage.Recorder
+	// usage records which fixtures the functions use.
+	usage usage
 	// features are the features of the imitated Crossplane that are switched on or off.
 	features feature.Settings
 	// waited is how long the case waited for the start of its functions.
@@ -190,6 +198,9 @@ func (a *attempt) run(ctx context.Context) {
 	a.out.ran = a.called(result.Functions)
 	a.out.timedOut = errors.As(context.Cause(ctx), new(*timeoutError))
 	a.checkResult(ctx, result, err)
+	if err == nil {
+		a.checkFixtures(ctx, result)
+	}
 	a.cover(ctx, result)
 	if a.out.Status == Failed && a.options.Trace && a.calls != nil {
 		trace := a.calls.Trace(a.out.Name()).Complete(result.RuntimeOf, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // PruneCmd prunes the cache.
@@ -83,7 +84,7 @@ type duration time.Duration
 func (d *duration) UnmarshalText(text []byte) error {
 	parsed, err := parseDuration(string(text))
 	if err != nil || parsed <= 0 {
-		return fmt.Errorf("parsing duration %q: expected the form 12h or 30d", text)
+		return hint.Wrap(fmt.Errorf("expected a positive duration such as 12h or 30d, got %q", text), "write --older-than 12h for hours, or --older-than 30d for days")
 	}
 	*d = duration(parsed)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -151,6 +152,17 @@ func (a Access) Options(p terminal.Program) remote.Options {
 		Keychain: credentials.New(sources), Progress: p.Detail, UserAgent: p.UserAgent(),
 		InsecureSkipTLSVerify: a.InsecureSkipTLSVerify, RootCAs: a.CAFile.Pool, PlainHTTP: a.PlainHTTP,
 	}
+}
+
+// CheckRegistry returns an error if --registry names another registry than the reference has, and
+// so has no effect. next is the hint.
+func (f Registries) CheckRegistry(kctx *kong.Context, ref name.Tag, next string) error {
+	given := slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "registry" })
+	if !given || ref.RegistryStr() == f.Registry {
+		return nil
+	}
+	err := fmt.Errorf("--registry %s has no effect: the reference %q names the registry %s", f.Registry, ref, ref.RegistryStr())
+	return &terminal.UsageError{Err: hint.Wrap(err, next)}
 }
 
 // Reference parses the reference of an image with remote.ParseReference.

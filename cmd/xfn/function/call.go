@@ -128,7 +128,7 @@ func (c *CallCmd) call(ctx context.Context, term *terminal.Terminal, req *fnv1.R
 	}
 	b, err := find(c.Function)
 	if err != nil {
-		return nil, hint.Wrap(err, "a target has a port or a scheme, such as localhost:9443")
+		return nil, hint.Wrap(err, cmp.Or(hint.Of(err), "a target has a port or a scheme, such as localhost:9443"))
 	}
 	return proc.Await(ctx, func() (*fnv1.RunFunctionResponse, error) {
 		return b.New(c.builtinFlags.options(term)).RunFunction(ctx, b.Name, req)
@@ -150,7 +150,7 @@ func (c *CallCmd) callTarget(ctx context.Context, req *fnv1.RunFunctionRequest) 
 	if err := client.Connect(ctx); errors.Is(err, grpc.ErrSilent) && opts.Certificates == nil {
 		return nil, hint.Wrap(err, "if the function is served with TLS, set certificates with --tls-certs-dir")
 	} else if err != nil {
-		return nil, err
+		return nil, hint.Wrap(err, cmp.Or(hint.Of(err), "start the function first, as in xfn function serve NAME, xfn run PACKAGE, or the program with --insecure; or name a builtin, which needs no server"))
 	}
 	return client.RunFunction(ctx, c.Function, req)
 }

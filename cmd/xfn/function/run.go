@@ -74,6 +74,9 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 			err = errors.Join(err, closed)
 		}
 	}()
+	if err := checkPackage(c.Image); err != nil {
+		return err
+	}
 	pkg := c.Image
 	if _, err := os.Stat(pkg); err == nil && !lock.IsPath(pkg) && !c.Locked {
 		pkg = "./" + pkg // The runtime treats a path without "./" as an image reference.
@@ -93,6 +96,17 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 		return err
 	}
 	return c.serve(ctx, listener, fn)
+}
+
+// checkPackage returns an error for a directory that is not an OCI image layout, such as the source
+// of a function.
+func checkPackage(path string) error {
+	_, err := os.Stat(filepath.Join(path, "oci-layout"))
+	if info, missing := os.Stat(path); missing != nil || !info.IsDir() || err == nil {
+		return nil
+	}
+	err = fmt.Errorf("expected a package or an image, got the directory %q", path)
+	return hint.Wrap(err, fmt.Sprintf("build a package of the source first, as in xfn xpkg build -f %s --embed-runtime-source %s -o hello.xpkg; or render with the source: xfn render xr.yaml composition.yaml --package NAME=%[2]s", filepath.Join(path, "package"), path))
 }
 
 func (c *RunCmd) check() error {

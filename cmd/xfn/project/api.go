@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -113,6 +114,12 @@ Examples:
 `
 }
 
+// isXRKind reports whether a kind begins with an X before another upper-case letter, as those of XRs
+// do by convention.
+func isXRKind(kind string) bool {
+	return len(kind) > 1 && kind[0] == 'X' && unicode.IsUpper(rune(kind[1]))
+}
+
 // Run prints the XR.
 func (c *XRCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	obj, doc, err := readObject(ctx, term, c.InputFile)
@@ -126,6 +133,9 @@ func (c *XRCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	xr, err := generate.XR(obj, o)
 	if err != nil {
 		return &manifest.Error{Path: doc.Path, Line: doc.FirstLine(), Err: err}
+	}
+	if kind, _ := obj["kind"].(string); c.Kind == "" && isXRKind(kind) {
+		term.Warn(fmt.Sprintf("%s: expected an XRD or a claim: the kind %s looks like that of an XR\nhint: if it is a claim, name the kind of its XR with --kind; for the defaults of an XR, run xfn xr patch", doc.PositionOf("kind"), kind))
 	}
 	return writeOutput(term, c.OutputFile, func(w io.Writer) error { return manifest.Write(w, xr) })
 }

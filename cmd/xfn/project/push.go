@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
@@ -66,7 +67,7 @@ Examples:
 }
 
 // Run pushes, and prints the reference of the Configuration.
-func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	p, err := c.read(ctx, term)
 	if err != nil {
 		return err
@@ -75,9 +76,14 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if tag == "" {
 		tag = fmt.Sprintf("v0.0.0-%d", time.Now().Unix())
 	}
-	if _, err := remote.ParseTag(p.Repository+":"+tag, c.Registry); err != nil {
+	ref, err := remote.ParseTag(p.Repository+":"+tag, c.Registry)
+	if err != nil {
 		return err
 	}
+	if err := c.CheckRegistry(kctx, ref, fmt.Sprintf("write --repository %s/%s", c.Registry, ref.RepositoryStr())); err != nil {
+		return err
+	}
+	packages.WarnTags(term, ref)
 	opts := push.Options{
 		Transport: c.PatientClient(program, c.Patience), Services: c.Services().PatientClient(program, c.Patience),
 		DryRun: c.DryRun, Prove: true, Progress: progress.Func(term.Progress).Plain(),

@@ -33,7 +33,7 @@ func (Cmd) Help() string {
 // ServeCmd serves a registry.
 type ServeCmd struct {
 	Dir         string `placeholder:"DIR" help:"Directory to store pushed images in. Default: a temporary one, until the registry stops."`
-	Address     string `default:"127.0.0.1:5000" placeholder:"HOST:PORT" help:"Address to listen on; port 0 selects a free port. Default: ${default}."`
+	Address     string `default:"127.0.0.1:5000" placeholder:"HOST:PORT" meant:"port,addr,listen,host" help:"Address to listen on; port 0 selects a free port. Default: ${default}."`
 	AllowRemote bool   `help:"Allow an address that other machines can reach."`
 	TLSCertsDir string `name:"tls-certs-dir" placeholder:"DIR" help:"Serve HTTPS: a folder with tls.crt and tls.key. Default: plain HTTP."`
 	Htpasswd    string `placeholder:"FILE" help:"Require HTTP basic authentication with the users in this file of htpasswd -B. Default: no authentication."`

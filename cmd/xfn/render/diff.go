@@ -1,18 +1,24 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/clusterdiff"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -56,6 +62,12 @@ func (c *DiffCmd) Validate() error { return terminal.Positive("--timeout", c.Tim
 // Run prints the changes.
 func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	var p *project.Project
+	for _, path := range c.From {
+		if _, err := os.Stat(path); path != "-" && errors.Is(err, fs.ErrNotExist) {
+			next := cmp.Or(manifest.Similar(afero.NewOsFs(), path), "name the file or folder of the old Compositions")
+			return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("--from: there is no file or directory %q", path), next)}
+		}
+	}
 	if c.Functions == "" {
 		if p, err = flags.FindProject(ctx, term); err != nil {
 			return err
@@ -88,11 +100,14 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		all.add(i)
 		return nil
 	})
+	if errors.As(err, new(*session.NoCompositionError)) {
+		err = hint.Wrap(err, diffOrder)
+	}
 	if err != nil {
 		return terminal.Cause(ctx, err)
 	}
 	if len(all.CompositeResources) == 0 {
-		term.Warn("--observed has no composite resource for which there is a Composition\nhint: the order is Composition, functions, as in xfn diff composition.yaml functions.yaml -o dump.yaml; -o names what the cluster has")
+		term.Warn("--observed has no composite resource for which there is a Composition\nhint: " + diffOrder)
 	}
 	if n := all.Resources.Missing; n > 0 {
 		term.Warn(countAre(n) + " not in the dump: --print-kubectl prints commands that get the rest")
@@ -103,6 +118,8 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	}
 	return all.verdict(c.ExitCode)
 }
+
+const diffOrder = "the order is Composition, functions, as in xfn diff composition.yaml functions.yaml -o dump.yaml; -o names what the cluster has"
 
 // A summary is the output of xfn diff --format json.
 type summary struct {

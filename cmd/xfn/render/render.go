@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -291,15 +292,18 @@ func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 	return nil
 }
 
-// checkObserved returns an error if a path of observed resources is the name of a format, which
-// -o selects in other programs, and does not exist.
+// checkObserved returns an error if a path of observed resources does not exist: in other programs,
+// -o names the format or the file of the output.
 func checkObserved(paths []string) error {
 	for _, path := range paths {
-		_, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) && slices.Contains([]string{"json", "yaml", "yml"}, path) {
-			return hint.Wrap(fmt.Errorf("--observed-resources: there is no file or directory %q", path),
-				"-o names observed resources; render prints YAML to standard output, or writes files with --output-dir")
+		if _, err := os.Stat(path); path == "-" || !errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		next := manifest.Similar(afero.NewOsFs(), path) + " -o names existing resources; to write the output to a file, end the command with > " + hint.Hint(path)
+		if slices.Contains([]string{"json", "yaml", "yml"}, path) {
+			next = "-o names observed resources; render prints YAML to standard output, or writes files with --output-dir"
+		}
+		return hint.Wrap(fmt.Errorf("--observed-resources: there is no file or directory %q", path), strings.TrimSpace(string(next)))
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ type Cmd struct {
 
 // selectFlags select the cases to run.
 type selectFlags struct {
-	Run     string `placeholder:"REGEXP" help:"Run only cases whose suite/case matches."`
+	Run     string `placeholder:"REGEXP" meant:"case,cases,filter,only,test" help:"Run only cases whose suite/case matches."`
 	Count   int    `more:"" default:"1" placeholder:"N" help:"Run each case N times."`
 	Shard   string `more:"" placeholder:"I/N" help:"Run only part I of N, from 1. A case is always in the same part."`
 	Shards  int    `more:"" env:"XFN_SHARDS" placeholder:"N" help:"Run only part JOB_COMPLETION_INDEX of N, as in an Indexed Job of Kubernetes."`
@@ -89,6 +89,17 @@ Examples:
 
 Exit codes: 0 all passed, 1 some failed, 2 usage error.
 `
+}
+
+// InsteadOf returns what to do instead of a flag that is another command, or a field of suites.
+func (*Cmd) InsteadOf(flag string) string {
+	if flag == "watch" {
+		return "run xfn dev, which renders and tests again whenever a file changes"
+	}
+	if field := spec.FieldFor(flag); field != "" {
+		return fmt.Sprintf("set %s in the suite, in defaults or in a case", field)
+	}
+	return ""
 }
 
 // Run runs the cases and reports their outcomes.

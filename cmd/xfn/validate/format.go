@@ -8,7 +8,6 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
@@ -68,8 +67,8 @@ func (t textFormat) result(r validate.Result) error {
 // missing prints that the schema of a resource is missing or invalid.
 func (t textFormat) missing(r validate.Result) error {
 	text := "could not find CRD/XRD for: " + kindOf(r)
-	if near := schema.SimilarKind(r.APIVersion, r.Kind); near != "" {
-		text += ", did you mean " + near + "?"
+	if r.Nearest != "" {
+		text += ", did you mean " + r.Nearest + "?"
 	}
 	if len(r.Faults) > 0 {
 		text = "could not use CRD/XRD for: " + kindOf(r) + ": " + r.Faults[0].String()

@@ -61,7 +61,7 @@ func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 		return err
 	}
 	if len(all) == 0 {
-		term.Warn("there are no CRDs")
+		term.Warn(fmt.Sprintf("%s: found neither CRDs, XRDs or MRDs nor packages that have them\nhint: name the files or folders of definitions, package files, references of packages, or a crossplane.yaml", strings.Join(sources, ", ")))
 	}
 	files, err := c.files(all)
 	if err != nil {

@@ -114,7 +114,7 @@ func (c *ImageCmd) target(p terminal.Program) (ref name.Tag, to push.Options, er
 			return ref, to, err
 		}
 	case c.OutputFile == "":
-		return ref, to, &terminal.UsageError{Err: errors.New("expected a reference to push to, or a file to write with -o")}
+		return ref, to, &terminal.UsageError{Err: hint.Wrap(errors.New("expected a reference to push to, or a file to write with -o"), "as in xfn image registry.example.org/acme/xfn:v0.1.0, or xfn image -o xfn.tar")}
 	case len(c.Tag)+len(c.MountFrom) > 0 || c.DryRun:
 		return ref, to, &terminal.UsageError{Err: errors.New("--tag, --mount-from and --dry-run need a reference to push to")}
 	}

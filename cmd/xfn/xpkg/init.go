@@ -11,6 +11,7 @@ import (
 	scaffold "github.com/xfn-dev/xfn/init"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/templates"
 )
 
 // InitCmd creates the directory of a new package.
@@ -41,6 +42,10 @@ func (c *InitCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 		Name: c.Name, Template: c.Template, Ref: c.RefName, Dir: c.Directory,
 		Progress: progress.Func(term.Progress).Plain(), Warn: term.Warn,
 	})
+	_, isTemplate := templates.Lookup(c.Template)
+	if _, swapped := templates.Lookup(c.Name); err != nil && swapped && !isTemplate {
+		return hint.Wrap(err, fmt.Sprintf("the order is name, template: xfn xpkg init %s %s", c.Template, c.Name))
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -99,6 +100,10 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 		return c.root(ctx, opts)
 	}
 	s, err := c.open(ctx, p, c.Package)
+	if ext := filepath.Ext(c.Package); err != nil && isFile(c.Package) && (ext == ".yaml" || ext == ".yml") {
+		err = fmt.Errorf("linting %q: expected a package root, a package file or a reference", c.Package)
+		return report, hint.Wrap(err, "lint the directory of a crossplane.yaml, as in xfn xpkg lint package; validate single objects with xfn validate")
+	}
 	if err != nil {
 		return report, err
 	}

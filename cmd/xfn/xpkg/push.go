@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -48,21 +50,29 @@ Examples:
 }
 
 // Run pushes, and prints the references with their digest.
-func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, p terminal.Program) error {
 	if c.Reference != "" {
 		if len(c.PackageFiles) > 0 || !isFile(c.Package) {
 			return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("unexpected argument %q", c.Reference), "give package files with -f, and one reference")}
 		}
 		c.PackageFiles, c.Package = []string{c.Package}, c.Reference
 	}
+	if _, err := os.Stat(c.Package); c.Reference == "" && (err == nil || strings.HasSuffix(c.Package, ".xpkg")) && isFile(c.Package) {
+		err := fmt.Errorf("missing the reference to push the file %q to", c.Package)
+		return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("as in xfn xpkg push %s registry.example.org/acme/hello:v0.1.0", c.Package))}
+	}
 	ref, err := remote.ParseTag(c.Package, c.Registry)
 	if err != nil {
+		return err
+	}
+	if err := c.CheckRegistry(kctx, ref, "leave out --registry, or the registry in the reference"); err != nil {
 		return err
 	}
 	opts, err := c.options(p, ref)
 	if err != nil {
 		return err
 	}
+	WarnTags(term, append(opts.Tags, ref)...)
 	opts.Progress = progress.Func(term.Progress).Plain()
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
 		return err

@@ -128,7 +128,11 @@ func (f registryFlags) reference(from string) (name.Reference, error) {
 	if err == nil {
 		return ref, nil
 	}
-	err = fmt.Errorf("there is no file %q: %w", from, err)
+	if !strings.ContainsAny(from, "/:@") {
+		err = hint.Wrap(fmt.Errorf("there is no file or directory %q", from), "name an existing file or package root, or a package in full: REGISTRY/REPOSITORY:TAG")
+	} else {
+		err = fmt.Errorf("there is no file %q: %w", from, err)
+	}
 	return nil, hint.Wrap(err, cmp.Or(manifest.Similar(afero.NewOsFs(), from), hint.Of(err), useExisting))
 }
 

@@ -3,9 +3,11 @@ package xpkg
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
@@ -44,6 +46,18 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 	opts.Transport, opts.DryRun = f.PatientClient(p, f.Patience), f.DryRun
 	opts.Services = f.Services().PatientClient(p, f.Patience)
 	return opts, nil
+}
+
+// WarnTags warns if no tag is a version, because Crossplane then installs the package only by its
+// tag, and never as a dependency.
+func WarnTags(term *terminal.Terminal, tags ...name.Tag) {
+	isVersion := func(t name.Tag) bool {
+		_, err := semver.NewVersion(t.TagStr())
+		return err == nil
+	}
+	if !slices.ContainsFunc(tags, isVersion) {
+		term.Warn(fmt.Sprintf("the tag %q is not a version: Crossplane does not find it for the dependencies of other packages\nhint: push a version, too, as in --tag v0.1.0", tags[len(tags)-1].TagStr()))
+	}
 }
 
 // pushed is the output of xfn xpkg push and copy with --format json.

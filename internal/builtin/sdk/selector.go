@@ -19,6 +19,19 @@ const (
 	BySelector  = "Selector"
 )
 
+// SourceValues returns the types of the sources in a list of an input, and of the labels of their
+// selectors, by the paths of the types. Match ignores those of any other type. It returns nil
+// for "".
+func SourceValues(list string) map[string][]string {
+	if list == "" {
+		return nil
+	}
+	return map[string][]string{
+		list + "[].type":                        {ByReference, BySelector},
+		list + "[].selector.matchLabels[].type": {"FromCompositeFieldPath", "Value"},
+	}
+}
+
 // A Reference selects one resource.
 type Reference struct {
 	// Name is the name of the resource.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/feature"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -128,6 +129,9 @@ type checker struct {
 	// bases maps the name of a template to the kind and schema of its base.
 	bases    map[string]side
 	problems []composition.Problem
+	// reads has the paths of the composite resource that patches read, by the field of the patch,
+	// unless it is nil.
+	reads map[string]fieldpath.Path
 	// seen has the field and text of each problem in problems.
 	seen map[string]bool
 	// budget is the number of patches of patch sets that may still be checked.
@@ -201,7 +205,7 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 		return m != Strict
 	case NoSuchField, WrongType, NotInMap:
 		return m == Warn
-	case NotApplied, NotChecked, InputNotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
+	case NotApplied, NotChecked, IgnoredValue, InputNotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
 		return true
 	default:
 		return false

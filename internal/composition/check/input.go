@@ -17,14 +17,18 @@ import (
 )
 
 // InputKinds returns the steps whose input has another apiVersion or kind than that of the
-// function that the step calls. official returns the official function that a name in
+// function that the step calls, or a value that the function ignores. official returns the official function that a name in
 // functionRef resolves to, or "".
 func InputKinds(e composition.Entry, inputs composition.Inputs, official func(name string) string) []composition.Problem {
 	var found []composition.Problem
 	for i, step := range e.Spec.Pipeline {
 		known, ok := inputs.Named(official(step.FunctionRef.Name), kschema.GroupKind{})
 		if ok && step.Input != nil {
-			found = append(found, inputKind(e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", i)), step.Input.Raw, known)...)
+			at := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", i))
+			found = append(found, inputKind(at, step.Input.Raw, known)...)
+			if obj, _, ok := inputObject(step); ok && len(known.Values) > 0 {
+				found = append(found, ignored(at, obj, known)...)
+			}
 		}
 	}
 	return located(e, found)

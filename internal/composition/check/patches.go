@@ -158,6 +158,9 @@ func (c *checker) lookUp(field, text string, from side) (value, bool) {
 	if !ok {
 		return value{}, false
 	}
+	if c.reads != nil && from.what == c.xr().what {
+		c.reads[field] = path
+	}
 	node, f := from.find(path, false)
 	c.fault(field, f)
 	return value{node.Types(), node, from.of(path)}, f == nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -88,10 +89,8 @@ func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 // a field of the schema node below with a similar name.
 func (s side) noField(path fieldpath.Path, below schema.Node) string {
 	parent, name := path[:len(path)-1], path[len(path)-1].Key
-	for _, near := range below.Named() {
-		if strings.EqualFold(near, name) || strings.EqualFold(near, name+"s") || strings.EqualFold(near+"s", name) {
-			return fmt.Sprintf("%s has no field %s, did you mean %s?", s.what, path, append(parent[:len(parent):len(parent)], fieldpath.Key(near)))
-		}
+	if near := hint.Nearest(name, below.Named()); near != "" {
+		return fmt.Sprintf("%s has no field %s, did you mean %s?", s.what, path, append(parent[:len(parent):len(parent)], fieldpath.Key(near)))
 	}
 	return fmt.Sprintf("%s has no field %s", s.what, path)
 }

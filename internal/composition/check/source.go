@@ -136,8 +136,8 @@ func (c *checker) knownInput(ctx context.Context, at string, step apiextv1.Pipel
 		}
 		return composition.Input{}
 	}
-	for _, p := range inputKind(at, step.Input.Raw, known) {
-		c.note(false, p.Kind, p.Field, p.Text)
+	for _, p := range slices.Concat(inputKind(at, step.Input.Raw, known), ignored(at, obj, known)) {
+		c.note(p.Warning, p.Kind, p.Field, p.Text)
 	}
 	return known
 }

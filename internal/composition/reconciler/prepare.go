@@ -151,12 +151,20 @@ func existing(xr *unstructured.Unstructured, legacy bool, store Store) ([]*unstr
 		switch c := metav1.GetControllerOfNoCopy(o); {
 		case c != nil && c.UID != xr.GetUID():
 		case o.GetAnnotations()[AnnotationResourceName] == "":
-			return nil, fmt.Errorf("observed resource %q lacks the annotation %s", o.GetName(), AnnotationResourceName)
+			return nil, &UnnamedError{Object: o}
 		default:
 			found = append(found, o)
 		}
 	}
 	return found, nil
+}
+
+// An UnnamedError is the error of an observed resource without the annotation that has its name in
+// the pipeline.
+type UnnamedError struct{ Object *unstructured.Unstructured }
+
+func (e *UnnamedError) Error() string {
+	return fmt.Sprintf("observed resource %q lacks the annotation %s", e.Object.GetName(), AnnotationResourceName)
 }
 
 // meta returns the metadata for a request: the engine's capabilities, and the

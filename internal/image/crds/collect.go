@@ -197,7 +197,11 @@ func (c *collector) document(doc manifest.Document) error {
 	}
 	err = c.object(obj, doc)
 	if err != nil && !errors.As(err, new(*manifest.Error)) {
-		err = &manifest.Error{Path: doc.Path, Line: doc.Line, Err: err}
+		line := doc.Line
+		if wrong := new(crd.FieldError); errors.As(err, &wrong) {
+			line = doc.Lines().Of(wrong.Field)
+		}
+		err = &manifest.Error{Path: doc.Path, Line: line, Err: err}
 	}
 	if err != nil {
 		return c.faulty(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -16,6 +17,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/clone"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -270,6 +272,9 @@ func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %q: %w", from, err)
 	}
 	rsp, err := f.HTTP.Do(req)
+	if offline := new(net.OpError); errors.As(err, &offline) {
+		return nil, hint.Wrap(fmt.Errorf("reading %q: the server cannot be reached: %w", from, offline.Err), "check the network and the proxy (HTTPS_PROXY)")
+	}
 	if err != nil {
 		return nil, err
 	}

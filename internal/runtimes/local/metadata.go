@@ -17,6 +17,8 @@ const maxMetadata = 16 << 20
 
 // Metadata has what a package says about its function.
 type Metadata struct {
+	// Kind and Name are those of the package metadata.
+	Kind, Name string
 	// Capabilities is spec.capabilities of the package metadata.
 	Capabilities []string
 	// Inputs are the CRDs of the function's inputs.
@@ -56,6 +58,8 @@ func metadata(dir string, patterns ...string) Metadata {
 				switch isMeta := strings.HasPrefix(apiVersion, "meta.pkg.crossplane.io/"); {
 				case isMeta && !found:
 					found = true
+					u := unstructured.Unstructured{Object: obj}
+					m.Kind, m.Name = u.GetKind(), u.GetName()
 					m.Capabilities, _, _ = unstructured.NestedStringSlice(obj, "spec", "capabilities")
 				case !isMeta && crd.Defines(obj):
 					m.Inputs = append(m.Inputs, obj)

@@ -134,7 +134,12 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 	if err != nil {
 		return nil, err
 	}
+	meta := local.UnpackedMetadata(root.Path)
 	spec, err := specOf(root, settings)
+	if errors.Is(err, errNoProgram) && meta.Kind != "" && meta.Kind != "Function" {
+		err = fmt.Errorf("expected the package of a Function, got that of the %s %q", meta.Kind, meta.Name)
+		return nil, hint.Wrap(err, "name the package of the function, or the directory of its source")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +147,6 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 	if err != nil {
 		return nil, err
 	}
-	meta := local.UnpackedMetadata(root.Path)
 	return &runtimes.Instance{
 		Runner:       settings.bounded(f),
 		Detail:       fn.Package + " " + how,

@@ -1,8 +1,10 @@
 package crd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -102,13 +104,30 @@ func Read(obj map[string]any) (Definition, error) {
 	}
 	switch {
 	case d.Group == "":
-		return d, errors.New("spec.group is missing")
+		return d, missing(spec, "spec", "group", "")
 	case d.Kind == "":
-		return d, errors.New("spec.names.kind is missing")
+		return d, missing(names, "spec.names", "kind", "")
 	case len(d.Versions) == 0:
-		return d, errors.New("spec.versions is missing")
+		return d, missing(spec, "spec", "versions", "")
 	}
 	return d, nil
+}
+
+// A FieldError is an error about a field of a CRD, XRD or MRD. If the field is missing, Field is
+// a misspelled one, or the object that lacks it.
+type FieldError struct{ Field, Text string }
+
+func (e *FieldError) Error() string { return e.Text }
+
+// missing returns the error for an object at a path that lacks a field. The default of text is
+// that the field is missing.
+func missing(in object, at, field, text string) error {
+	err := &FieldError{Field: at, Text: cmp.Or(text, at+"."+field+" is missing")}
+	if near := hint.Nearest(field, slices.Sorted(maps.Keys(in))); near != "" {
+		err.Field += "." + near
+		err.Text += ": did you mean " + field + " in place of " + near + "?"
+	}
+	return err
 }
 
 // scopeOf returns the scope of a definition. If an XRD sets none, the scope is

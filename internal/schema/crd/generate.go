@@ -16,9 +16,9 @@ func Generate(xrd map[string]any) ([]map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range d.Versions {
+	for i, v := range d.Versions {
 		if v.schema == nil {
-			return nil, fmt.Errorf("version %s has no schema", v.Name)
+			return nil, missing(v.raw.object("schema"), fmt.Sprintf("spec.versions[%d].schema", i), "openAPIV3Schema", "version "+v.Name+" has no schema")
 		}
 	}
 	switch {

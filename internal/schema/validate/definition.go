@@ -1,14 +1,17 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -48,6 +51,26 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 		d.faults = append(d.def.Check(ctx), misspelled(d.Source)...)
 	})
 	return d.def, d.faults
+}
+
+// nearest returns the kind or the apiVersion that was probably meant by one without a schema.
+func (v *Validator) nearest(gvk kschema.GroupVersionKind) string {
+	var kinds, groups []string
+	for gk := range v.definitions {
+		if gk.Group == gvk.Group {
+			kinds = append(kinds, gk.Kind)
+		}
+		if gk.Kind == gvk.Kind {
+			groups = append(groups, gk.Group)
+		}
+	}
+	slices.Sort(kinds)
+	slices.Sort(groups)
+	near := cmp.Or(hint.Nearest(gvk.Kind, kinds), schema.SimilarKind(gvk.GroupVersion().String(), gvk.Kind))
+	if group := hint.Nearest(gvk.Group, groups); near == "" && group != "" {
+		near = group + "/" + gvk.Version
+	}
+	return near
 }
 
 // invalid returns err as a fault of the field whose path consists of first and more.

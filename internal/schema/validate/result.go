@@ -40,6 +40,9 @@ type Result struct {
 	// Kubernetes, neither required fields nor further rules of the API server.
 	Partial bool    `json:"partial,omitempty"`
 	Faults  []Fault `json:"faults,omitempty"`
+	// Nearest is the kind of the same group, or the apiVersion of the same kind, that a definition
+	// or Kubernetes has, and that is most similar to one without a schema. It can be empty.
+	Nearest string `json:"nearest,omitempty"`
 
 	// broken is the invalid definition of the object's kind, or nil.
 	broken *definition

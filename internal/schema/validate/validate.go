@@ -238,6 +238,9 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	var found []schema.Fault
 	r.Status, found, r.broken = v.validate(ctx, obj, gvk, isLegacy)
 	r.Partial = r.Status == Valid && v.isPartial(ctx, gvk)
+	if r.Status == NoSchema && r.broken == nil {
+		r.Nearest = v.nearest(gvk)
+	}
 	r.Faults = faults(at, found)
 	for _, f := range own {
 		if !slices.ContainsFunc(found, func(s schema.Fault) bool { return covers(s.Field, f.Field) }) {

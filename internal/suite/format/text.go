@@ -25,6 +25,9 @@ type Text struct {
 	// Spell returns the syntax of the options in hints.
 	Spell hint.Speller
 
+	// inherited has the name of the first case with the same errors in the defaults.
+	inherited map[string]string
+
 	suite string
 	one   tally
 	all   tally
@@ -78,6 +81,10 @@ func (t *Text) Add(o suite.Outcome) error {
 
 func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 	t.line(b, report.Red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), seconds(o.Took)))
+	if first := t.firstWith(o); first != "" {
+		t.message(b, position(o.Failures[0])+": the same as for "+first)
+		return nil
+	}
 	hints := map[hint.Hint]bool{"": true}
 	for _, f := range o.Failures {
 		t.message(b, position(f)+": "+f.Text)
@@ -94,6 +101,25 @@ func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 		}
 	}
 	return nil
+}
+
+// firstWith returns the name of an earlier case that failed by the same errors in the defaults, or "".
+func (t *Text) firstWith(o suite.Outcome) string {
+	key := ""
+	for _, f := range o.Failures {
+		if !f.Inherited {
+			return ""
+		}
+		key += position(f) + f.Text + "\x00"
+	}
+	if t.inherited == nil {
+		t.inherited = map[string]string{}
+	}
+	first := t.inherited[key]
+	if first == "" {
+		t.inherited[key] = o.Name()
+	}
+	return first
 }
 
 // message writes a text below the line of its case, wrapped and indented.

@@ -60,6 +60,22 @@ func (c *Case) Fields() (map[string]any, error) {
 	return fields, err
 }
 
+// Inherits reports whether the case does not set a field itself, and so has that of the defaults.
+func (c *Case) Inherits(field string) bool {
+	_, own := c.raw[field]
+	return !own
+}
+
+// InDefaults reports whether a line of the suite's file is in the defaults.
+func (c *Case) InDefaults(line int) bool {
+	if c.origin != nil || c.suite.defaults == nil {
+		return false
+	}
+	lines := c.suite.lines()
+	first, next := lines.Of("defaults"), lines.Of("cases")
+	return line >= first && (line < next || next < first)
+}
+
 // DefaultXR returns the composite resource in the suite's defaults, with the
 // variables of the case's row replaced, and whether the defaults have one.
 func (c *Case) DefaultXR() (XR, bool, error) {

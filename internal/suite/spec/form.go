@@ -129,6 +129,19 @@ func (f CaseSpec) RenderProfile() (render.Profile, error) {
 	return render.ForCrossplane(f.Crossplane)
 }
 
+// FieldFor returns the field of a case that a flag of xfn render sets, such as extraResources for
+// extra-resources, or "".
+func FieldFor(flag string) string {
+	name := strings.ReplaceAll(flag, "-", "")
+	for f := range reflect.TypeFor[CaseSpec]().Fields() {
+		field := f.Tag.Get("json")
+		if strings.EqualFold(field, name) || strings.EqualFold(field+"resources", name) {
+			return field
+		}
+	}
+	return ""
+}
+
 // Schema returns the JSON Schema of a suite's file.
 func Schema() map[string]any {
 	s := manifest.JSONSchema(reflect.TypeFor[file]())

@@ -1,0 +1,136 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// Fields returns the fields of composite resources that patches read or write, and that the
+// definition of the composite resources does not have.
+func Fields(ctx context.Context, e composition.Entry, inputs composition.Inputs, def *schema.Definition) []composition.Problem {
+	c := patchChecker(ctx, e, inputs, func(gk kschema.GroupKind) *schema.Definition {
+		if gk == def.GroupKind {
+			return def
+		}
+		return nil
+	})
+	found := slices.DeleteFunc(c.problems, func(p composition.Problem) bool { return p.Kind != NoSuchField })
+	return located(e, found)
+}
+
+// Misread returns the fields of the composite resource that patches read and xr lacks, if xr has
+// a field with a similar name that no patch reads. Only a schema could tell whether the field
+// exists.
+func Misread(ctx context.Context, e composition.Entry, inputs composition.Inputs, xr map[string]any) []composition.Problem {
+	c := patchChecker(ctx, e, inputs, func(kschema.GroupKind) *schema.Definition { return nil })
+	var found []composition.Problem
+	for _, field := range slices.Sorted(maps.Keys(c.reads)) {
+		path := c.reads[field]
+		if i, near := c.misspelled(path, xr); near != "" {
+			meant := append(path[:i:i], fieldpath.Key(near))
+			found = append(found, composition.Problem{Kind: NoSuchField, Field: field, Text: fmt.Sprintf("the composite resource has no %s, did you mean %s?", path[:i+1], meant)})
+		}
+	}
+	return located(e, found)
+}
+
+// patchChecker returns a checker that has checked the patches of a Composition.
+func patchChecker(ctx context.Context, e composition.Entry, inputs composition.Inputs, schemas Schemas) *checker {
+	c := &checker{
+		Options: Options{Schemas: schemas, Inputs: inputs}, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
+		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{}, reads: map[string]fieldpath.Path{},
+	}
+	for _, in := range c.inputs(ctx, e) {
+		if in.other == "" {
+			c.patches(in)
+		}
+	}
+	return c
+}
+
+// misspelled returns the index in path of the first field that xr lacks, and the field of xr in
+// its place with a similar name that no patch reads, or "".
+func (c *checker) misspelled(path fieldpath.Path, xr map[string]any) (int, string) {
+	if len(path) == 0 || path[0].Key != "spec" {
+		return 0, "" // Labels are free, and Crossplane and functions write the status.
+	}
+	var value any = xr
+	for i, segment := range path {
+		obj, ok := value.(map[string]any)
+		if !ok || segment.IsIndex {
+			return 0, ""
+		}
+		if value, ok = obj[segment.Key]; ok {
+			continue
+		}
+		unread := slices.DeleteFunc(slices.Sorted(maps.Keys(obj)), func(key string) bool {
+			return c.isRead(append(path[:i:i], fieldpath.Key(key)))
+		})
+		near := hint.Nearest(segment.Key, unread)
+		if hint.EditDistance(segment.Key, near) > max(1, len(segment.Key)/4) {
+			return 0, "" // Two short names, such as zone and node, are often two fields.
+		}
+		return i, near
+	}
+	return 0, ""
+}
+
+// isRead reports whether a patch reads the field at path, or a field below it.
+func (c *checker) isRead(path fieldpath.Path) bool {
+	for _, read := range c.reads {
+		if len(read) >= len(path) && slices.Equal(read[:len(path)], path) {
+			return true
+		}
+	}
+	return false
+}
+
+// IgnoredValue is a value that a function ignores silently, together with what it selects.
+const IgnoredValue composition.ProblemKind = "IgnoredValue"
+
+// ignored returns the values of an input that the function ignores.
+func ignored(at string, obj map[string]any, known composition.Input) (found []composition.Problem) {
+	for _, pattern := range slices.Sorted(maps.Keys(known.Values)) {
+		eachValue(obj, strings.Split(pattern, "."), at, func(field string, value any) {
+			text, isText := value.(string)
+			if allowed := known.Values[pattern]; isText && text != "" && !slices.Contains(allowed, text) {
+				problem := fmt.Sprintf("%s ignores the entry without an error, because its type %q is none of %s", known.Function, text, strings.Join(allowed, ", "))
+				if near := hint.Nearest(text, allowed); near != "" {
+					problem += ", did you mean " + near + "?"
+				}
+				found = append(found, composition.Problem{Kind: IgnoredValue, Field: field, Text: problem, Warning: true})
+			}
+		})
+	}
+	return found
+}
+
+// eachValue calls do for each value in v at a path. A name of the path that ends in [] is a list.
+func eachValue(v any, path []string, at string, do func(field string, value any)) {
+	if len(path) == 0 {
+		do(at, v)
+		return
+	}
+	obj, _ := v.(map[string]any)
+	name, isList := strings.CutSuffix(path[0], "[]")
+	at += "." + name
+	if !isList {
+		eachValue(obj[name], path[1:], at, do)
+		return
+	}
+	list, _ := obj[name].([]any)
+	for i, element := range list {
+		eachValue(element, path[1:], fmt.Sprintf("%s[%d]", at, i), do)
+	}
+}

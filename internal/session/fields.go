@@ -1,0 +1,79 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// A fieldsKey is the content of a Composition and of an XRD.
+type fieldsKey struct{ composition, xrd content }
+
+// checkFields checks that the fields of composite resources in the Composition's patches exist in
+// the XRD of p, and reports those that do not.
+func (s *Session) checkFields(ctx context.Context, p plan, strict bool) error {
+	key := fieldsKey{contentOf(p.entry.Document), contentOf(p.xrdDocument)}
+	found, err := s.fields.Do(key, func() ([]composition.Problem, error) { return fieldProblems(ctx, p.entry, *p.xrd), nil })
+	return errors.Join(err, s.reportFields(found, strict))
+}
+
+// fieldProblems returns the fields of composite resources in the Composition's patches that the XRD
+// lacks.
+func fieldProblems(ctx context.Context, e composition.Entry, xrd schema.XRD) []composition.Problem {
+	def, err := xrd.Definition()
+	if err != nil {
+		return nil // Loading the XRD reports it.
+	}
+	return check.Fields(ctx, e, builtin.Inputs(), def)
+}
+
+// reportFields returns the problems if strict is true, and otherwise warns of them.
+func (s *Session) reportFields(found []composition.Problem, strict bool) (err error) {
+	for _, p := range found {
+		if strict {
+			err = errors.Join(err, p)
+		} else {
+			s.config.Progress.Warn(p.Error())
+		}
+	}
+	return err
+}
+
+// noteMisread notes the fields that patches read, and that the composite resource in doc has under
+// a similar name.
+func (s *Session) noteMisread(ctx context.Context, p plan, doc manifest.Document) {
+	xr, err := p.original(doc)
+	if err != nil {
+		return
+	}
+	for _, problem := range check.Misread(ctx, p.entry, builtin.Inputs(), xr.obj) {
+		s.config.Progress.Note(problem.Error())
+	}
+}
+
+// rootFields are those of the CRD that Crossplane derives from any XRD.
+var rootFields = []string{"apiVersion", "kind", "metadata", "spec", "status"}
+
+// unknownRoots returns an error for each field of a composite resource that no XRD can define.
+func unknownRoots(doc manifest.Document, xr map[string]any) (errs []error) {
+	for _, name := range slices.Sorted(maps.Keys(xr)) {
+		if slices.Contains(rootFields, name) {
+			continue
+		}
+		text := fmt.Sprintf("a composite resource has no field %s, which an API server drops", name)
+		if near := hint.Nearest(name, rootFields); near != "" {
+			text += ", did you mean " + near + "?"
+		}
+		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(name), Err: errors.New(text)})
+	}
+	return errs
+}
