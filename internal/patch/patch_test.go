@@ -1,9 +1,12 @@
 package patch_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
@@ -83,6 +86,51 @@ func TestSettled(t *testing.T) {
 }
 
 // TestCompile checks the exported fields of a compiled patch.
+// TestSource checks that a patch reads the same from the source as from the whole object.
+func TestSource(t *testing.T) {
+	t.Parallel()
+	whole := map[string]any{"kind": "A", "spec": map[string]any{"a": map[string]any{"b": "x", "c": 1.0}, "list": []any{map[string]any{"n": 1.0}, 2.0}, "none": nil, "empty": map[string]any{}}}
+	object, err := structpb.NewStruct(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason, paths string
+		want          map[string]any
+	}{
+		"Field":   {"only the field is converted", "spec.a.b", map[string]any{"spec": map[string]any{"a": map[string]any{"b": "x"}}}},
+		"Object":  {"an object is converted as a whole", "spec.a", map[string]any{"spec": map[string]any{"a": map[string]any{"b": "x", "c": 1.0}}}},
+		"Element": {"the list of an element is converted as a whole", "spec.list[0].n", map[string]any{"spec": map[string]any{"list": []any{map[string]any{"n": 1.0}, 2.0}}}},
+		"Several": {"paths with a common parent are both there", "spec.a.b spec.a.c kind", map[string]any{"kind": "A", "spec": map[string]any{"a": map[string]any{"b": "x", "c": 1.0}}}},
+		"Within":  {"a path may be within another one", "spec.a spec.a.b spec", map[string]any{"spec": whole["spec"]}},
+		"Missing": {"a missing field has its parents, so that the error is the same", "spec.empty.b.c", map[string]any{"spec": map[string]any{"empty": map[string]any{}}}},
+		"Null":    {"a null on the path is converted", "spec.none.b", map[string]any{"spec": map[string]any{"none": nil}}},
+		"Scalar":  {"a scalar on the path is converted", "kind.b", map[string]any{"kind": "A"}},
+		"Root":    {"the object has no elements", "[0]", map[string]any{}},
+		"Invalid": {"an invalid path reads nothing", "spec[", map[string]any{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			combined := &spec.Patch{Type: spec.CombineFromComposite, Combine: &spec.Combine{}}
+			for path := range strings.FieldsSeq(tc.paths) {
+				combined.Combine.Variables = append(combined.Combine.Variables, spec.Variable{FromFieldPath: path})
+				p := patch.Parse(path)
+				want, wantErr := p.Get(whole)
+				one := patch.Compile(&spec.Patch{Type: spec.FromCompositeFieldPath, FromFieldPath: &path})
+				got, err := p.Get(one.Source(object))
+				if fmt.Sprint(err) != fmt.Sprint(wantErr) || !cmp.Equal(got, want) {
+					t.Errorf("%s: %s: got %v and error %v, want %v and %v", tc.reason, path, got, err, want, wantErr)
+				}
+			}
+			all := patch.Compile(combined)
+			if diff := cmp.Diff(tc.want, all.Source(object)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestCompile(t *testing.T) {
 	p := compiled(t, "{fromFieldPath: a}")
 	if p.Type != spec.FromCompositeFieldPath || p.Policy != spec.FromOptional || p.Odd != "" {

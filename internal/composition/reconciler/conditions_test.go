@@ -1,0 +1,41 @@
+package reconciler_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+)
+
+// TestRecordedConditions decodes conditions that a function returned, and encodes them with
+// their times.
+func TestRecordedConditions(t *testing.T) {
+	t.Parallel()
+	entry := func(kind, since string) map[string]any {
+		return map[string]any{"type": kind, "status": "True", "reason": "R", "lastTransitionTime": since}
+	}
+	decoded := func(kind string, since any) map[string]any {
+		return map[string]any{"type": kind, "status": "True", "reason": "R", "lastTransitionTime": since}
+	}
+	empty := map[string]any{"type": "", "status": "", "reason": "", "lastTransitionTime": nil}
+	cases := map[string]struct {
+		reason     string
+		conditions any
+		want       []any
+	}{
+		"Time":      {"a condition keeps its time, in UTC", []any{entry("A", "2025-01-02T03:04:05+01:00")}, []any{decoded("A", "2025-01-02T02:04:05Z")}},
+		"NoTime":    {"a condition without a time has a null", []any{entry("A", "")}, []any{decoded("A", nil)}},
+		"Malformed": {"a condition with a malformed time is empty, and those after it are ignored", []any{entry("A", ""), entry("B", "today"), entry("C", "")}, []any{decoded("A", nil), empty}},
+		"Entry":     {"an entry of another type is an empty condition, and does not hide those after it", []any{"oops", entry("A", "")}, []any{empty, decoded("A", nil)}},
+		"List":      {"another value than a list has no conditions", "oops", []any{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, reconciler.ParseConditions(tc.conditions).Recorded()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
