@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 	"github.com/xfn-dev/xfn/internal/language/python/wheel"
@@ -131,7 +132,8 @@ func prepare(src language.Source, opts runtimeimage.Options) (_ *builder, err er
 		return nil, err
 	}
 	if b.project.entry() == "" {
-		return nil, fmt.Errorf("%s: [project.scripts] must have the program %q", projectFile, program)
+		err := fmt.Errorf("%s: [project.scripts] must have the program %q", projectFile, program)
+		return nil, hint.Wrap(err, "add the function that starts the server to [project.scripts], such as function = \"function.main:cli\"")
 	}
 	root := cmp.Or(src.Root, src.Dir)
 	if b.lock, err = readLock(src.Dir, root); err != nil {
