@@ -68,7 +68,8 @@ func detect(dir string) (bool, error) {
 	return err == nil && info.IsDir(), fsx.Cause(err)
 }
 
-// watch returns the folder of the function, and those of its path dependencies.
+// watch returns the folder of the function, the lock file of its workspace, and the folders of
+// its path dependencies.
 func watch(dir string) ([]string, error) {
 	all := []string{dir}
 	root, err := language.Root(dir)
@@ -82,6 +83,9 @@ func watch(dir string) ([]string, error) {
 	lock, err := readLock(dir, root)
 	if err != nil {
 		lock = &resolve.Lock{}
+	}
+	if lock.From != "" {
+		all = append(all, filepath.Join(dir, lock.Above(), uvLock))
 	}
 	paths, _ := p.localPaths(lock)
 	for _, at := range paths {

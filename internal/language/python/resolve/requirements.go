@@ -152,6 +152,7 @@ func (p *requirementsParser) addLocation(name, text string, hashes []string) err
 	if err != nil {
 		return err
 	}
+	f.Direct = true
 	wheel, err := ParseWheelName(f.Name)
 	if err != nil {
 		return err
