@@ -48,6 +48,7 @@ func detect(dir string) (bool, error) {
 
 // Build adds the templates to an image of function-go-templating. Links are an error.
 func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) (*language.Result, error) {
-	env := []string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE=" + language.SourcePath}
-	return language.BuildFolder(ctx, src, 0, false, env, opts)
+	return language.BuildFolder(ctx, src, language.Folder{
+		Endings: []string{".gotmpl", ".tmpl"}, Env: []string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE=" + language.SourcePath},
+	}, opts)
 }

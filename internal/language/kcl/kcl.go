@@ -33,8 +33,10 @@ func Language() language.Language {
 // Build adds the source to an image of function-kcl. It follows links, such as the link to
 // the generated models of a project.
 func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) (*language.Result, error) {
-	env := []string{"FUNCTION_KCL_DEFAULT_SOURCE=" + language.SourcePath, "KCL_PKG_PATH=" + language.SourcePath}
-	return language.BuildFolder(ctx, src, owner, true, env, opts)
+	return language.BuildFolder(ctx, src, language.Folder{
+		Owner: owner, FollowLinks: true, Endings: []string{".k"},
+		Env: []string{"FUNCTION_KCL_DEFAULT_SOURCE=" + language.SourcePath, "KCL_PKG_PATH=" + language.SourcePath},
+	}, opts)
 }
 
 // watch returns the folder and the targets of its links.

@@ -341,6 +341,7 @@ func TestBuildRefuses(t *testing.T) {
 		"Loop":       {"a link to a folder that contains it is an error", map[string]string{"kcl.mod": "", "a/b/x": "-> ../../a"}, `"a/b/x" leads to a directory that contains it`},
 		"Circle":     {"links to each other are an error", map[string]string{"kcl.mod": "", "x": "-> y", "y": "-> x"}, "following the symbolic link"},
 		"Whiteout":   {"a name that deletes a file of the base image is an error", map[string]string{"kcl.mod": "", ".wh.function": ""}, "would mark another file as deleted"},
+		"NoSource":   {"a folder without a file of the language is an error", map[string]string{"kcl.mod": ""}, "expected a file with the ending .k"},
 		"Package":    {"a package in the source is an error", map[string]string{"kcl.mod": "", "a.xpkg": ""}, "is a package"},
 		"GoPackage":  {"a library in Go is an error", map[string]string{"go.mod": "module x\n", "lib.go": "package lib\n"}, "library"},
 		"ModuleName": {"a go.mod without a module is an error", map[string]string{"go.mod": "", "main.go": "package main\n\nfunc main() {}\n"}, "go.mod"},
@@ -360,7 +361,7 @@ func TestBuildRefuses(t *testing.T) {
 // A link that leads nowhere is left out of the image, with a warning that names it.
 func TestBuildWarns(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"kcl.mod": "", "model": "-> ../missing"})
+	write(t, dir, map[string]string{"kcl.mod": "", "main.k": "", "model": "-> ../missing"})
 	var warnings []string
 	report := func(e progress.Event) {
 		if e.Kind == progress.Warning {
@@ -394,7 +395,7 @@ func TestMaterials(t *testing.T) {
 		})
 	}
 	slices.SortFunc(bases, func(a, b language.Material) int { return strings.Compare(a.PURL, b.PURL) })
-	for name, files := range map[string]map[string]string{"go": goSource, "templates": templates, "kcl": {"kcl.mod": ""}} {
+	for name, files := range map[string]map[string]string{"go": goSource, "templates": templates, "kcl": {"kcl.mod": "", "main.k": ""}} {
 		dir := t.TempDir()
 		write(t, dir, files)
 		built, err := from.build(t, language.Source{Dir: dir, Project: true}, image.Options{})

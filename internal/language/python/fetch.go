@@ -83,7 +83,7 @@ func expand(text string, env []string) string {
 // get returns the wheel of a choice as an open file, and its description.
 func (s *store) get(ctx context.Context, c resolve.Choice, t resolve.Target) (file resolve.File, _ *os.File, err error) {
 	file = c.Wheel
-	if file.Name == "" || s.always {
+	if file.Name == "" || s.always && file.URL != "" && !file.Direct {
 		hashes := c.Hashes
 		if file.Name != "" {
 			hashes = []string{file.SHA256}

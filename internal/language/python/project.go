@@ -3,6 +3,7 @@ package python
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
 
@@ -55,6 +57,9 @@ type project struct {
 // readProject reads the pyproject.toml in dir.
 func readProject(dir string) (*project, error) {
 	data, err := readText(filepath.Join(dir, projectFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = hint.Wrap(err, "name the folder that has "+projectFile)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", projectFile, err)
 	}

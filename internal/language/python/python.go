@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 	"github.com/xfn-dev/xfn/internal/language/python/wheel"
@@ -67,7 +68,8 @@ func detect(dir string) (bool, error) {
 	return err == nil && info.IsDir(), fsx.Cause(err)
 }
 
-// watch returns the folder of the function, and those of its path dependencies.
+// watch returns the folder of the function, the lock file of its workspace, and the folders of
+// its path dependencies.
 func watch(dir string) ([]string, error) {
 	all := []string{dir}
 	root, err := language.Root(dir)
@@ -81,6 +83,9 @@ func watch(dir string) ([]string, error) {
 	lock, err := readLock(dir, root)
 	if err != nil {
 		lock = &resolve.Lock{}
+	}
+	if lock.From != "" {
+		all = append(all, filepath.Join(dir, lock.Above(), uvLock))
 	}
 	paths, _ := p.localPaths(lock)
 	for _, at := range paths {
@@ -131,7 +136,8 @@ func prepare(src language.Source, opts runtimeimage.Options) (_ *builder, err er
 		return nil, err
 	}
 	if b.project.entry() == "" {
-		return nil, fmt.Errorf("%s: [project.scripts] must have the program %q", projectFile, program)
+		err := fmt.Errorf("%s: [project.scripts] must have the program %q", projectFile, program)
+		return nil, hint.Wrap(err, "add the function that starts the server to [project.scripts], such as function = \"function.main:cli\"")
 	}
 	root := cmp.Or(src.Root, src.Dir)
 	if b.lock, err = readLock(src.Dir, root); err != nil {

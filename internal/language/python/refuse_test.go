@@ -23,11 +23,12 @@ func TestBuildRefuses(t *testing.T) {
 	}{
 		"NoLock":       {"a lock file is required", map[string]string{"pylock.toml": "-"}, replaced(), "expected a lock file: uv.lock", "uv lock"},
 		"Contradicts":  {"the lock file is older than the project", nil, replaced("click==8.4.1", "click==8.3.2"), "pyproject.toml requires click==8.3.2, but pylock.toml has click 8.4.1", "uv lock"},
+		"NotPinned":    {"a lock file has fixed versions", map[string]string{"pylock.toml": "-", "requirements.txt": "click>=8"}, replaced(), `parsing requirements.txt:1: package "click" has no fixed version`, "uv pip compile --generate-hashes"},
 		"Hash":         {"the index serves another file", map[string]string{"pylock.toml": "OTHERHASH"}, replaced(), "has the digest sha256:", ""},
 		"Backend":      {"an unknown backend would have to run", nil, replaced("hatchling.build", "scikit_build_core.build"), `by running "scikit_build_core.build"`, string(hint.EmbedRuntimeDir)},
 		"Hooks":        {"hooks would have to run", nil, replaced("[tool.hatch.version]", "[tool.hatch.build.hooks.custom]\n[tool.hatch.version]"), "the build has hooks", string(hint.EmbedRuntimeDir)},
 		"Version":      {"a version from git would have to be computed", nil, replaced("path = \"function/__version__.py\"", "source = \"vcs\""), "the version is dynamic", string(hint.EmbedRuntimeDir)},
-		"NoScript":     {"the function needs a program", nil, replaced("function = \"function.main:cli\"", ""), `[project.scripts] must have the program "function"`, ""},
+		"NoScript":     {"the function needs a program", nil, replaced("function = \"function.main:cli\"", ""), `[project.scripts] must have the program "function"`, "function.main:cli"},
 		"OldPython":    {"the base image has another Python", nil, replaced("<3.14", "<3.13"), "pyproject.toml requires Python >=3.11,<3.13, but the base image has 3.13.5", ""},
 		"Outside":      {"a path dependency stays in the project", nil, replaced("\"click==", "\"models @ file:../../models\", \"click=="), `"../../models"`, ""},
 		"OtherURL":     {"a direct reference is not locked", nil, replaced("\"click==", "\"models @ git+https://example.org/x\", \"click=="), "expected a version, or a folder", ""},

@@ -36,7 +36,7 @@ func TestWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	built, err := python.Build(t.Context(), language.Source{Dir: dir, Root: root, Platforms: platforms[:1], Base: base(t), Artifacts: language.Artifacts{Dir: t.TempDir(), Offline: true}}, runtimeimage.Options{TempDir: t.TempDir()})
+	built, err := python.Build(t.Context(), language.Source{Dir: dir, Root: root, Platforms: platforms[:1], Base: base(t), Artifacts: language.Artifacts{Dir: t.TempDir(), Index: "https://index.example.org/simple", Offline: true}}, runtimeimage.Options{TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestWorkspace(t *testing.T) {
 		}
 	}
 	watched, err := python.Language().Watch(dir)
-	if diff := cmp.Diff([]string{dir, filepath.Join(top, "libs", "models")}, watched); err != nil || diff != "" {
+	if diff := cmp.Diff([]string{dir, filepath.Join(top, "uv.lock"), filepath.Join(top, "libs", "models")}, watched); err != nil || diff != "" {
 		t.Errorf("watched folders (-want +got):\n%s%v", diff, err)
 	}
 }

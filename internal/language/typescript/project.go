@@ -60,6 +60,9 @@ func readManifest(dir string) (*project, error) {
 		return nil, err
 	}
 	data, err := readFile(filepath.Join(abs, npm.ManifestFile), npm.MaxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = hint.Wrap(err, "name the folder that has "+npm.ManifestFile)
+	}
 	if err != nil {
 		return nil, err
 	}

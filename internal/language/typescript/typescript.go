@@ -20,7 +20,7 @@ import (
 func Language() language.Language {
 	return language.Language{
 		Name:   "typescript",
-		Marks:  npm.ManifestFile,
+		Marks:  npm.ManifestFile + " and a file such as src/main.ts",
 		Base:   "gcr.io/distroless/nodejs24-debian12:nonroot",
 		Detect: detect,
 		Build:  Build,

@@ -77,6 +77,8 @@ type File struct {
 	// URL is the address of the file. Without a URL, Path is its path relative to the lock
 	// file.
 	URL, Path string
+	// Direct is true for a file that a dependency names, which no index has.
+	Direct bool
 	// SHA256 is in hex. Size is 0 if it is not known.
 	SHA256 string
 	Size   int64

@@ -92,6 +92,7 @@ func (in pylockPackage) parse() (p Package, err error) {
 		if err != nil {
 			return p, err
 		}
+		f.Direct = in.Archive != nil
 		if p.Wheels = append(p.Wheels, f); p.Version == "" {
 			name, err := ParseWheelName(f.Name)
 			if err != nil {

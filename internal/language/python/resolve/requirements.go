@@ -78,12 +78,13 @@ func (p *requirementsParser) addLine(file, line string) error {
 		_, at, _ := strings.Cut(text, "@")
 		return p.addLocation(r.Name, strings.TrimSpace(at), hashes)
 	}
+	const create = "create the file with uv pip compile --generate-hashes, or write a uv.lock with uv lock"
 	v, pinned := r.Specifiers.Pinned()
 	switch {
 	case !pinned:
-		return fmt.Errorf("package %q has no fixed version: expected %s==VERSION", r.Name, r.Name)
+		return hint.Wrap(fmt.Errorf("package %q has no fixed version: expected %s==VERSION", r.Name, r.Name), create)
 	case len(hashes) == 0:
-		return fmt.Errorf("package %q has no hash: expected one of the form sha256:HEX", r.Name)
+		return hint.Wrap(fmt.Errorf("package %q has no hash: expected one of the form sha256:HEX", r.Name), create)
 	}
 	p.Packages = append(p.Packages, Package{Name: r.Name, Version: v.String(), Marker: r.Marker, Hashes: hashes})
 	return nil
@@ -151,6 +152,7 @@ func (p *requirementsParser) addLocation(name, text string, hashes []string) err
 	if err != nil {
 		return err
 	}
+	f.Direct = true
 	wheel, err := ParseWheelName(f.Name)
 	if err != nil {
 		return err

@@ -130,6 +130,7 @@ func (in uvPackage) parseWheels(p *Package) error {
 		if err != nil {
 			return err
 		}
+		f.Direct = in.Source.URL+in.Source.Path != ""
 		p.Wheels = append(p.Wheels, f)
 	}
 	return nil
