@@ -81,6 +81,9 @@ func (o options) run(ctx context.Context) error {
 		}
 	}
 	samples, failed := o.measure(ctx, base)
+	if failed != nil && len(samples.Costs) == 0 {
+		return failed
+	}
 	if base != "" {
 		return errors.Join(failed, command(ctx, "go", "tool", "-modfile=tools/go.mod", "benchstat", "-col", "/program@(base xfn)", samplesFile).Run())
 	}
