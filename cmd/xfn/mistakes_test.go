@@ -121,15 +121,23 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a template has commits", "xpkg init a ./package -d new", "there is no git repository", "git commit"},
 
 		{"a package is pushed to a reference", "xpkg push plain.xpkg", `missing the reference to push the file "plain.xpkg" to`, "as in xfn xpkg push plain.xpkg registry.example.org/acme/hello:v0.1.0"},
+		{"the key of a signature is private", "xpkg sign REF --sign-key cosign.pub", "expected a private key, got a public key", "name the private key"},
 		{"the registry of a reference is not replaced", "xpkg push -f plain.xpkg REF --registry other.example.org", "--registry other.example.org has no effect", "leave out --registry, or the registry in the reference"},
 		{"the registry of a repository is not replaced", "project push --registry other.example.org", "--registry other.example.org has no effect", "write --repository other.example.org/acme/demo"},
 		{"dependencies have versions", "xpkg push -f plain.xpkg REGISTRY/acme/plain:latest", `warning: the tag "latest" is not a version`, "--tag v0.1.0"},
 		{"the source of a function is no package", "run package", `expected a package or an image, got the directory "package"`, "xfn xpkg build -f package/package --embed-runtime-source package"},
 		{"a file of objects is not linted", "xpkg lint xr.yaml", `linting "xr.yaml": expected a package root`, "xfn validate"},
-		{"a file that does not exist can be a package", "xpkg lint zzzzzzzzzz", `there is no file or directory "zzzzzzzzzz"`, "REGISTRY/REPOSITORY:TAG"},
+		{"a file that does not exist can be a package", "xpkg lint zzzzzzzzzz", `there is no file or directory "zzzzzzzzzz"`, "name an existing path"},
 		{"a function must run to be called", "function call 127.0.0.1:1 -f request.yaml", "connection refused", "start the function first, as in xfn function serve NAME"},
 		{"a builtin is misspelled", "function call patch-and-transfrom -f request.yaml", `there is no builtin "patch-and-transfrom"`, "did you mean patch-and-transform?"},
 
+		{"the file of a package to push is not its reference", "xpkg push none.xpkg", `missing the reference to push the file "none.xpkg" to`, "registry.example.org"},
+		{"a path without a similar one begins somewhere", "lock zzzzzzzzzz.yaml", "no such file or directory", "a relative path begins at the working directory"},
+		{"CRDs are in definitions and packages", "xpkg get-crds xr.yaml", "warning: xr.yaml: found neither CRDs", "package files"},
+		{"an image needs a name", "image", "expected a reference to push to", "as in xfn image registry.example.org"},
+		{"calls are recorded in a directory", "render xr.yaml cm.yaml --record xr.yaml", `--record: "xr.yaml" is a file, expected a directory`, "name a directory"},
+		{"the old Compositions must exist", "diff cm.yaml -o cm.yaml --from zzzzzzzzzz", `--from: there is no file or directory "zzzzzzzzzz"`, "the old Compositions"},
+		{"an Operation is not an XR", "operation render xr.yaml", "xr.yaml:2: not an operation type", "rendered by xfn render"},
 		{"the line of an unreadable dependency is that of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},
 	} {
 		reference := strings.NewReplacer("REF", address+"/acme/plain:v1.2.0", "REGISTRY", address)

@@ -50,7 +50,10 @@ func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, erro
 	u := &unstructured.Unstructured{Object: obj}
 	if !isOperation(obj) {
 		err := fmt.Errorf("not an operation type: %s/%s: expected an Operation, CronOperation or WatchOperation", u.GetKind(), u.GetAPIVersion())
-		err = hint.Wrap(&manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: err}, "an XR and its Composition are rendered by xfn render")
+		err = &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: err}
+		if _, isKnown := schema.FindKind(u.GroupVersionKind()); !isKnown || u.GetKind() == apiextv1.CompositionKind {
+			err = hint.Wrap(err, "an XR and its Composition are rendered by xfn render")
+		}
 		return nil, Entry{}, schema.SuggestKind(err, u.GetAPIVersion(), u.GetKind())
 	}
 	if want := opsv1alpha1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {

@@ -53,7 +53,7 @@ func ParsePrivateKey(text, password []byte) (*PrivateKey, error) {
 		return nil, err
 	}
 	if isPublic(block) {
-		return nil, errors.New("expected a private key, got a public key")
+		return nil, hint.Wrap(errors.New("expected a private key, got a public key"), "name the private key, such as the file cosign.key of a new pair of keys")
 	}
 	return privateKey(block, password)
 }
@@ -156,7 +156,7 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 			"encrypt the key as cosign does: cosign import-key-pair",
 		)
 	case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
-		return nil, fmt.Errorf("expected a key, got a PEM block of type %q", block.Type)
+		return nil, hint.Wrap(fmt.Errorf("expected a private key, got a PEM block of type %q", block.Type), "name the private key, such as the file cosign.key of a new pair of keys")
 	case encrypted && password == nil:
 		return nil, ErrNoPassword
 	}

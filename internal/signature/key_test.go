@@ -127,7 +127,7 @@ func TestNoKey(t *testing.T) {
 		"Long":      {"a file that is too large is refused", append(make([]byte, signature.MaxKey), block("PRIVATE KEY", pkcs8(t, p256))...), nil, "larger than the limit of 16 KiB", ""},
 		"Damaged":   {"a truncated key is invalid", block("PRIVATE KEY", pkcs8(t, p256)[:50]), nil, `"PRIVATE KEY" is not a valid key`, ""},
 		"Mislabel":  {"a key in another format than its PEM type is invalid", block("RSA PRIVATE KEY", pkcs8(t, p256)), nil, `"RSA PRIVATE KEY" is not a valid key`, ""},
-		"Request":   {"a certificate request is not a key", block("CERTIFICATE REQUEST", []byte("x")), nil, `expected a key, got a PEM block of type "CERTIFICATE REQUEST"`, ""},
+		"Request":   {"a certificate request is not a key", block("CERTIFICATE REQUEST", []byte("x")), nil, `expected a private key, got a PEM block of type "CERTIFICATE REQUEST"`, ""},
 		"OpenSSH":   {"the format of OpenSSH is not supported", block("OPENSSH PRIVATE KEY", []byte("x")), nil, "is not a valid key", ""},
 		"OpenSSL":   {"PKCS #8 encryption", block("ENCRYPTED PRIVATE KEY", []byte("x")), []byte("s3cret"), "encrypted by OpenSSL", "cosign import-key-pair"},
 		"Legacy":    {"PEM encryption", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("x")}), []byte("s3cret"), "encrypted by OpenSSL", "cosign import-key-pair"},

@@ -153,7 +153,7 @@ spec:
 				"s.yaml/on failed", `  9: Composition at strict.yaml:18: spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: kind XBucket of example.crossplane.io/v1 has no field spec.nowhere`,
 				"s.yaml/off passed",
 			},
-			nil,
+			[]string{`strict.yaml:18: spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: kind XBucket of example.crossplane.io/v1 has no field spec.nowhere`},
 		},
 		"Alpha": {
 			"without functions and environment, Crossplane v1.11 applies only patches, and external secret stores set a field", `defaults:

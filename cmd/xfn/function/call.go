@@ -149,8 +149,10 @@ func (c *CallCmd) callTarget(ctx context.Context, req *fnv1.RunFunctionRequest) 
 	defer func() { err = errors.Join(err, client.Close()) }()
 	if err := client.Connect(ctx); errors.Is(err, grpc.ErrSilent) && opts.Certificates == nil {
 		return nil, hint.Wrap(err, "if the function is served with TLS, set certificates with --tls-certs-dir")
-	} else if err != nil {
+	} else if err != nil && strings.Contains(err.Error(), ": dial ") { // Nothing listens at the target.
 		return nil, hint.Wrap(err, cmp.Or(hint.Of(err), "start the function first, as in xfn function serve NAME, xfn run PACKAGE, or the program with --insecure; or name a builtin, which needs no server"))
+	} else if err != nil {
+		return nil, err
 	}
 	return client.RunFunction(ctx, c.Function, req)
 }

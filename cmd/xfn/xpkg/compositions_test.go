@@ -82,7 +82,7 @@ func texts(all xpkg.Problems) []string {
 	return found
 }
 
-const misspelt = "kind XWidget of gold.test/v1 has no field spec.sice"
+const misspelt = "kind XWidget of gold.test/v1 has no field spec.sice, did you mean spec.size?"
 
 func TestCompositions(t *testing.T) {
 	const at = "spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: "

@@ -129,7 +129,7 @@ func (f registryFlags) reference(from string) (name.Reference, error) {
 		return ref, nil
 	}
 	if !strings.ContainsAny(from, "/:@") {
-		err = hint.Wrap(fmt.Errorf("there is no file or directory %q", from), "name an existing file or package root, or a package in full: REGISTRY/REPOSITORY:TAG")
+		err = hint.Wrap(fmt.Errorf("there is no file or directory %q", from), "name an existing path, or an image or package in full: REGISTRY/REPOSITORY:TAG")
 	} else {
 		err = fmt.Errorf("there is no file %q: %w", from, err)
 	}
