@@ -4,15 +4,20 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/language/gotemplating"
+	"github.com/xfn-dev/xfn/internal/language/kcl"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -34,10 +39,15 @@ func TestProjects(t *testing.T) {
 	cases := map[string]struct {
 		packages int
 		// example has the arguments of render, whose output must contain the text composes.
-		// The images of functions in KCL, Python and TypeScript, and those of tarballs, have
-		// no program that can run: the suites mock these functions.
+		// The base images of functions in KCL, Python and TypeScript have no program that can
+		// run: the suites mock these functions. TestScaffoldsOffline renders projects with
+		// functions in Python and TypeScript.
 		example, composes string
-		tarballs          []string
+		// operation is an operation that is rendered, too.
+		operation string
+		tarballs  []string
+		// bases are the base images that the lock file must have, besides the dependencies.
+		bases []string
 		// validate has the flags of validate. Without --offline, it reads the dependencies.
 		validate []string
 	}{
@@ -46,14 +56,14 @@ func TestProjects(t *testing.T) {
 		"image-configs": {packages: 2, example: "examples/app.yaml", composes: "size: small"},
 		"kcl":           {packages: 2, validate: offline},
 		"no-functions":  {packages: 1, example: "examples/bucket.yaml", composes: "region: eu-west-1", validate: offline},
-		"operations":    {packages: 3, example: "examples/backup.yaml", composes: "target: orders", validate: offline},
+		"operations":    {packages: 3, example: "examples/backup.yaml", composes: "target: orders", operation: "operations/nightly/cron.yaml", validate: offline},
 		"other-paths":   {packages: 2, example: "package/examples/xr.yaml", composes: `nodes: "2"`, validate: offline},
 		"platform":      {packages: 4, example: "examples/environment.yaml", composes: "engine: postgres", validate: offline},
 		"python":        {packages: 2, validate: offline},
-		"tarballs":      {packages: 4, tarballs: []string{"build/schedule", "build/serve"}, validate: offline},
+		"tarballs":      {packages: 4, example: "examples/deployment.yaml", composes: "replicas: 2", tarballs: []string{"build/schedule", "build/serve"}, validate: offline},
 		"templates":     {packages: 2, example: "examples/app.yaml", composes: `count: "3"`, validate: offline},
 		"typescript":    {packages: 2, validate: offline},
-		"up-apis":       {packages: 3, example: "examples/store.yaml apis/stores/composition.yaml", composes: "region: eu-west-1"},
+		"up-apis":       {packages: 3, example: "examples/store.yaml apis/stores/composition.yaml", composes: "region: eu-west-1", bases: []string{gotemplating.Language().Base, kcl.Language().Base}},
 		"up-old":        {packages: 2, example: "examples/app.yaml", composes: "region: small", validate: offline},
 	}
 	found, err := os.ReadDir(projectsDir)
@@ -77,15 +87,23 @@ func TestProjects(t *testing.T) {
 			if out := p.mustRun(t, "project", "lint"); !strings.Contains(out, "nothing is wrong") {
 				t.Errorf("lint: %s", out)
 			}
-			if tc.example != "" { // A new clone has no models: the render writes those that functions import.
+			if tc.example != "" && (tc.tarballs == nil || runtime.GOOS == "linux") { // A new clone has no models: the render writes those that functions import.
 				if out := p.mustRun(t, append([]string{"render"}, strings.Fields(tc.example)...)...); !strings.Contains(out, tc.composes) {
 					t.Errorf("the render lacks %q:\n%s", tc.composes, out)
+				}
+			}
+			if tc.operation != "" {
+				if out := p.mustRun(t, "operation", "render", tc.operation); !strings.Contains(out, "kind: ConfigMap") {
+					t.Errorf("the render of the operation lacks its resource:\n%s", out)
 				}
 			}
 			if out := p.mustRun(t, append([]string{"validate"}, tc.validate...)...); !strings.Contains(out, " 0 missing schemas, ") || !strings.Contains(out, " 0 failure cases") {
 				t.Errorf("validate: %s", out)
 			}
 			p.mustRun(t, "project", "build")
+			if tc.bases != nil {
+				p.lock(t, tc.bases)
+			}
 			if out := p.mustRun(t, "test"); !strings.Contains(out, "ok (1 case") {
 				t.Errorf("test: %s", out)
 			}
@@ -132,14 +150,28 @@ func newProjectSite(t *testing.T, project string, addresses *strings.Replacer) p
 	return p
 }
 
-// writeTarball writes a runtime image that another tool has built.
+// writeTarball writes a runtime image that another tool has built. That for this machine has a
+// program that answers as its input says.
 func (p projectSite) writeTarball(t *testing.T, file, arch string) {
 	t.Helper()
+	img := baseImage(t, arch, false)
+	if arch == runtime.GOARCH {
+		program, err := functiontest.BuildChild()
+		if err != nil {
+			t.Fatal(err)
+		}
+		layer, err := imagetest.Layer(map[string][]byte{"function": program})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := v1.Config{Entrypoint: append([]string{"/function"}, functiontest.ChildArgs(functiontest.Serves, "")...)}
+		img = imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, config)
+	}
 	path := filepath.Join(p.dir, file)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	tagged := []archive.Tagged{{Tag: "runtime:latest", Image: baseImage(t, arch, false)}}
+	tagged := []archive.Tagged{{Tag: "runtime:latest", Image: img}}
 	if err := archive.WriteTagged(t.Context(), path, tagged, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -156,6 +188,31 @@ func (p projectSite) mustRun(t *testing.T, args ...string) string {
 		t.Fatalf("xfn %s: exit code %d: %s%s", strings.Join(args, " "), code, stdout, stderr)
 	}
 	return stdout
+}
+
+// lock locks the project and base images, whose references the project rewrites, and builds it
+// with --locked. Models of the locked dependencies stay.
+func (p projectSite) lock(t *testing.T, bases []string) {
+	t.Helper()
+	args := []string{"lock", "."}
+	for _, b := range bases {
+		args = append(args, "--base-image", b)
+	}
+	out := p.mustRun(t, args...)
+	for _, want := range []string{"added git+", "added http://", "added " + bases[0]} {
+		if !strings.Contains(out, want) {
+			t.Errorf("lock: %q is not in\n%s", want, out)
+		}
+	}
+	const schemas = ".up/.lock.json"
+	before := readFile(t, filepath.Join(p.dir, schemas))
+	p.mustRun(t, "project", "build", "--locked", "-o", "locked")
+	if readFile(t, filepath.Join(p.dir, "locked/up-apis.xpkg")) != readFile(t, filepath.Join(p.dir, "_output/up-apis.xpkg")) {
+		t.Error("the locked build differs")
+	}
+	if diff := cmp.Diff(before, readFile(t, filepath.Join(p.dir, schemas))); diff != "" {
+		t.Errorf("models of locked dependencies were generated again (-before +after):\n%s", diff)
+	}
 }
 
 // push builds the project for a repository, and pushes it twice. It compares the digests that

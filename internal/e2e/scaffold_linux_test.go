@@ -2,9 +2,11 @@ package e2e_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -143,6 +145,71 @@ func (u user) make(t *testing.T, s bundled) string {
 	return digest
 }
 
+// renderProjects renders the examples of projects with functions in Python and TypeScript,
+// without a network, with the base images and the packages that the templates have in the cache.
+// The base images are Debian's. No machine of the tests has an interpreter of KCL.
+func (u user) renderProjects(t *testing.T, all []bundled) {
+	t.Helper()
+	template := all[slices.IndexFunc(all, func(b bundled) bool { return b.template == "python" })]
+	for name, tc := range map[string]struct {
+		python, typescript string
+		args               []string
+		want               string
+	}{
+		"python":        {python: "topic", args: []string{"render", "examples/topic.yaml", "--timeout", "5m"}, want: `partitions: "3"`},
+		"typescript":    {typescript: "queue", args: []string{"render", "examples/queue.yaml", "--timeout", "5m"}, want: "suffix: .fifo"},
+		"all-languages": {"python", "typescript", []string{"test", "--case-timeout", "5m"}, "ok (1 case"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := u
+			in.dir = t.TempDir()
+			if err := os.CopyFS(in.dir, os.DirFS(filepath.Join(projectsDir, name))); err != nil {
+				t.Fatal(err)
+			}
+			in.change(t, "crossplane-project.yaml", func(s string) string { return s[:strings.Index(s, "  imageConfigs:")] })
+			if tc.python != "" {
+				dir := filepath.Join("functions", tc.python)
+				in.change(t, filepath.Join(dir, "requirements.txt"), func(string) string { return template.files["requirements.txt"] })
+				in.change(t, filepath.Join(dir, "pyproject.toml"), func(s string) string {
+					return strings.Replace(s, "dependencies = []", `dependencies = ["crossplane-function-sdk-python==0.14.0", "click==8.4.1", "grpcio>=1.73.1"]`, 1)
+				})
+			}
+			if tc.typescript != "" {
+				dir := filepath.Join("functions", tc.typescript)
+				for _, file := range []string{"package.json", "package-lock.json", "src/main.ts"} {
+					in.change(t, filepath.Join(dir, file), func(string) string { return readFile(t, filepath.Join("../../templates/_typescript", file)) })
+				}
+				in.change(t, filepath.Join(dir, "src/function.ts"), func(string) string {
+					return readFile(t, filepath.Join(projectsDir, "typescript/functions/queue/src/function.ts"))
+				})
+			}
+			if name == "all-languages" {
+				in.change(t, "tests/app.yaml", func(s string) string {
+					s = strings.NewReplacer("    python: {response: {}}\n", "", "    typescript: {response: {}}\n", "").Replace(s)
+					return s + "      python:\n        data.size: small\n      queue:\n        data.suffix: \"\"\n"
+				})
+			}
+			out := in.run(t, append(append(tc.args, "--offline"), template.flags...)...)
+			if !strings.Contains(out, tc.want) {
+				t.Errorf("%s lacks %q:\n%s", strings.Join(tc.args, " "), tc.want, out)
+			}
+		})
+	}
+}
+
+// change writes a file in the directory of the user, from its text or "".
+func (u user) change(t *testing.T, file string, text func(string) string) {
+	t.Helper()
+	path := filepath.Join(u.dir, file)
+	was, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text(string(was))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestScaffoldsOffline goes from an empty directory to a package and a render, with a cache
 // and without a network, as root and as an ordinary user with another umask. Both get the
 // same package. Go needs no base image: TestBuildIsTheSameAnywhere and the scripts have it.
@@ -164,6 +231,7 @@ func TestScaffoldsOffline(t *testing.T) {
 		users["Ordinary"] = user{dir: home, cache: filepath.Join(home, "cache"), id: ordinary, bin: bin}
 	}
 	t.Setenv("npm_config_registry", "http://127.0.0.1:1")
+	users["Same"].renderProjects(t, all)
 	for _, s := range all {
 		digests := map[string]string{}
 		for _, name := range []string{"Same", "Ordinary"} {

@@ -66,6 +66,17 @@ func (p *projectInputs) pathOf(ctx context.Context, d manifest.Document) (string
 	return d.Path, err
 }
 
+// file returns the path of the file that has the document at a position. It returns another
+// path unchanged.
+func (p projectInputs) file(position string) string {
+	for _, d := range p.docs {
+		if d.Position() == position {
+			return d.Path
+		}
+	}
+	return position
+}
+
 // addDocuments makes the reader of a session return the documents at their positions.
 func (p projectInputs) addDocuments(config *session.Config) {
 	for _, d := range p.docs {

@@ -40,14 +40,14 @@ type validation struct {
 
 // validation loads the definitions of --validate. Packages to which files of
 // --xrd and --compositions refer are not fetched.
-func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program, in session.Inputs) (*validation, error) {
+func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program, in session.Inputs, from projectInputs) (*validation, error) {
 	if !c.Validate {
 		if len(c.CRD) > 0 {
 			return nil, &terminal.UsageError{Err: errors.New("--crd requires --validate")}
 		}
 		return &validation{}, nil
 	}
-	local := slices.DeleteFunc(slices.Concat([]string{c.XRD}, c.Compositions), func(s string) bool { return s == "" })
+	local := slices.DeleteFunc(slices.Concat([]string{from.file(c.XRD)}, c.Compositions), func(s string) bool { return s == "" })
 	if slices.Contains(slices.Concat(local, c.CRD), manifest.Stdin) {
 		return nil, &terminal.UsageError{Err: errors.New("--validate cannot read definitions from standard input")}
 	}
