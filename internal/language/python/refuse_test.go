@@ -23,7 +23,7 @@ func TestBuildRefuses(t *testing.T) {
 	}{
 		"NoLock":       {"a lock file is required", map[string]string{"pylock.toml": "-"}, replaced(), "expected a lock file: uv.lock", "uv lock"},
 		"Contradicts":  {"the lock file is older than the project", nil, replaced("click==8.4.1", "click==8.3.2"), "pyproject.toml requires click==8.3.2, but pylock.toml has click 8.4.1", "uv lock"},
-		"NotPinned":    {"a lock file has fixed versions", map[string]string{"pylock.toml": "-", "requirements.txt": "click>=8"}, replaced(), `parsing requirements.txt:1: package "click" has no fixed version`, "uv pip compile --generate-hashes"},
+		"NotPinned":    {"a lock file has fixed versions", map[string]string{"pylock.toml": "-", "requirements.txt": "click>=8"}, replaced(), `parsing requirements.txt:1: package "click" has no fixed version`, "uv export, which writes hashes"},
 		"Hash":         {"the index serves another file", map[string]string{"pylock.toml": "OTHERHASH"}, replaced(), "has the digest sha256:", ""},
 		"Backend":      {"an unknown backend would have to run", nil, replaced("hatchling.build", "scikit_build_core.build"), `by running "scikit_build_core.build"`, string(hint.EmbedRuntimeDir)},
 		"Hooks":        {"hooks would have to run", nil, replaced("[tool.hatch.version]", "[tool.hatch.build.hooks.custom]\n[tool.hatch.version]"), "the build has hooks", string(hint.EmbedRuntimeDir)},

@@ -78,7 +78,7 @@ func (p *requirementsParser) addLine(file, line string) error {
 		_, at, _ := strings.Cut(text, "@")
 		return p.addLocation(r.Name, strings.TrimSpace(at), hashes)
 	}
-	const create = "create the file with uv pip compile --generate-hashes, or write a uv.lock with uv lock"
+	const create = "create the file with uv export, which writes hashes, or write a uv.lock with uv lock"
 	v, pinned := r.Specifiers.Pinned()
 	switch {
 	case !pinned:
@@ -201,9 +201,11 @@ func (p *requirementsParser) include(from, name string, add func(file, line stri
 
 // addConstraint adds a line of a file with constraints.
 func (p *requirementsParser) addConstraint(file, line string) error {
-	if option, value := cutOption(line); option == "-c" || option == "--constraint" {
-		return p.include(file, value, p.addConstraint)
-	} else if option[0] == '-' {
+	if option, isOption := strings.CutPrefix(line, "-"); isOption {
+		name, value := cutOption(option)
+		if name = strings.TrimLeft(name, "-"); name == "c" || name == "constraint" {
+			return p.include(file, value, p.addConstraint)
+		}
 		return nil
 	}
 	text, _, _ := strings.Cut(line, " --")
