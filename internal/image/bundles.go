@@ -25,7 +25,7 @@ func bundles(ctx context.Context, repo name.Repository, digest v1.Hash, client *
 	}
 	referrers, err := from.Referrers(ctx, digest)
 	if err != nil {
-		return nil, fmt.Errorf("listing what refers to %s: %w", digest, err)
+		return nil, fmt.Errorf("listing the referrers of %s: %w", digest, err)
 	}
 	read := 0
 	for _, d := range referrers.Manifests {

@@ -77,7 +77,7 @@ func (p plan) admit(ctx context.Context, doc manifest.Document, from original, x
 	case doc.Text == nil || p.in.Live || p.in.Invalid == AllowInvalid:
 		return nil, nil
 	case p.validator == nil:
-		return p.sort(unknownRoots(doc, xr.Object))
+		return p.refuseOrReport(unknownRoots(doc, xr.Object))
 	}
 	invalid, err = p.judge(doc.Position(), p.validator.Decoded(ctx, doc, from.copy().Object, from.duplicate))
 	if p.xrd == nil || p.xrd.Defines(xr.GroupVersionKind()) != nil {
@@ -109,11 +109,12 @@ func (p plan) judge(at string, results []validate.Result) (invalid []string, err
 	for _, r := range results {
 		all = append(all, r.Refusals(at)...)
 	}
-	return p.sort(all)
+	return p.refuseOrReport(all)
 }
 
-// sort returns errors about composite resources as p.in.Invalid says.
-func (p plan) sort(all []error) (invalid []string, err error) {
+// refuseOrReport returns errors about composite resources as err if p.in.Invalid is
+// RefuseInvalid, and otherwise as texts.
+func (p plan) refuseOrReport(all []error) (invalid []string, err error) {
 	if p.in.Invalid == RefuseInvalid {
 		return nil, errors.Join(all...)
 	}

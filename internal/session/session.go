@@ -108,9 +108,10 @@ type Session struct {
 	// compositions and listings cache decoded documents, which thousands of renders share.
 	compositions proc.Memo[content, checked]
 	listings     proc.Memo[content, listing]
+	// fields caches the problems that checkFields finds.
+	fields proc.Memo[fieldsKey, []composition.Problem]
 	// refused has the errors of Config.Verify, by the text of the runtime and the Function.
 	refused sync.Map
-	fields       proc.Memo[fieldsKey, []composition.Problem]
 
 	mu      sync.Mutex
 	closed  bool

@@ -12,39 +12,39 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
-// sctList is the extension of a certificate with the timestamps of logs of certificates
+// sctList is the extension of a certificate with the signed certificate timestamps (SCTs) of certificate transparency logs
 // (RFC 6962, section 3.3).
 var sctList = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 11129, 2, 4, 2}
 
-// verifyLogged returns an error unless c has a timestamp by the log of certificates with this key.
+// verifyLogged returns an error unless c has an SCT of the certificate transparency log with this key.
 func verifyLogged(c, issuer *x509.Certificate, log *rekor.Key) error {
 	var list []byte
 	for _, e := range c.Extensions {
 		if e.Id.Equal(sctList) {
 			if rest, err := asn1.Unmarshal(e.Value, &list); err != nil || len(rest) > 0 {
-				return errors.New("the timestamps in the certificate of a signature are invalid")
+				return errors.New("the signed certificate timestamps (SCT) of the certificate are invalid")
 			}
 		}
 	}
 	if list == nil {
-		return errors.New("the certificate of a signature has no timestamp of a log of certificates")
+		return errors.New("the certificate has no signed certificate timestamp (SCT)")
 	}
 	tbs, ok := withoutTimestamps(c.RawTBSCertificate)
 	all := cryptobyte.String(list)
 	var scts cryptobyte.String
 	if !ok || !all.ReadUint16LengthPrefixed(&scts) || !all.Empty() {
-		return errors.New("the timestamps in the certificate of a signature are invalid")
+		return errors.New("the signed certificate timestamps (SCT) of the certificate are invalid")
 	}
 	for !scts.Empty() {
 		var sct cryptobyte.String
 		if !scts.ReadUint16LengthPrefixed(&sct) {
-			return errors.New("the timestamps in the certificate of a signature are invalid")
+			return errors.New("the signed certificate timestamps (SCT) of the certificate are invalid")
 		}
 		if isTimestamp(sct, tbs, issuer, log) {
 			return nil
 		}
 	}
-	return errors.New("the certificate of a signature has no valid timestamp of the trusted log of certificates")
+	return errors.New("the certificate has no valid signed certificate timestamp (SCT) of the trusted certificate transparency log")
 }
 
 // isTimestamp reports whether the log signed a timestamp of a certificate that issuer issued. tbs

@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
-// With the key of a log of certificates, an Identity accepts only certificates with a timestamp of
+// With the key of a certificate transparency log, an Identity accepts only certificates with a timestamp of
 // this log.
 func TestCertificateTimestamps(t *testing.T) {
 	t.Parallel()
@@ -20,19 +20,19 @@ func TestCertificateTimestamps(t *testing.T) {
 		}
 	}
 	const id, at = 5, 5 + 32 // the offsets in a list
-	const noTimestamp = "the certificate of a signature has no valid timestamp of the trusted log of certificates"
+	const noTimestamp = "the certificate has no valid signed certificate timestamp (SCT) of the trusted certificate transparency log"
 	for name, tc := range map[string]struct {
 		reason string
 		change func(list []byte) []byte
 		want   string
 	}{
 		"Valid":   {"a timestamp of the log is accepted", nil, ""},
-		"None":    {"a certificate without timestamps is refused", func([]byte) []byte { return nil }, "the certificate of a signature has no timestamp of a log of certificates"},
+		"None":    {"a certificate without timestamps is refused", func([]byte) []byte { return nil }, "the certificate has no signed certificate timestamp (SCT)"},
 		"Log":     {"a timestamp of another log is refused", flip(id), noTimestamp},
 		"Time":    {"a changed time is refused", flip(at), noTimestamp},
 		"Version": {"another version is refused", flip(id - 1), noTimestamp},
-		"Short":   {"a list that ends early is refused", func(list []byte) []byte { return list[:len(list)-1] }, "the timestamps in the certificate of a signature are invalid"},
-		"Long":    {"bytes after the list are refused", func(list []byte) []byte { return append(list, 0) }, "the timestamps in the certificate of a signature are invalid"},
+		"Short":   {"a list that ends early is refused", func(list []byte) []byte { return list[:len(list)-1] }, "the signed certificate timestamps (SCT) of the certificate are invalid"},
+		"Long":    {"bytes after the list are refused", func(list []byte) []byte { return append(list, 0) }, "the signed certificate timestamps (SCT) of the certificate are invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,7 @@ type Identity struct {
 // NewIdentity returns the Identity with this issuer whose whole subject matches. authorities
 // are the trusted certificates in PEM: those that are self-signed are roots, and the others
 // intermediates. log is the key of the transparency log. certificates, if not nil, is the key of a
-// log of certificates, of which each certificate must have a timestamp.
+// certificate transparency log, of which each certificate must have a timestamp.
 func NewIdentity(subject *regexp.Regexp, issuer string, authorities []byte, log, certificates *rekor.Key) (*Identity, error) {
 	whole, err := regexp.Compile(`^(?:` + subject.String() + `)$`)
 	if err != nil {

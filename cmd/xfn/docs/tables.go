@@ -58,7 +58,7 @@ func Environment() []Variable {
 		{"COSIGN_PASSWORD", ownVariables, "The password of an encrypted key for `--sign-key`, and of a new key. It may be empty."},
 		{"SIGSTORE_ROOT_FILE", ownVariables, "The file with the certificates of authorities, as `--ca-roots`."},
 		{"SIGSTORE_REKOR_PUBLIC_KEY", ownVariables, "The file with the public key of the transparency log, as `--rekor-key`."},
-		{"SIGSTORE_CT_LOG_PUBLIC_KEY_FILE", ownVariables, "The file with the public key of the log of certificates, as `--ct-key`."},
+		{"SIGSTORE_CT_LOG_PUBLIC_KEY_FILE", ownVariables, "The file with the public key of the certificate transparency log, as `--ct-key`."},
 		{"SIGSTORE_ID_TOKEN", ownVariables, "The OIDC token for `--fulcio-url`. GitLab sets it for a job with `id_tokens`."},
 		{"ACTIONS_ID_TOKEN_REQUEST_URL", ownVariables, "Where `--fulcio-url` gets an OIDC token in GitHub Actions."},
 		{"ACTIONS_ID_TOKEN_REQUEST_TOKEN", ownVariables, "The credentials for that address."},

@@ -158,7 +158,8 @@ func (a Access) Options(p terminal.Program) remote.Options {
 // so has no effect. next is the hint.
 func (f Registries) CheckRegistry(kctx *kong.Context, ref name.Tag, next string) error {
 	given := slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "registry" })
-	if !given || ref.RegistryStr() == f.Registry {
+	// NewRegistry knows the other names of a registry, such as docker.io.
+	if r, err := name.NewRegistry(f.Registry); !given || err == nil && r.RegistryStr() == ref.RegistryStr() {
 		return nil
 	}
 	err := fmt.Errorf("--registry %s has no effect: the reference %q names the registry %s", f.Registry, ref, ref.RegistryStr())

@@ -53,7 +53,7 @@ func PredicateType(flag, text string) (string, error) {
 }
 
 // Environment variables of cosign with the names of files: the key of the transparency log, the
-// certificates of authorities, and the key of the log of certificates.
+// certificates of authorities, and the key of the certificate transparency log.
 const (
 	LogKeyVariable = "SIGSTORE_REKOR_PUBLIC_KEY"
 	rootsVariable  = "SIGSTORE_ROOT_FILE"
@@ -67,7 +67,7 @@ type Identity struct {
 	CertificateOIDCIssuer     string    `more:"" name:"certificate-oidc-issuer" placeholder:"URL" help:"The issuer of the OIDC token that confirmed the identity."`
 	CARoots                   string    `more:"" name:"ca-roots" placeholder:"FILE" help:"Certificates in PEM of the trusted certificate authorities. Default: the file in SIGSTORE_ROOT_FILE."`
 	RekorKey                  KeySource `more:"" placeholder:"FILE" help:"Public key in PEM of the transparency log, a file or env://NAME. Default: the file in SIGSTORE_REKOR_PUBLIC_KEY."`
-	CTKey                     KeySource `more:"" name:"ct-key" placeholder:"FILE" help:"Public key in PEM of the log of certificates, a file or env://NAME: the certificate must have its timestamp. Default: the file in SIGSTORE_CT_LOG_PUBLIC_KEY_FILE, or no check."`
+	CTKey                     KeySource `more:"" name:"ct-key" placeholder:"FILE" help:"Public key in PEM of the certificate transparency log, a file or env://NAME: the certificate must have its timestamp (SCT). Default: the file in SIGSTORE_CT_LOG_PUBLIC_KEY_FILE, or no check."`
 }
 
 // IsSet reports whether the flags name an identity.

@@ -74,8 +74,10 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 			err = errors.Join(err, closed)
 		}
 	}()
-	if err := checkPackage(c.Image); err != nil {
-		return err
+	if lock.IsPath(c.Image) || !c.Locked { // With --locked, other names are references.
+		if err := checkPackage(c.Image); err != nil {
+			return err
+		}
 	}
 	pkg := c.Image
 	if _, err := os.Stat(pkg); err == nil && !lock.IsPath(pkg) && !c.Locked {

@@ -83,7 +83,7 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	if err := c.CheckRegistry(kctx, ref, fmt.Sprintf("write --repository %s/%s", c.Registry, ref.RepositoryStr())); err != nil {
 		return err
 	}
-	packages.WarnTags(term, ref)
+	packages.WarnTags(term, "use a version as the tag, as in --tag v0.1.0", ref)
 	opts := push.Options{
 		Transport: c.PatientClient(program, c.Patience), Services: c.Services().PatientClient(program, c.Patience),
 		DryRun: c.DryRun, Prove: true, Progress: progress.Func(term.Progress).Plain(),

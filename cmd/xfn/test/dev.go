@@ -145,8 +145,13 @@ func (c *DevCmd) inProject(ctx context.Context, term *terminal.Terminal, program
 			if err != nil {
 				return dev.Config{}, err
 			}
+			previous := *p
 			*p = *fresh // The runtimes rewrite references as p says.
-			return c.inProject(ctx, term, program, p, base)
+			config, err := c.inProject(ctx, term, program, p, base)
+			if err != nil {
+				*p = previous
+			}
+			return config, err
 		},
 	}
 	err = c.UseFunctions(ctx, term, program, p, &config.Session)

@@ -56,7 +56,7 @@ func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
-	WarnTags(term, append(opts.Tags, to)...)
+	WarnTags(term, pushVersion, append(opts.Tags, to)...)
 	opts.Progress = progress.Func(term.Progress).Plain()
 	start := time.Now()
 	res, err := push.Copy(ctx, from, to, push.CopyOptions{Options: opts, NoSignatures: c.NoSignatures})

@@ -72,7 +72,7 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	if err != nil {
 		return err
 	}
-	WarnTags(term, append(opts.Tags, ref)...)
+	WarnTags(term, pushVersion, append(opts.Tags, ref)...)
 	opts.Progress = progress.Func(term.Progress).Plain()
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
 		return err

@@ -48,15 +48,18 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 	return opts, nil
 }
 
+// pushVersion is the hint of WarnTags for commands whose --tag adds a tag.
+const pushVersion = "push a version, too, as in --tag v0.1.0"
+
 // WarnTags warns if no tag is a version, because Crossplane then installs the package only by its
-// tag, and never as a dependency.
-func WarnTags(term *terminal.Terminal, tags ...name.Tag) {
+// tag, and never as a dependency. next says how to push a version.
+func WarnTags(term *terminal.Terminal, next string, tags ...name.Tag) {
 	isVersion := func(t name.Tag) bool {
 		_, err := semver.NewVersion(t.TagStr())
 		return err == nil
 	}
 	if !slices.ContainsFunc(tags, isVersion) {
-		term.Warn(fmt.Sprintf("the tag %q is not a version: Crossplane does not find it for the dependencies of other packages\nhint: push a version, too, as in --tag v0.1.0", tags[len(tags)-1].TagStr()))
+		term.Warn(fmt.Sprintf("the tag %q is not a version: Crossplane does not find it for the dependencies of other packages\nhint: %s", tags[len(tags)-1].TagStr(), next))
 	}
 }
 

@@ -105,7 +105,7 @@ func ignored(at string, obj map[string]any, known composition.Input) (found []co
 		eachValue(obj, strings.Split(pattern, "."), at, func(field string, value any) {
 			text, isText := value.(string)
 			if allowed := known.Values[pattern]; isText && text != "" && !slices.Contains(allowed, text) {
-				problem := fmt.Sprintf("%s ignores the entry without an error, because its type %q is none of %s", known.Function, text, strings.Join(allowed, ", "))
+				problem := fmt.Sprintf("unknown type %q, expected %s: %s ignores this entry without an error", text, strings.Join(allowed, " or "), known.Function)
 				if near := hint.Nearest(text, allowed); near != "" {
 					problem += ", did you mean " + near + "?"
 				}

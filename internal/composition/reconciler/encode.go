@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// encode writes the deterministic encoding of a request without metadata. It is not in memory
-// as a whole: the encoding of a list of numbers has eleven bytes for each.
+// encode writes the deterministic encoding of a request without metadata. It streams the bytes,
+// because a list of numbers needs eleven bytes for each element.
 func encode(w io.Writer, req *fnv1.RunFunctionRequest) error {
 	resource := req.GetObserved().GetComposite().GetResource()
 	if resource == nil {

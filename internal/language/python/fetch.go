@@ -128,6 +128,25 @@ func openVerified(path, sum string) (*os.File, error) {
 	return f, nil
 }
 
+// indexUser returns the credentials of the index on the host of u whose path has most in common
+// with that of u, or nil.
+func (s *store) indexUser(u *url.URL) (user *url.Userinfo) {
+	longest := -1
+	for _, index := range s.indexes {
+		if u.Host != index.Host || u.Scheme != index.Scheme {
+			continue
+		}
+		n := 0
+		for n < min(len(u.Path), len(index.Path)) && u.Path[n] == index.Path[n] {
+			n++
+		}
+		if n > longest {
+			longest, user = n, index.User
+		}
+	}
+	return user
+}
+
 // request sends a GET request, with credentials if the URL, the index or the netrc file has
 // some for its host. A response other than 200, or 206 for a range, is a StatusError.
 func (s *store) request(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
@@ -137,12 +156,7 @@ func (s *store) request(ctx context.Context, u *url.URL, header http.Header) (*h
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, fmt.Errorf("expected a URL of https, got the scheme %q", u.Scheme)
 	}
-	user := u.User
-	for _, index := range s.indexes {
-		if user == nil && u.Host == index.Host && u.Scheme == index.Scheme {
-			user = index.User
-		}
-	}
+	user := cmp.Or(u.User, s.indexUser(u))
 	if user == nil {
 		user = s.netrc[u.Hostname()]
 	}

@@ -200,7 +200,7 @@ func (d *digester) addFile(root, path string, e fs.DirEntry, err error) error {
 		return err
 	case e.IsDir() && e.Name() == ".git":
 		return filepath.SkipDir
-	case e.IsDir():
+	case e.IsDir(), e.Name() == ".git": // It is a file in a worktree.
 		return nil
 	}
 	info, err := os.Stat(path)

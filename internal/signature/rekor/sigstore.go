@@ -1,6 +1,7 @@
 package rekor
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -29,8 +30,9 @@ func (e BundleEntry) Bundle() ([]byte, error) {
 	if p == nil {
 		return nil, errors.New("the entry has no inclusion proof")
 	}
-	index, indexErr := e.LogIndex.Int64()
-	at, atErr := p.LogIndex.Int64()
+	// The JSON of a protobuf message has no field for the number 0.
+	index, indexErr := cmp.Or(e.LogIndex, "0").Int64()
+	at, atErr := cmp.Or(p.LogIndex, "0").Int64()
 	size, sizeErr := p.TreeSize.Int64()
 	if errors.Join(indexErr, atErr, sizeErr) != nil {
 		return nil, errors.New("the entry has an invalid number")

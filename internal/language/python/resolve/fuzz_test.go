@@ -9,7 +9,7 @@ import (
 
 // FuzzLock parses foreign lock files, and chooses wheels from valid ones.
 func FuzzLock(f *testing.F) {
-	for _, text := range []string{uvLock, pylock, pinned, grouped, conflicts} {
+	for _, text := range []string{uvLock, pylock, pinned, grouped, conflicts, ";", "@"} {
 		f.Add(strings.ReplaceAll(text, "SUM", sum))
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -14,15 +14,20 @@ import (
 type requirementsParser struct {
 	*Lock
 	read func(name string) ([]byte, error)
-	// seen has the names of all files.
-	seen map[string]bool
+	seen map[inclusion]bool
+}
+
+// An inclusion is the name of a file, and whether it was included as a file of constraints.
+type inclusion struct {
+	name        string
+	constraints bool
 }
 
 // ParseRequirements parses a requirements.txt in which each package has one version and
 // SHA-256 hashes, as pip-compile --generate-hashes and uv export write it. read returns the
 // files that it includes. Their names are relative to the folder of file.
 func ParseRequirements(file string, data []byte, read func(name string) ([]byte, error)) (*Lock, error) {
-	p := &requirementsParser{&Lock{File: file}, read, map[string]bool{file: true}}
+	p := &requirementsParser{&Lock{File: file}, read, map[inclusion]bool{{file, false}: true}}
 	return p.Lock, p.parse(file, data, p.addLine)
 }
 
@@ -67,7 +72,9 @@ func (p *requirementsParser) addLine(file, line string) error {
 	if err != nil {
 		return fmt.Errorf("package %q: %w", text, err)
 	}
-	if name := strings.FieldsFunc(text, func(c rune) bool { return c == '@' || c == ';' })[0]; strings.ContainsAny(name, "/:") || name[0] == '.' {
+	name, _, _ := strings.Cut(text, ";")
+	name, _, _ = strings.Cut(name, "@")
+	if strings.ContainsAny(name, "/:") || strings.HasPrefix(name, ".") {
 		return p.addLocation("", text, hashes)
 	}
 	r, err := ParseRequirement(text)
@@ -172,9 +179,9 @@ func (p *requirementsParser) addOption(file, line string) error {
 	case "extra-index-url":
 		p.ExtraIndexes = append(p.ExtraIndexes, value)
 	case "r", "requirement":
-		return p.include(file, value, p.addLine)
+		return p.include(file, value, false)
 	case "c", "constraint":
-		return p.include(file, value, p.addConstraint)
+		return p.include(file, value, true)
 	case "require-hashes", "only-binary", "no-binary", "pre", "prefer-binary", "trusted-host":
 	default:
 		return fmt.Errorf("option %s is not supported", option)
@@ -183,20 +190,24 @@ func (p *requirementsParser) addOption(file, line string) error {
 }
 
 // include parses a file that another file names.
-func (p *requirementsParser) include(from, name string, add func(file, line string) error) error {
+func (p *requirementsParser) include(from, name string, constraints bool) error {
 	if strings.Contains(name, "://") || path.IsAbs(name) {
 		return errors.New("an included file must have a relative path")
 	}
 	name = path.Join(path.Dir(from), name)
-	if p.seen[name] {
+	included := inclusion{name, constraints}
+	if p.seen[included] {
 		return nil
 	}
-	p.seen[name] = true
+	p.seen[included] = true
 	data, err := p.read(name)
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", name, err)
 	}
-	return p.parse(name, data, add)
+	if constraints {
+		return p.parse(name, data, p.addConstraint)
+	}
+	return p.parse(name, data, p.addLine)
 }
 
 // addConstraint adds a line of a file with constraints.
@@ -204,7 +215,7 @@ func (p *requirementsParser) addConstraint(file, line string) error {
 	if option, isOption := strings.CutPrefix(line, "-"); isOption {
 		name, value := cutOption(option)
 		if name = strings.TrimLeft(name, "-"); name == "c" || name == "constraint" {
-			return p.include(file, value, p.addConstraint)
+			return p.include(file, value, true)
 		}
 		return nil
 	}
