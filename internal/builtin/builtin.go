@@ -77,6 +77,10 @@ type Options struct {
 	// Read, if not nil, is called with the path and the text of each file of a template that a
 	// builtin reads, from several goroutines.
 	Read func(path, text string)
+	// Search, if not nil, is called with each path below the working directory and Templates at
+	// which a builtin looks for a file or folder of templates, even if nothing is there. It is
+	// called from several goroutines.
+	Search func(path string)
 	// Package is the function package that the builtin replaces, or "". A builtin
 	// behaves like the version in its tag where versions differ.
 	Package string
@@ -100,7 +104,7 @@ func (o Options) forAutoReady() autoready.Options {
 
 // forGoTemplating returns the options of function-go-templating.
 func (o Options) forGoTemplating() gotemplating.Options {
-	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Version: version(tag(o.Package)), Settings: o.goTemplating}
+	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Search: o.Search, Version: version(tag(o.Package)), Settings: o.goTemplating}
 }
 
 // All returns all builtins, sorted by name.

@@ -104,7 +104,9 @@ type loop struct {
 	// renders and tests are the paths that renders and tests have read. The loop
 	// watches them. last is their latest snapshot.
 	renders, tests []string
-	last           watch.Snapshot
+	// trees are the paths in renders and tests that are folders in which all files count.
+	trees []string
+	last  watch.Snapshot
 
 	// n is the number of rounds that have begun. now is the plan of the current
 	// round, and next the plan of the round after it.
@@ -252,6 +254,7 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 // complete round, the files that the round did not read are no longer watched.
 func (l *loop) remember(r Round) {
 	whole := l.next.empty()
+	l.trees = union(l.trees, r.trees)
 	if r.Rendered != nil {
 		l.renders = watched(l.renders, r.renders, whole && r.Rendered.Err == nil, l.explicit)
 	}
@@ -261,6 +264,9 @@ func (l *loop) remember(r Round) {
 	if r.tests != nil {
 		l.tests = watched(l.tests, r.tests, whole && r.Tested != nil && r.Tested.Err == nil, l.explicitTests)
 	}
+	l.trees = slices.DeleteFunc(l.trees, func(path string) bool {
+		return !slices.Contains(l.renders, path) && !slices.Contains(l.tests, path)
+	})
 }
 
 func watched(before, now []string, whole bool, always []string) []string {
@@ -298,7 +304,7 @@ const maxSeen = 10_000
 func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
 	targets := watch.Targets{
 		Paths: union(union(l.renders, l.tests), l.config.Refresh.Paths), Sources: l.sources(),
-		Folders: slices.Concat(l.config.Session.BuiltinOptions.Folders(), l.config.Refresh.Folders),
+		Folders: slices.Concat(l.config.Session.BuiltinOptions.Folders(), l.config.Refresh.Folders, l.trees),
 	}
 	former := l.last
 	for range 3 { // A change in a new folder is missed until the folder is watched.

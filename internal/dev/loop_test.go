@@ -343,6 +343,31 @@ func (b *bench) remove(name string) {
 	}
 }
 
+// TestTemplateFolder checks that a folder or a file that a Composition names for templates is
+// watched, for the render and for the tests, even while it does not exist.
+func TestTemplateFolder(t *testing.T) {
+	const template = "apiVersion: example.org/v1\nkind: Thing\nmetadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: thing}}\nspec: {text: %s}\n"
+	composition := func(path string) string {
+		return strings.Replace(project["composition.yaml"], "name: f}", "name: function-go-templating}\n    input: {apiVersion: gotemplating.fn.crossplane.io/v1beta1, kind: GoTemplate, source: FileSystem, fileSystem: {dirPath: "+path+"}}", 1)
+	}
+	b := start(t, func(c *dev.Config) {
+		b := &bench{T: t, dir: filepath.Dir(c.Suites[0])}
+		t.Chdir(b.dir)
+		b.put("composition.yaml", composition("templates"))
+	})
+	b.wants(b.round(), "the folder does not exist", "not rendered", "templates")
+	b.put("templates/deep/a.tmpl", fmt.Sprintf(template, "one"))
+	b.untilIt("a new folder is rendered and tested", "templates changed", "(example.org/v1, resource thing) added", "tested 2", "1 failed")
+	b.put("templates/deep/a.tmpl", fmt.Sprintf(template, "two"))
+	b.wants(b.round(), "a file below the folder is watched", "templates changed", `spec.text: "one" → "two"`, `want "one", got "two"`)
+	b.put("file.tmpl", fmt.Sprintf(template, "two"))
+	b.put("composition.yaml", composition("file.tmpl"))
+	b.untilIt("the Composition names a file", "composition.yaml changed", "nothing changed since")
+	b.put("templates/deep/a.tmpl", fmt.Sprintf(template, "three"))
+	b.put("file.tmpl", fmt.Sprintf(template, "four"))
+	b.wants(b.round(), "the file is watched, and the folder no longer is", "file.tmpl changed", "!templates changed", `spec.text: "two" → "four"`)
+}
+
 // TestChangeInRound checks that a change cancels the current round, and that the
 // next round does the work of both rounds.
 func TestChangeInRound(t *testing.T) {

@@ -44,6 +44,8 @@ type Round struct {
 
 	// renders and tests are the paths that the render and the tests of the round read.
 	renders, tests []string
+	// trees are the paths in renders and tests that are folders in which all files count.
+	trees []string
 	// refreshed and refreshErr are the result of the refresh, if the plan has one.
 	refreshed  Config
 	refreshErr error
@@ -89,7 +91,7 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	if p.Render {
 		files := &manifest.Reads{Fs: l.config.Session.Reader.FS}
 		r.Rendered = l.render(ctx, files, events.add)
-		r.renders = files.Paths()
+		r.renders, r.trees = files.Paths(), files.Trees()
 	}
 	switch missing := l.pool.Unstarted(); {
 	case !p.Test || len(l.config.Suites) == 0:
@@ -98,7 +100,7 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	default:
 		files := &manifest.Reads{Fs: l.config.Session.Reader.FS}
 		r.Tested = l.test(ctx, files, events.add, p.Accept)
-		r.tests = files.Paths()
+		r.tests, r.trees = files.Paths(), append(r.trees, files.Trees()...)
 	}
 	r.Starts = l.pool.Starts()
 	r.Notes, r.Warnings = events.notes, events.warnings
@@ -113,6 +115,11 @@ func (l *loop) session(files *manifest.Reads, p progress.Func) session.Config {
 	c.Runtimes = l.runtimes
 	c.Progress = p
 	c.BuiltinOptions.Progress = p
+	c.BuiltinOptions.Search = func(path string) {
+		if !slices.ContainsFunc(c.BuiltinOptions.Folders(), func(dir string) bool { return path == filepath.Clean(dir) || isBelow(path, dir) }) {
+			files.RecordTree(path)
+		}
+	}
 	return c
 }
 

@@ -13,7 +13,7 @@ import (
 // folders, and paths that do not exist. It is safe for concurrent use.
 type Reads struct {
 	afero.Fs
-	noted sync.Map
+	noted sync.Map // the values are true for trees
 }
 
 var _ afero.Lstater = (*Reads)(nil)
@@ -28,7 +28,20 @@ func (r *Reads) Paths() (all []string) {
 }
 
 // Record records a path that was read before.
-func (r *Reads) Record(name string) { r.noted.Store(name, nil) }
+func (r *Reads) Record(name string) { r.noted.LoadOrStore(name, false) }
+
+// RecordTree records the path of a file, or of a folder in which all files may be read.
+func (r *Reads) RecordTree(name string) { r.noted.Store(name, true) }
+
+// Trees returns the paths that RecordTree recorded. They are also in Paths.
+func (r *Reads) Trees() (all []string) {
+	for path, isTree := range r.noted.Range {
+		if isTree.(bool) {
+			all = append(all, path.(string))
+		}
+	}
+	return all
+}
 
 // Open records the path, even if it does not exist.
 func (r *Reads) Open(name string) (afero.File, error) {

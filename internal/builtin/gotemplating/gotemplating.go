@@ -29,6 +29,9 @@ type Options struct {
 	// Read, if not nil, is called with the path and the text of each file that a template has,
 	// from several goroutines.
 	Read func(path, text string)
+	// Search, if not nil, is called with each path below Dir and Templates at which the function
+	// looks for a file or folder, even if nothing is there. It is called from several goroutines.
+	Search func(path string)
 	// Version is the version of the real function to imitate: a release such as
 	// v0.12.2, or main for its main branch. The default is the newest release.
 	Version string
@@ -61,13 +64,14 @@ func New(o Options) function.Runner {
 }
 
 func newRunner(o Options) *runner {
-	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), source: o.Source, read: o.Read, settings: o.Settings, features: featuresOf(o.Version)}
+	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), source: o.Source, read: o.Read, search: o.Search, settings: o.Settings, features: featuresOf(o.Version)}
 }
 
 type runner struct {
 	folders  []string
 	source   string
 	read     func(path, text string)
+	search   func(path string)
 	settings Settings
 	features features
 	programs sdk.Memo[programKey, *program]

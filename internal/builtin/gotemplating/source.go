@@ -121,7 +121,7 @@ func (r *runner) files(ctx context.Context, f *fileSystem) (parts, error) {
 	}
 	var failed error
 	for _, folder := range r.folders {
-		all, err := readFolder(ctx, folder, f.DirPath)
+		all, err := r.readFolder(ctx, folder, f.DirPath)
 		if err == nil {
 			return all, nil
 		}
@@ -134,13 +134,16 @@ func (r *runner) files(ctx context.Context, f *fileSystem) (parts, error) {
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-func readFolder(ctx context.Context, folder, dirPath string) (parts, error) {
+func (r *runner) readFolder(ctx context.Context, folder, dirPath string) (parts, error) {
 	if base := filepath.Base(filepath.FromSlash(dirPath)); base == "." || base == ".." {
 		return nil, nil // A name that begins with a dot is ignored, so the template is empty.
 	}
 	inside, err := within(folder, dirPath)
 	if err != nil {
 		return nil, err
+	}
+	if r.search != nil {
+		r.search(filepath.Join(folder, inside))
 	}
 	return readTree(ctx, folder, inside, dirPath)
 }

@@ -3,31 +3,50 @@ package watch
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // TestSettle checks that events within a short time cause one notification. If
 // events do not end, there is a notification after the time patience.
 func TestSettle(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"full": "text", "empty": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	event := func(op fsnotify.Op, name string) fsnotify.Event {
+		return fsnotify.Event{Op: op, Name: filepath.Join(dir, name)}
+	}
+	write := event(fsnotify.Write, "full")
 	cases := map[string]struct {
 		reason string
-		events int
+		events []fsnotify.Event
 		every  time.Duration
 		want   int
 	}{
-		"One":     {"a single event is reported", 1, 0, 1},
-		"Save":    {"the events of a save are reported once", 5, quiet / 3, 1},
-		"Apart":   {"two saves are reported separately", 2, 2 * quiet, 2},
-		"Endless": {"continuous events are reported after a limit", 100, quiet - time.Millisecond, 7},
+		"One":        {"a single event is reported", []fsnotify.Event{write}, 0, 1},
+		"Save":       {"the events of a save are reported once", slices.Repeat([]fsnotify.Event{write}, 5), quiet / 3, 1},
+		"Apart":      {"two saves are reported separately", slices.Repeat([]fsnotify.Event{write}, 2), 2 * quiet, 2},
+		"Endless":    {"continuous events are reported after a limit", slices.Repeat([]fsnotify.Event{write}, 1000), quiet / 2, 5},
+		"Emptied":    {"an empty file is probably written again", []fsnotify.Event{event(fsnotify.Write, "empty"), write}, 2 * quiet, 1},
+		"Removed":    {"a removed file is probably written again", []fsnotify.Event{event(fsnotify.Rename, "gone"), event(fsnotify.Create, "full")}, 2 * quiet, 1},
+		"Temporary":  {"a temporary file that is gone is not awaited", []fsnotify.Event{event(fsnotify.Create, "gone"), event(fsnotify.Rename, "gone"), write, write}, quiet - 1, 1},
+		"Attributes": {"changed attributes are ignored", []fsnotify.Event{event(fsnotify.Chmod, "full")}, 0, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				in, out := make(chan struct{}), make(chan struct{})
+				in, lost, out := make(chan fsnotify.Event), make(chan error), make(chan struct{})
 				ctx, cancel := context.WithCancel(t.Context())
 				told := 0
 				go func() {
@@ -37,10 +56,10 @@ func TestSettle(t *testing.T) {
 				}()
 				go func() {
 					defer close(out)
-					settle(ctx, in, out)
+					settle(ctx, in, lost, out)
 				}()
-				for range tc.events {
-					in <- struct{}{}
+				for _, e := range tc.events {
+					in <- e
 					time.Sleep(tc.every) // advances the fake clock of the synctest bubble
 				}
 				time.Sleep(patience)
@@ -49,7 +68,6 @@ func TestSettle(t *testing.T) {
 					t.Errorf("%s: got %d notifications, want %d", tc.reason, told, tc.want)
 				}
 				cancel()
-				close(in)
 				synctest.Wait()
 			})
 		})

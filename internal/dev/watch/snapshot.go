@@ -32,6 +32,8 @@ type Targets struct {
 type Snapshot struct {
 	// files has the state of each target's files, by path.
 	files map[target]map[string]stamp
+	// within has the state of the files in Targets.Folders, by folder and path.
+	within map[string]map[string]stamp
 	// Dirs are the folders that must be watched. Any change of a recorded file
 	// causes an event in one of them.
 	Dirs []string
@@ -88,8 +90,8 @@ const (
 // same size and modification time as in the former Snapshot is not read again.
 // The former Snapshot may be the zero value.
 func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
-	l := snapshotter{former: former, dirs: map[string]bool{}}
-	snapshot := Snapshot{files: map[target]map[string]stamp{}, at: now}
+	l := snapshotter{former: former, dirs: map[string]bool{}, within: map[string]map[string]stamp{}}
+	snapshot := Snapshot{files: map[target]map[string]stamp{}, within: l.within, at: now}
 	for _, p := range t.Paths {
 		snapshot.files[target{name: p}] = map[string]stamp{p: l.path(p)}
 	}
@@ -108,16 +110,28 @@ func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 }
 
 // folder returns one stamp for all files in a folder together, because it is not
-// known which of the files are read.
+// known which of the files are read. The folder may be a symbolic link. Its modification time
+// is that of the file that was modified last.
 func (l *snapshotter) folder(folder string) stamp {
-	source := sourceSnapshotter{snapshotter: l, files: map[string]stamp{}}
+	source := sourceSnapshotter{snapshotter: l, files: map[string]stamp{}, former: l.former.within[folder]}
+	l.within[folder] = source.files
 	l.around(folder)
-	source.whole(folder)
+	root := folder
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		root = real
+	}
+	source.whole(root)
 	sum := sha256.New()
 	all := stamp{exists: len(source.files) > 0}
 	for _, path := range slices.Sorted(maps.Keys(source.files)) {
-		fmt.Fprintf(sum, "%q %d %x\n", path, source.files[path].size, source.files[path].sum)
-		all.size += source.files[path].size
+		file := source.files[path]
+		fmt.Fprintf(sum, "%q %d %x\n", path, file.size, file.sum)
+		if file.size > hashed {
+			fmt.Fprintln(sum, file.modified.UnixNano())
+		}
+		if file.modified.After(all.modified) {
+			all.modified = file.modified
+		}
 	}
 	sum.Sum(all.sum[:0])
 	return all
@@ -167,6 +181,7 @@ func (l Snapshot) Since(former Snapshot, began time.Time) []Change {
 type snapshotter struct {
 	former Snapshot
 	dirs   map[string]bool
+	within map[string]map[string]stamp
 }
 
 // path returns the stamp of a file, or of a folder and the file names in it.

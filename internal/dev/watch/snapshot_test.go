@@ -66,6 +66,7 @@ var module = map[string]string{
 	"kcl/kcl.mod":            "[package]",
 	"kcl/main.k":             "a = 1",
 	"schemas/model.k":        "b = 1",
+	"shared/a.tmpl":          "a",
 }
 
 func TestSince(t *testing.T) {
@@ -114,6 +115,7 @@ func TestSince(t *testing.T) {
 		"PackageFile":  {"a rebuilt package file is a change", func(t *testing.T, dir string) { put(t, dir, "fn.xpkg", "another") }, []string{"fn.xpkg: fn.xpkg"}},
 		"Layout":       {"the index of an image layout is watched", func(t *testing.T, dir string) { put(t, dir, "layout/index.json", "{ }") }, []string{"layout: layout/index.json"}},
 		"WholeFolder":  {"a folder of templates is one target", func(t *testing.T, dir string) { put(t, dir, "templates/a/b.tmpl", "x") }, []string{"templates"}},
+		"LinkedFolder": {"files in a linked folder of templates are watched", func(t *testing.T, dir string) { put(t, dir, "shared/a.tmpl", "b") }, []string{"linked"}},
 		"BrokenModule": {"an invalid go.mod is left to go build", func(t *testing.T, dir string) { put(t, dir, "lib/go.mod", "modul") }, []string{"fn: lib/go.mod"}},
 	}
 	for name, tc := range cases {
@@ -125,6 +127,9 @@ func TestSince(t *testing.T) {
 			if err := os.Symlink(filepath.Join("..", "schemas"), filepath.Join(dir, "kcl", "model")); err != nil {
 				t.Fatal(err)
 			}
+			if err := os.Symlink("shared", filepath.Join(dir, "linked")); err != nil {
+				t.Fatal(err)
+			}
 			in := func(names ...string) (paths []string) {
 				for _, n := range names {
 					paths = append(paths, filepath.Join(dir, filepath.FromSlash(n)))
@@ -134,7 +139,7 @@ func TestSince(t *testing.T) {
 			targets := watch.Targets{
 				Paths:   in("in", "in/a.yaml", "missing/deep/c.yaml", "templates"),
 				Sources: append(in("fn", "layout", "fn.xpkg", "kcl"), "registry.example.org/acme/f:v1"),
-				Folders: in("templates"),
+				Folders: in("templates", "linked"),
 			}
 			before := watch.TakeSnapshot(targets, watch.Snapshot{}, time.Now())
 			tc.do(t, dir)
@@ -168,26 +173,26 @@ func TestSinceOfNewTargets(t *testing.T) {
 	if err := os.Chtimes(path, at, at); err != nil {
 		t.Fatal(err)
 	}
-	look := watch.TakeSnapshot(watch.Targets{Paths: []string{path}}, watch.Snapshot{}, time.Now())
+	look := watch.TakeSnapshot(watch.Targets{Paths: []string{path}, Folders: []string{dir}}, watch.Snapshot{}, time.Now())
 	if got := look.Since(watch.Snapshot{}, at.Add(time.Minute)); got != nil {
 		t.Errorf("a file that was read after it was written has changes %v", got)
 	}
-	want := []watch.Change{{Path: path}}
+	want := []watch.Change{{Path: dir}, {Path: path}}
 	if diff := cmp.Diff(want, look.Since(watch.Snapshot{}, at.Add(-time.Minute))); diff != "" {
 		t.Errorf("a file that was written after it was read has changed: (-want +got)\n%s", diff)
 	}
 }
 
 // TestSnapshotTrustsTimes checks that an old file is not read again if its size
-// and its modification time are those in the former Snapshot.
+// and its modification time are those in the former Snapshot. This is so in Folders, too.
 func TestSnapshotTrustsTimes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.yaml")
-	targets := watch.Targets{Paths: []string{path}}
+	targets := watch.Targets{Paths: []string{path}, Folders: []string{dir}}
 	for name, tc := range map[string]struct {
 		age  time.Duration
 		want int
-	}{"Old": {time.Hour, 0}, "Fresh": {0, 1}} {
+	}{"Old": {time.Hour, 0}, "Fresh": {0, 2}} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
 			var looks []watch.Snapshot

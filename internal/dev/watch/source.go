@@ -150,6 +150,9 @@ func (s *sourceSnapshotter) whole(path string) {
 			s.dirs[path] = true
 		case !fsx.IsEditorFile(d.Name()):
 			s.dirs[filepath.Dir(path)] = true
+			if d.Type()&fs.ModeSymlink != 0 {
+				s.around(path)
+			}
 			s.add(path)
 		}
 		return nil

@@ -14,8 +14,11 @@ import (
 
 const (
 	// quiet is the time without events after which a change is reported. When an
-	// editor saves a file, several events occur within milliseconds.
-	quiet = 15 * time.Millisecond
+	// editor saves a file, several events follow one another.
+	quiet = 2 * time.Millisecond
+	// incomplete replaces quiet after a file was emptied or removed, because editors do so
+	// before they write the new content.
+	incomplete = 15 * time.Millisecond
 	// patience is the maximum time between a change and its report, if events do not stop.
 	patience = 200 * time.Millisecond
 	// Interval is the time between two reports of a Watcher that polls.
@@ -47,7 +50,7 @@ func Open(ctx context.Context, poll bool) (w *Watcher, polling error) {
 	if w.notify == nil {
 		w.C = w.run(ctx, tick)
 	} else {
-		w.C = w.run(ctx, func(ctx context.Context, out chan<- struct{}) { settle(ctx, meaningful(w.notify), out) })
+		w.C = w.run(ctx, func(ctx context.Context, out chan<- struct{}) { settle(ctx, w.notify.Events, w.notify.Errors, out) })
 	}
 	return w, polling
 }
@@ -126,55 +129,68 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// meaningful returns a channel that receives a value after each event of n,
-// except changes of file attributes. It is closed when n is closed.
-func meaningful(n *fsnotify.Watcher) <-chan struct{} {
-	c := make(chan struct{}, 1)
-	go func() {
-		defer close(c)
-		for {
-			select {
-			case e, ok := <-n.Events:
-				if !ok {
-					return
-				}
-				if e.Op != fsnotify.Chmod {
-					signal(c)
-				}
-			case _, ok := <-n.Errors: // n lost events, so anything may have changed
-				if !ok {
-					return
-				}
-				signal(c)
-			}
-		}
-	}()
-	return c
-}
-
-// settle sends a value to out when in has received no event for the time quiet. If events
-// do not stop, it sends a value at the time patience after the first event.
-func settle(ctx context.Context, in <-chan struct{}, out chan<- struct{}) {
+// settle sends a value to out when there has been no event for the time quiet, or for the time
+// incomplete if a file was emptied or removed. If events do not stop, it sends a value at the
+// time patience after the first one. Changes of file attributes are not events. An error means
+// that events were lost, so anything may have changed.
+func settle(ctx context.Context, events <-chan fsnotify.Event, lost <-chan error, out chan<- struct{}) {
 	var calm, late <-chan time.Time
+	s := newSave()
 	for {
+		var wait time.Duration
 		select {
 		case <-ctx.Done():
 			return
-		case _, ok := <-in:
+		case e, ok := <-events:
 			if !ok {
 				return
 			}
-			calm = time.After(quiet)
-			if late == nil {
-				late = time.After(patience)
+			if e.Op == fsnotify.Chmod {
+				continue
 			}
-			continue
+			wait = s.add(e)
+		case _, ok := <-lost:
+			if !ok {
+				return
+			}
+			wait = incomplete
 		case <-calm:
 		case <-late:
 		}
-		calm, late = nil, nil
-		signal(out)
+		if wait == 0 {
+			calm, late, s = nil, nil, newSave()
+			signal(out)
+			continue
+		}
+		calm = time.After(wait)
+		if late == nil {
+			late = time.After(patience)
+		}
 	}
+}
+
+// A save has the files of events that follow one another. created are those that did not exist
+// before, and unfinished those that are empty or were removed.
+type save struct{ created, unfinished map[string]bool }
+
+func newSave() save { return save{created: map[string]bool{}, unfinished: map[string]bool{}} }
+
+// add adds an event. It returns the time without events after which the save has ended.
+func (s save) add(e fsnotify.Event) time.Duration {
+	if e.Has(fsnotify.Create) {
+		s.created[e.Name] = true
+	}
+	info, err := os.Stat(e.Name)
+	// A file that was created in the same save and is gone was temporary.
+	if err != nil && !s.created[e.Name] || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		s.unfinished[e.Name] = true
+	} else {
+		delete(s.unfinished, e.Name)
+	}
+	if len(s.unfinished) > 0 {
+		return incomplete
+	}
+	return quiet
 }
 
 // signal sends a value to out, unless out already has a pending value.
