@@ -32,7 +32,7 @@ func emit(v any) ([]byte, bool) {
 	if !e.mapping(m, 0) {
 		return nil, false
 	}
-	return e.buf, true
+	return bytes.Clone(e.buf), true // Without the spare capacity.
 }
 
 // mapping writes the keys of m. The current line already has the indentation of the first key.
