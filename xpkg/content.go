@@ -21,6 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // content has the decoded documents of a package, without those that cannot be decoded.
@@ -29,12 +30,19 @@ type content struct {
 	meta decoded
 	// objects are all objects except the metadata. Examples may be of any kind.
 	objects, examples []decoded
+
+	// requiresV2 is true if the package excludes Crossplane v1. releases are the releases that it
+	// supports, the newest first. lint sets both.
+	requiresV2 bool
+	releases   []schema.Release
 }
 
-func (c content) yaml() []byte {
+// joinYAML returns package.yaml, and removes the YAML of the objects, which would double the memory.
+func (c content) joinYAML() []byte {
 	parts := [][]byte{nil, c.meta.yaml}
-	for _, d := range c.objects {
-		parts = append(parts, d.yaml)
+	for i := range c.objects {
+		parts = append(parts, c.objects[i].yaml)
+		c.objects[i].yaml = nil
 	}
 	return bytes.Join(append(parts, nil), []byte("---\n"))
 }
@@ -85,11 +93,26 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	return c, found
 }
 
+// A lintRule checks each object of a package alone, or the package as a whole. One field is nil.
+// Several goroutines call each at the same time.
+type lintRule struct {
+	each  func(context.Context, content, decoded, *finder)
+	whole func(context.Context, content, *finder)
+}
+
 // rules check the decoded documents of a package. LintRules describes them.
-var rules = []func(context.Context, content, *finder){
-	crossplaneVersion, dependencies, capabilities,
-	removedFields, names, duplicates, removedAPIs, schemas, objects,
-	examples,
+var rules = []lintRule{
+	{whole: crossplaneVersion},
+	{whole: dependencies},
+	{whole: capabilities},
+	{each: removedFields},
+	{whole: metadataName},
+	{each: objectName},
+	{whole: duplicates},
+	{each: removedAPI},
+	{each: schemas},
+	{each: objects}, // It may change the object, so no rule after it checks each object.
+	{whole: examples},
 }
 
 // A Rule finds problems in the objects of a package, without its metadata. Read
@@ -108,9 +131,22 @@ type Document struct {
 
 // lint returns the problems that all rules find, or the cause if ctx is done.
 func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
+	c.requiresV2, c.releases = requiresV2(c.meta.data), releases(c.meta)
+	// The problems of each object, by the index of the rule.
+	each := make([][]Problems, len(c.objects))
+	size := func(i int) int64 { return int64(len(c.objects[i].json)) }
+	if err := severalAtOnce(ctx, len(each), size, func(i int) { each[i] = c.lintObject(ctx, c.objects[i]) }); err != nil {
+		return nil, err
+	}
 	var f finder
-	for _, r := range rules {
-		r(ctx, c, &f)
+	for i, r := range rules {
+		if r.whole != nil {
+			r.whole(ctx, c, &f)
+			continue
+		}
+		for _, found := range each {
+			f.found = append(f.found, found[i]...)
+		}
 	}
 	var documents []Document
 	if len(others) > 0 {
@@ -125,6 +161,21 @@ func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
 		return nil, context.Cause(ctx)
 	}
 	return once(f.found), nil
+}
+
+// lintObject returns the problems that rules find in one object, by the index of the rule.
+func (c content) lintObject(ctx context.Context, d decoded) []Problems {
+	found := make([]Problems, len(rules))
+	d.data = d.value()
+	for i, r := range rules {
+		if r.each != nil && ctx.Err() == nil {
+			var f finder
+			f.in(d)
+			r.each(ctx, c, d, &f)
+			found[i] = f.found
+		}
+	}
+	return found
 }
 
 // A finder collects problems of fields in its current document, which in sets.

@@ -29,10 +29,25 @@ const hintIgnore = string("keep the package's files in a separate directory, nam
 // A decoded is a decoded document: an object of a package, or an example.
 type decoded struct {
 	Object
-	doc  manifest.Document
+	doc manifest.Document
+	// data is the object of metadata and examples. Other objects have only its JSON, which
+	// needs a fifth of the memory.
 	data map[string]any
+	json []byte
 	// yaml is the object in package.yaml. It is nil for examples.
 	yaml []byte
+}
+
+// value returns the object.
+func (d decoded) value() map[string]any {
+	if d.json == nil {
+		return d.data
+	}
+	var data map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(d.json, &data); err != nil {
+		panic(fmt.Sprintf("decoding JSON that was decoded before: %v", err))
+	}
+	return data
 }
 
 // problem returns err as a Problem with Refused set, and with err's line and hint.
@@ -134,7 +149,11 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	if err != nil {
 		return d, false, append(found, d.refused("syntax", "encoding the object: "+err.Error(), ""))
 	}
-	return d, true, append(found, d.lostFields(obj, unknown, out)...)
+	found = append(found, d.lostFields(obj, unknown, out)...)
+	if !isMeta(d.Object) {
+		d.json, d.data = in, nil
+	}
+	return d, true, found
 }
 
 // decodeSource is decode for files of a package root. It leaves out the objects of xfn.

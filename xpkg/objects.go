@@ -12,34 +12,27 @@ import (
 
 const ruleObject = "object"
 
-// objects finds objects of Crossplane's kinds that the API server would refuse. Unknown
-// fields and invalid schemas in XRDs are found by other rules.
-func objects(ctx context.Context, c content, f *finder) {
-	supported := releases(c.meta)
-	for _, d := range c.objects {
-		if ctx.Err() != nil {
-			return
-		}
-		gvk := kschema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
-		release := newest(supported, d)
-		def := release.Definition(gvk.GroupKind())
-		if def == nil || !allowed(c.meta.Kind, d.Object) {
-			continue
-		}
-		f.in(d)
-		if err := def.Serves(gvk.Version); err != nil {
-			f.add(ruleObject, "apiVersion", "", "Crossplane %s does not serve kind %s of %s: %v", release, d.Kind, d.APIVersion, err)
-			continue
-		}
-		found, err := def.Validate(ctx, d.data, schema.Options{})
-		if err != nil {
-			f.add(ruleObject, "", "", "validating the %s %q: %v", d.Kind, d.Name, err)
-			continue
-		}
-		for _, fault := range found {
-			if !fault.Unknown && !fault.Unchecked && !inStatus(fault.Field) {
-				f.add(ruleObject, fault.Field, "", "the API server refuses the %s: %s%s", d.Kind, fault, didYouMean(fault.Nearest))
-			}
+// objects finds an object of Crossplane's kinds that the API server would refuse. Unknown
+// fields and invalid schemas in XRDs are found by other rules. It may change d.data.
+func objects(ctx context.Context, c content, d decoded, f *finder) {
+	gvk := kschema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
+	release := newest(c.releases, d)
+	def := release.Definition(gvk.GroupKind())
+	if def == nil || !allowed(c.meta.Kind, d.Object) {
+		return
+	}
+	if err := def.Serves(gvk.Version); err != nil {
+		f.add(ruleObject, "apiVersion", "", "Crossplane %s does not serve kind %s of %s: %v", release, d.Kind, d.APIVersion, err)
+		return
+	}
+	found, err := def.Validate(ctx, d.data, schema.Options{Reuse: true})
+	if err != nil {
+		f.add(ruleObject, "", "", "validating the %s %q: %v", d.Kind, d.Name, err)
+		return
+	}
+	for _, fault := range found {
+		if !fault.Unknown && !fault.Unchecked && !inStatus(fault.Field) {
+			f.add(ruleObject, fault.Field, "", "the API server refuses the %s: %s%s", d.Kind, fault, didYouMean(fault.Nearest))
 		}
 	}
 }

@@ -135,7 +135,7 @@ func ReadSources(ctx context.Context, where string, sources []Source, fsys afero
 func (r *rootReader) finish(ctx context.Context, where string, read contents, opts ReadOptions) (_ *Package, err error) {
 	c, found := assemble(where, read.objects, read.broken)
 	r.found = append(r.found, found...)
-	pkg := &Package{Meta: c.meta.Object, Annotations: annotationsOf(c.meta.data), YAML: c.yaml()}
+	pkg := &Package{Meta: c.meta.Object, Annotations: annotationsOf(c.meta.data), YAML: c.joinYAML()}
 	for _, d := range c.objects {
 		pkg.Objects = append(pkg.Objects, d.Object)
 	}
@@ -190,22 +190,12 @@ func (r *rootReader) files(ctx context.Context, root string, except, ignore []st
 // that decodes it.
 func (r *rootReader) decode(ctx context.Context, n int, file func(int) (size int64, decode func() contents)) (all contents, err error) {
 	each := make([]contents, n)
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	large := semaphore.NewWeighted(maxAtOnce)
-	for i := range n {
-		g.Go(func() error {
-			size, decode := file(i)
-			size = min(size, maxAtOnce)
-			if err := large.Acquire(ctx, size); err != nil {
-				return context.Cause(ctx)
-			}
-			defer large.Release(size)
-			each[i] = decode()
-			return nil
-		})
+	decoders := make([]func() contents, n)
+	size := func(i int) (size int64) {
+		size, decoders[i] = file(i)
+		return size
 	}
-	if err := g.Wait(); err != nil {
+	if err := severalAtOnce(ctx, n, size, func(i int) { each[i] = decoders[i]() }); err != nil {
 		return all, err
 	}
 	for _, f := range each {
@@ -215,6 +205,26 @@ func (r *rootReader) decode(ctx context.Context, n int, file func(int) (size int
 		r.found = append(r.found, f.found...)
 	}
 	return all, nil
+}
+
+// severalAtOnce calls do with each index below n, several at once. size returns the bytes that do
+// decodes. It returns the cause if ctx is done.
+func severalAtOnce(ctx context.Context, n int, size func(int) int64, do func(int)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	large := semaphore.NewWeighted(maxAtOnce)
+	for i := range n {
+		g.Go(func() error {
+			size := min(size(i), maxAtOnce)
+			if err := large.Acquire(ctx, size); err != nil {
+				return context.Cause(ctx)
+			}
+			defer large.Release(size)
+			do(i)
+			return nil
+		})
+	}
+	return g.Wait()
 }
 
 func (r *rootReader) file(f file, decode decoder) contents {

@@ -34,19 +34,15 @@ func crossplaneVersion(_ context.Context, c content, f *finder) {
 
 // removedFields finds fields that Crossplane v2 removed. They are warnings if the package may
 // be for Crossplane v1.
-func removedFields(_ context.Context, c content, f *finder) {
-	v2 := requiresV2(c.meta.data)
-	for _, d := range c.objects {
-		f.in(d)
-		spec := object(d.data, "spec")
-		for _, key := range slices.Sorted(maps.Keys(spec)) {
-			path := "spec." + key
-			if empty(spec[key]) || !schema.LegacyField(d.Kind, path) {
-				continue
-			}
-			f.add("unknown-field", path, withoutField(spec, key), "Crossplane v2 removed the field %s of kind %s, so it would be lost", path, d.Kind)
-			f.found[len(f.found)-1].Warning = !v2
+func removedFields(_ context.Context, c content, d decoded, f *finder) {
+	spec := object(d.data, "spec")
+	for _, key := range slices.Sorted(maps.Keys(spec)) {
+		path := "spec." + key
+		if empty(spec[key]) || !schema.LegacyField(d.Kind, path) {
+			continue
 		}
+		f.add("unknown-field", path, withoutField(spec, key), "Crossplane v2 removed the field %s of kind %s, so it would be lost", path, d.Kind)
+		f.found[len(f.found)-1].Warning = !c.requiresV2
 	}
 }
 
@@ -89,25 +85,27 @@ func admits(c *semver.Constraints, major, minor uint64) bool {
 	return false
 }
 
-// names finds names that the API server would refuse.
-func names(_ context.Context, c content, f *finder) {
+// metadataName finds a package name that the API server would refuse.
+func metadataName(_ context.Context, c content, f *finder) {
 	if c.meta.Kind != "" {
+		f.in(c.meta)
 		f.name("metadata-name", c.meta, "")
 	}
-	for _, d := range c.objects {
-		want := ""
-		spec := object(d.data, "spec")
-		if plural := text(object(spec, "names"), "plural"); plural != "" && strings.HasSuffix(d.Kind, "Definition") {
-			want = plural + "." + text(spec, "group")
-		}
-		f.name("object-name", d, want)
+}
+
+// objectName finds a name that the API server would refuse.
+func objectName(_ context.Context, _ content, d decoded, f *finder) {
+	want := ""
+	spec := object(d.data, "spec")
+	if plural := text(object(spec, "names"), "plural"); plural != "" && strings.HasSuffix(d.Kind, "Definition") {
+		want = plural + "." + text(spec, "group")
 	}
+	f.name("object-name", d, want)
 }
 
 // name checks the name of an object, which must be want unless want is empty.
 func (f *finder) name(rule string, d decoded, want string) {
 	const field = "metadata.name"
-	f.in(d)
 	switch {
 	case d.Name == "":
 		f.add(rule, field, "", "the %s has no %s", d.Kind, field)
@@ -137,40 +135,32 @@ func duplicates(_ context.Context, c content, f *finder) {
 	}
 }
 
-// removedAPIs finds objects of a version that Kubernetes has removed.
-func removedAPIs(_ context.Context, c content, f *finder) {
-	for _, d := range c.objects {
-		if d.APIVersion == "apiextensions.k8s.io/v1beta1" {
-			f.in(d)
-			f.add("removed-api", "apiVersion", "convert it to apiextensions.k8s.io/v1", "kind %s of %s was removed in Kubernetes 1.22, so it cannot be installed", d.Kind, d.APIVersion)
-		}
+// removedAPI finds an object of a version that Kubernetes has removed.
+func removedAPI(_ context.Context, _ content, d decoded, f *finder) {
+	if d.APIVersion == "apiextensions.k8s.io/v1beta1" {
+		f.add("removed-api", "apiVersion", "convert it to apiextensions.k8s.io/v1", "kind %s of %s was removed in Kubernetes 1.22, so it cannot be installed", d.Kind, d.APIVersion)
 	}
 }
 
-// schemas finds definitions whose schemas the API server would refuse.
-func schemas(ctx context.Context, c content, f *finder) {
-	for _, d := range c.objects {
-		if ctx.Err() != nil {
-			return
-		}
-		f.in(d)
-		defs, err := schema.Define(d.data)
-		if err != nil {
-			f.add("schema", "spec.versions", "", "the %s %q: %v", d.Kind, d.Name, err)
-		}
-		if len(defs) > 0 {
-			// The claims of an XRD have the schema of its XRs, so Check of the first
-			// kind covers all.
-			for _, fault := range defs[0].Check(ctx) {
-				f.add("schema", fault.Field, "", "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))
-			}
-			for _, fault := range defs[0].Undeclared() {
-				f.add("schema", fault.Field, "declare the field under properties, or remove it from required", "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))
-				f.found[len(f.found)-1].Warning = true
-			}
-			f.keywords(d)
-		}
+// schemas finds a definition whose schemas the API server would refuse.
+func schemas(ctx context.Context, _ content, d decoded, f *finder) {
+	defs, err := schema.Define(d.data)
+	if err != nil {
+		f.add("schema", "spec.versions", "", "the %s %q: %v", d.Kind, d.Name, err)
 	}
+	if len(defs) == 0 {
+		return
+	}
+	// The claims of an XRD have the schema of its XRs, so Check of the first
+	// kind covers all.
+	for _, fault := range defs[0].Check(ctx) {
+		f.add("schema", fault.Field, "", "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))
+	}
+	for _, fault := range defs[0].Undeclared() {
+		f.add("schema", fault.Field, "declare the field under properties, or remove it from required", "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))
+		f.found[len(f.found)-1].Warning = true
+	}
+	f.keywords(d)
 }
 
 // keywords finds unknown keywords in the schemas of an XRD or MRD, which are raw JSON in its
@@ -202,7 +192,7 @@ func examples(ctx context.Context, c content, f *finder) {
 	// other kinds of the same group.
 	alone := len(list(object(c.meta.data, "spec"), "dependsOn")) == 0
 	for _, d := range c.objects {
-		defs, err := schema.Define(d.data)
+		defs, err := schema.Define(d.value())
 		if err != nil {
 			continue // The rule "schema" reports the invalid definition.
 		}

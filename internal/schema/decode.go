@@ -86,6 +86,9 @@ func (d *decoder) object(at *field.Path, v any, t reflect.Type) {
 
 // scalar checks a value for a Go type without fields, or with its own JSON decoder.
 func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
+	if isPlain(v, t) {
+		return
+	}
 	data, err := json.Marshal(v)
 	if err != nil {
 		d.misfit(at, v, t)
@@ -102,6 +105,20 @@ func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 		d.found = append(d.found, Of(field.Invalid(at, v, err.Error())))
 	default:
 		d.misfit(at, v, t)
+	}
+}
+
+// isPlain reports whether v fits the Go type without a look at the value.
+func isPlain(v any, t reflect.Type) bool {
+	switch v.(type) {
+	case bool:
+		return t == reflect.TypeFor[bool]()
+	case string:
+		return t == reflect.TypeFor[string]()
+	case int64:
+		return t == reflect.TypeFor[int64]()
+	default:
+		return false
 	}
 }
 

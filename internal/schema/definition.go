@@ -3,6 +3,8 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -62,7 +64,7 @@ func (d *Definition) Versions() []string {
 	return names
 }
 
-// A definer is the part of a CRD or MRD from which a Definition is decoded.
+// A definer is the part of a CRD or MRD from which a Definition is decoded, without the schemas.
 type definer struct {
 	Spec struct {
 		Group string
@@ -73,9 +75,7 @@ type definer struct {
 		Versions   []struct {
 			Name   string
 			Served bool
-			Schema *struct {
-				OpenAPIV3Schema json.RawMessage
-			}
+			Schema *struct{}
 		}
 	}
 }
@@ -93,7 +93,8 @@ func New(crd map[string]any) (*Definition, error) {
 }
 
 func decodeDefinition(obj map[string]any) (*Definition, error) {
-	data, err := json.Marshal(obj)
+	slim, schemas := withoutSchemas(obj)
+	data, err := json.Marshal(slim)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a definition: %w", err)
 	}
@@ -105,12 +106,43 @@ func decodeDefinition(obj map[string]any) (*Definition, error) {
 	def.Converts = d.Spec.Conversion.Strategy != "" && d.Spec.Conversion.Strategy != string(extv1.NoneConverter)
 	for i, from := range d.Spec.Versions {
 		v := version{name: from.Name, served: from.Served, at: field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")}
-		if from.Schema != nil && len(from.Schema.OpenAPIV3Schema) > 0 && string(from.Schema.OpenAPIV3Schema) != "null" {
-			v.decode(from.Schema.OpenAPIV3Schema)
+		if schemas[i] != nil {
+			text, err := json.Marshal(schemas[i])
+			if err != nil {
+				return nil, fmt.Errorf("encoding a definition: %w", err)
+			}
+			v.decode(text)
 		}
 		def.versions = append(def.versions, v)
 	}
 	return def, nil
+}
+
+// withoutSchemas returns obj without what is large or not needed, and the schema of each version or
+// nil. It does not change obj.
+func withoutSchemas(obj map[string]any) (slim map[string]any, schemas []any) {
+	spec, ok := obj["spec"].(map[string]any)
+	if !ok {
+		return obj, nil
+	}
+	spec = maps.Clone(spec)
+	if versions, ok := spec["versions"].([]any); ok {
+		versions, schemas = slices.Clone(versions), make([]any, len(versions))
+		for i := range versions {
+			v, ok := versions[i].(map[string]any)
+			if !ok {
+				continue
+			}
+			if s, ok := v["schema"].(map[string]any); ok {
+				schemas[i] = s["openAPIV3Schema"]
+				v = maps.Clone(v)
+				delete(v, "schema")
+				versions[i] = v
+			}
+		}
+		spec["versions"] = versions
+	}
+	return map[string]any{"spec": spec}, schemas
 }
 
 func (v *version) setSchema(s *extv1.JSONSchemaProps) {
@@ -134,7 +166,7 @@ func Define(obj map[string]any) ([]*Definition, error) {
 	crds := []map[string]any{obj}
 	if crd.IsXRD(obj) {
 		var err error
-		if crds, err = crd.Generate(obj); err != nil {
+		if crds, err = crd.Share(obj); err != nil {
 			return nil, err
 		}
 	}

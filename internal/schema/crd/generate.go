@@ -12,6 +12,15 @@ import (
 // the composite resources, and one for the claims if the XRD defines claims.
 // Their schemas are those of the XRD with the fields that Crossplane adds.
 func Generate(xrd map[string]any) ([]map[string]any, error) {
+	crds, err := Share(xrd)
+	for i := range crds {
+		crds[i] = runtime.DeepCopyJSON(crds[i])
+	}
+	return crds, err
+}
+
+// Share is like Generate, but the CRDs share values with the XRD, so callers must not change them.
+func Share(xrd map[string]any) ([]map[string]any, error) {
 	d, err := Read(xrd)
 	if err != nil {
 		return nil, err
@@ -41,7 +50,7 @@ func Composites(xrd map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return composites(xrd, d), nil
+	return runtime.DeepCopyJSON(composites(xrd, d)), nil
 }
 
 func composites(xrd map[string]any, d Definition) map[string]any {
@@ -78,11 +87,10 @@ func generate(xrd map[string]any, d Definition, r resource) map[string]any {
 	inherited := spec.object("metadata")
 	put(meta, "labels", merge(object(xrd).object("metadata").object("labels"), inherited.object("labels")))
 	put(meta, "annotations", inherited.object("annotations"))
-	crd := object{
+	return object{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": customResource,
 		"metadata": map[string]any(meta), "spec": map[string]any(out),
 	}
-	return runtime.DeepCopyJSON(crd)
 }
 
 func put(into object, key string, value object) {
