@@ -40,9 +40,10 @@ func testModule(t *testing.T, dir, gomod, sum string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), compileLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-mod=mod", "-modfile="+filepath.Join(at, "go.mod"), "./...")
+	// -trimpath and no cgo: the compiled packages of this module are the same in each checkout.
+	cmd := exec.CommandContext(ctx, "go", "test", "-trimpath", "-mod=mod", "-modfile="+filepath.Join(at, "go.mod"), "./...")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v:\n%s", err, out)
 	}
@@ -50,6 +51,7 @@ func testModule(t *testing.T, dir, gomod, sum string) {
 
 // TestImporter runs the tests of a module that imports the public packages.
 func TestImporter(t *testing.T) {
+	t.Parallel()
 	const dir = "../../testdata/importer"
 	gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
@@ -63,6 +65,7 @@ func TestImporter(t *testing.T) {
 
 // TestTemplate runs the tests of a new function, and one that uses package xfntest.
 func TestTemplate(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "function-example")
 	if _, err := scaffold.Init(t.Context(), scaffold.Options{Name: "function-example", Template: "go", Dir: dir}); err != nil {
 		t.Fatal(err)

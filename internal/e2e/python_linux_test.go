@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -29,6 +30,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 )
 
+var debianLock sync.Mutex
+
 // debianPython returns a root file system with Python of Debian.
 func debianPython(t testing.TB) string {
 	t.Helper()
@@ -39,6 +42,8 @@ func debianPython(t testing.TB) string {
 // debootstrap creates it once; it stays in the user's cache directory.
 func debianRoot(t testing.TB, file string) string {
 	t.Helper()
+	debianLock.Lock()
+	defer debianLock.Unlock()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +212,7 @@ func newPythonFunction(t testing.TB) pythonFunction {
 	w.add(t, root, "click", "8.1.3", false, "click")
 	w.add(t, root, "grpcio", "1.51.1", true, "grpc")
 	w.add(t, root, "protobuf", "4.21.12", true, "google")
-	f := pythonFunction{dir: t.TempDir(), cache: t.TempDir(), base: withoutPackages(t, root), index: w.serve(t)}
+	f := pythonFunction{dir: t.TempDir(), cache: t.TempDir(), base: debianPythonBase(t), index: w.serve(t)}
 	if err := os.CopyFS(f.dir, os.DirFS("testdata/python")); err != nil {
 		t.Fatal(err)
 	}
@@ -217,12 +222,19 @@ func newPythonFunction(t testing.TB) pythonFunction {
 	return f
 }
 
-// withoutPackages returns a tar of a root without the packages that the wheels have.
-func withoutPackages(t testing.TB, root string) string {
+// debianPythonBase returns an OCI layout with base images for two platforms, which have Python
+// of Debian without the packages that the wheels have. It stays in the user's cache directory.
+func debianPythonBase(t testing.TB) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "root.tar")
-	mustExec(t, "tar", "-C", root, "--exclude=./usr/lib/python3/dist-packages/*", "--exclude=./usr/share", "--exclude=./var", "--exclude=./usr/lib/*/perl*", "-cf", file, ".")
-	return file
+	return storedLayout(t, "debian-python-base", func() string {
+		root, file := debianPython(t), filepath.Join(t.TempDir(), "layer.tar")
+		args := []string{"-C", root, "-cf", file}
+		for _, unused := range []string{"usr/lib/python3/dist-packages/*", "usr/lib/python3.*/test", "usr/lib/*/perl*", "usr/lib/*/gconv", "usr/lib/apt", "tmp/*"} {
+			args = append(args, "--exclude=./"+unused)
+		}
+		mustExec(t, "tar", append(args, "./lib", "./lib64", "./usr/lib", "./usr/lib64", "./usr/bin/python3", "./usr/bin/"+filepath.Base(pythonOf(t, root)), "./etc", "./tmp")...)
+		return layoutOf(t, file)
+	})
 }
 
 // pythonBase returns a layout with images for two platforms that have the versions of Debian's
@@ -263,6 +275,7 @@ func (f pythonFunction) args(more ...string) []string {
 // TestPython builds a function in Python with grpcio and protobuf of Debian, from an index
 // and then from the cache, and runs it in the sandbox.
 func TestPython(t *testing.T) {
+	t.Parallel()
 	f := newPythonFunction(t)
 	first := f.run(t, f.args()...)
 	if got := f.run(t, f.args("--offline")...); got != first {

@@ -30,18 +30,16 @@ type bundled struct {
 	renders string
 }
 
-// scaffolds returns the templates of languages with a base image, and a cache with these
-// images. The images are not those that users get, which need a network: Python and Node.js
+// scaffolds returns the templates of languages with a base image, a cache with these images,
+// and the registry of npm. The images are not those that users get, which need a network: Python and Node.js
 // are Debian's, the SDK of Python is a small one of testdata, and a function in Go is in the
 // place of function-go-templating and function-kcl.
-func scaffolds(t *testing.T) (all []bundled, cache string) {
+func scaffolds(t *testing.T) (all []bundled, cache, npm string) {
 	t.Helper()
-	registry := npmRegistry(t)
-	t.Setenv("npm_config_registry", registry)
-	cache = t.TempDir()
+	npm, cache = npmRegistry(t), t.TempDir()
 	pullBase(t, cache, typescript.Language().Base, debianNode(t))
 	root, w := debianPython(t), wheels{}
-	pullBase(t, cache, python.Language().Base, layoutOf(t, withoutPackages(t, root)))
+	pullBase(t, cache, python.Language().Base, debianPythonBase(t))
 	sdk := generated(t, root, "crossplane/function/proto/v1")
 	if err := os.CopyFS(sdk, os.DirFS("testdata/sdk-python")); err != nil {
 		t.Fatal(err)
@@ -60,14 +58,14 @@ func scaffolds(t *testing.T) (all []bundled, cache string) {
 		{template: "kcl", source: "function", root: "package", renders: "kind: Deployment"},
 		{template: "typescript", source: ".", root: "package-function", renders: "url: http://shop"},
 		{template: "python", source: ".", root: "package", renders: "url: http://shop", files: map[string]string{"requirements.txt": w.lock()}, flags: []string{"--index-url", w.serve(t)}},
-	}, cache
+	}, cache, npm
 }
 
 // layoutOfGo returns an OCI layout with the function of the template go-minimal.
 func layoutOfGo(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	u := user{dir: dir, cache: t.TempDir()}
+	u := user{dir: dir, cache: t.TempDir(), umask: "022"}
 	u.run(t, "xpkg", "init", "function-hello", "go-minimal", "-d", dir)
 	u.run(t, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
 	layout := t.TempDir()
@@ -83,6 +81,8 @@ type user struct {
 	// online keeps the network. Without it, root's xfn runs without network devices.
 	online bool
 	bin    string
+	// umask and npm, the registry of npm, are those of xfn.
+	umask, npm string
 }
 
 // owner returns the owner of the user's files, or -1 for that of this process.
@@ -99,9 +99,10 @@ func (u user) run(t *testing.T, args ...string) string {
 	if u.bin != "" {
 		cmd.Path = u.bin
 	}
+	withUmask(cmd, u.umask)
 	var stderr strings.Builder
 	cmd.Dir, cmd.Stderr = u.dir, &stderr
-	cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+u.cache)
+	cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+u.cache, "npm_config_registry="+u.npm)
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if u.id != 0 {
 		cmd.Env = append(cmd.Env, "HOME="+u.dir, "TMPDIR="+u.dir)
@@ -218,42 +219,33 @@ func (u user) change(t *testing.T, file string, text func(string) string) {
 // and without a network, as root and as an ordinary user with another umask. Both get the
 // same package. Go needs no base image: TestBuildIsTheSameAnywhere and the scripts have it.
 func TestScaffoldsOffline(t *testing.T) {
+	t.Parallel()
 	const ordinary = 54321
-	all, cache := scaffolds(t)
+	all, cache, npm := scaffolds(t)
 	bin, err := copyBinary(filepath.Join(t.TempDir(), "bin"), e2e.Binary(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range all {
-		user{dir: t.TempDir(), cache: cache, online: true}.make(t, s)
+		user{dir: t.TempDir(), cache: cache, online: true, umask: "022", npm: npm}.make(t, s)
 	}
-	users := map[string]user{"Same": {dir: t.TempDir(), cache: cache}}
+	const none = "http://127.0.0.1:1"
+	users := map[string]user{"Same": {dir: t.TempDir(), cache: cache, umask: "022", npm: none}}
 	if os.Geteuid() == 0 {
 		home := t.TempDir()
 		mustExec(t, "cp", "-a", cache, filepath.Join(home, "cache"))
 		own(t, home, ordinary)
-		users["Ordinary"] = user{dir: home, cache: filepath.Join(home, "cache"), id: ordinary, bin: bin}
+		users["Ordinary"] = user{dir: home, cache: filepath.Join(home, "cache"), id: ordinary, bin: bin, umask: "077", npm: none}
 	}
-	t.Setenv("npm_config_registry", "http://127.0.0.1:1")
 	users["Same"].renderProjects(t, all)
 	for _, s := range all {
 		digests := map[string]string{}
-		for _, name := range []string{"Same", "Ordinary"} {
-			u, ok := users[name]
-			if !ok {
-				continue
-			}
-			mask := 0o022
-			if u.id != 0 {
-				mask = 0o077
-			}
-			mask = syscall.Umask(mask)
+		for name, u := range users {
 			u.dir = filepath.Join(u.dir, s.template)
 			if err := errors.Join(os.Mkdir(u.dir, 0o700), os.Lchown(u.dir, u.owner(), -1)); err != nil {
 				t.Fatal(err)
 			}
 			t.Run(s.template+name, func(t *testing.T) { digests[u.make(t, s)] = name })
-			syscall.Umask(mask)
 		}
 		if len(digests) != 1 {
 			t.Errorf("%s: got the packages %v, want one", s.template, digests)

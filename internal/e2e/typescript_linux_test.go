@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"log"
@@ -11,7 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,28 +67,41 @@ func requires(service string) bool {
 
 // debianNode returns an OCI layout with base images for two platforms, which have Node.js of
 // Debian. Both have the programs of this machine's platform. debootstrap creates the root
-// once; it stays in the user's cache directory.
+// once; the layout stays in the user's cache directory.
 func debianNode(t testing.TB) string {
 	t.Helper()
+	return storedLayout(t, "debian-nodejs", func() string {
+		if _, err := exec.LookPath("debootstrap"); err != nil || os.Geteuid() != 0 {
+			if requires("npm") {
+				t.Fatalf("XFN_REQUIRE requires a base image with Node.js, which needs root and debootstrap: %v", err)
+			}
+			t.Skip("a base image with Node.js needs root and debootstrap")
+		}
+		work := t.TempDir()
+		root, layer := filepath.Join(work, "root"), filepath.Join(work, "layer.tar")
+		mustExec(t, "sh", "../runtimes/sandbox/testdata/debian.sh", root, "nodejs")
+		mustExec(t, "tar", "-C", root, "--exclude=./usr/lib/*/perl*", "-cf", layer, "./lib", "./lib64", "./usr/lib", "./usr/lib64", "./usr/bin/node", "./usr/share/nodejs", "./etc", "./tmp")
+		return layoutOf(t, layer)
+	})
+}
+
+var layoutsLock sync.Mutex
+
+// storedLayout returns the OCI layout with this name in the user's cache directory. If it does
+// not exist, create makes it.
+func storedLayout(t testing.TB, name string, create func() string) string {
+	t.Helper()
+	layoutsLock.Lock()
+	defer layoutsLock.Unlock()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(cache, "xfn-test", "debian-nodejs")
+	dir := filepath.Join(cache, "xfn-test", name)
 	if _, err := os.Stat(filepath.Join(dir, "index.json")); err == nil {
 		return dir
 	}
-	if _, err := exec.LookPath("debootstrap"); err != nil || os.Geteuid() != 0 {
-		if requires("npm") {
-			t.Fatalf("XFN_REQUIRE requires a base image with Node.js, which needs root and debootstrap: %v", err)
-		}
-		t.Skip("a base image with Node.js needs root and debootstrap")
-	}
-	work := t.TempDir()
-	root, layer := filepath.Join(work, "root"), filepath.Join(work, "layer.tar")
-	mustExec(t, "sh", "../runtimes/sandbox/testdata/debian.sh", root, "nodejs")
-	mustExec(t, "tar", "-C", root, "--exclude=./usr/lib/*/perl*", "-cf", layer, "./lib", "./lib64", "./usr/lib", "./usr/lib64", "./usr/bin/node", "./usr/share/nodejs", "./etc", "./tmp")
-	made := layoutOf(t, layer)
+	made := create()
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -134,30 +148,33 @@ func configFor(t testing.TB, img v1.Image, arch string) *v1.ConfigFile {
 	return c
 }
 
-func mustExec(t testing.TB, name string, args ...string) {
-	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, out)
-	}
-}
-
 // A typeScriptFunction is a function from the bundled template.
 type typeScriptFunction struct {
 	dir, cache, registry, base string
+	// umask and env are those of xfn, in addition to the environment of the tests.
+	umask string
+	env   []string
 }
 
 // run runs xfn in the folder of the function.
 func (f typeScriptFunction) run(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := e2e.Command(t, args...)
+	cmd := withUmask(e2e.Command(t, args...), cmp.Or(f.umask, "022"))
 	var stderr strings.Builder
 	cmd.Dir, cmd.Stderr = f.dir, &stderr
-	cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+f.cache, "npm_config_registry="+f.registry)
+	cmd.Env = append(append(os.Environ(), "XFN_CACHE_DIR="+f.cache, "npm_config_registry="+f.registry), f.env...)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("xfn %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return string(out)
+}
+
+// withUmask makes a command run with a umask, which is otherwise that of this process.
+func withUmask(cmd *exec.Cmd, mask string) *exec.Cmd {
+	cmd.Args = append([]string{"sh", "-c", "umask " + mask + ` && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	return cmd
 }
 
 func (f typeScriptFunction) build(t testing.TB, args ...string) string {
@@ -180,6 +197,7 @@ func initTypeScript(t testing.TB, f typeScriptFunction) typeScriptFunction {
 // TestTypeScript creates a function from the bundled template, with packages from a registry
 // of npm, builds it for two platforms and runs it on Node.js of Debian.
 func TestTypeScript(t *testing.T) {
+	t.Parallel()
 	registry, base := npmRegistry(t), debianNode(t)
 	f := initTypeScript(t, typeScriptFunction{cache: t.TempDir(), registry: registry, base: base})
 	digest := f.build(t)
@@ -197,11 +215,8 @@ func TestTypeScript(t *testing.T) {
 	if err := os.Chmod(filepath.Join(again.dir, "src/main.ts"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("TZ", "Asia/Tokyo")
-	mask := syscall.Umask(0o077)
-	got := again.build(t, "--offline")
-	syscall.Umask(mask)
-	if got != digest {
+	again.umask, again.env = "077", []string{"TZ=Asia/Tokyo"}
+	if got := again.build(t, "--offline"); got != digest {
 		t.Errorf("in another folder, without a network: got %s, want %s", got, digest)
 	}
 

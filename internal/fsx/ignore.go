@@ -35,14 +35,13 @@ func ReadIgnore(open func(name string) (fs.File, error)) (i Ignore, err error) {
 	for lines.Scan() {
 		all = append(all, lines.Text())
 	}
-	i.patterns = ParsePatterns(all)
 	switch {
 	case in.N == 0:
 		return i, fmt.Errorf("reading %q: the file is larger than %d bytes", IgnoreFile, maxIgnore)
 	case lines.Err() != nil:
 		return i, fmt.Errorf("reading %q: %w", IgnoreFile, Cause(lines.Err()))
 	}
-	return i, nil
+	return Ignore{ParsePatterns(all)}, nil
 }
 
 // Match reports whether packages leave out path, which is relative to the folder and has

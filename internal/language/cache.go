@@ -20,6 +20,9 @@ type Cache struct {
 	// or folder in Folders is an entry.
 	Name    string
 	Folders []string
+	// Lock is the name of a file in each entry that a build locks while it uses the entry.
+	// Empty is none.
+	Lock string
 	// Noun names one entry: "package".
 	Noun string
 }
@@ -36,8 +39,8 @@ func (c Cache) Used(ctx context.Context, dir string) (Usage, error) {
 }
 
 // Prune removes the entries that were last used before a time, and returns their number and
-// size. With dry set, Prune removes nothing and returns what it would remove. A build that
-// uses a removed entry at the same time may fail, and can be repeated.
+// size. With dry set, Prune removes nothing and returns what it would remove. Without a Lock, a
+// build that uses a removed entry at the same time may fail, and can be repeated.
 func (c Cache) Prune(ctx context.Context, dir string, before time.Time, dry bool) (u Usage, err error) {
 	defer func() {
 		if err != nil {
@@ -66,16 +69,33 @@ func (c Cache) Prune(ctx context.Context, dir string, before time.Time, dry bool
 			if err != nil {
 				return u, err
 			}
-			u.Entries, u.Bytes = u.Entries+1, u.Bytes+size
-			if dry {
-				continue
+			removed := dry
+			if !dry {
+				removed, err = c.remove(root, filepath.Join(folder, e.Name()))
 			}
-			if err := fsx.RemoveAll(root, filepath.Join(folder, e.Name())); err != nil {
+			if err != nil {
 				return u, err
+			}
+			if removed {
+				u.Entries, u.Bytes = u.Entries+1, u.Bytes+size
 			}
 		}
 	}
 	return u, nil
+}
+
+// remove removes an entry, unless a build uses it.
+func (c Cache) remove(root *os.Root, entry string) (removed bool, err error) {
+	if c.Lock != "" {
+		f, err := root.OpenFile(filepath.Join(entry, c.Lock), os.O_RDWR, 0)
+		if err == nil {
+			defer f.Close()
+			if locked, err := fsx.TryLock(f, fsx.ExclusiveLock); err != nil || !locked {
+				return false, err
+			}
+		}
+	}
+	return true, fsx.RemoveAll(root, entry)
 }
 
 // sizeOf returns the size of all files in a folder.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/language"
 )
 
@@ -35,5 +36,31 @@ func TestCache(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, cache.Name, "*", "*"))
 	if err != nil || len(left) != 3 {
 		t.Errorf("got the files %v, %v, want 3", left, err)
+	}
+}
+
+// TestPruneKeepsLocked checks that Prune removes no entry that a build uses.
+func TestPruneKeepsLocked(t *testing.T) {
+	cache, dir := language.Cache{Name: "go", Folders: []string{"programs"}, Lock: "lock"}, t.TempDir()
+	entry := filepath.Join(dir, "go/programs/used")
+	if err := errors.Join(os.MkdirAll(entry, 0o700), os.WriteFile(filepath.Join(entry, "lock"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(entry, "lock"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := fsx.TryLock(f, fsx.SharedLock); err != nil || !locked {
+		t.Fatalf("TryLock: %v, %v", locked, err)
+	}
+	later := time.Now().Add(time.Hour)
+	if got, err := cache.Prune(t.Context(), dir, later, false); err != nil || got.Entries != 0 {
+		t.Errorf("a locked entry: got %+v, %v", got, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := cache.Prune(t.Context(), dir, later, false); err != nil || got.Entries != 1 {
+		t.Errorf("an entry that is not locked any more: got %+v, %v", got, err)
 	}
 }

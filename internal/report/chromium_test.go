@@ -46,9 +46,8 @@ func artifacts(t *testing.T) string {
 	return dir
 }
 
-// browse opens a file in the browser, at an optional fragment, and returns the
-// output of the browser.
-func browse(t *testing.T, file, fragment string, args ...string) string {
+// browse opens a file in the browser, and returns the output of the browser.
+func browse(t *testing.T, file string, args ...string) string {
 	t.Helper()
 	// Not b.TempDir: child processes of the browser may still write to the profile
 	// after the browser has exited, so removing it may fail.
@@ -63,7 +62,7 @@ func browse(t *testing.T, file, fragment string, args ...string) string {
 		"--disable-dev-shm-usage", "--hide-scrollbars", "--virtual-time-budget=2000",
 		"--user-data-dir=" + profile,
 	}, args...)
-	cmd := exec.CommandContext(e2e.Context(t), chromium(t), append(args, "file://"+file+fragment)...)
+	cmd := exec.CommandContext(e2e.Context(t), chromium(t), append(args, "file://"+file)...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = 10 * time.Second
@@ -83,17 +82,43 @@ func save(t *testing.T, html string) string {
 	return file
 }
 
-// drive returns the page with a second script that simulates a user and writes
-// its observations to the attribute data-seen of the body. drive changes the page's
-// content security policy to allow this script.
-func drive(t *testing.T, html, script string) string {
+// A visit is a page with a second script that simulates a user, and passes its observations
+// to see.
+type visit struct {
+	html, script string
+	// fragment is "#" and the id of an element to which the page is opened, or empty.
+	fragment string
+}
+
+// observe opens pages in frames of the size of a phone, because a window has a minimum width.
+// One browser shows them all, because its start takes a second. observe changes the content
+// security policies of the pages to allow the second script. It returns the observations by the
+// names of the pages.
+func observe(t *testing.T, pages map[string]visit) map[string]string {
 	t.Helper()
-	html = regexp.MustCompile(`script-src [^"]*"`).ReplaceAllString(html, `script-src 'unsafe-inline'"`)
-	return strings.Replace(html, "</body>", `<script>
+	dir := t.TempDir()
+	outer := `<body><script>onmessage = (e) => { for (const f of document.querySelectorAll("iframe")) if (f.contentWindow === e.source) f.dataset.seen = e.data; }</script>`
+	for name, v := range pages {
+		html := regexp.MustCompile(`script-src [^"]*"`).ReplaceAllString(v.html, `script-src 'unsafe-inline'"`)
+		html = strings.Replace(html, "</body>", `<script>
 const visible = (s) => [...document.querySelectorAll(s)].filter((e) => e.checkVisibility()).length;
 const type = (s) => { const i = document.querySelector("input"); i.value = s; i.form.requestSubmit(); };
-const see = (...what) => { document.body.dataset.seen = what.join(" "); };
-`+script+`</script></body>`, 1)
+const see = (...what) => { parent.postMessage(what.join(" "), "*"); };
+`+v.script+`</script></body>`, 1)
+		if err := os.WriteFile(filepath.Join(dir, name+".html"), []byte(html), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		outer += `<iframe width="360" height="740" style="border:0;position:absolute;top:0;left:0" src="` + name + ".html" + v.fragment + `"></iframe>`
+	}
+	file := filepath.Join(dir, "frames.html")
+	if err := os.WriteFile(file, []byte(outer+"</body>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for _, m := range regexp.MustCompile(`src="(\w+)\.html[^"]*" data-seen="([^"]*)"`).FindAllStringSubmatch(browse(t, file, "--dump-dom"), -1) {
+		seen[m[1]] = m[2]
+	}
+	return seen
 }
 
 func TestPictures(t *testing.T) {
@@ -106,7 +131,7 @@ func TestPictures(t *testing.T) {
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {
 			picture := filepath.Join(dir, "trace-"+name)
-			browse(t, file, "", append(args, "--screenshot="+picture)...)
+			browse(t, file, append(args, "--screenshot="+picture)...)
 			if info, err := os.Stat(picture); err != nil || info.Size() < 10_000 {
 				t.Errorf("the screenshot is missing or too small: %v, %v", info, err)
 			}
@@ -114,7 +139,7 @@ func TestPictures(t *testing.T) {
 	}
 	t.Run("print.pdf", func(t *testing.T) {
 		pdf := filepath.Join(dir, "trace-print.pdf")
-		browse(t, file, "", "--no-pdf-header-footer", "--print-to-pdf="+pdf)
+		browse(t, file, "--no-pdf-header-footer", "--print-to-pdf="+pdf)
 		if info, err := os.Stat(pdf); err != nil || info.Size() < 10_000 {
 			t.Errorf("the PDF is missing or too small: %v, %v", info, err)
 		}
@@ -123,7 +148,7 @@ func TestPictures(t *testing.T) {
 
 // TestScriptRuns opens the unchanged page with its own policy.
 func TestScriptRuns(t *testing.T) {
-	dom := browse(t, save(t, write(t, "Render", storage(), broken())), "", "--dump-dom")
+	dom := browse(t, save(t, write(t, "Render", storage(), broken())), "--dump-dom")
 	for want, reason := range map[string]string{
 		`class="scripted"`:           "the policy allows the page's script",
 		`All 2 composite resources`:  "the script fills the selection of XRs",
@@ -136,7 +161,7 @@ func TestScriptRuns(t *testing.T) {
 }
 
 func TestHostileStringsStayStrings(t *testing.T) {
-	dom := browse(t, save(t, write(t, "harmless", hostile(), broken())), "", "--dump-dom")
+	dom := browse(t, save(t, write(t, "harmless", hostile(), broken())), "--dump-dom")
 	if !strings.Contains(dom, "<title>harmless</title>") {
 		t.Error("a string ran as a script")
 	}
@@ -200,45 +225,37 @@ func TestUse(t *testing.T) {
 			want: "INPUT 41",
 		},
 	}
+	pages := map[string]visit{}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			chromium(t)
-			traces := []report.Trace{storage(), broken()}
-			for tc.large && len(traces) < 10 {
-				traces = append(traces, storage())
-			}
-			if tc.large {
-				traces = append(traces[:1], traces[2:]...) // A failed step is always unfolded, so leave its trace out.
-			}
-			dom := browse(t, save(t, drive(t, write(t, "Render", traces...), tc.script)), tc.fragment, "--window-size=360,740", "--dump-dom")
-			m := regexp.MustCompile(`data-seen="([^"]*)"`).FindStringSubmatch(dom)
-			if m == nil {
-				t.Fatal("the test's script did not finish")
-			}
-			if m[1] != tc.want {
-				t.Errorf("%s: saw %q, want %q", tc.reason, m[1], tc.want)
-			}
-		})
+		traces := []report.Trace{storage(), broken()}
+		for tc.large && len(traces) < 10 {
+			traces = append(traces, storage())
+		}
+		if tc.large {
+			traces = append(traces[:1], traces[2:]...) // A failed step is always unfolded, so leave its trace out.
+		}
+		pages[name] = visit{html: write(t, "Render", traces...), script: tc.script, fragment: tc.fragment}
+	}
+	seen := observe(t, pages)
+	for name, tc := range cases {
+		if got := seen[name]; got != tc.want {
+			t.Errorf("%s: %s: saw %q, want %q", name, tc.reason, got, tc.want)
+		}
 	}
 }
 
-// TestNarrow shows the page in a frame, because a window has a minimum width.
+// TestNarrow checks that no page is wider than the screen of a phone.
 func TestNarrow(t *testing.T) {
-	chromium(t)
+	pages := map[string]visit{}
 	for name, trace := range map[string]report.Trace{"Fine": storage(), "Broken": broken(), "Hostile": hostile()} {
-		t.Run(name, func(t *testing.T) {
-			file := save(t, drive(t, write(t, "Render", trace), `
-				for (const d of document.querySelectorAll("details")) d.open = true;
-				parent.postMessage(innerWidth + " " + document.documentElement.scrollWidth, "*");`))
-			frame := `<body><iframe width="360" height="740" style="border:0" src="` + filepath.Base(file) + `"></iframe>
-				<script>onmessage = (e) => { document.body.dataset.seen = e.data; }</script></body>`
-			outer := filepath.Join(filepath.Dir(file), "frame.html")
-			if err := os.WriteFile(outer, []byte(frame), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if dom := browse(t, outer, "", "--dump-dom"); !strings.Contains(dom, `data-seen="360 360"`) {
-				t.Errorf("on a phone the page must be as wide as the screen: %.200s", dom)
-			}
-		})
+		pages[name] = visit{html: write(t, "Render", trace), script: `
+			for (const d of document.querySelectorAll("details")) d.open = true;
+			see(innerWidth, document.documentElement.scrollWidth);`}
+	}
+	seen := observe(t, pages)
+	for name := range pages {
+		if got := seen[name]; got != "360 360" {
+			t.Errorf("%s: on a phone the page must be as wide as the screen, 360 pixels: got %q", name, got)
+		}
 	}
 }

@@ -35,7 +35,7 @@ const programs = "programs"
 
 // Cache has the programs that Build compiled.
 func Cache() language.Cache {
-	return language.Cache{Name: "go", Folders: []string{programs}, Noun: "program"}
+	return language.Cache{Name: "go", Folders: []string{programs}, Lock: gobuild.LockFile, Noun: "program"}
 }
 
 // Programs returns the folder of programs for gobuild.Options.Kept, in the folder dir of all

@@ -14,6 +14,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
+// LockFile is the name of a file in each folder of Options.Kept. Who removes a folder must lock
+// it before.
+const LockFile = "lock"
+
 // A keeper has the program of the last Build of a folder for a target. It locks the program
 // until close.
 type keeper struct {
@@ -36,18 +40,19 @@ func openKeeper(opts Options) *keeper {
 	return k
 }
 
-// open locks the program. It returns false if another Build has locked it, or if other users
-// could change it.
+// open locks the program. It returns false if another Build has locked it, if its folder was
+// removed, or if other users could change it.
 func (k *keeper) open(mode fsx.LockMode) bool {
 	info, err := os.Lstat(k.dir)
 	if err != nil || !fsx.IsPrivate(info) {
 		return false
 	}
-	if k.lock, err = os.OpenFile(filepath.Join(k.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+	file := filepath.Join(k.dir, LockFile)
+	if k.lock, err = os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return false
 	}
 	locked, err := fsx.TryLock(k.lock, mode)
-	if err != nil || !locked {
+	if err != nil || !locked || !fsx.IsAt(k.lock, file) {
 		k.close()
 		return false
 	}

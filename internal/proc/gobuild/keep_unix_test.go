@@ -140,6 +140,22 @@ func TestKeptIsLinkedAgain(t *testing.T) {
 	}
 }
 
+// TestKeptBesideOutput checks that files which no Go file embeds, such as a package that was
+// written to the folder, make no other program.
+func TestKeptBesideOutput(t *testing.T) {
+	t.Parallel()
+	dir := module(t, map[string]string{"main.go": program})
+	opts := options(t, dir)
+	opts.Kept = t.TempDir()
+	build(t, opts)
+	mark(t, opts.Kept)
+	write(t, filepath.Join(dir, "fn.xpkg"), "built")
+	opts.Output += "2"
+	if !strings.HasPrefix(string(build(t, opts)), marker) {
+		t.Error("the program was built again")
+	}
+}
+
 // TestKeptWithPaths checks that a program that contains the path of its source is not used for
 // another folder.
 func TestKeptWithPaths(t *testing.T) {

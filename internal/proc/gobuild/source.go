@@ -1,6 +1,7 @@
 package gobuild
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -29,7 +31,7 @@ const (
 var errUnknown = errors.New("the source is not known")
 
 // sourceDigest returns a digest of everything that decides what go build writes: the go
-// command, its environment, target and flags, and all files of the module and of the folders
+// command, its environment, target and flags, and the files of the module and of the folders
 // that replace other modules. go.sum fixes the downloaded modules. The names of the folders
 // are not part of it, because the flags keep them out of the program. It returns "" if there
 // may be more, such as a workspace, a file that a flag names, or another program in place of go.
@@ -184,44 +186,73 @@ func (d *digester) addModules(dir string) error {
 	}
 	for _, root := range roots {
 		fmt.Fprintln(d.hash, "module") // go.mod says which
-		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error { return d.addFile(root, path, e, err) })
-		if err != nil {
+		if err := d.addModule(root); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addFile adds a file of a module, or visits a folder as filepath.WalkDir does. The go command
-// follows links to files, and to folders that are imported.
-func (d *digester) addFile(root, path string, e fs.DirEntry, err error) error {
-	switch {
-	case err != nil:
+// addModule adds the files of a module. Those that the go command does not compile, such as a
+// package that is built in the folder, can be part of a program only if the module embeds
+// files. The go command follows links to files, and to folders that are imported.
+func (d *digester) addModule(root string) error {
+	embeds, others := false, []string{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && e.Name() == ".git":
+			return filepath.SkipDir
+		case e.IsDir(), e.Name() == ".git": // It is a file in a worktree.
+			return nil
+		case e.Type().IsRegular() && !isCompiled(path):
+			others = append(others, path)
+			return nil
+		}
+		data, err := d.addFile(root, path)
+		embeds = embeds || bytes.Contains(data, []byte("//go:embed"))
 		return err
-	case e.IsDir() && e.Name() == ".git":
-		return filepath.SkipDir
-	case e.IsDir(), e.Name() == ".git": // It is a file in a worktree.
-		return nil
+	})
+	if err != nil || !embeds {
+		return err
+	}
+	for _, path := range others {
+		if fsx.IsTemporary(filepath.Base(path)) {
+			continue
+		}
+		if _, err := d.addFile(root, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compiled are the extensions of files that the go command compiles, links, or refuses to.
+var compiled = []string{".go", ".s", ".sx", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".for", ".f90", ".swig", ".swigcxx", ".syso", ".pgo"}
+
+// isCompiled reports whether the go command may read a file that is not embedded.
+func isCompiled(path string) bool {
+	return slices.Contains([]string{"go.mod", "go.sum", "modules.txt"}, filepath.Base(path)) ||
+		slices.Contains(compiled, strings.ToLower(filepath.Ext(path)))
+}
+
+// addFile adds the name and the content of a file of a module, and returns the content.
+func (d *digester) addFile(root, path string) ([]byte, error) {
+	name, err := filepath.Rel(root, path)
+	if err != nil {
+		return nil, err
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return cmp.Or(err, errUnknown)
+		return nil, cmp.Or(err, errUnknown)
 	}
 	d.files++
 	d.bytes += info.Size()
 	if d.files > maxSourceFiles || d.bytes > maxSourceBytes {
-		return errUnknown
+		return nil, errUnknown
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	name, err := filepath.Rel(root, path)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(d.hash, "file %q %d\n", name, info.Size())
-	_, err = io.Copy(d.hash, io.LimitReader(f, info.Size()))
-	return err
+	data, err := os.ReadFile(path)
+	fmt.Fprintf(d.hash, "file %q %d\n%s", name, len(data), data)
+	return data, err
 }

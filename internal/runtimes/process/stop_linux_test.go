@@ -20,7 +20,7 @@ import (
 
 func TestDiesInCall(t *testing.T) {
 	line := newLifeline(t)
-	fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.DiesInCall, line))
+	fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.DiesInCall, line))
 	for _, moment := range []string{"the function ends during a call", "the function ends after a call"} {
 		_, err := fn.RunFunction(t.Context(), "f", request(t, `{}`))
 		want := `calling function "f": the function ended unexpectedly (signal: killed); its last output:` + "\n  a simulated crash in a call"
@@ -35,7 +35,7 @@ func TestDiesInCall(t *testing.T) {
 func TestStopKills(t *testing.T) {
 	t.Run("Impatient", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Stays, line))
+		fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Stays, line))
 		one := line.next(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -46,14 +46,14 @@ func TestStopKills(t *testing.T) {
 	})
 	t.Run("Patient", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Stays, line))
+		fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Stays, line))
 		one := line.next(t)
 		stop(t, fn)
 		assertReaped(t, one.pid)
 	})
 	t.Run("Group", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
+		fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
 		parent, child := line.next(t), line.next(t)
 		stop(t, fn)
 		parent.awaitDeath(t)
@@ -61,7 +61,7 @@ func TestStopKills(t *testing.T) {
 	})
 	t.Run("Orphans", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
+		fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
 		parent, child := line.next(t), line.next(t)
 		if err := syscall.Kill(parent.pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestCancel(t *testing.T) {
 	t.Run("BeforeStart", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Serves, newLifeline(t))})
+		_, err := process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Serves, newLifeline(t))})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want a cancellation", err)
 		}
@@ -94,7 +94,7 @@ func TestCancel(t *testing.T) {
 			failed := make(chan error, 1)
 			pkg := writeChild(t, functiontest.Hangs, line)
 			go func() {
-				_, err := process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: tmp}}.Start(ctx, runtimes.Function{Name: "f", Package: pkg})
+				_, err := process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: tmp}}.Start(ctx, runtimes.Function{Name: "f", Package: pkg})
 				failed <- err
 			}()
 			one := line.next(t)
@@ -108,7 +108,7 @@ func TestCancel(t *testing.T) {
 	}
 	t.Run("DuringACall", func(t *testing.T) {
 		line, tmp := newLifeline(t), shortDir(t)
-		fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: tmp}}, writeChild(t, functiontest.HangsInCall, line))
+		fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: tmp}}, writeChild(t, functiontest.HangsInCall, line))
 		one := line.next(t)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("took too long"))
 		defer cancel()
@@ -127,6 +127,7 @@ func TestCancel(t *testing.T) {
 func TestKilledUser(t *testing.T) {
 	line := newLifeline(t)
 	user := exec.CommandContext(e2e.Context(t), "/proc/self/exe", beUser, writeChild(t, functiontest.Serves, line), t.TempDir())
+	user.Env = goEnv(t)
 	if _, err := user.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestKilledUser(t *testing.T) {
 
 func TestStopAfterDeath(t *testing.T) {
 	line := newLifeline(t)
-	fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Serves, line))
+	fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Serves, line))
 	one := line.next(t)
 	if err := syscall.Kill(one.pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -183,7 +184,7 @@ func init() {
 // does not delay Stop. Stop does not end it; only a sandbox could.
 func TestDaemon(t *testing.T) {
 	line := newLifeline(t)
-	fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}, writeSelf(t, beDaemon, line.path))
+	fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeSelf(t, beDaemon, line.path))
 	assertAnswers(t, fn)
 	daemon := line.next(t)
 	stop(t, fn)
