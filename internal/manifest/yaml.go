@@ -30,9 +30,6 @@ func JSONToYAML(in []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoding JSON: %w", err)
 	}
-	if text, ok := emit(data); ok {
-		return text, nil
-	}
 	if data, err = ordered(data); err != nil {
 		return nil, err
 	}
@@ -70,7 +67,10 @@ func ordered(v any) (_ any, err error) {
 }
 
 func orderedMap(m map[string]any) (any, error) {
-	keys := sortedKeys(m)
+	// naturally is not transitive for some keys. Sorting the keys by their bytes first makes
+	// the order stable.
+	keys := slices.Sorted(maps.Keys(m))
+	slices.SortStableFunc(keys, naturally)
 	items := make(yamlv2.MapSlice, len(keys))
 	for i, key := range keys {
 		value, err := ordered(m[key])
@@ -80,15 +80,6 @@ func orderedMap(m map[string]any) (any, error) {
 		items[i] = yamlv2.MapItem{Key: key, Value: value}
 	}
 	return items, nil
-}
-
-// sortedKeys returns the keys of m in the order of yaml/v2.
-func sortedKeys(m map[string]any) []string {
-	// naturally is not transitive for some keys. Sorting the keys by their bytes first makes
-	// the order stable.
-	keys := slices.Sorted(maps.Keys(m))
-	slices.SortStableFunc(keys, naturally)
-	return keys
 }
 
 func number(text string) (any, error) {
@@ -108,15 +99,8 @@ func number(text string) (any, error) {
 // naturally compares two keys like yaml/v2. After their common prefix, letters
 // are greater than other characters, and digits are compared as numbers.
 func naturally(a, b string) int {
-	at := 0
-	for at < len(a) && at < len(b) && a[at] == b[at] {
-		at++
-	}
-	if at < len(a) && at < len(b) && isASCIILetter(a[at]) && isASCIILetter(b[at]) {
-		return cmp.Compare(a[at], b[at]) // The most frequent case.
-	}
 	x, y := []rune(a), []rune(b)
-	at = 0
+	at := 0
 	for at < len(x) && at < len(y) && x[at] == y[at] {
 		at++
 	}
@@ -139,8 +123,6 @@ func naturally(a, b string) int {
 	n, nDigits := leadingNumber(y[at:], lead)
 	return cmp.Or(cmp.Compare(m, n), cmp.Compare(mDigits, nDigits), cmp.Compare(x[at], y[at]))
 }
-
-func isASCIILetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // inNumber reports whether text ends in digits that are not all zero.
 func inNumber(text []rune) bool {

@@ -24,23 +24,10 @@ func FuzzJSONToYAML(f *testing.F) {
 	f.Add("a01", "a1", 1e21, int64(-1), uint64(0))
 	f.Add("101", "11", 1e-7, int64(0), uint64(1<<63))
 	f.Add("a-b", "a_b", math.Copysign(0, -1), int64(0), uint64(1<<53+1))
-	for i, s := range []string{
-		"a\nb", "a\n\n  b\n", "a\n\n", "a \nb", "é\nb", "- a", "-", "?", "? a", ":a", "a:", "a #b", "a#b", "it's", "'", "---a", "@a", "`a", "a, b", "-1", "+0x1_0",
-		"1_0.5", "0b1", "0_b-1", "-0b11", "1:30", "2001-1-2 3:4:5", ".5", "._5", ".inf", "+.Inf", "-.5e3", "1.", "null", "NULL", "Off", "oN", "a\"b\\", " a", "a ", "é — ’",
-		strings.Repeat("wide’s ", 30), strings.Repeat("a: b  c ", 30), strings.Repeat("one, two ", 30) + "three", strings.Repeat("k ", 64), strings.Repeat("k ", 66) + "k",
-	} {
-		f.Add(s, strings.Repeat("x", i)+s, 0.5, int64(i), uint64(i))
-	}
 	f.Fuzz(func(t *testing.T, s, other string, number float64, signed int64, unsigned uint64) {
 		// YAML readers do not accept keys of any length.
 		key, other := s[:min(len(s), 500)], other[:min(len(other), 500)]
-		in, err := json.Marshal(map[string]any{key: s, other: []any{
-			s, number, signed, unsigned, nil, true,
-			map[string]any{},
-			[]any{},
-			[]any{[]any{s, []any{}}, map[string]any{"b": s, key: []any{other}}},
-			map[string]any{"a": map[string]any{"b": other, "c": []any{s, map[string]any{other: s}}}},
-		}})
+		in, err := json.Marshal(map[string]any{key: s, other: []any{s, number, signed, unsigned, nil, true, map[string]any{}}})
 		if err != nil {
 			t.Skip("JSON cannot encode the number")
 		}
