@@ -136,7 +136,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"CRDs are in definitions and packages", "xpkg get-crds xr.yaml", "warning: xr.yaml: found neither CRDs", "package files"},
 		{"an image needs a name", "image", "expected a reference to push to", "as in xfn image registry.example.org"},
 		{"calls are recorded in a directory", "render xr.yaml cm.yaml --record xr.yaml", `--record: "xr.yaml" is a file, expected a directory`, "name a directory"},
-		{"the old Compositions must exist", "diff cm.yaml -o cm.yaml --from zzzzzzzzzz", `--from: there is no file or directory "zzzzzzzzzz"`, "the old Compositions"},
+		{"the old Compositions must exist", "diff cm.yaml -o cm.yaml --from zzzzzzzzzz", `--from: reading "zzzzzzzzzz": no such file or directory`, "the old Compositions"},
 		{"an Operation is not an XR", "operation render xr.yaml", "xr.yaml:2: not an operation type", "rendered by xfn render"},
 		{"the line of an unreadable dependency is that of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},
 	} {

@@ -150,9 +150,9 @@ func (r Reader) size(path string) int {
 	return int(min(info.Size(), MaxSize))
 }
 
-// CheckExists returns the error of reading path if nothing exists there.
+// CheckExists returns the error of reading path if nothing exists there. Standard input exists.
 func (r Reader) CheckExists(path string) error {
-	if _, err := r.FS.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := r.FS.Stat(path); path != Stdin && errors.Is(err, fs.ErrNotExist) {
 		return r.unreadable(path, err)
 	}
 	return nil

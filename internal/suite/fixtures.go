@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,46 +18,44 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/session"
-	"github.com/xfn-dev/xfn/internal/suite/check"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
 // fixtures collects the fixtures that no case of a run used. It is safe for concurrent use.
 type fixtures struct {
 	mu sync.Mutex
-	// unused has the messages about fixtures that no case has used so far. A fixture that was used
-	// has the message "". times counts the cases that did not use it.
-	unused map[fixture]string
-	times  map[fixture]int
+	// checked has the names of the cases whose fixtures were checked.
+	checked map[string]bool
+	used    map[fixture]bool
+	unused  map[unused]bool
+	// files has the metadata of the objects in files, by path.
+	files proc.Memo[string, []*unstructured.Unstructured]
 }
 
-// A fixture is a resource or a change of the input of a case. Cases inherit those of the defaults.
-type fixture struct {
-	suite     *Suite
-	field, id string
-	inherited bool
+// A fixture is an object or a file of a case's input, or a change of observed resources.
+type fixture struct{ field, id string }
+
+// An unused is a warning about a fixture that a case did not use. suite is not nil if other cases
+// of the suite can use it.
+type unused struct {
+	fixture
+	suite *Suite
+	text  string
 }
 
-// add records whether a case used a fixture.
-func (f *fixtures) add(one fixture, used bool, text string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if before, known := f.unused[one]; used || known && before == "" {
-		text = ""
-	}
-	f.unused[one] = text
-	f.times[one]++
-}
-
-// warn warns of the fixtures that no case used. It leaves out those of the defaults of a suite
-// unless all of its cases ran and did not use them.
+// warn warns of the fixtures that no case used. It leaves out those that a case can use whose
+// fixtures were not checked.
 func (f *fixtures) warn(to progress.Func) {
 	texts := map[string]bool{}
-	for one, text := range f.unused {
-		if text != "" && !(one.inherited && f.times[one] < len(one.suite.Cases)) {
-			texts[text] = true
+	for one := range f.unused {
+		partly := one.suite != nil && slices.ContainsFunc(one.suite.Cases, func(c *spec.Case) bool {
+			return !f.checked[Item{Suite: one.suite, Case: c}.Name()]
+		})
+		if !f.used[one.fixture] && !partly {
+			texts[one.text] = true
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(texts)) {
@@ -71,18 +69,15 @@ func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 		return
 	}
 	a.checkExpect()
-	for _, text := range r.Unused {
-		a.fixture([]string{"observe", "fixtures"}, text, false, "fixture "+text+" was not used")
+	a.fixtures.mu.Lock()
+	a.fixtures.checked[a.item.Name()] = true
+	a.fixtures.mu.Unlock()
+	inFile := slices.ContainsFunc(a.form.Observe.Fixtures, func(s spec.Source) bool { return s.Object == nil })
+	for _, text := range r.Used {
+		a.fixture("observe", text, inFile, true, "")
 	}
-	for field, sources := range map[string][]spec.Source{"required": a.form.Required, "extraResources": a.form.Extra} {
-		if a.features.Off(feature.ExtraResources) {
-			break // No function gets a resource that it requires.
-		}
-		a.eachFixture(ctx, field, sources, func(u *unstructured.Unstructured) (bool, string) {
-			// The engine itself reads Secrets, and the composed resources of the composite resource.
-			engines := u.GetKind() == "Secret" || u.GetAnnotations()[reconciler.AnnotationResourceName] != ""
-			return engines || a.usage.required[check.Identity(u.Object)], "no function required it"
-		})
+	for _, text := range r.Unused {
+		a.fixture("observe", text, inFile, false, "fixture "+text+" was not used")
 	}
 	secrets := map[string]bool{}
 	for _, step := range r.Composition.Spec.Pipeline {
@@ -91,6 +86,29 @@ func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 				secrets[c.SecretRef.Namespace+"/"+c.SecretRef.Name] = true
 			}
 		}
+		if step.Requirements == nil {
+			continue
+		}
+		for _, sel := range step.Requirements.RequiredResources {
+			one := requirement{apiVersion: sel.APIVersion, kind: sel.Kind}
+			if sel.Name != nil {
+				one.name = *sel.Name
+			}
+			a.usage.required[one] = true
+		}
+	}
+	for field, sources := range map[string][]spec.Source{"required": a.form.Required, "extraResources": a.form.Extra} {
+		if a.features.Off(feature.ExtraResources) {
+			break // No function gets a resource that it requires.
+		}
+		a.eachFixture(ctx, field, sources, func(u *unstructured.Unstructured) (bool, string) {
+			// The engine itself reads Secrets, and the composed resources of the composite resource.
+			engines := u.GetKind() == "Secret" || reconciler.ResourceName(u.Object) != ""
+			// A case can test that the labels of a requirement do not match an object.
+			byLabels := requirement{u.GetAPIVersion(), u.GetKind(), ""}
+			byName := requirement{u.GetAPIVersion(), u.GetKind(), u.GetName()}
+			return engines || a.usage.required[byLabels] || a.usage.required[byName], "no function required it"
+		})
 	}
 	a.eachFixture(ctx, "credentials", a.form.Credentials, func(u *unstructured.Unstructured) (bool, string) {
 		return secrets[u.GetNamespace()+"/"+u.GetName()], "no step has credentials from it"
@@ -122,65 +140,100 @@ func isEmpty(expect any) bool {
 }
 
 // checkObserved records which observed resources have the name of a desired one. Those of others
-// are deleted, which a case can test, so they count as used unless a similar name is desired.
+// are deleted, which a case can test, so they count as used unless a similar name is desired and
+// not observed. Names that differ only in digits are not similar.
 func (a *attempt) checkObserved(ctx context.Context) {
-	desired := a.usage.desired
+	missing := maps.Clone(a.usage.desired)
+	for _, s := range a.form.Observed {
+		for _, u := range a.objects(ctx, s) {
+			delete(missing, reconciler.ResourceName(u.Object))
+		}
+	}
+	names := slices.Sorted(maps.Keys(missing))
 	a.eachFixture(ctx, "observed", a.form.Observed, func(u *unstructured.Unstructured) (bool, string) {
-		name := u.GetAnnotations()[reconciler.AnnotationResourceName]
-		near := hint.Nearest(name, slices.Sorted(maps.Keys(desired)))
-		return desired[name] || near == "", fmt.Sprintf("no function desires a resource %q, did you mean %s?", name, near)
+		name := reconciler.ResourceName(u.Object)
+		if a.usage.desired[name] {
+			return true, ""
+		}
+		near := hint.Nearest(name, names)
+		numbered := slices.Equal(strings.FieldsFunc(name, unicode.IsDigit), strings.FieldsFunc(near, unicode.IsDigit))
+		return near == "" || numbered, fmt.Sprintf("no function desires a resource %q, did you mean %s?", name, near)
 	})
 }
 
-// eachFixture records for each object in the sources of a field whether it was used.
+// eachFixture records for each source of a field whether an object in it was used.
 func (a *attempt) eachFixture(ctx context.Context, field string, sources []spec.Source, used func(*unstructured.Unstructured) (bool, string)) {
 	for i, s := range sources {
-		docs, err := a.documents(ctx, []spec.Source{s}, field)
-		if err != nil {
-			continue // The render reports it.
+		id, what := a.path(s.File), "the fixture"
+		if s.Object != nil {
+			at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(field, fmt.Sprintf("[%d]", i))}
+			id = at.Position()
 		}
-		for _, doc := range docs {
-			obj, err := doc.Object()
-			u := &unstructured.Unstructured{Object: obj}
-			if err != nil || u.IsList() {
-				continue // A dump of a cluster has many resources that no function needs.
-			}
-			ok, why := used(u)
-			id := doc.Position()
-			if s.Object == nil && filepath.Clean(a.path(s.File)) != filepath.Clean(doc.Path) {
-				id = a.path(s.File) // All files of a directory are one fixture.
-			}
-			text := fmt.Sprintf("%s: %s: %s was not used: %s", id, field, composition.Describe(u), why)
-			a.fixture([]string{field, fmt.Sprintf("[%d]", i)}, id, ok, text)
+		objects := a.objects(ctx, s)
+		ok, why := len(objects) == 0, ""
+		for j := 0; j < len(objects) && !ok; j++ {
+			ok, why = used(objects[j])
 		}
+		if len(objects) == 1 {
+			what = composition.Describe(objects[0])
+		}
+		a.fixture(field, id, s.Object == nil, ok, fmt.Sprintf("%s: %s: %s was not used: %s", id, field, what, why))
 	}
 }
 
-// fixture records whether the case used a fixture of a field.
-func (a *attempt) fixture(path []string, id string, used bool, text string) {
-	one := fixture{suite: a.item.Suite, field: strings.Join(path, "."), id: id, inherited: a.item.Case.Inherits(path[0])}
-	a.fixtures.add(one, used, text)
+// fixture records whether the case used a fixture of a field. Other cases can use it if it is in a
+// file or in the defaults.
+func (a *attempt) fixture(field, id string, inFile, used bool, text string) {
+	one, f := unused{fixture: fixture{field, id}, text: text}, a.fixtures
+	if inFile || a.item.Case.Inherits(field) {
+		one.suite = a.item.Suite
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if used {
+		f.used[one.fixture] = true
+	} else {
+		f.unused[one] = true
+	}
 }
 
-// usage has the identities of the resources that functions required, and the names of the resources
-// that they desired, in all passes of a case.
-type usage struct {
-	mu                sync.Mutex
-	required, desired map[string]bool
+// objects returns the objects of a source, those of a file with only their metadata.
+func (a *attempt) objects(ctx context.Context, s spec.Source) []*unstructured.Unstructured {
+	if s.Object != nil {
+		u := &unstructured.Unstructured{Object: s.Object}
+		return slices.DeleteFunc([]*unstructured.Unstructured{u}, (*unstructured.Unstructured).IsList)
+	}
+	all, _ := a.fixtures.files.Do(a.path(s.File), func() ([]*unstructured.Unstructured, error) {
+		all, err := session.Objects(ctx, a.options.Config.Reader, "fixtures", []string{a.path(s.File)})
+		for _, u := range all {
+			u.Object = map[string]any{"apiVersion": u.Object["apiVersion"], "kind": u.Object["kind"], "metadata": u.Object["metadata"]}
+		}
+		return all, err
+	})
+	return all // The render reports an error.
 }
+
+// usage has the requirements of functions, and the names of the resources that they desired, in all
+// passes of a case.
+type usage struct {
+	mu       sync.Mutex
+	required map[requirement]bool
+	desired  map[string]bool
+}
+
+// A requirement is for an object, or for those of a kind with some labels if name is "".
+type requirement struct{ apiVersion, kind, name string }
 
 // recording returns a Runner that records the usage of r.
 func (u *usage) recording(r function.Runner) function.Runner {
-	u.required, u.desired = map[string]bool{}, map[string]bool{}
+	u.required, u.desired = map[requirement]bool{}, map[string]bool{}
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := r.RunFunction(ctx, name, req)
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		for _, all := range []map[string]*fnv1.Resources{req.GetRequiredResources(), req.GetExtraResources()} {
-			for _, resources := range all {
-				for _, r := range resources.GetItems() {
-					u.required[check.Identity(r.GetResource().AsMap())] = true
-				}
+		for _, all := range []map[string]*fnv1.ResourceSelector{rsp.GetRequirements().GetResources(), rsp.GetRequirements().GetExtraResources()} {
+			for _, s := range all {
+				u.required[requirement{s.GetApiVersion(), s.GetKind(), s.GetMatchName()}] = true
 			}
 		}
 		for name := range rsp.GetDesired().GetResources() {
@@ -201,7 +254,7 @@ func (h *inputResolver) contextKeys() {
 		for _, key := range keys {
 			if key != environmentKey && hint.EditDistance(key, environmentKey) <= 3 {
 				at := manifest.Document{Path: h.item.Suite.Path, Line: h.item.Case.Position(field, key)}
-				h.sessions.config.Progress.Warn(fmt.Sprintf("%s: %s: no function of Crossplane reads %q, did you mean %s?", at.Position(), field, key, environmentKey))
+				h.sessions.config.Progress.Warn(fmt.Sprintf("%s: %s: %q is not the key of the environment, did you mean %s?", at.Position(), field, key, environmentKey))
 			}
 		}
 	}

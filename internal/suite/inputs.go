@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -209,9 +207,8 @@ func (h *inputResolver) one(s spec.Source, field string) string {
 func (h *inputResolver) file(file string, field ...string) string {
 	path, r := h.attempt.path(file), h.options.Config.Reader
 	_, virtual := r.Documents(path)
-	_, err := r.FS.Stat(path)
-	if !virtual && errors.Is(err, fs.ErrNotExist) && h.form.Expect.Error == nil {
-		h.fault(hint.Wrap(fmt.Errorf("%s: reading %q: %w", field[0], path, fsx.Cause(err)), manifest.Similar(r.FS, path)), field...)
+	if err := r.CheckExists(path); !virtual && err != nil && h.form.Expect.Error == nil {
+		h.fault(fmt.Errorf("%s: %w", field[0], err), field...)
 	}
 	return path
 }

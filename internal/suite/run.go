@@ -100,7 +100,7 @@ func newRunner(o Options) *runner {
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}
 	r.goldens = &goldens{fs: o.Config.Reader.FS, write: o.Update, written: map[string][]byte{}}
-	r.fixtures = &fixtures{unused: map[fixture]string{}, times: map[fixture]int{}}
+	r.fixtures = &fixtures{checked: map[string]bool{}, used: map[fixture]bool{}, unused: map[unused]bool{}}
 	r.checker = check.Checker{Expressions: &check.Env{}}
 	return r
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -63,9 +61,8 @@ func (c *DiffCmd) Validate() error { return terminal.Positive("--timeout", c.Tim
 func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	var p *project.Project
 	for _, path := range c.From {
-		if _, err := os.Stat(path); path != "-" && errors.Is(err, fs.ErrNotExist) {
-			next := cmp.Or(manifest.Similar(afero.NewOsFs(), path), "name the file or folder of the old Compositions")
-			return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("--from: there is no file or directory %q", path), next)}
+		if err := (manifest.Reader{FS: afero.NewOsFs()}).CheckExists(path); err != nil {
+			return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("--from: %w", err), cmp.Or(hint.Of(err), "name the file or folder of the old Compositions"))}
 		}
 	}
 	if c.Functions == "" {

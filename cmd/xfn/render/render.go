@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -296,14 +295,15 @@ func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 // -o names the format or the file of the output.
 func checkObserved(paths []string) error {
 	for _, path := range paths {
-		if _, err := os.Stat(path); path == "-" || !errors.Is(err, fs.ErrNotExist) {
+		err := (manifest.Reader{FS: afero.NewOsFs()}).CheckExists(path)
+		if err == nil {
 			continue
 		}
-		next := manifest.Similar(afero.NewOsFs(), path) + " -o names existing resources; to write the output to a file, end the command with > " + hint.Hint(path)
+		next := "-o names existing resources; to write the output to a file, end the command with > " + hint.Hint(path)
 		if slices.Contains([]string{"json", "yaml", "yml"}, path) {
 			next = "-o names observed resources; render prints YAML to standard output, or writes files with --output-dir"
 		}
-		return hint.Wrap(fmt.Errorf("--observed-resources: there is no file or directory %q", path), strings.TrimSpace(string(next)))
+		return hint.Wrap(fmt.Errorf("--observed-resources: %w", err), next)
 	}
 	return nil
 }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -168,9 +166,10 @@ func (c *DevCmd) discover(config *dev.Config, p *project.Project) error {
 	case p != nil:
 		c.XR = cmp.Or(c.XR, p.Dir(p.Paths.Examples))
 		return nil
-	case c.XR != "" && c.Composition == "" && isMissing(c.XR):
-		return hint.Wrap(fmt.Errorf("reading %q: no such file or directory", c.XR), cmp.Or(manifest.Similar(afero.NewOsFs(), c.XR), "name the files of a composite resource and a Composition, as in xfn dev xr.yaml composition.yaml functions.yaml"))
 	case c.XR != "" && c.Composition == "":
+		if err := (manifest.Reader{FS: afero.NewOsFs()}).CheckExists(c.XR); err != nil {
+			return hint.Wrap(err, cmp.Or(hint.Of(err), "name the files of a composite resource and a Composition, as in xfn dev xr.yaml composition.yaml functions.yaml"))
+		}
 		return hint.Wrap(errors.New("expected the files of a composite resource and a Composition, or no arguments"), "add the Composition and the functions, as in xfn dev xr.yaml composition.yaml functions.yaml")
 	case c.XR != "":
 		return nil
@@ -219,10 +218,4 @@ func (c *DevCmd) inputs() (in session.Inputs, err error) {
 		err = fmt.Errorf("reading --crossplane-version: functions of %s are containers, which are not watched", c.CrossplaneVersion)
 	}
 	return in, err
-}
-
-// isMissing reports whether no file or directory has a path.
-func isMissing(path string) bool {
-	_, err := os.Stat(path)
-	return path != "-" && errors.Is(err, fs.ErrNotExist)
 }

@@ -34,8 +34,8 @@ type Result struct {
 	// in `composite resource: status.size` and `resource "bucket": spec.size`. A
 	// resource that only one of the two passes rendered is listed without a field.
 	Changing []string
-	// Unused are the fixtures that no pass observed.
-	Unused []string
+	// Used are the fixtures that a pass observed. Unused are the others.
+	Used, Unused []string
 }
 
 // Render renders a request until two passes have equal output and all fixtures have been
@@ -80,9 +80,11 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 			r.XR = r.Full
 		}
 		for i, f := range l.fixtures {
-			if !l.used[i] {
-				out.Unused = append(out.Unused, f.String())
+			to := &out.Unused
+			if l.used[i] {
+				to = &out.Used
 			}
+			*to = append(*to, f.String())
 		}
 		return out, nil
 	}
