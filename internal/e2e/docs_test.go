@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -255,17 +256,16 @@ func freeAddress(t *testing.T) string {
 // caches of the go command, without other settings of the user.
 func pageEnvironment(t *testing.T, dir, files string) []string {
 	t.Helper()
-	names := []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN", "GOFLAGS"}
-	out, err := exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output()
-	if err != nil {
+	values, err := goEnv()
+	if err = errors.Join(err, sharePrograms(dir)); err != nil {
 		t.Fatal(err)
 	}
 	env := []string{
 		"PATH=" + filepath.Dir(e2e.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "DOCKER_HOST=unix://" + dir + "/no-engine.sock", "NO_COLOR=1", "STEPS=" + files,
 	}
-	for i, value := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {
-		env = append(env, names[i]+"="+value)
+	for i, key := range append(slices.Clone(goVariables), "GOFLAGS") {
+		env = append(env, key+"="+values[i])
 	}
 	return env
 }

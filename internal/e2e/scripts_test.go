@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,7 +34,38 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, programs)
+	testscript.Main(tests{m}, programs)
+}
+
+// tests are all tests of this package.
+type tests struct{ *testing.M }
+
+// Run runs the tests, and removes the folder of sharePrograms.
+func (t tests) Run() int {
+	defer func() {
+		if dir, err := compiled(); err == nil {
+			_ = os.RemoveAll(dir)
+		}
+	}()
+	return t.M.Run()
+}
+
+// compiled returns the folder in which xfn keeps the programs that it compiled for all scripts
+// and pages.
+var compiled = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "compiled") })
+
+// sharePrograms makes xfn with the home directory home keep its compiled programs in a folder
+// for all tests, so that each source is compiled once.
+func sharePrograms(home string) error {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	dir, err := compiled()
+	if err != nil {
+		return err
+	}
+	cache := filepath.Join(home, ".cache/xfn")
+	return errors.Join(os.MkdirAll(cache, 0o700), os.Symlink(dir, filepath.Join(cache, "go")))
 }
 
 // programs are commands that tests can execute in processes of their own.
@@ -73,9 +105,9 @@ const scriptsLimit = 20 * time.Minute
 // caches of this machine.
 var goVariables = []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN"}
 
-// goEnv returns the values of goVariables.
+// goEnv returns the values of goVariables, and that of GOFLAGS.
 var goEnv = sync.OnceValues(func() ([]string, error) {
-	out, err := exec.Command("go", append([]string{"env"}, goVariables...)...).Output()
+	out, err := exec.Command("go", append(append([]string{"env"}, goVariables...), "GOFLAGS")...).Output()
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), err
 })
 
@@ -96,6 +128,9 @@ func setup(t *testing.T, env *testscript.Env) error {
 	}
 	for i, key := range goVariables {
 		env.Setenv(key, values[i])
+	}
+	if err := sharePrograms(env.WorkDir); err != nil {
+		return err
 	}
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("DOCKER_CONFIG", env.WorkDir)
