@@ -133,7 +133,7 @@ func TestMistakesWithPackages(t *testing.T) {
 
 		{"the file of a package to push is not its reference", "xpkg push none.xpkg", `missing the reference to push the file "none.xpkg" to`, "registry.example.org"},
 		{"a path without a similar one begins somewhere", "lock zzzzzzzzzz.yaml", "no such file or directory", "a relative path begins at the working directory"},
-		{"CRDs are in definitions and packages", "xpkg get-crds xr.yaml", "warning: xr.yaml: found neither CRDs", "package files"},
+		{"CRDs are in definitions and packages", "xpkg get-crds xr.yaml", "error: xr.yaml: found neither CRDs", "package files"},
 		{"an image needs a name", "image", "expected a reference to push to", "as in xfn image registry.example.org"},
 		{"calls are recorded in a directory", "render xr.yaml cm.yaml --record xr.yaml", `--record: "xr.yaml" is a file, expected a directory`, "name a directory"},
 		{"the old Compositions must exist", "diff cm.yaml -o cm.yaml --from zzzzzzzzzz", `--from: reading "zzzzzzzzzz": no such file or directory`, "the old Compositions"},

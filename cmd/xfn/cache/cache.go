@@ -3,10 +3,15 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"time"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/language"
@@ -74,6 +79,19 @@ type content struct {
 	Entries       []image.Ref `json:"entries"`
 	// noun names the things that Files counts. Empty means "file".
 	noun string
+}
+
+// existing returns the directory of the cache. It is an error if the directory is named and does not
+// exist, because opening a cache creates it.
+func existing(c flags.Cache) (string, error) {
+	dir, err := c.Path()
+	if err != nil || c.CacheDir == "" {
+		return dir, err
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return "", hint.Wrap(fmt.Errorf("reading the cache %q: %w", dir, fsx.Cause(err)), "name the directory that other commands use as --cache-dir, or leave the flag out")
+	}
+	return dir, nil
 }
 
 // contents calls the function of for each store, and returns the results.

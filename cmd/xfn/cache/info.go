@@ -36,7 +36,7 @@ type holdings struct {
 
 // Run prints the content of the cache.
 func (c *InfoCmd) Run(ctx context.Context, term *terminal.Terminal) error {
-	dir, err := c.Path()
+	dir, err := existing(c.Cache)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type outcome struct {
 
 // Run prunes the cache and prints what it removed.
 func (c *PruneCmd) Run(ctx context.Context, term *terminal.Terminal) error {
-	dir, err := c.Path()
+	dir, err := existing(c.Cache)
 	if err != nil {
 		return err
 	}

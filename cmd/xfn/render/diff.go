@@ -246,6 +246,8 @@ var ErrChanges = errors.New("the Compositions would change existing resources")
 
 func (s *summary) verdict(exitCode bool) error {
 	switch {
+	case exitCode && len(s.CompositeResources) == 0:
+		return errors.New("whether anything would change is unknown, because nothing was compared")
 	case s.Failed > 0:
 		return fmt.Errorf("%d of %d composite resources failed", s.Failed, len(s.CompositeResources))
 	case exitCode && s.Changed > 0:

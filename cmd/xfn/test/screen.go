@@ -102,6 +102,11 @@ func (s *screen) round(r *dev.Round) error {
 	if s.live {
 		return s.draw()
 	}
+	for _, text := range s.notice {
+		if err := s.showText(terminal.Printable(s.term.Redact(text))); err != nil {
+			return err
+		}
+	}
 	return s.append(r)
 }
 

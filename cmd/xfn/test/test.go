@@ -50,7 +50,7 @@ type selectFlags struct {
 
 // runFlags configure the run.
 type runFlags struct {
-	Parallel    int           `placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
+	Parallel    positive      `placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
 	FailFast    bool          `name:"failfast" help:"Stop after the first case that fails."`
 	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
 	CaseTimeout time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
@@ -201,11 +201,21 @@ func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	return err
 }
 
+// A positive is the value of a flag that is a positive number if it is set.
+type positive int
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *positive) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 1 {
+		return fmt.Errorf("expected a positive number, got %q", text)
+	}
+	*p = positive(n)
+	return nil
+}
+
 func (c *Cmd) check() error {
-	switch {
-	case c.Parallel < 0:
-		return fmt.Errorf("--parallel must not be negative, got %d", c.Parallel)
-	case c.Count < 1:
+	if c.Count < 1 {
 		return fmt.Errorf("--count must be positive, got %d", c.Count)
 	}
 	if c.MutateMin < 0 || c.MutateMin > 100 {
@@ -289,7 +299,7 @@ func (f selectFlags) shard() (suite.Shard, error) {
 func (c *Cmd) options(term *terminal.Terminal, program terminal.Program, p *project.Project) (suite.Options, error) {
 	config, err := c.Config(term, program, p)
 	o := suite.Options{
-		Config: config, Parallel: c.Parallel, Timeout: c.CaseTimeout, FailFast: c.FailFast,
+		Config: config, Parallel: int(c.Parallel), Timeout: c.CaseTimeout, FailFast: c.FailFast,
 		Trace: c.TraceHTML != "", Now: time.Now, Recording: flags.Replay,
 	}
 	if c.Update {

@@ -33,7 +33,7 @@ type UpgradeCmd struct {
 	Observed    []string      `group:"Cases:" short:"o" sep:"none" placeholder:"PATH" help:"Render the composite resources in a dump of a cluster, as xfn diff, instead of suites. Repeatable."`
 	Composition string        `group:"Cases:" placeholder:"PATH" help:"Compositions and XRDs for --observed. Default: those in the dump."`
 	Functions   string        `group:"Cases:" placeholder:"PATH" help:"Functions for --observed."`
-	Parallel    int           `more:"" group:"Cases:" placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
+	Parallel    positive      `more:"" group:"Cases:" placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
 	Timeout     time.Duration `group:"Cases:" default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
 	CaseTimeout time.Duration `more:"" group:"Cases:" default:"1m" placeholder:"TIME" help:"Timeout of cases that set none. Default: ${default}."`
 
@@ -61,8 +61,6 @@ Exit codes: 0 nothing differs, 1 error, 2 something differs.
 // Validate checks the flags.
 func (c *UpgradeCmd) Validate() error {
 	switch {
-	case c.Parallel < 0:
-		return fmt.Errorf("--parallel must not be negative, got %d", c.Parallel)
 	case len(c.Observed) > 0 && (len(c.Paths) > 0 || c.Cases != ""):
 		return errors.New("--observed cannot be combined with suites")
 	case len(c.Observed) == 0 && c.Composition+c.Functions != "":
@@ -130,7 +128,7 @@ func (c *UpgradeCmd) compareSuites(ctx context.Context, before, after session.Co
 	if len(items) == 0 {
 		return errors.New("there are no cases to compare" + described(sel))
 	}
-	o := suite.Options{Config: before, Parallel: c.Parallel, Timeout: c.CaseTimeout, Now: time.Now, Recording: flags.Replay}
+	o := suite.Options{Config: before, Parallel: int(c.Parallel), Timeout: c.CaseTimeout, Now: time.Now, Recording: flags.Replay}
 	with := o
 	with.Config, with.Crossplane = after, c.CrossplaneVersion
 	return suite.Compare(ctx, items, o, with, func(one suite.Comparison) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
@@ -61,7 +62,8 @@ func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 		return err
 	}
 	if len(all) == 0 {
-		term.Warn(fmt.Sprintf("%s: found neither CRDs, XRDs or MRDs nor packages that have them\nhint: name the files or folders of definitions, package files, references of packages, or a crossplane.yaml", strings.Join(sources, ", ")))
+		err := fmt.Errorf("%s: found neither CRDs, XRDs or MRDs nor packages that have them", strings.Join(sources, ", "))
+		return hint.Wrap(err, "name the files or folders of definitions, package files, references of packages, or a crossplane.yaml")
 	}
 	files, err := c.files(all)
 	if err != nil {
