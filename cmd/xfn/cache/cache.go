@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -81,11 +84,13 @@ type content struct {
 	noun string
 }
 
-// existing returns the directory of the cache. It is an error if the directory is named and does not
-// exist, because opening a cache creates it.
-func existing(c flags.Cache) (string, error) {
+// existing returns the directory of the cache. If the command line names a directory, it must exist:
+// opening a cache would create a misspelled one. A directory of an environment variable may be new,
+// as it is in the first run of a CI job.
+func existing(c flags.Cache, kctx *kong.Context) (string, error) {
+	named := slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "cache-dir" })
 	dir, err := c.Path()
-	if err != nil || c.CacheDir == "" {
+	if err != nil || !named {
 		return dir, err
 	}
 	if _, err := os.Stat(dir); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
@@ -50,13 +51,13 @@ func must(t *testing.T, err error) {
 }
 
 type command interface {
-	Run(context.Context, *terminal.Terminal) error
+	Run(context.Context, *kong.Context, *terminal.Terminal) error
 }
 
 func output(t *testing.T, c command) string {
 	t.Helper()
 	var out bytes.Buffer
-	must(t, c.Run(t.Context(), &terminal.Terminal{Stdout: &out}))
+	must(t, c.Run(t.Context(), &kong.Context{}, &terminal.Terminal{Stdout: &out}))
 	return out.String()
 }
 

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 )
@@ -35,8 +37,8 @@ type holdings struct {
 }
 
 // Run prints the content of the cache.
-func (c *InfoCmd) Run(ctx context.Context, term *terminal.Terminal) error {
-	dir, err := existing(c.Cache)
+func (c *InfoCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal) error {
+	dir, err := existing(c.Cache, kctx)
 	if err != nil {
 		return err
 	}

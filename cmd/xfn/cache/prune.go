@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -40,8 +42,8 @@ type outcome struct {
 }
 
 // Run prunes the cache and prints what it removed.
-func (c *PruneCmd) Run(ctx context.Context, term *terminal.Terminal) error {
-	dir, err := existing(c.Cache)
+func (c *PruneCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal) error {
+	dir, err := existing(c.Cache, kctx)
 	if err != nil {
 		return err
 	}
