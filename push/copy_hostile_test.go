@@ -315,8 +315,9 @@ func TestCopyOfNothing(t *testing.T) {
 	to := parse(t, remotetest.Serve(t, listing(t)))
 	for reason, tc := range map[string]struct{ host, err string }{
 		"the source does not exist":       {remotetest.Serve(t, listing(t)), `has no "gold/package:v1.0.0"`},
-		"the source cannot be reached":    {remotetest.Nobody(t), "cannot be reached"},
 		"the source requires credentials": {remotetest.Serve(t, remotetest.BasicAuth(listing(t), "a", "b")), "asks for credentials"},
+		// It is the last one, because a server could get its port.
+		"the source cannot be reached": {remotetest.Nobody(t), "cannot be reached"},
 	} {
 		o := copyOptions()
 		o.Transport = remote.New(remote.Options{Keychain: keys{}})

@@ -184,7 +184,7 @@ func TestNoTelemetry(t *testing.T) {
 		{"xpkg build", "-f conf -o conf.xpkg", done},
 		{"xpkg inspect", "conf.xpkg", done},
 		{"xpkg extract", "conf.xpkg --from-xpkg -o out.gz", done},
-		{"xpkg get-crds", "conf.xpkg -o crds", done},
+		{"xpkg get-crds", "conf.xpkg -o crds", failed},
 		{"xpkg diff", "conf.xpkg conf.xpkg", done},
 		{"xpkg push", "-f conf.xpkg " + unreachable, failed},
 		{"xpkg pull", unreachable, failed},
