@@ -231,7 +231,7 @@ func (u *usage) recording(r function.Runner) function.Runner {
 		rsp, err := r.RunFunction(ctx, name, req)
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		for _, all := range []map[string]*fnv1.ResourceSelector{rsp.GetRequirements().GetResources(), rsp.GetRequirements().GetExtraResources()} {
+		for _, all := range []map[string]*fnv1.ResourceSelector{rsp.GetRequirements().GetResources(), reconciler.ExtraResources(rsp.GetRequirements())} {
 			for _, s := range all {
 				u.required[requirement{s.GetApiVersion(), s.GetKind(), s.GetMatchName()}] = true
 			}
