@@ -83,8 +83,12 @@ func loadRepository(ctx context.Context, from string, o Options) (Result, []file
 	return Result{URL: shown, Commit: snap.Commit, Ref: snap.Ref}, w.files, nil
 }
 
-// explainRepository adds a hint to err if a path on this machine is not that of a git repository.
+// explainRepository adds a hint to err if the server cannot be reached, or if a path on this machine
+// is not that of a git repository.
 func explainRepository(err error) error {
+	if hint.Of(err) == clone.CheckNetwork {
+		return hint.Wrap(err, clone.CheckNetwork+"; the bundled template go needs neither")
+	}
 	var none *clone.NoRepositoryError
 	if !errors.As(err, &none) {
 		return err

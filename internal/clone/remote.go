@@ -224,6 +224,9 @@ func demux(agreed *capability.List, r io.Reader) io.Reader {
 	return r
 }
 
+// CheckNetwork is the hint for a server that cannot be reached.
+const CheckNetwork hint.Hint = "check the URL and the network"
+
 // explain replaces error texts of a server, which may be a whole web page.
 func explain(err error, protocol string) error {
 	switch {
@@ -239,7 +242,7 @@ func explain(err error, protocol string) error {
 	}
 	var unreachable *url.Error
 	if errors.As(err, &unreachable) {
-		return hint.Wrap(fmt.Errorf("connecting to the server: %w", unreachable.Err), "check the URL and the network; the bundled template go needs neither")
+		return hint.Wrap(fmt.Errorf("connecting to the server: %w", unreachable.Err), CheckNetwork)
 	}
 	return err
 }

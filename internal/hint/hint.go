@@ -24,6 +24,7 @@ const (
 	EmbedRuntimeSource    Hint = "{embed-runtime-source}"
 	EmbedRuntimeTarball   Hint = "{embed-runtime-image-tarball}"
 	ExamplesRoot          Hint = "{examples-root}"
+	GitRef                Hint = "{git-ref}"
 	Ignore                Hint = "{ignore}"
 	InsecureSkipTLSVerify Hint = "{insecure-skip-tls-verify}"
 	Lenient               Hint = "{lenient}"
@@ -50,7 +51,7 @@ const (
 func Options() []Hint {
 	return []Hint{
 		Builtin, Builtins, CAFile, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
-		EmbedRuntimeTarball, ExamplesRoot, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
+		EmbedRuntimeTarball, ExamplesRoot, GitRef, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PlainHTTP, Platform, Profile,
 		Registry, Replace, RequiredResources, Runtime, SignKey, Timeout, Update, WatchedResource,
 	}

@@ -170,7 +170,7 @@ func (r Reader) unreadable(path string, err error) error {
 }
 
 // Similar returns a hint that suggests the path with the most similar name in the folder of a
-// path that does not exist, or "" if no name is similar.
+// path that does not exist, or "" if no name is similar or the path exists.
 func Similar(fsys afero.Fs, path string) hint.Hint {
 	entries, err := afero.ReadDir(fsys, filepath.Dir(filepath.Clean(path)))
 	if err != nil {
@@ -178,6 +178,9 @@ func Similar(fsys afero.Fs, path string) hint.Hint {
 	}
 	var names []string
 	for _, e := range entries {
+		if e.Name() == filepath.Base(path) {
+			return ""
+		}
 		names = append(names, e.Name())
 	}
 	near := hint.Nearest(filepath.Base(path), names)

@@ -43,6 +43,10 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 	for name, ref := range s.config.References {
 		if fn, known := p.functions[name]; known || strings.Contains(ref, "/") {
 			if !strings.Contains(ref, "/") {
+				if lock.IsPath(fn.Package) {
+					err := fmt.Errorf("the function %q has no version %q, because it is built from %s", name, ref, fn.Package)
+					return hint.Wrap(err, "compare with another source or package of it, or with the project at another git revision")
+				}
 				ref = withTag(fn.Package, ref)
 			}
 			fn.Name, fn.Package = name, ref

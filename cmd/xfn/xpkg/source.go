@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -184,6 +185,9 @@ func faults(term *terminal.Terminal, root string, err error) error {
 	if !errors.As(err, &all) {
 		return err
 	}
+	if err := projectRoot(root, "build it with xfn project build"); err != nil {
+		return err
+	}
 	if dir := nestedRoot(root); dir != "" {
 		return notRoot(root, fmt.Sprintf("%s has a %s: name this directory with -f %[1]s", dir, metaFile))
 	}
@@ -212,6 +216,17 @@ const metaFile = "crossplane.yaml"
 
 func notRoot(root, next string) error {
 	return hint.Wrap(fmt.Errorf("package root %q has no %s", cmp.Or(root, "."), metaFile), next)
+}
+
+// projectRoot returns an error with the hint next if root has a project file and no crossplane.yaml.
+func projectRoot(root, next string) error {
+	if _, err := os.Stat(filepath.Join(root, metaFile)); err == nil {
+		return nil
+	}
+	if _, _, err := project.Find(root); err != nil {
+		return nil
+	}
+	return hint.Wrap(fmt.Errorf("%q is the root of a project, not of a package", cmp.Or(root, ".")), next)
 }
 
 // nestedRoot returns the directory in root that is probably the package root: the only one

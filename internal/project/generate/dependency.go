@@ -41,6 +41,9 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 	version, k8s := strings.CutPrefix(text, "k8s:")
 	k8s = k8s || text == "k8s"
 	switch {
+	case o.GitRef != "" && (k8s || !strings.Contains(text, "://") && strings.LastIndex(text, ":") > max(strings.LastIndex(text, "/"), strings.LastIndex(text, "@"))):
+		// In the short form of a URL, such as git@HOST:ORG/REPO, a path follows the colon.
+		return d, hint.Wrap(fmt.Errorf("expected the URL of a git repository, got %q", text), "leave "+string(hint.GitRef)+" out: it is for the URL of a git repository")
 	case o.GitRef != "":
 		d.Git = &project.GitSource{Repository: text, Ref: o.GitRef, Path: o.GitPath}
 	case o.GitPath != "":
