@@ -30,6 +30,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.EmbedRuntimeSource:  "xpkg.build",
 		hint.EmbedRuntimeTarball: "xpkg.build",
 		hint.ExamplesRoot:        "xpkg.build xpkg.lint",
+		hint.GitRef:              "dependency.add",
 		hint.Ignore:              "xpkg.build xpkg.lint",
 		hint.Lenient:             rendering,
 		hint.Lint:                "xpkg.build xpkg.lint project.build project.lint",
