@@ -56,10 +56,7 @@ func explain(parser *kong.Kong, args []string, err error) error {
 	case surplus && optionalFlag(node, args, err.Error()) != "":
 		next = optionalFlag(node, args, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), "(short flag); perhaps try "):
-		name, text, _ := strings.Cut(err.Error(), ": ")
-		_, next2, _ := strings.Cut(text, "; perhaps try ")
-		next = flagHint(node, name+":") + "; for a value that begins with -: " + hint.Hint(strings.TrimSuffix(next2, "?"))
-		err = fmt.Errorf("%s needs a value, got %s", name, strings.Trim(next2[strings.Index(next2, "=")+1:], `"?`))
+		next, err = explainDash(node, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.HasSuffix(err.Error(), `but got "EOL" (<EOL>)`):
 		next = flagHint(node, err.Error())
 		name, _, _ := strings.Cut(err.Error(), ":")
@@ -134,6 +131,17 @@ func explainFlag(node *kong.Node, err error) (hint.Hint, error) {
 		return see, err
 	}
 	return hint.Hint("did you mean " + strings.Join(shown, " or ") + "?"), err
+}
+
+// explainDash explains kong's error for a flag with a value that begins with a dash, such as
+// `--tag: … (short flag); perhaps try --tag="-x"?`.
+func explainDash(node *kong.Node, text string) (hint.Hint, error) {
+	name, _, _ := strings.Cut(text, ": ")
+	_, form, _ := strings.Cut(text, "; perhaps try ")
+	form = strings.TrimSuffix(form, "?")
+	_, value, _ := strings.Cut(form, "=")
+	next := flagHint(node, name+":") + "; for a value that begins with -: " + hint.Hint(form)
+	return next, fmt.Errorf("%s needs a value, got %s", name, strings.Trim(value, `"`))
 }
 
 // An insteadOf is a command that knows what replaces a flag that it does not have. InsteadOf

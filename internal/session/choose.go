@@ -77,15 +77,8 @@ func (s *Session) verified(ctx context.Context, c choice) (choice, error) {
 	case isFile:
 		return c, fmt.Errorf("%q is not in a registry, so it has no signature that could be verified", c.fn.Package)
 	}
-	key := fmt.Sprint(c.runtime, c.fn)
-	if err, ok := s.refused.Load(key); ok {
-		return c, err.(error)
-	}
 	var err error
 	c.fn.Package, err = s.config.Verify(ctx, c.runtime, c.fn)
-	if err != nil && ctx.Err() == nil {
-		s.refused.Store(key, err)
-	}
 	return c, err
 }
 

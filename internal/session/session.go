@@ -52,7 +52,7 @@ type Config struct {
 	Referenced func(reference string)
 	// Verify, if not nil, is called before a function starts, unless it is a builtin. It
 	// returns the reference of the verified package, which the runtime then runs. A function
-	// that is not a package in a registry is an error. A session remembers errors.
+	// that is not a package in a registry is an error.
 	Verify func(ctx context.Context, runtime Runtime, fn runtimes.Function) (string, error)
 	// Annotations override the annotations of every Function.
 	Annotations map[string]string
@@ -110,8 +110,6 @@ type Session struct {
 	listings     proc.Memo[content, listing]
 	// fields caches the problems that checkFields finds.
 	fields proc.Memo[fieldsKey, []composition.Problem]
-	// refused has the errors of Config.Verify, by the text of the runtime and the Function.
-	refused sync.Map
 
 	mu      sync.Mutex
 	closed  bool

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -88,9 +87,8 @@ type content struct {
 // opening a cache would create a misspelled one. A directory of an environment variable may be new,
 // as it is in the first run of a CI job.
 func existing(c flags.Cache, kctx *kong.Context) (string, error) {
-	named := slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "cache-dir" })
 	dir, err := c.Path()
-	if err != nil || !named {
+	if err != nil || !flags.IsGiven(kctx, "cache-dir") {
 		return dir, err
 	}
 	if _, err := os.Stat(dir); err != nil {

@@ -154,12 +154,16 @@ func (a Access) Options(p terminal.Program) remote.Options {
 	}
 }
 
+// IsGiven reports whether the command line has a flag.
+func IsGiven(kctx *kong.Context, flag string) bool {
+	return slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == flag })
+}
+
 // CheckRegistry returns an error if --registry names another registry than the reference has, and
 // so has no effect. next is the hint.
 func (f Registries) CheckRegistry(kctx *kong.Context, ref name.Tag, next string) error {
-	given := slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "registry" })
 	// NewRegistry knows the other names of a registry, such as docker.io.
-	if r, err := name.NewRegistry(f.Registry); !given || err == nil && r.RegistryStr() == ref.RegistryStr() {
+	if r, err := name.NewRegistry(f.Registry); !IsGiven(kctx, "registry") || err == nil && r.RegistryStr() == ref.RegistryStr() {
 		return nil
 	}
 	err := fmt.Errorf("--registry %s has no effect: the reference %q names the registry %s", f.Registry, ref, ref.RegistryStr())

@@ -185,26 +185,48 @@ func (f Runtimes) verify(o image.Options) (func(context.Context, session.Runtime
 	if len(by) == 0 {
 		o.Pin = f.lock.Pin // Images that Allow permits are not verified.
 	}
-	var done sync.Map // the verified references, by the packages: a tag that moves changes no later render
+	var known verdicts
 	return func(ctx context.Context, runtime session.Runtime, fn runtimes.Function) (string, error) {
 		if err := checkVerified(runtime, fn.Annotations, own); err != nil {
 			return "", err
 		}
-		if known, ok := done.Load(fn.Package); ok {
-			return known.(string), nil
-		}
-		ref, err := f.Reference(fn.Package)
-		if err != nil {
-			return "", err
-		}
-		pinned, err := image.Trusted(ctx, ref, by, types, o)
-		if err != nil {
-			return "", err
-		}
-		f.Allow(pinned.Name()) // The runtime pins the reference again.
-		known, _ := done.LoadOrStore(fn.Package, pinned.Name())
-		return known.(string), nil
+		return known.of(ctx, fn.Package, func() (string, error) {
+			ref, err := f.Reference(fn.Package)
+			if err != nil {
+				return "", err
+			}
+			pinned, err := image.Trusted(ctx, ref, by, types, o)
+			if err != nil {
+				return "", err
+			}
+			f.Allow(pinned.Name()) // The runtime pins the reference again.
+			return pinned.Name(), nil
+		})
 	}, nil
+}
+
+// verdicts keeps the results of verifications by package, so that a tag that moves changes no
+// later render, and a package that is refused is verified once.
+type verdicts struct{ known sync.Map }
+
+type verdict struct {
+	reference string
+	err       error
+}
+
+// of returns the verdict on a package, which is that of verify at the first call. It does not
+// keep an error if ctx is done.
+func (v *verdicts) of(ctx context.Context, pkg string, verify func() (string, error)) (string, error) {
+	kept, ok := v.known.Load(pkg)
+	if !ok {
+		reference, err := verify()
+		if err != nil && ctx.Err() != nil {
+			return "", err
+		}
+		kept, _ = v.known.LoadOrStore(pkg, verdict{reference, err})
+	}
+	one := kept.(verdict)
+	return one.reference, one.err
 }
 
 // Replacing returns the annotation of a Function because of which a runtime runs something else

@@ -1,6 +1,10 @@
 package flags
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
@@ -37,5 +41,31 @@ func TestCheckVerified(t *testing.T) {
 				t.Errorf("%s: got error %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// A package is verified once, whether it is accepted or refused. It is verified again if its
+// verification was canceled.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	var known verdicts
+	for _, refusal := range []error{errors.New("refused"), nil} {
+		calls, pkg := 0, fmt.Sprintf("example.org/f:%v", refusal)
+		for i, ctx := range []context.Context{canceled, t.Context(), t.Context()} {
+			reference, err := known.of(ctx, pkg, func() (string, error) {
+				if calls++; ctx.Err() != nil {
+					return "", ctx.Err()
+				}
+				return "example.org/f@sha256:1", refusal
+			})
+			if want := cmp.Or(ctx.Err(), refusal); !errors.Is(err, want) || want == nil && reference != "example.org/f@sha256:1" {
+				t.Errorf("call %d for %s: got %q and error %v, want %v", i, pkg, reference, err, want)
+			}
+		}
+		if calls != 2 {
+			t.Errorf("%s was verified %d times, want 2", pkg, calls)
+		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // InputKinds returns the steps whose input has another apiVersion or kind than that of the
-// function that the step calls, or a value that the function ignores. official returns the official function that a name in
-// functionRef resolves to, or "".
+// function that the step calls, or a value that the function ignores. official returns the
+// official function that a name in functionRef resolves to, or "".
 func InputKinds(e composition.Entry, inputs composition.Inputs, official func(name string) string) []composition.Problem {
 	var found []composition.Problem
 	for i, step := range e.Spec.Pipeline {

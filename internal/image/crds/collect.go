@@ -173,18 +173,20 @@ func (c *collector) file(ctx context.Context, name string) error {
 		return err
 	}
 	// After ctx is done, the definitions of c do not matter.
-	_, err = proc.Await(ctx, func() (struct{}, error) {
-		for _, doc := range docs {
-			if ctx.Err() != nil { // A file may have many documents.
-				return struct{}{}, context.Cause(ctx)
-			}
-			if err := c.document(doc); err != nil {
-				return struct{}{}, err
-			}
-		}
-		return struct{}{}, nil
-	})
+	_, err = proc.Await(ctx, func() (struct{}, error) { return struct{}{}, c.documents(ctx, docs) })
 	return err
+}
+
+func (c *collector) documents(ctx context.Context, docs []manifest.Document) error {
+	for _, doc := range docs {
+		if ctx.Err() != nil { // A file may have many documents.
+			return context.Cause(ctx)
+		}
+		if err := c.document(doc); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *collector) document(doc manifest.Document) error {
@@ -203,15 +205,12 @@ func (c *collector) document(doc manifest.Document) error {
 		}
 		err = &manifest.Error{Path: doc.Path, Line: line, Err: err}
 	}
-	if err != nil {
-		return c.faulty(err)
-	}
-	return nil
+	return c.faulty(err)
 }
 
 // faulty passes err to Faulty and returns nil. Without Faulty it returns err.
 func (c *collector) faulty(err error) error {
-	if c.Faulty == nil {
+	if err == nil || c.Faulty == nil {
 		return err
 	}
 	c.Faulty(err)
