@@ -26,15 +26,17 @@ WITHOUTGC := -toolexec 'env GOGC=off GOMEMLIMIT=1GiB'
 # module, files in testdata may be wrong on purpose, and generated files need no format.
 SOURCES = find . -name '*.go' -not -name '*.pb.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
 
-# APISERVER is the kube-apiserver of `make test-apiserver`. Its version is that in
-# tools/apiserver/go.mod, so that another version has another file in the user's cache.
+# COMPILED is the folder of programs that take minutes to compile, in the user's cache. Their names
+# contain a version or a checksum of the source, so that another source has another program.
+COMPILED := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/xfn-test
 APISERVER_VERSION := $(shell sed -n 's|^.k8s.io/kubernetes \(v[^ ]*\).*|\1|p' tools/apiserver/go.mod)
-APISERVER := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/xfn-test/kube-apiserver-$(APISERVER_VERSION)
+APISERVER := $(COMPILED)/kube-apiserver-$(APISERVER_VERSION)
+VERIFIERS := $(COMPILED)/verifiers-$(firstword $(shell cat tools/imageconfig/* | cksum))
 
 BENCHCMD = CGO_ENABLED=0 $(GO) run -trimpath ./internal/e2e/bench -xfn '$(BIN)' -rows '$(BENCH)' -time '$(BENCHTIME)' -layers '$(LAYERS)'
 
 .DEFAULT_GOAL := help
-.PHONY: help build docs crds demo test verifiers test-verifiers apiserver-path test-apiserver lint bench bench-compare bench-page soak fuzz release clean
+.PHONY: help build docs crds demo test test-verifiers compiled-paths test-apiserver lint platforms bench bench-compare bench-page soak fuzz release clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,19 +78,21 @@ $(APISERVER):
 		-ldflags '-s -w -X k8s.io/component-base/version.gitVersion=$(APISERVER_VERSION)' -o $@.new k8s.io/kubernetes/cmd/kube-apiserver
 	mv $@.new $@
 
-apiserver-path:
-	@echo '$(APISERVER)'
+compiled-paths:
+	@echo 'apiserver=$(APISERVER) verifiers=$(VERIFIERS)'
 
 test-apiserver: build $(APISERVER) ## Compare xfn with a Kubernetes API server, which is compiled at the first time. It needs etcd.
 	XFN_REQUIRE=apiserver XFN_TEST_APISERVER='$(APISERVER)' XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 \
 		$(GO) test -trimpath -count=1 ./internal/e2e/apiservertest
 
-# Two cores need about three minutes at the first time.
-verifiers:
-	CGO_ENABLED=0 $(GO) -C tools/imageconfig build $(WITHOUTGC) -trimpath -buildvcs=false -ldflags '-s -w' -o '$(CURDIR)/$(dir $(BIN))' . github.com/sigstore/cosign/v3/cmd/cosign
+# Two cores need about four minutes to compile the verifiers.
+$(VERIFIERS):
+	mkdir -p $@.new
+	CGO_ENABLED=0 $(GO) -C tools/imageconfig build $(WITHOUTGC) -trimpath -buildvcs=false -ldflags '-s -w' -o '$@.new' . github.com/sigstore/cosign/v3/cmd/cosign
+	mv $@.new $@
 
-test-verifiers: build verifiers ## Check that Crossplane and cosign accept our signatures. Their verifiers are compiled at the first time.
-	XFN_REQUIRE=verifiers XFN_TEST_VERIFIERS='$(CURDIR)/$(dir $(BIN))' XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 \
+test-verifiers: build $(VERIFIERS) ## Check that Crossplane and cosign accept our signatures. Their verifiers are compiled at the first time.
+	XFN_REQUIRE=verifiers XFN_TEST_VERIFIERS='$(VERIFIERS)' XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 \
 		$(GO) test -trimpath -count=1 -run 'TestImageConfig|TestCosign' ./internal/e2e
 
 # The flags are those of `build` and `test`: all use the same compiled packages.
@@ -101,6 +105,10 @@ lint: ## Check format (gofumpt), go vet and staticcheck.
 	$(TOOL) staticcheck ./...
 	$(GO) -C tools/release vet ./...
 	cd tools/release && $$(cd ../.. && $(TOOL) -n staticcheck) ./...
+	$(GO) -C tools vet ./...
+
+platforms: ## Check the types of all packages for linux/arm64, darwin/arm64 and windows/amd64.
+	CGO_ENABLED=0 $(GO) -C tools run -trimpath ./typecheck '$(CURDIR)' linux/arm64 darwin/arm64 windows/amd64
 
 bench: build ## Print a table of times next to their limits. BENCH=regexp of rows, BENCHTIME=5s for each, LAYERS=16 for an image of 4 GiB.
 	$(BENCHCMD)
