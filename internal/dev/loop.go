@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/dev/watch"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -73,7 +72,7 @@ func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event
 	l.setExplicit()
 	l.renders, l.tests = l.explicit, l.explicitTests
 	var polling error
-	l.watcher, polling = watch.Open(ctx, c.Poll)
+	l.watcher, polling = OpenWatcher(ctx, c.Poll)
 	defer func() { err = errors.Join(err, l.watcher.Close()) }()
 	if err := l.polls(polling, show); err != nil {
 		return err
@@ -96,7 +95,7 @@ type loop struct {
 	config   Config
 	pool     *Pool
 	runtimes map[session.Runtime]runtimes.Runtime
-	watcher  *watch.Watcher
+	watcher  *Watcher
 
 	// explicit and explicitTests are the paths that the user named. They are
 	// always watched.
@@ -106,7 +105,7 @@ type loop struct {
 	renders, tests []string
 	// trees are the paths in renders and tests that are folders in which all files count.
 	trees []string
-	last  watch.Snapshot
+	last  Snapshot
 
 	// n is the number of rounds that have begun. now is the plan of the current
 	// round, and next the plan of the round after it.
@@ -301,14 +300,14 @@ const maxSeen = 10_000
 
 // detectChanges returns the changes since the last snapshot. It takes a new
 // snapshot, and watches the folders in the new snapshot.
-func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
-	targets := watch.Targets{
+func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]Change, error) {
+	targets := Targets{
 		Paths: union(union(l.renders, l.tests), l.config.Refresh.Paths), Sources: l.sources(),
 		Folders: slices.Concat(l.config.Session.BuiltinOptions.Folders(), l.config.Refresh.Folders, l.trees),
 	}
 	former := l.last
 	for range 3 { // A change in a new folder is missed until the folder is watched.
-		l.last = watch.TakeSnapshot(targets, former, l.config.Now())
+		l.last = TakeSnapshot(targets, former, l.config.Now())
 		fresh, err := l.watcher.Watch(ctx, l.last.Dirs)
 		if err := l.polls(err, show); err != nil {
 			return nil, err
@@ -326,7 +325,7 @@ func (l *loop) polls(why error, show func(Event) error) error {
 	if why == nil {
 		return nil
 	}
-	return show(Event{Notice: fmt.Sprintf("polling for changes every %s: %v", watch.Interval, why)})
+	return show(Event{Notice: fmt.Sprintf("polling for changes every %s: %v", pollInterval, why)})
 }
 
 func union(a, b []string) []string {
@@ -361,7 +360,7 @@ type Plan struct {
 // planOf returns the plan for file changes. A change in the source of a function
 // triggers a render and tests. A change of any other path triggers a render if
 // renders contains the path, and tests if tests contains it.
-func planOf(changes []watch.Change, renders, tests []string) Plan {
+func planOf(changes []Change, renders, tests []string) Plan {
 	var p Plan
 	for _, c := range changes {
 		p.Changed = append(p.Changed, c.Path)

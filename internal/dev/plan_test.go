@@ -4,31 +4,29 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/xfn-dev/xfn/internal/dev/watch"
 )
 
 func TestPlanOf(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
-		changes []watch.Change
+		changes []Change
 		want    Plan
 	}{
 		"Nothing": {"no change needs no work", nil, Plan{}},
 		"Source": {
 			"a changed source renders, tests, and restarts its function once",
-			[]watch.Change{{Path: "fn/a.go", Source: "fn"}, {Path: "fn/b.go", Source: "fn"}},
+			[]Change{{Path: "fn/a.go", Source: "fn"}, {Path: "fn/b.go", Source: "fn"}},
 			Plan{Restart: []string{"fn"}, Render: true, Test: true, Changed: []string{"fn/a.go", "fn/b.go"}},
 		},
 		"TwoSources": {
 			"a module that two functions share restarts both",
-			[]watch.Change{{Path: "lib/l.go", Source: "g"}, {Path: "lib/l.go", Source: "f"}},
+			[]Change{{Path: "lib/l.go", Source: "g"}, {Path: "lib/l.go", Source: "f"}},
 			Plan{Restart: []string{"f", "g"}, Render: true, Test: true, Changed: []string{"lib/l.go"}},
 		},
-		"Input":  {"an input of the render only renders", []watch.Change{{Path: "xr.yaml"}}, Plan{Render: true, Changed: []string{"xr.yaml"}}},
-		"Suite":  {"a suite only tests", []watch.Change{{Path: "suite.yaml"}}, Plan{Test: true, Changed: []string{"suite.yaml"}}},
-		"Shared": {"a file that both read renders and tests", []watch.Change{{Path: "composition.yaml"}}, Plan{Render: true, Test: true, Changed: []string{"composition.yaml"}}},
-		"Nobody": {"a file that is no longer read is named, and needs no work", []watch.Change{{Path: "old.yaml"}}, Plan{Changed: []string{"old.yaml"}}},
+		"Input":  {"an input of the render only renders", []Change{{Path: "xr.yaml"}}, Plan{Render: true, Changed: []string{"xr.yaml"}}},
+		"Suite":  {"a suite only tests", []Change{{Path: "suite.yaml"}}, Plan{Test: true, Changed: []string{"suite.yaml"}}},
+		"Shared": {"a file that both read renders and tests", []Change{{Path: "composition.yaml"}}, Plan{Render: true, Test: true, Changed: []string{"composition.yaml"}}},
+		"Nobody": {"a file that is no longer read is named, and needs no work", []Change{{Path: "old.yaml"}}, Plan{Changed: []string{"old.yaml"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

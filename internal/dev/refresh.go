@@ -5,8 +5,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-
-	"github.com/xfn-dev/xfn/internal/dev/watch"
 )
 
 // A Refresh updates the sources of functions and the inputs of the loop from other files, such
@@ -22,7 +20,7 @@ type Refresh struct {
 }
 
 // needs reports whether a change needs a refresh.
-func (r Refresh) needs(c watch.Change) bool {
+func (r Refresh) needs(c Change) bool {
 	return r.Do != nil && c.Source == "" && slices.ContainsFunc(slices.Concat(r.Paths, r.Folders), func(path string) bool {
 		return filepath.Clean(path) == filepath.Clean(c.Path)
 	})
@@ -30,14 +28,14 @@ func (r Refresh) needs(c watch.Change) bool {
 
 // planOf returns the plan for file changes. After a refresh, the files that it wrote are
 // changes of sources. They are not shown, because the user did not change them.
-func (l *loop) planOf(changes []watch.Change) Plan {
+func (l *loop) planOf(changes []Change) Plan {
 	p := planOf(changes, l.renders, l.tests)
 	if slices.ContainsFunc(changes, l.config.Refresh.needs) {
 		p.Refresh, p.Render, p.Test = true, true, true
 	}
 	if l.now.Refresh {
 		p.Changed = slices.DeleteFunc(p.Changed, func(path string) bool {
-			return slices.ContainsFunc(changes, func(c watch.Change) bool { return c.Path == path && c.Source != "" })
+			return slices.ContainsFunc(changes, func(c Change) bool { return c.Path == path && c.Source != "" })
 		})
 	}
 	return p

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/dev/watch"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -200,7 +199,7 @@ func (t *Testing) failed() int {
 
 // wrote reports whether a change is in a golden file that the tests wrote, or in
 // its folder.
-func (t *Testing) wrote(c watch.Change) bool {
+func (t *Testing) wrote(c Change) bool {
 	if t == nil {
 		return false
 	}

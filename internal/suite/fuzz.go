@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
-	"github.com/xfn-dev/xfn/internal/suite/generate"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -147,7 +146,7 @@ type fuzzSubject struct {
 	form      spec.CaseSpec
 	doc       manifest.Document // the Composition
 	name      string
-	generator *generate.Generator
+	generator *Generator
 	validator *validate.Validator
 	// alone is locked while functions are started again, and shared by renders.
 	alone sync.RWMutex
@@ -195,7 +194,7 @@ func (r *runner) fuzzSubjects(ctx context.Context, items []Item, xrd manifest.Do
 			return nil, err
 		}
 		s.name = fieldpath.Text(obj, "metadata", "name")
-		if s.generator, err = generate.New(ctx, xrd, apiVersion, f.Seed); err != nil {
+		if s.generator, err = NewGenerator(ctx, xrd, apiVersion, f.Seed); err != nil {
 			return nil, err
 		}
 		if s.validator, err = s.attempt().validator(ctx, form.Schemas); err != nil {

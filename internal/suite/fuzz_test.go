@@ -17,7 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite"
-	"github.com/xfn-dev/xfn/internal/suite/generate"
 )
 
 // fuzzXRD defines the composite resources of fuzzed. %s is the schema of spec.
@@ -208,7 +207,7 @@ func TestFuzzErrors(t *testing.T) {
 	t.Parallel()
 	none := fuzzed(thing("a", "", ""))
 	none["xrd.yaml"] = fmt.Sprintf(fuzzXRD, `{type: object, required: [size], properties: {size: {type: integer, minimum: 2, maximum: 1}}}`)
-	if _, err := fuzz(t, t.Context(), none, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 1}); !errors.Is(err, generate.ErrNone) || !strings.Contains(err.Error(), "field spec.size") {
+	if _, err := fuzz(t, t.Context(), none, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 1}); !errors.Is(err, suite.ErrNoInput) || !strings.Contains(err.Error(), "field spec.size") {
 		t.Errorf("a schema without values: got error %v", err)
 	}
 	other := fuzzed(thing("a", "", ""))

@@ -15,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
-	"github.com/xfn-dev/xfn/internal/suite/mutate"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -38,7 +37,7 @@ const (
 
 // A Mutation is the outcome of the cases of a Composition for a mutant.
 type Mutation struct {
-	mutate.Mutant
+	Mutant
 	// Path is the file of the Composition, and Name its name.
 	Path, Name string
 	// Key identifies the mutant together with all that its verdict depends on.
@@ -139,11 +138,11 @@ type caseOutput struct {
 }
 
 // tests reports whether the case can run a mutant: it cannot mock a step that is removed.
-func (c caseOutput) tests(m mutate.Mutant) bool {
+func (c caseOutput) tests(m Mutant) bool {
 	step, _ := m.Was.(map[string]any)
 	name, _ := step["step"].(string)
 	_, mocked := c.mocks[name]
-	return m.Operator.Name != mutate.DropStep || !mocked
+	return m.Operator != dropStep || !mocked
 }
 
 // subjects runs all items, and groups them by their Compositions. It returns an error if a case
@@ -187,7 +186,7 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 
 type mutantOf struct {
 	*subject
-	mutate.Mutant
+	Mutant
 	key string
 }
 
@@ -195,7 +194,7 @@ type mutantOf struct {
 func (m MutationOptions) choose(subjects []*subject) ([]mutantOf, error) {
 	var all []mutantOf
 	for _, s := range subjects {
-		mutants, err := mutate.Of(s.doc)
+		mutants, err := Mutants(s.doc)
 		if err != nil {
 			return nil, err
 		}

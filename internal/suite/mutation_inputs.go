@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
-	"github.com/xfn-dev/xfn/internal/suite/generate"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -80,13 +79,13 @@ func (a *attempt) generate(ctx context.Context, s *subject, c caseOutput, m Muta
 	if err != nil {
 		return err
 	}
-	g, err := generate.New(ctx, xrd, fieldpath.Text(composition, "spec", "compositeTypeRef", "apiVersion"), m.Seed)
+	g, err := NewGenerator(ctx, xrd, fieldpath.Text(composition, "spec", "compositeTypeRef", "apiVersion"), m.Seed)
 	if err != nil {
 		return err
 	}
 	for n := range m.Inputs {
 		xr, err := g.XR(ctx, n)
-		if errors.Is(err, generate.ErrNone) {
+		if errors.Is(err, ErrNoInput) {
 			a.options.Config.Progress.Warn("mutants are not tried with generated inputs: " + err.Error())
 			return nil
 		}

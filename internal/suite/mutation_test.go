@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
-	"github.com/xfn-dev/xfn/internal/suite/mutate"
 )
 
 // mutated is a Composition with patches, a transform and a step with a template, and a suite
@@ -119,7 +118,7 @@ func TestMutate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byHand, err := mutate.Of(docs[0])
+	byHand, err := suite.Mutants(docs[0])
 	if err != nil || len(byHand) != len(all) || len(all) < 15 {
 		t.Fatalf("got %d mutants, want %d, at least 15: %v", len(all), len(byHand), err)
 	}

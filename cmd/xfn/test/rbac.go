@@ -16,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/access"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -90,7 +89,7 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if len(found.steps) > 0 && len(items) == 0 {
 		term.Warn(fmt.Sprintf("what the steps %s compose is known only after a render: name suites, too", strings.Join(found.steps, ", ")))
 	}
-	role, guessed := access.ClusterRole(c.Name, found.kinds, found.composites, func(gk kschema.GroupKind) string { return found.plurals[gk] })
+	role, guessed := composition.ClusterRole(c.Name, found.kinds, found.composites, func(gk kschema.GroupKind) string { return found.plurals[gk] })
 	if role == nil {
 		if known && !found.faulty {
 			term.Note("no ClusterRole is needed")
@@ -102,7 +101,7 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	}
 	docs := []map[string]any{role}
 	if c.WithoutRBACManager {
-		docs = append(docs, access.Binding(c.Name))
+		docs = append(docs, composition.ClusterRoleBinding(c.Name))
 	}
 	for _, doc := range docs {
 		if err := manifest.Write(term.Stdout, doc); err != nil {
@@ -215,9 +214,9 @@ type grant struct {
 func (g *grant) add(objs []map[string]any) {
 	for _, obj := range objs {
 		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
-		granted := access.Granted
+		granted := composition.MayCompose
 		if g.all {
-			granted = func(map[string]any, map[kschema.GroupKind]bool) bool { return access.InChart(gvk.GroupKind()) }
+			granted = func(map[string]any, map[kschema.GroupKind]bool) bool { return composition.InHelmChart(gvk.GroupKind()) }
 		}
 		if gvk.Kind != "" && !granted(obj, g.composites) {
 			g.kinds[gvk] = true
@@ -270,7 +269,7 @@ func (c *RBACCmd) definitions(ctx context.Context, term *terminal.Terminal, r ma
 		if ref := kschema.FromAPIVersionAndKind(e.Spec.CompositeTypeRef.APIVersion, e.Spec.CompositeTypeRef.Kind); g.all && ref.Kind != "" {
 			g.composites[ref.GroupKind()], g.kinds[ref] = true, true
 		}
-		bases, steps := access.Bases(e)
+		bases, steps := composition.TemplateBases(e)
 		for _, b := range bases {
 			g.add([]map[string]any{b.Object})
 		}

@@ -13,7 +13,6 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/access"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -52,12 +51,12 @@ func LintClusterRoles(paths []string, others bool) xpkg.Rule {
 // ClusterRole.
 func missingRoles(e composition.Entry, composites func() map[kschema.GroupKind]bool, files func() grants) xpkg.Problems {
 	var found xpkg.Problems
-	bases, _ := access.Bases(e)
+	bases, _ := composition.TemplateBases(e)
 	seen := map[kschema.GroupKind]bool{}
 	lines := sync.OnceValue(e.Document.Lines)
 	for _, b := range bases {
 		gvk := (&unstructured.Unstructured{Object: b.Object}).GroupVersionKind()
-		if gvk.Kind == "" || seen[gvk.GroupKind()] || access.Granted(b.Object, composites()) || files().has(gvk) {
+		if gvk.Kind == "" || seen[gvk.GroupKind()] || composition.MayCompose(b.Object, composites()) || files().has(gvk) {
 			continue
 		}
 		seen[gvk.GroupKind()] = true
@@ -110,6 +109,6 @@ func (g grants) has(gvk kschema.GroupVersionKind) bool {
 	if _, ok := schema.FindKind(gvk); g.others && !ok {
 		return true
 	}
-	resource, _ := access.Resource(gvk, func(gk kschema.GroupKind) string { return g.plurals[gk] })
-	return access.Grant(g.roles, resource)
+	resource, _ := composition.ResourceOf(gvk, func(gk kschema.GroupKind) string { return g.plurals[gk] })
+	return composition.RolesGrant(g.roles, resource)
 }

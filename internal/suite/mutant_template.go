@@ -1,4 +1,4 @@
-package mutate
+package suite
 
 import (
 	"regexp"
@@ -7,37 +7,37 @@ import (
 )
 
 // templates adds the mutants of the inline templates at a path.
-func (s *sites) templates(path []any) {
-	s.template(at(path, "template"))
-	for i := range s.list(at(path, "templates")) {
-		s.template(at(path, "templates", i))
+func (s *mutantMaker) templates(path []any) {
+	s.template(pathTo(path, "template"))
+	for i := range s.list(pathTo(path, "templates")) {
+		s.template(pathTo(path, "templates", i))
 	}
 }
 
 // These match an if in a template, with its condition, and a line of YAML outside of actions
 // that ends with a constant, with the constant. Delimiters other than {{ and }} are not found.
 var (
-	condition = sync.OnceValue(func() *regexp.Regexp {
+	ifCondition = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\{\{-?\s*(?:else\s+)?if\s+([^{}]+?)\s*-?\}\}`)
 	})
-	constant = sync.OnceValue(func() *regexp.Regexp {
+	lineConstant = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^\s*(?:- )?(?:[\w.$/-]+: +)?("[^"{}]*"|'[^'{}]*'|[\w./-]+)\s*$`)
 	})
-	identity = sync.OnceValue(func() *regexp.Regexp {
+	identityLine = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^\s*(?:- )?(?:apiVersion|kind):|^---\s*$`)
 	})
 )
 
-func (s *sites) template(path []any) {
-	text, ok := get(s.root, path).(string)
+func (s *mutantMaker) template(path []any) {
+	text, ok := valueAt(s.root, path).(string)
 	if !ok {
 		return
 	}
-	for _, m := range condition().FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range ifCondition().FindAllStringSubmatchIndex(text, -1) {
 		s.text(negateBranch, path, text, m[2], m[3], "not ("+text[m[2]:m[3]]+")")
 	}
-	for _, m := range constant().FindAllStringSubmatchIndex(text, -1) {
-		if identity().MatchString(text[m[0]:m[1]]) {
+	for _, m := range lineConstant().FindAllStringSubmatchIndex(text, -1) {
+		if identityLine().MatchString(text[m[0]:m[1]]) {
 			continue
 		}
 		s.text(changeLiteral, path, text, m[2], m[3], otherText(text[m[2]:m[3]]))
@@ -64,7 +64,7 @@ func otherText(text string) string {
 var isNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`) })
 
 // text adds a mutant with another text between two offsets of a template.
-func (s *sites) text(o Operator, path []any, template string, from, to int, is string) {
+func (s *mutantMaker) text(o Operator, path []any, template string, from, to int, is string) {
 	s.add(o, path, template[:from]+is+template[to:])
 	m := &s.mutants[len(s.mutants)-1]
 	m.Line = s.lines.OfText(m.Field, 1+strings.Count(template[:from], "\n"))

@@ -1,4 +1,4 @@
-package generate_test
+package suite_test
 
 import (
 	"encoding/json"
@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/suite/generate"
+	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// generator returns a Generator for an XRD whose schema of spec is JSON.
-func generator(t *testing.T, spec string, seed uint64) *generate.Generator {
+// newGenerator returns a Generator for an XRD whose schema of spec is JSON.
+func newGenerator(t *testing.T, spec string, seed uint64) *suite.Generator {
 	t.Helper()
 	docs, err := manifest.Split("xrd.yaml", []byte(`apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
@@ -27,16 +27,16 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := generate.New(t.Context(), docs[0], "example.org/v1", seed)
+	g, err := suite.NewGenerator(t.Context(), docs[0], "example.org/v1", seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-// TestXR checks that a hundred resources of each schema are valid, that the same seed makes the
+// TestGenerator checks that a hundred resources of each schema are valid, that the same seed makes the
 // same resources, and that some resource has each of some values.
-func TestXR(t *testing.T) {
+func TestGenerator(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason, spec string
@@ -68,7 +68,7 @@ func TestXR(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, other := generator(t, tc.spec, 1), generator(t, tc.spec, 1)
+			g, other := newGenerator(t, tc.spec, 1), newGenerator(t, tc.spec, 1)
 			var all strings.Builder
 			for n := range 100 {
 				xr, err := g.XR(t.Context(), n)
@@ -96,8 +96,8 @@ func TestXR(t *testing.T) {
 	}
 }
 
-// TestNone checks that the error for a schema without values names the field.
-func TestNone(t *testing.T) {
+// TestNoInput checks that the error for a schema without values names the field.
+func TestNoInput(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, spec, field string }{
 		"Range":   {"no number is in an empty range", `{type: object, required: [num], properties: {num: {type: integer, minimum: 5, maximum: 4}}}`, "spec.num"},
@@ -106,8 +106,8 @@ func TestNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := generator(t, tc.spec, 1).XR(t.Context(), 0)
-			if !errors.Is(err, generate.ErrNone) || !strings.Contains(err.Error(), "field "+tc.field+":") {
+			_, err := newGenerator(t, tc.spec, 1).XR(t.Context(), 0)
+			if !errors.Is(err, suite.ErrNoInput) || !strings.Contains(err.Error(), "field "+tc.field+":") {
 				t.Errorf("%s: got error %v", tc.reason, err)
 			}
 		})
@@ -116,7 +116,7 @@ func TestNone(t *testing.T) {
 
 func TestShrink(t *testing.T) {
 	t.Parallel()
-	g := generator(t, `{type: object, required: [num], properties: {num: {type: integer, minimum: 2}, tags: {type: array, items: {type: string}}, other: {type: string}}}`, 1)
+	g := newGenerator(t, `{type: object, required: [num], properties: {num: {type: integer, minimum: 2}, tags: {type: array, items: {type: string}}, other: {type: string}}}`, 1)
 	xr := map[string]any{
 		"apiVersion": "example.org/v1", "kind": "XThing", "metadata": map[string]any{"name": "long", "namespace": "default"},
 		"spec": map[string]any{"num": int64(900), "other": "x", "tags": []any{"a", "bad: yes", "c"}},

@@ -1,4 +1,4 @@
-package watch
+package dev
 
 import (
 	"cmp"
@@ -82,8 +82,8 @@ const (
 	// younger, the file may change again without a new time, because the clocks
 	// of file systems are coarse.
 	racy = 2 * time.Second
-	// most is the maximum number of files that are recorded for a source.
-	most = 20_000
+	// mostFiles is the maximum number of files that are recorded for a source.
+	mostFiles = 20_000
 )
 
 // TakeSnapshot returns the state of targets at the time now. A file that has the
@@ -193,7 +193,7 @@ func (l *snapshotter) path(path string) stamp {
 		return stamp{}
 	case info.IsDir():
 		l.dirs[filepath.Clean(path)] = true
-		return names(path, info)
+		return folderStamp(path, info)
 	}
 	return l.file(path, info, l.former.files[target{name: path}][path])
 }
@@ -212,9 +212,9 @@ func (l *snapshotter) around(path string) {
 	}
 }
 
-// names returns the stamp of a folder. It depends on the names of the files in
+// folderStamp returns the stamp of a folder. It depends on the names of the files in
 // the folder, but not on their content.
-func names(path string, info fs.FileInfo) stamp {
+func folderStamp(path string, info fs.FileInfo) stamp {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return stamp{}
@@ -239,7 +239,7 @@ func (l *snapshotter) file(path string, info fs.FileInfo, former stamp) stamp {
 	if former.exists && former.size == s.size && former.modified.Equal(s.modified) && s.modified.Before(l.former.at.Add(-racy)) {
 		return former
 	}
-	text, err := read(path)
+	text, err := readFile(path)
 	if err != nil {
 		return stamp{exists: !errors.Is(err, fs.ErrNotExist)}
 	}
@@ -250,9 +250,9 @@ func (l *snapshotter) file(path string, info fs.FileInfo, former stamp) stamp {
 	return s
 }
 
-// read reads at most hashed+1 bytes of a file, because the file may have grown
+// readFile reads at most hashed+1 bytes of a file, because the file may have grown
 // since its size was checked.
-func read(path string) ([]byte, error) {
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package watch
+package dev
 
 import (
 	"context"
@@ -82,8 +82,8 @@ func TestTick(t *testing.T) {
 		began := time.Now()
 		<-out
 		<-out
-		if got := time.Since(began); got != 2*Interval {
-			t.Errorf("two ticks took %s, want %s", got, 2*Interval)
+		if got := time.Since(began); got != 2*pollInterval {
+			t.Errorf("two ticks took %s, want %s", got, 2*pollInterval)
 		}
 		cancel()
 	})
@@ -102,7 +102,7 @@ func TestPollInstead(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w, polling := Open(t.Context(), false)
+			w, polling := OpenWatcher(t.Context(), false)
 			if polling != nil {
 				t.Skipf("this system has no change notifications: %v", polling)
 			}

@@ -1,4 +1,4 @@
-package watch
+package dev
 
 import (
 	"context"
@@ -21,8 +21,8 @@ const (
 	incomplete = 15 * time.Millisecond
 	// patience is the maximum time between a change and its report, if events do not stop.
 	patience = 200 * time.Millisecond
-	// Interval is the time between two reports of a Watcher that polls.
-	Interval = 500 * time.Millisecond
+	// pollInterval is the time between two reports of a Watcher that polls.
+	pollInterval = 500 * time.Millisecond
 )
 
 // A Watcher reports that files in the watched folders may have changed. Its
@@ -37,10 +37,10 @@ type Watcher struct {
 	done   chan struct{}
 }
 
-// Open returns a Watcher, which the caller must close. It uses the change notifications of
+// OpenWatcher returns a Watcher, which the caller must close. It uses the change notifications of
 // the operating system. It polls if poll is true, or if notifications are not available. If
 // they are not available, polling is the reason.
-func Open(ctx context.Context, poll bool) (w *Watcher, polling error) {
+func OpenWatcher(ctx context.Context, poll bool) (w *Watcher, polling error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w = &Watcher{cancel: cancel, done: make(chan struct{})}
 	if !poll {
@@ -202,7 +202,7 @@ func signal(out chan<- struct{}) {
 }
 
 func tick(ctx context.Context, out chan<- struct{}) {
-	t := time.NewTicker(Interval)
+	t := time.NewTicker(pollInterval)
 	defer t.Stop()
 	for {
 		select {

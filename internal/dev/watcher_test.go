@@ -1,25 +1,25 @@
-package watch_test
+package dev_test
 
 import (
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/dev/watch"
+	"github.com/xfn-dev/xfn/internal/dev"
 )
 
 // awaitChange waits until the Watcher reports a change and a new Snapshot has it.
 // It works like the development loop.
-func awaitChange(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.Snapshot) watch.Snapshot {
+func awaitChange(t *testing.T, w *dev.Watcher, targets dev.Targets, before dev.Snapshot) dev.Snapshot {
 	t.Helper()
 	for {
 		select {
 		case <-w.C:
-			now := watch.TakeSnapshot(targets, before, time.Now())
+			now := dev.TakeSnapshot(targets, before, time.Now())
 			if _, err := w.Watch(t.Context(), now.Dirs); err != nil {
 				t.Fatal(err)
 			}
-			now = watch.TakeSnapshot(targets, before, time.Now())
+			now = dev.TakeSnapshot(targets, before, time.Now())
 			if len(now.Since(before, time.Now())) > 0 {
 				return now
 			}
@@ -36,7 +36,7 @@ func TestWatcher(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			put(t, dir, "in/a.yaml", "a")
-			w, polling := watch.Open(t.Context(), poll)
+			w, polling := dev.OpenWatcher(t.Context(), poll)
 			if polling != nil {
 				t.Skipf("this system has no change notifications: %v", polling)
 			}
@@ -45,8 +45,8 @@ func TestWatcher(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			targets := watch.Targets{Paths: []string{filepath.Join(dir, "in", "a.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}
-			look := watch.TakeSnapshot(targets, watch.Snapshot{}, time.Now())
+			targets := dev.Targets{Paths: []string{filepath.Join(dir, "in", "a.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}
+			look := dev.TakeSnapshot(targets, dev.Snapshot{}, time.Now())
 			if _, err := w.Watch(t.Context(), look.Dirs); err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package access
+package composition
 
 import (
 	"cmp"
@@ -11,14 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/xfn-dev/xfn/internal/composition"
 )
 
-// own are the kinds of Kubernetes that the ClusterRole in the Helm charts of Crossplane v1.11 to
+// chartKinds are the kinds of Kubernetes that the ClusterRole in the Helm charts of Crossplane v1.11 to
 // v2.4 grants with all verbs that a composed resource needs: get, list, watch, create, update,
 // patch and delete. The charts also grant Events, but not to read them.
-var own = map[kschema.GroupKind]bool{
+var chartKinds = map[kschema.GroupKind]bool{
 	{Kind: "ConfigMap"}: true, {Kind: "Secret"}: true, {Kind: "Service"}: true, {Kind: "ServiceAccount"}: true,
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   true,
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: true,
@@ -27,47 +25,49 @@ var own = map[kschema.GroupKind]bool{
 	{Group: "coordination.k8s.io", Kind: "Lease"}:                                   true,
 }
 
-// crossplaneGroups are the API groups whose kinds these charts grant. The charts of v1 grant
+// chartGroups are the API groups whose kinds these charts grant. The charts of v1 grant
 // secrets.crossplane.io, and those of v2 grant ops.crossplane.io and protection.crossplane.io.
-var crossplaneGroups = []string{
+var chartGroups = []string{
 	"apiextensions.crossplane.io", "ops.crossplane.io", "pkg.crossplane.io", "protection.crossplane.io", "secrets.crossplane.io",
 }
 
-// configurations are the kinds of providers' own CRDs, in any group. Crossplane's RBAC manager grants
+// configKinds are the kinds of providers' own CRDs, in any group. Crossplane's RBAC manager grants
 // all CRDs of a provider's package, as it does for managed resources.
-var configurations = []string{"ProviderConfig", "ClusterProviderConfig", "ProviderConfigUsage"}
+var configKinds = []string{"ProviderConfig", "ClusterProviderConfig", "ProviderConfigUsage"}
 
-// Granted reports whether Crossplane may compose an object without another ClusterRole. An object
+// MayCompose reports whether Crossplane may compose an object without another ClusterRole. It may
+// compose managed resources and composite resources, because its RBAC manager grants it access to
+// them, and some kinds that Crossplane itself needs (its documentation, "Compositions"). An object
 // is a managed resource if it has spec.forProvider, a composite resource if its kind is in
 // composites, and the configuration of a provider if its kind has that name.
-func Granted(obj map[string]any, composites map[kschema.GroupKind]bool) bool {
+func MayCompose(obj map[string]any, composites map[kschema.GroupKind]bool) bool {
 	u := &unstructured.Unstructured{Object: obj}
 	gk := u.GroupVersionKind().GroupKind()
 	_, managed, _ := unstructured.NestedFieldNoCopy(obj, "spec", "forProvider")
-	return managed || composites[gk] || slices.Contains(configurations, gk.Kind) || InChart(gk)
+	return managed || composites[gk] || slices.Contains(configKinds, gk.Kind) || InHelmChart(gk)
 }
 
-// InChart reports whether the ClusterRole of Crossplane's Helm chart grants a kind, also without the
+// InHelmChart reports whether the ClusterRole of Crossplane's Helm chart grants a kind, also without the
 // RBAC manager.
-func InChart(gk kschema.GroupKind) bool {
-	return own[gk] || slices.Contains(crossplaneGroups, gk.Group)
+func InHelmChart(gk kschema.GroupKind) bool {
+	return chartKinds[gk] || slices.Contains(chartGroups, gk.Group)
 }
 
-// A Base is the base of a template, and its path in the Composition. If patches write to
+// A TemplateBase is the base of a template, and its path in the Composition. If patches write to
 // spec.forProvider, the object has this field.
-type Base struct {
+type TemplateBase struct {
 	Field  string
 	Object map[string]any
 }
 
-// Bases returns the bases of function-patch-and-transform's templates in a Composition. steps are
-// the names of the other steps with an input, whose resources are known only after a render.
-func Bases(e composition.Entry) (bases []Base, steps []string) {
+// TemplateBases returns the bases of function-patch-and-transform's templates in a Composition.
+// steps are the names of the other steps with an input, whose resources are known only after a render.
+func TemplateBases(e Entry) (bases []TemplateBase, steps []string) {
 	for i, step := range e.Spec.Pipeline {
 		if step.Input == nil {
 			continue
 		}
-		var in input
+		var in templateInput
 		// An input that cannot be decoded is that of another function.
 		err := json.Unmarshal(step.Input.Raw, &in)
 		if err != nil || !strings.HasPrefix(in.APIVersion, "pt.fn.crossplane.io/") {
@@ -80,17 +80,17 @@ func Bases(e composition.Entry) (bases []Base, steps []string) {
 			}
 			if in.manages(r.Patches) {
 				spec, _, _ := unstructured.NestedMap(r.Base, "spec")
-				r.Base["spec"] = with(spec, "forProvider", map[string]any{})
+				r.Base["spec"] = withField(spec, "forProvider", map[string]any{})
 			}
 			field := fmt.Sprintf("spec.pipeline[%d].input.resources[%d].base", i, j)
-			bases = append(bases, Base{e.DocumentField(field), r.Base})
+			bases = append(bases, TemplateBase{e.DocumentField(field), r.Base})
 		}
 	}
 	return bases, steps
 }
 
-// with returns fields with another field, unless they have it.
-func with(fields map[string]any, key string, value any) map[string]any {
+// withField returns fields with another field, unless they have it.
+func withField(fields map[string]any, key string, value any) map[string]any {
 	if fields == nil {
 		fields = map[string]any{}
 	}
@@ -100,20 +100,20 @@ func with(fields map[string]any, key string, value any) map[string]any {
 	return fields
 }
 
-// input has the fields of an input of function-patch-and-transform that Bases reads.
-type input struct {
+// templateInput has the fields of an input of function-patch-and-transform that TemplateBases reads.
+type templateInput struct {
 	APIVersion string `json:"apiVersion"`
 	PatchSets  []struct {
-		Name    string  `json:"name"`
-		Patches []patch `json:"patches"`
+		Name    string          `json:"name"`
+		Patches []templatePatch `json:"patches"`
 	} `json:"patchSets"`
 	Resources []struct {
-		Base    map[string]any `json:"base"`
-		Patches []patch        `json:"patches"`
+		Base    map[string]any  `json:"base"`
+		Patches []templatePatch `json:"patches"`
 	} `json:"resources"`
 }
 
-type patch struct {
+type templatePatch struct {
 	PatchSetName  string `json:"patchSetName"`
 	FromFieldPath string `json:"fromFieldPath"`
 	ToFieldPath   string `json:"toFieldPath"`
@@ -121,10 +121,10 @@ type patch struct {
 
 // manages reports whether patches write to spec.forProvider, or read its state from a provider.
 // Patch sets cannot use patch sets.
-func (in input) manages(patches []patch) bool {
-	return slices.ContainsFunc(patches, func(p patch) bool {
+func (in templateInput) manages(patches []templatePatch) bool {
+	return slices.ContainsFunc(patches, func(p templatePatch) bool {
 		for _, set := range in.PatchSets {
-			if p.PatchSetName != "" && set.Name == p.PatchSetName && slices.ContainsFunc(set.Patches, patch.manages) {
+			if p.PatchSetName != "" && set.Name == p.PatchSetName && slices.ContainsFunc(set.Patches, templatePatch.manages) {
 				return true
 			}
 		}
@@ -132,24 +132,24 @@ func (in input) manages(patches []patch) bool {
 	})
 }
 
-func (p patch) manages() bool {
+func (p templatePatch) manages() bool {
 	to := cmp.Or(p.ToFieldPath, p.FromFieldPath)
 	return strings.HasPrefix(to, "spec.forProvider") || strings.HasPrefix(p.FromFieldPath, "status.atProvider")
 }
 
-// Aggregated is the label of ClusterRoles that aggregate to that of Crossplane.
-const Aggregated = "rbac.crossplane.io/aggregate-to-crossplane"
+// aggregateLabel is the label of ClusterRoles that aggregate to that of Crossplane.
+const aggregateLabel = "rbac.crossplane.io/aggregate-to-crossplane"
 
-// verbs are those that Crossplane needs to compose a kind.
-var verbs = []string{"create", "delete", "get", "list", "patch", "watch"}
+// composeVerbs are those that Crossplane needs to compose a kind.
+var composeVerbs = []string{"create", "delete", "get", "list", "patch", "watch"}
 
-// Grant reports whether objs have ClusterRoles that together let Crossplane compose a resource: they
+// RolesGrant reports whether the ClusterRoles in objs let Crossplane compose a resource: they
 // aggregate to the ClusterRole of Crossplane, and have rules for the resource.
-func Grant(objs []map[string]any, resource kschema.GroupResource) bool {
-	missing := slices.Clone(verbs)
+func RolesGrant(objs []map[string]any, resource kschema.GroupResource) bool {
+	missing := slices.Clone(composeVerbs)
 	for _, obj := range objs {
 		u := &unstructured.Unstructured{Object: obj}
-		if gk := u.GroupVersionKind().GroupKind(); gk.Group != rbacGroup || gk.Kind != "ClusterRole" || u.GetLabels()[Aggregated] != "true" {
+		if gk := u.GroupVersionKind().GroupKind(); gk.Group != rbacGroup || gk.Kind != "ClusterRole" || u.GetLabels()[aggregateLabel] != "true" {
 			continue
 		}
 		rules, _, _ := unstructured.NestedSlice(obj, "rules")
@@ -169,9 +169,9 @@ func Grant(objs []map[string]any, resource kschema.GroupResource) bool {
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// Resource returns the resource of a kind. plural returns the plural name of a kind, or "", and
+// ResourceOf returns the resource of a kind. plural returns the plural name of a kind, or "", and
 // guessed is true if it does.
-func Resource(gvk kschema.GroupVersionKind, plural func(kschema.GroupKind) string) (_ kschema.GroupResource, guessed bool) {
+func ResourceOf(gvk kschema.GroupVersionKind, plural func(kschema.GroupKind) string) (_ kschema.GroupResource, guessed bool) {
 	if resource := plural(gvk.GroupKind()); resource != "" {
 		return kschema.GroupResource{Group: gvk.Group, Resource: resource}, false
 	}
@@ -190,7 +190,7 @@ func Resource(gvk kschema.GroupVersionKind, plural func(kschema.GroupKind) strin
 func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, composites map[kschema.GroupKind]bool, plural func(kschema.GroupKind) string) (role map[string]any, guessed []string) {
 	groups := map[string][]string{}
 	for gvk := range kinds {
-		resource, isGuess := Resource(gvk, plural)
+		resource, isGuess := ResourceOf(gvk, plural)
 		if isGuess {
 			guessed = append(guessed, gvk.GroupKind().String())
 		}
@@ -216,14 +216,14 @@ func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, composite
 	}
 	return map[string]any{
 		"apiVersion": rbacGroup + "/v1", "kind": "ClusterRole",
-		"metadata": map[string]any{"name": name, "labels": map[string]any{Aggregated: "true"}},
+		"metadata": map[string]any{"name": name, "labels": map[string]any{aggregateLabel: "true"}},
 		"rules":    rules,
 	}, slices.Compact(guessed)
 }
 
-// Binding returns a ClusterRoleBinding of a ClusterRole to the ServiceAccount of Crossplane, with the
+// ClusterRoleBinding returns the binding of a ClusterRole to the ServiceAccount of Crossplane, with the
 // names of its Helm chart. Without the RBAC manager, no ClusterRole aggregates to that of Crossplane.
-func Binding(role string) map[string]any {
+func ClusterRoleBinding(role string) map[string]any {
 	return map[string]any{
 		"apiVersion": rbacGroup + "/v1", "kind": "ClusterRoleBinding",
 		"metadata": map[string]any{"name": role},

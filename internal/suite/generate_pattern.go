@@ -1,4 +1,4 @@
-package generate
+package suite
 
 import (
 	"regexp/syntax"
@@ -7,7 +7,7 @@ import (
 
 // matching returns a string that a regular expression matches. It tries to keep the limits of its
 // length, in characters.
-func (m *maker) matching(pattern string, least, most int) string {
+func (m *valueMaker) matching(pattern string, least, most int) string {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return ""
@@ -26,7 +26,7 @@ func (m *maker) matching(pattern string, least, most int) string {
 
 // match adds a string that re matches. extra is how often a repetition without a maximum
 // repeats more than its minimum, at most.
-func (m *maker) match(b *strings.Builder, re *syntax.Regexp, extra int) {
+func (m *valueMaker) match(b *strings.Builder, re *syntax.Regexp, extra int) {
 	repeat := func(from, to int) {
 		if to < 0 {
 			to = from + min(extra, maxText)
@@ -63,7 +63,7 @@ func (m *maker) match(b *strings.Builder, re *syntax.Regexp, extra int) {
 
 // of returns a character of a class, which is a list of the first and the last character of each
 // range. It prefers printable characters of ASCII.
-func (m *maker) of(class []rune) rune {
+func (m *valueMaker) of(class []rune) rune {
 	for range 20 {
 		i := 2 * m.IntN(len(class)/2)
 		from, to := max(class[i], ' '), min(class[i+1], '~')

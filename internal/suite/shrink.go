@@ -1,4 +1,4 @@
-package generate
+package suite
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func (g *Generator) smaller(xr map[string]any) iter.Seq[map[string]any] {
 			delete(own, key)
 		}
 		for less := range smaller(own) {
-			all := maps.Clone(object(less))
+			all := maps.Clone(objectOf(less))
 			for key := range g.head("") {
 				all[key] = xr[key]
 			}
@@ -53,7 +53,7 @@ func (g *Generator) smaller(xr map[string]any) iter.Seq[map[string]any] {
 				return
 			}
 		}
-		name, _ := object(xr["metadata"])["name"].(string)
+		name, _ := objectOf(xr["metadata"])["name"].(string)
 		if name == shortName {
 			return
 		}

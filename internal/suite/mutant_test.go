@@ -1,4 +1,4 @@
-package mutate_test
+package suite_test
 
 import (
 	"fmt"
@@ -10,43 +10,43 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/suite/mutate"
+	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-const head = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec:\n"
+const compositionHead = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec:\n"
 
-// resource returns a Composition whose only step is Patch & Transform with one resource, which
-// has the given fields.
-func resource(fields string) string {
-	return head + "  pipeline:\n  - step: a\n    input:\n      apiVersion: pt.fn.crossplane.io/v1beta1\n      resources:\n" +
+// resourceComposition returns a Composition whose only step is Patch & Transform with one
+// resource, which has the given fields.
+func resourceComposition(fields string) string {
+	return compositionHead + "  pipeline:\n  - step: a\n    input:\n      apiVersion: pt.fn.crossplane.io/v1beta1\n      resources:\n" +
 		"      - name: r\n        " + fields
 }
 
-// template returns a Composition whose only step has the given inline template.
-func template(text string) string {
-	return head + "  pipeline:\n  - step: a\n    input:\n      apiVersion: gotemplating.fn.crossplane.io/v1beta1\n      inline:\n        template: |\n" +
+// templateComposition returns a Composition whose only step has the given inline template.
+func templateComposition(text string) string {
+	return compositionHead + "  pipeline:\n  - step: a\n    input:\n      apiVersion: gotemplating.fn.crossplane.io/v1beta1\n      inline:\n        template: |\n" +
 		"          " + strings.ReplaceAll(text, "\n", "\n          ")
 }
 
-// TestOf compares the mutants that a part of a Composition adds: the line and the operator of
+// TestMutants compares the mutants that a part of a Composition adds: the line and the operator of
 // each, and the first difference of its objects.
-func TestOf(t *testing.T) {
+func TestMutants(t *testing.T) {
 	cases := map[string]struct {
 		reason, composition string
 		want                []string
 	}{
 		"Steps": {
-			"each step of several can be dropped", head + "  pipeline: [{step: a}, {step: b}]",
+			"each step of several can be dropped", compositionHead + "  pipeline: [{step: a}, {step: b}]",
 			[]string{`4 drop-step: ~ spec.pipeline[0].step "a" "b"`, `4 drop-step: - spec.pipeline[1].step "b" <nil>`},
 		},
-		"OneStep":   {"the only step is not dropped", head + "  pipeline: [{step: a}]", nil},
-		"Functions": {"the input of a function without operators is not changed", head + "  pipeline: [{step: a, input: {apiVersion: example.org/v1, resources: [{name: a}]}}]", nil},
+		"OneStep":   {"the only step is not dropped", compositionHead + "  pipeline: [{step: a}]", nil},
+		"Functions": {"the input of a function without operators is not changed", compositionHead + "  pipeline: [{step: a, input: {apiVersion: example.org/v1, resources: [{name: a}]}}]", nil},
 		"Base": {
-			"constants in a base change, but not its apiVersion and kind", resource("base: {apiVersion: v1, kind: K, spec: {a: 1, b: [true, x], c: null}}"),
+			"constants in a base change, but not its apiVersion and kind", resourceComposition("base: {apiVersion: v1, kind: K, spec: {a: 1, b: [true, x], c: null}}"),
 			[]string{"10 change-base: a 1 2", "10 change-base: b[0] true false", `10 change-base: b[1] "x" "x-mutant"`},
 		},
 		"Patches": {
-			"patches are dropped, their sources swapped, and their policies changed", resource("patches:\n        - {fromFieldPath: a}\n        - {fromFieldPath: b, policy: {fromFieldPath: Required}}"),
+			"patches are dropped, their sources swapped, and their policies changed", resourceComposition("patches:\n        - {fromFieldPath: a}\n        - {fromFieldPath: b, policy: {fromFieldPath: Required}}"),
 			[]string{
 				`11 drop-patch: patches[0].fromFieldPath "a" "b"`, `11 change-policy: patches[0].policy.fromFieldPath <nil> "Required"`,
 				`11 swap-paths: patches[0].fromFieldPath "a" "b"`,
@@ -54,12 +54,12 @@ func TestOf(t *testing.T) {
 			},
 		},
 		"EqualSources": {
-			"equal sources are not swapped", resource("patches: [{fromFieldPath: a, policy: {toFieldPath: x}}, {fromFieldPath: a}]"),
+			"equal sources are not swapped", resourceComposition("patches: [{fromFieldPath: a, policy: {toFieldPath: x}}, {fromFieldPath: a}]"),
 			[]string{"10 drop-patch", "10 drop-patch", "10 change-policy: policy.fromFieldPath <nil> \"Required\"", "10 change-policy"},
 		},
 		"Transforms": {
 			"each constant of a transform changes",
-			resource("patches:\n        - type: PatchSet\n          transforms:\n          - {type: map, map: {k: 1}}\n          - {type: match, match: {patterns: [{result: a}], fallbackValue: b}}\n          - {type: math, math: {multiply: 2}}\n          - {type: string, string: {fmt: x}}\n          combine: {string: {fmt: z}}"),
+			resourceComposition("patches:\n        - type: PatchSet\n          transforms:\n          - {type: map, map: {k: 1}}\n          - {type: match, match: {patterns: [{result: a}], fallbackValue: b}}\n          - {type: math, math: {multiply: 2}}\n          - {type: string, string: {fmt: x}}\n          combine: {string: {fmt: z}}"),
 			[]string{
 				"11 drop-patch", "13 drop-transform", "13 change-map: map.k 1 2", "14 drop-transform", `14 change-match: result "a" "a-mutant"`,
 				`14 change-match: fallbackValue "b" "b-mutant"`, "15 drop-transform", "15 change-math: multiply 2 3",
@@ -68,7 +68,7 @@ func TestOf(t *testing.T) {
 		},
 		"Checks": {
 			"readiness checks and connection details are dropped, and what a check expects changes",
-			resource("readinessChecks:\n        - {type: MatchTrue, fieldPath: a}\n        - {type: MatchCondition, matchCondition: {type: Ready, status: 'True'}}\n        connectionDetails: [{name: d}]"),
+			resourceComposition("readinessChecks:\n        - {type: MatchTrue, fieldPath: a}\n        - {type: MatchCondition, matchCondition: {type: Ready, status: 'True'}}\n        connectionDetails: [{name: d}]"),
 			[]string{
 				"11 drop-check", `11 change-check: type "MatchTrue" "MatchFalse"`, "12 drop-check", "12 change-check: type", "12 change-check: status",
 				"13 drop-detail",
@@ -76,14 +76,14 @@ func TestOf(t *testing.T) {
 		},
 		"Template": {
 			"in a template, constants outside of actions change, except apiVersion and kind, and conditions are negated",
-			template("apiVersion: v1\nkind: K\n{{ if .a }}\na: 1\n{{- else if eq .a \"b\" -}}\n- \"x\"\n{{ end }}\nb: {{ .b }}\nc: yes"),
+			templateComposition("apiVersion: v1\nkind: K\n{{ if .a }}\na: 1\n{{- else if eq .a \"b\" -}}\n- \"x\"\n{{ end }}\nb: {{ .b }}\nc: yes"),
 			[]string{
 				"12 negate-branch: .a → not (.a)", "13 change-literal: 1 → 11", `14 negate-branch: eq .a "b" → not (eq .a "b")`,
 				`15 change-literal: "x" → "x-mutant"`, "18 change-literal: yes → yes-mutant",
 			},
 		},
 		"Legacy": {
-			"a Composition of mode Resources has its resources in spec, and keeps the only one", head + "  resources:\n  - base: {kind: K, a: true}",
+			"a Composition of mode Resources has its resources in spec, and keeps the only one", compositionHead + "  resources:\n  - base: {kind: K, a: true}",
 			[]string{"5 change-base: a true false"},
 		},
 	}
@@ -94,7 +94,7 @@ func TestOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := mutate.Of(docs[0])
+			all, err := suite.Mutants(docs[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,34 +107,34 @@ func TestOf(t *testing.T) {
 				if strings.Contains(tc.composition, "- name: r") && m.Operator.Name == "drop-resource" {
 					continue // All cases with this resource have this mutant.
 				}
-				got = append(got, describe(was, m))
+				got = append(got, mutantLine(was, m))
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.Comparer(abbreviates)); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.Comparer(isAbbreviated)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// describe returns the line, the operator and the first difference of a mutant.
-func describe(was map[string]any, m mutate.Mutant) string {
+// mutantLine returns the line, the operator and the first difference of a mutant.
+func mutantLine(was map[string]any, m suite.Mutant) string {
 	at := fmt.Sprintf("%d %s: ", m.Line, m.Operator.Name)
 	if strings.HasSuffix(m.Field, "template") {
 		return at + fmt.Sprintf("%v → %v", m.Was, m.Is)
 	}
 	c := fieldpath.Diff(was, m.Composition())[0]
-	return at + fmt.Sprintf("%s %s %s %s", c.Op.Sign(), c.Path, value(c.Old), value(c.New))
+	return at + fmt.Sprintf("%s %s %s %s", c.Op.Sign(), c.Path, quotedValue(c.Old), quotedValue(c.New))
 }
 
-func value(v any) string {
+func quotedValue(v any) string {
 	if s, ok := v.(string); ok {
 		return fmt.Sprintf("%q", s)
 	}
 	return fmt.Sprint(v)
 }
 
-// abbreviates reports whether one text has the line and operator of the other, and its end.
-func abbreviates(a, b string) bool {
+// isAbbreviated reports whether one text has the line and operator of the other, and its end.
+func isAbbreviated(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
@@ -142,13 +142,13 @@ func abbreviates(a, b string) bool {
 	return a == b || strings.HasPrefix(b, head+": ") && strings.Contains(b, tail)
 }
 
-// TestDocs checks that the guide has all operators.
-func TestDocs(t *testing.T) {
-	guide, err := os.ReadFile("../../../docs/how-to/test.md")
+// TestMutationDocs checks that the guide has all operators.
+func TestMutationDocs(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/how-to/test.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range mutate.Operators() {
+	for _, o := range suite.Operators() {
 		if row := fmt.Sprintf("| `%s` | %s |", o.Name, o.Does); !strings.Contains(string(guide), row) {
 			t.Errorf("docs/how-to/test.md lacks %s", row)
 		}

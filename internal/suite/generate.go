@@ -1,4 +1,4 @@
-package generate
+package suite
 
 import (
 	"context"
@@ -24,9 +24,9 @@ type Generator struct {
 	seed      uint64
 }
 
-// New returns a Generator for the composite resources of an apiVersion that the XRD in a document
-// defines. Generators with the same seed make the same resources.
-func New(ctx context.Context, xrd manifest.Document, apiVersion string, seed uint64) (*Generator, error) {
+// NewGenerator returns a Generator for the composite resources of an apiVersion that the XRD in a
+// document defines. Generators with the same seed make the same resources.
+func NewGenerator(ctx context.Context, xrd manifest.Document, apiVersion string, seed uint64) (*Generator, error) {
 	obj, err := xrd.Object()
 	if err != nil {
 		return nil, err
@@ -41,10 +41,10 @@ func New(ctx context.Context, xrd manifest.Document, apiVersion string, seed uin
 		validator: crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace}),
 	}
 	group, version, _ := strings.Cut(apiVersion, "/")
-	spec := object(obj["spec"])
-	for _, v := range list(spec["versions"]) {
-		if v := object(v); v["name"] == version && spec["group"] == group {
-			g.schema = object(object(v["schema"])["openAPIV3Schema"])
+	spec := objectOf(obj["spec"])
+	for _, v := range listOf(spec["versions"]) {
+		if v := objectOf(v); v["name"] == version && spec["group"] == group {
+			g.schema = objectOf(objectOf(v["schema"])["openAPIV3Schema"])
 		}
 	}
 	if g.schema == nil {
@@ -58,7 +58,7 @@ func New(ctx context.Context, xrd manifest.Document, apiVersion string, seed uin
 			return nil, fmt.Errorf("the XRD at %s is invalid: %s", at.Position(), f)
 		}
 	}
-	g.literals = literals(g.schema)
+	g.literals = celLiterals(g.schema)
 	return g, nil
 }
 
@@ -91,13 +91,13 @@ const (
 	maxRepairs = 100
 )
 
-// ErrNone is the error if no value was found that a schema allows.
-var ErrNone = errors.New("no value was found that the schema allows")
+// ErrNoInput is the error if no value was found that a schema allows.
+var ErrNoInput = errors.New("no value was found that the schema allows")
 
 // XR returns the composite resource with the number n. Number 0 has only required fields if
 // these are valid alone, and number 1 all fields; the others have optional fields at random.
 func (g *Generator) XR(ctx context.Context, n int) (map[string]any, error) {
-	m := &maker{Rand: rand.New(rand.NewPCG(g.seed, uint64(n))), literals: g.literals}
+	m := &valueMaker{Rand: rand.New(rand.NewPCG(g.seed, uint64(n))), literals: g.literals}
 	refused := map[string]int{}
 	worst := validate.Fault{}
 	for start := range maxStarts {
@@ -111,7 +111,7 @@ func (g *Generator) XR(ctx context.Context, n int) (map[string]any, error) {
 		}
 		xr := g.head(m.name(n))
 		for _, key := range m.keys(g.schema) {
-			xr[key] = m.value(property(g.schema, key), 1)
+			xr[key] = m.value(propertySchema(g.schema, key), 1)
 		}
 		for repair := range maxRepairs {
 			faults := g.Faults(ctx, xr)
@@ -132,22 +132,22 @@ func (g *Generator) XR(ctx context.Context, n int) (map[string]any, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("making a %s by the XRD at %s: field %s: %w, in %d tries: %s", g.kind, g.path, worst.Field, ErrNone, maxStarts*maxRepairs, worst)
+	return nil, fmt.Errorf("making a %s by the XRD at %s: field %s: %w, in %d tries: %s", g.kind, g.path, worst.Field, ErrNoInput, maxStarts*maxRepairs, worst)
 }
 
 // repair replaces the value of a field that is invalid.
-func (g *Generator) repair(m *maker, xr map[string]any, text string) {
+func (g *Generator) repair(m *valueMaker, xr map[string]any, text string) {
 	path, err := fieldpath.Parse(text)
-	if err != nil || len(path) == 0 || property(g.schema, path[0].Key) == nil || path[0].Key == "metadata" {
+	if err != nil || len(path) == 0 || propertySchema(g.schema, path[0].Key) == nil || path[0].Key == "metadata" {
 		path = fieldpath.Path{fieldpath.Key("spec")}
 	}
 	key := path[0].Key
-	xr[key] = m.repair(property(g.schema, key), xr[key], path[1:], 1)
+	xr[key] = m.repair(propertySchema(g.schema, key), xr[key], path[1:], 1)
 }
 
 // repair returns v with another value at a path. It sometimes replaces a value above the path
 // or removes a field, because a rule may be about several fields.
-func (m *maker) repair(schema map[string]any, v any, path fieldpath.Path, depth int) any {
+func (m *valueMaker) repair(schema map[string]any, v any, path fieldpath.Path, depth int) any {
 	switch of := v.(type) {
 	case map[string]any:
 		if len(path) == 0 && len(of) > 0 && m.IntN(2) == 0 {
@@ -160,8 +160,8 @@ func (m *maker) repair(schema map[string]any, v any, path fieldpath.Path, depth 
 			break
 		}
 		key := path[0].Key
-		below := property(schema, key)
-		if below == nil || !contains(schema["required"], key) && m.IntN(4) == 0 {
+		below := propertySchema(schema, key)
+		if below == nil || !listHas(schema["required"], key) && m.IntN(4) == 0 {
 			delete(of, key)
 			return of
 		}
@@ -172,24 +172,24 @@ func (m *maker) repair(schema map[string]any, v any, path fieldpath.Path, depth 
 			break
 		}
 		i := path[0].Index
-		of[i] = m.repair(object(schema["items"]), of[i], path[1:], depth+1)
+		of[i] = m.repair(objectOf(schema["items"]), of[i], path[1:], depth+1)
 		return of
 	}
 	return m.value(schema, depth)
 }
 
-func object(v any) map[string]any {
+func objectOf(v any) map[string]any {
 	obj, _ := v.(map[string]any)
 	return obj
 }
 
-func list(v any) []any {
+func listOf(v any) []any {
 	all, _ := v.([]any)
 	return all
 }
 
-func contains(v any, key string) bool {
-	for _, e := range list(v) {
+func listHas(v any, key string) bool {
+	for _, e := range listOf(v) {
 		if e == key {
 			return true
 		}
@@ -197,10 +197,10 @@ func contains(v any, key string) bool {
 	return false
 }
 
-// property returns the schema of a field of an object, or nil.
-func property(schema map[string]any, key string) map[string]any {
-	if p := object(object(schema["properties"])[key]); p != nil {
+// propertySchema returns the schema of a field of an object, or nil.
+func propertySchema(schema map[string]any, key string) map[string]any {
+	if p := objectOf(objectOf(schema["properties"])[key]); p != nil {
 		return p
 	}
-	return object(schema["additionalProperties"])
+	return objectOf(schema["additionalProperties"])
 }

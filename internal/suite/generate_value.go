@@ -1,4 +1,4 @@
-package generate
+package suite
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// A maker makes the values of one resource.
-type maker struct {
+// A valueMaker makes the values of one resource.
+type valueMaker struct {
 	*rand.Rand
 	// optional is how likely an optional field is present.
 	optional float64
@@ -30,10 +30,10 @@ const (
 )
 
 // keys returns the fields of an object that will be present, sorted.
-func (m *maker) keys(schema map[string]any) []string {
+func (m *valueMaker) keys(schema map[string]any) []string {
 	var all []string
-	for _, key := range slices.Sorted(maps.Keys(object(schema["properties"]))) {
-		if contains(schema["required"], key) || m.Float64() < m.optional {
+	for _, key := range slices.Sorted(maps.Keys(objectOf(schema["properties"]))) {
+		if listHas(schema["required"], key) || m.Float64() < m.optional {
 			all = append(all, key)
 		}
 	}
@@ -44,7 +44,7 @@ func (m *maker) keys(schema map[string]any) []string {
 
 // name returns a name for the resource n. Names of at least 60 characters show where the ends of
 // names are lost.
-func (m *maker) name(n int) string {
+func (m *valueMaker) name(n int) string {
 	switch {
 	case n > 1 && m.IntN(8) == 0:
 		return strings.Repeat("a", 63)
@@ -55,9 +55,9 @@ func (m *maker) name(n int) string {
 }
 
 // value returns a value that a schema probably allows.
-func (m *maker) value(schema map[string]any, depth int) any {
+func (m *valueMaker) value(schema map[string]any, depth int) any {
 	schema = m.choose(schema)
-	if enum := list(schema["enum"]); len(enum) > 0 {
+	if enum := listOf(schema["enum"]); len(enum) > 0 {
 		return enum[m.IntN(len(enum))]
 	}
 	if schema["nullable"] == true && m.IntN(8) == 0 {
@@ -81,13 +81,13 @@ func (m *maker) value(schema map[string]any, depth int) any {
 	}
 }
 
-func (m *maker) remember(v any) any {
+func (m *valueMaker) remember(v any) any {
 	m.seen = append(m.seen, v)
 	return v
 }
 
-// again returns a constant of a rule or a value of another field, if it has the wanted type.
-func again[T any](m *maker) (v T, ok bool) {
+// reuse returns a constant of a rule or a value of another field, if it has the wanted type.
+func reuse[T any](m *valueMaker) (v T, ok bool) {
 	if m.IntN(5) > 0 || m.optional == 0 {
 		return v, false
 	}
@@ -105,30 +105,30 @@ func again[T any](m *maker) (v T, ok bool) {
 
 // choose returns a schema together with all schemas of its allOf, and one each of its anyOf and
 // oneOf.
-func (m *maker) choose(schema map[string]any) map[string]any {
-	for _, all := range list(schema["allOf"]) {
-		schema = merge(schema, m.choose(object(all)))
+func (m *valueMaker) choose(schema map[string]any) map[string]any {
+	for _, all := range listOf(schema["allOf"]) {
+		schema = mergeSchemas(schema, m.choose(objectOf(all)))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if some := list(schema[key]); len(some) > 0 {
-			schema = merge(schema, m.choose(object(some[m.IntN(len(some))])))
+		if some := listOf(schema[key]); len(some) > 0 {
+			schema = mergeSchemas(schema, m.choose(objectOf(some[m.IntN(len(some))])))
 		}
 	}
 	return schema
 }
 
-func merge(a, b map[string]any) map[string]any {
+func mergeSchemas(a, b map[string]any) map[string]any {
 	both := maps.Clone(a)
 	for key, v := range b {
 		switch was := a[key]; {
 		case key == "properties" && was != nil:
-			fields := maps.Clone(object(was))
-			for name, below := range object(v) {
-				fields[name] = merge(object(fields[name]), object(below))
+			fields := maps.Clone(objectOf(was))
+			for name, below := range objectOf(v) {
+				fields[name] = mergeSchemas(objectOf(fields[name]), objectOf(below))
 			}
 			both[key] = fields
 		case key == "required":
-			both[key] = slices.Concat(list(was), list(v))
+			both[key] = slices.Concat(listOf(was), listOf(v))
 		default:
 			if both == nil {
 				both = map[string]any{}
@@ -139,7 +139,7 @@ func merge(a, b map[string]any) map[string]any {
 	return both
 }
 
-func (m *maker) fields(schema map[string]any, depth int) any {
+func (m *valueMaker) fields(schema map[string]any, depth int) any {
 	out := map[string]any{}
 	if depth > maxDepth {
 		was := m.optional
@@ -147,9 +147,9 @@ func (m *maker) fields(schema map[string]any, depth int) any {
 		defer func() { m.optional = was }()
 	}
 	for _, key := range m.keys(schema) {
-		out[key] = m.value(property(schema, key), depth+1)
+		out[key] = m.value(propertySchema(schema, key), depth+1)
 	}
-	if below := object(schema["additionalProperties"]); below != nil {
+	if below := objectOf(schema["additionalProperties"]); below != nil {
 		keys := []string{"a", "key-1", "example.org/b", "c_d", "E"}
 		for _, i := range m.Perm(len(keys))[:m.size(schema, "minProperties", "maxProperties", 2)] {
 			out[keys[i]] = m.value(below, depth+1)
@@ -163,18 +163,18 @@ func (m *maker) fields(schema map[string]any, depth int) any {
 	return out
 }
 
-func (m *maker) elements(schema map[string]any, depth int) any {
+func (m *valueMaker) elements(schema map[string]any, depth int) any {
 	out := make([]any, m.size(schema, "minItems", "maxItems", maxElements))
 	for i := range out {
-		out[i] = m.value(object(schema["items"]), depth+1)
+		out[i] = m.value(objectOf(schema["items"]), depth+1)
 	}
 	return out
 }
 
 // size returns a number of elements: often a boundary, and at most limit more than the minimum.
-func (m *maker) size(schema map[string]any, least, most string, limit int) int {
-	low, _ := number(schema[least])
-	high, ok := number(schema[most])
+func (m *valueMaker) size(schema map[string]any, least, most string, limit int) int {
+	low, _ := numberOf(schema[least])
+	high, ok := numberOf(schema[most])
 	from, to := int(low), int(low)+limit
 	if ok {
 		to = min(to, max(int(high), 0))
@@ -189,9 +189,9 @@ func (m *maker) size(schema map[string]any, least, most string, limit int) int {
 }
 
 // number returns a number: often a boundary.
-func (m *maker) number(schema map[string]any, whole bool) any {
-	low, hasLow := number(schema["minimum"])
-	high, hasHigh := number(schema["maximum"])
+func (m *valueMaker) number(schema map[string]any, whole bool) any {
+	low, hasLow := numberOf(schema["minimum"])
+	high, hasHigh := numberOf(schema["maximum"])
 	if !hasLow {
 		low = min(-math.MaxInt32, high)
 	}
@@ -207,10 +207,10 @@ func (m *maker) number(schema map[string]any, whole bool) any {
 	if len(all) > 0 {
 		f = all[m.IntN(len(all))]
 	}
-	if step, ok := number(schema["multipleOf"]); ok && step > 0 {
+	if step, ok := numberOf(schema["multipleOf"]); ok && step > 0 {
 		f = math.Ceil(f/step) * step
 	}
-	if v, ok := again[int64](m); ok {
+	if v, ok := reuse[int64](m); ok {
 		return v
 	}
 	if whole || f == math.Trunc(f) {
@@ -219,7 +219,7 @@ func (m *maker) number(schema map[string]any, whole bool) any {
 	return f
 }
 
-func number(v any) (float64, bool) {
+func numberOf(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return float64(v), true
@@ -229,14 +229,14 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// texts are strings that often break templates, names, and values of YAML without quotes.
-var texts = []string{
+// oddTexts are strings that often break templates, names, and values of YAML without quotes.
+var oddTexts = []string{
 	"a", "us-east-1", "", "A b", "true", "0", "1e3", "null", "x: y", "- a", "#", "it's", `"quoted"`, `back\slash`, "{{ .a }}",
 	"two\nlines", "é", "日本", "a/b.c_d", " ", "*", "%s", strings.Repeat("x", 64),
 }
 
-// formats are strings of each format.
-var formats = map[string][]string{
+// formatTexts are strings of each format.
+var formatTexts = map[string][]string{
 	"date": {"2024-02-29", "1970-01-01"}, "date-time": {"2024-02-29T12:00:00Z", "1970-01-01T00:00:00+01:00"},
 	"datetime": {"2024-02-29T12:00:00Z"}, "duration": {"1s", "720h"}, "email": {"a@example.org"}, "hostname": {"a", "a.example.org"},
 	"ipv4": {"0.0.0.0", "10.1.2.3"}, "ipv6": {"::", "2001:db8::1"}, "cidr": {"10.0.0.0/8", "2001:db8::/32"}, "mac": {"01:23:45:67:89:ab"},
@@ -244,26 +244,26 @@ var formats = map[string][]string{
 }
 
 // text returns a string: by its pattern or format, or else one that is often mishandled.
-func (m *maker) text(schema map[string]any) string {
-	least, _ := number(schema["minLength"])
-	most, bounded := number(schema["maxLength"])
+func (m *valueMaker) text(schema map[string]any) string {
+	least, _ := numberOf(schema["minLength"])
+	most, bounded := numberOf(schema["maxLength"])
 	if !bounded || most > maxText {
 		most = max(maxText, least)
 	}
-	if v, ok := again[string](m); ok {
+	if v, ok := reuse[string](m); ok {
 		return v
 	}
 	format, _ := schema["format"].(string)
 	pattern, _ := schema["pattern"].(string)
-	switch known := formats[format]; {
+	switch known := formatTexts[format]; {
 	case known != nil:
 		return known[m.IntN(len(known))]
 	case pattern != "":
 		return m.matching(pattern, int(least), int(most))
 	}
-	text := []rune(texts[m.IntN(len(texts))])
+	text := []rune(oddTexts[m.IntN(len(oddTexts))])
 	if m.optional == 0 {
-		text = []rune(texts[0])
+		text = []rune(oddTexts[0])
 	}
 	if bounded && m.IntN(6) == 0 { // The maximum length.
 		text = append(text, []rune(strings.Repeat("z", int(most)))...)
@@ -274,15 +274,15 @@ func (m *maker) text(schema map[string]any) string {
 	return string(text[:min(len(text), int(most))])
 }
 
-// inRule matches a constant in a CEL rule.
-var inRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`'([^'\\]*)'|"([^"\\]*)"|\b[0-9]+\b`) })
+// celLiteral matches a constant in a CEL rule.
+var celLiteral = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`'([^'\\]*)'|"([^"\\]*)"|\b[0-9]+\b`) })
 
-// literals returns the constants in all CEL rules of a schema.
-func literals(v any) (all []any) {
+// celLiterals returns the constants in all CEL rules of a schema.
+func celLiterals(v any) (all []any) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, rule := range list(v["x-kubernetes-validations"]) {
-			for _, match := range inRule().FindAllStringSubmatch(fmt.Sprint(object(rule)["rule"]), -1) {
+		for _, rule := range listOf(v["x-kubernetes-validations"]) {
+			for _, match := range celLiteral().FindAllStringSubmatch(fmt.Sprint(objectOf(rule)["rule"]), -1) {
 				if n, err := strconv.ParseInt(match[0], 10, 64); err == nil {
 					all = append(all, n, n+1)
 				} else {
@@ -291,11 +291,11 @@ func literals(v any) (all []any) {
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			all = append(all, literals(v[key])...)
+			all = append(all, celLiterals(v[key])...)
 		}
 	case []any:
 		for _, e := range v {
-			all = append(all, literals(e)...)
+			all = append(all, celLiterals(e)...)
 		}
 	}
 	return all

@@ -1,4 +1,4 @@
-package mutate
+package suite
 
 import (
 	"fmt"
@@ -11,18 +11,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// An Operator is a kind of mistake.
+// An Operator is a kind of mistake that mutants of Compositions have.
 type Operator struct {
 	// Name is the name in reports. Does describes the mistake.
 	Name, Does string
 }
 
-// DropStep is the name of the operator that removes a step.
-const DropStep = "drop-step"
-
 // The operators.
 var (
-	dropStep      = Operator{DropStep, "removes a step of a pipeline that has several"}
+	dropStep      = Operator{"drop-step", "removes a step of a pipeline that has several"}
 	dropResource  = Operator{"drop-resource", "removes a composed resource"}
 	dropPatch     = Operator{"drop-patch", "removes a patch"}
 	swapPaths     = Operator{"swap-paths", "swaps the sources of two patches of a resource"}
@@ -59,12 +56,12 @@ type Mutant struct {
 	// mutant lacks the field.
 	Was, Is any
 
-	edits []edit
+	edits []mutantEdit
 	root  map[string]any
 }
 
-// An edit sets the value at a path. It removes the value if it is nil.
-type edit struct {
+// A mutantEdit sets the value at a path. It removes the value if it is nil.
+type mutantEdit struct {
 	path  []any // keys and indexes
 	value any
 }
@@ -78,9 +75,9 @@ func (m Mutant) Composition() map[string]any {
 	return root
 }
 
-func (e edit) apply(root map[string]any) {
+func (e mutantEdit) apply(root map[string]any) {
 	parent, last := e.path[:len(e.path)-1], e.path[len(e.path)-1]
-	switch at := get(root, parent).(type) {
+	switch at := valueAt(root, parent).(type) {
 	case map[string]any:
 		if e.value == nil {
 			delete(at, last.(string))
@@ -92,11 +89,11 @@ func (e edit) apply(root map[string]any) {
 			at[last.(int)] = e.value
 			return
 		}
-		edit{parent, slices.Delete(slices.Clone(at), last.(int), last.(int)+1)}.apply(root)
+		mutantEdit{parent, slices.Delete(slices.Clone(at), last.(int), last.(int)+1)}.apply(root)
 	}
 }
 
-func get(v any, path []any) any {
+func valueAt(v any, path []any) any {
 	for _, key := range path {
 		switch key := key.(type) {
 		case string:
@@ -113,51 +110,51 @@ func get(v any, path []any) any {
 	return v
 }
 
-// Of returns all mutants of the Composition in a document, in the order of its fields.
-func Of(doc manifest.Document) ([]Mutant, error) {
+// Mutants returns all mutants of the Composition in a document, in the order of its fields.
+func Mutants(doc manifest.Document) ([]Mutant, error) {
 	root, err := doc.Object()
 	if err != nil {
 		return nil, err
 	}
-	s := &sites{root: root, lines: doc.Lines()}
+	s := &mutantMaker{root: root, lines: doc.Lines()}
 	s.composition()
 	slices.SortStableFunc(s.mutants, func(a, b Mutant) int { return a.Line - b.Line })
 	return s.mutants, nil
 }
 
-// sites collects the mutants of a Composition.
-type sites struct {
+// A mutantMaker collects the mutants of a Composition.
+type mutantMaker struct {
 	root    map[string]any
 	lines   manifest.Lines
 	mutants []Mutant
 }
 
 // add adds a mutant whose field at a path has another value, or is removed if is is nil.
-func (s *sites) add(o Operator, path []any, is any, more ...edit) {
+func (s *mutantMaker) add(o Operator, path []any, is any, more ...mutantEdit) {
 	field := fieldOf(path)
 	s.mutants = append(s.mutants, Mutant{
-		Operator: o, Field: field, Line: s.lines.Of(field), Was: get(s.root, path), Is: is, root: s.root,
-		edits: append([]edit{{path, is}}, more...),
+		Operator: o, Field: field, Line: s.lines.Of(field), Was: valueAt(s.root, path), Is: is, root: s.root,
+		edits: append([]mutantEdit{{path, is}}, more...),
 	})
 }
 
 // drop adds mutants without each one of the elements of a list.
-func (s *sites) drop(o Operator, list []any) {
-	elements, _ := get(s.root, list).([]any)
+func (s *mutantMaker) drop(o Operator, list []any) {
+	elements, _ := valueAt(s.root, list).([]any)
 	for i := range elements {
-		s.add(o, at(list, i), nil)
+		s.add(o, pathTo(list, i), nil)
 	}
 }
 
 // change adds a mutant with another constant, unless there is none at the path.
-func (s *sites) change(o Operator, path []any) {
-	if is := other(get(s.root, path)); is != nil {
+func (s *mutantMaker) change(o Operator, path []any) {
+	if is := otherValue(valueAt(s.root, path)); is != nil {
 		s.add(o, path, is)
 	}
 }
 
-// other returns a constant of the type of v that differs from it, or nil.
-func other(v any) any {
+// otherValue returns a constant of the type of v that differs from it, or nil.
+func otherValue(v any) any {
 	switch v := v.(type) {
 	case string:
 		return v + "-mutant"
@@ -171,8 +168,8 @@ func other(v any) any {
 	return nil
 }
 
-// at returns a path with more keys and indexes. It does not share memory with path.
-func at(path []any, more ...any) []any { return slices.Concat(path, more) }
+// pathTo returns a path with more keys and indexes. It does not share memory with path.
+func pathTo(path []any, more ...any) []any { return slices.Concat(path, more) }
 
 func fieldOf(path []any) string {
 	var b strings.Builder

@@ -1,4 +1,4 @@
-package watch
+package dev
 
 import (
 	"io/fs"
@@ -32,7 +32,7 @@ func (l *snapshotter) source(path string) map[string]stamp {
 		s.add(filepath.Join(path, "index.json"))
 	default:
 		l.around(path) // The parent is watched to detect that the folder is moved.
-		if others, ok := watched(path); ok {
+		if others, ok := languageFiles(path); ok {
 			for _, other := range others {
 				s.whole(other)
 			}
@@ -47,9 +47,9 @@ func (l *snapshotter) source(path string) map[string]stamp {
 	return files
 }
 
-// watched returns the files and folders to watch for a function that is not in Go. It returns
+// languageFiles returns the files and folders to watch for a function that is not in Go, and
 // false for a function in Go.
-func watched(dir string) ([]string, bool) {
+func languageFiles(dir string) ([]string, bool) {
 	lang, err := languages.Detect(dir)
 	switch {
 	case err == nil && lang.Name == "go", err != nil && above(dir, "go.mod") != "":
@@ -70,7 +70,7 @@ type sourceSnapshotter struct {
 
 func (s *sourceSnapshotter) add(path string) stamp {
 	info, err := os.Stat(path)
-	if err != nil || info.IsDir() || len(s.files) >= most {
+	if err != nil || info.IsDir() || len(s.files) >= mostFiles {
 		return stamp{}
 	}
 	s.files[path] = s.file(path, info, s.former[path])
@@ -197,7 +197,7 @@ func above(dir, name string) string {
 // local records a go.mod or go.work file. It returns the local folders that the
 // file names in its use and replace directives.
 func (s *sourceSnapshotter) local(path string) []string {
-	text, err := read(path)
+	text, err := readFile(path)
 	if path == "" || err != nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package access_test
+package composition_test
 
 import (
 	"encoding/json"
@@ -11,13 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/access"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// TestGranted checks which kinds Crossplane may compose without another ClusterRole, by the
+// TestMayCompose checks which kinds Crossplane may compose without another ClusterRole, by the
 // ClusterRole of its Helm chart and the rules of its RBAC manager.
-func TestGranted(t *testing.T) {
+func TestMayCompose(t *testing.T) {
 	t.Parallel()
 	composites := map[schema.GroupKind]bool{{Group: "example.org", Kind: "App"}: true}
 	for name, tc := range map[string]struct {
@@ -54,16 +53,16 @@ func TestGranted(t *testing.T) {
 			if tc.spec != nil {
 				obj["spec"] = tc.spec
 			}
-			if got := access.Granted(obj, composites); got != tc.want {
+			if got := composition.MayCompose(obj, composites); got != tc.want {
 				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-// TestBases checks that the bases of templates are read, and that other steps with an input are
+// TestTemplateBases checks that the bases of templates are read, and that other steps with an input are
 // listed.
-func TestBases(t *testing.T) {
+func TestTemplateBases(t *testing.T) {
 	t.Parallel()
 	const base = "spec.pipeline[0].input.resources[%d].base"
 	input := func(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: json.RawMessage(text)} }
@@ -79,9 +78,9 @@ func TestBases(t *testing.T) {
 		{Step: "template", Input: input(`{"apiVersion":"gotemplating.fn.crossplane.io/v1beta1"}`)},
 		{Step: "list", Input: input(`{"apiVersion":"example.org/v1","resources":"text"}`)},
 	}}}}
-	bases, steps := access.Bases(e)
+	bases, steps := composition.TemplateBases(e)
 	managed := map[string]any{"forProvider": map[string]any{}}
-	want := []access.Base{
+	want := []composition.TemplateBase{
 		{Field: fmt.Sprintf(base, 1), Object: map[string]any{"kind": "Pod"}},
 		{Field: fmt.Sprintf(base, 2), Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"a": 1.0, "forProvider": map[string]any{}}}},
 		{Field: fmt.Sprintf(base, 3), Object: map[string]any{"kind": "Bucket", "spec": managed}},
@@ -97,8 +96,8 @@ func TestBases(t *testing.T) {
 	}
 }
 
-// TestGrant checks which ClusterRoles let Crossplane compose NetworkPolicies.
-func TestGrant(t *testing.T) {
+// TestRolesGrant checks which ClusterRoles let Crossplane compose NetworkPolicies.
+func TestRolesGrant(t *testing.T) {
 	t.Parallel()
 	const label = "labels: {rbac.crossplane.io/aggregate-to-crossplane: 'true'}"
 	for name, tc := range map[string]struct {
@@ -123,7 +122,7 @@ func TestGrant(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := access.Grant([]map[string]any{obj}, schema.GroupResource{Group: "networking.k8s.io", Resource: "networkpolicies"}); got != tc.want {
+			if got := composition.RolesGrant([]map[string]any{obj}, schema.GroupResource{Group: "networking.k8s.io", Resource: "networkpolicies"}); got != tc.want {
 				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
 			}
 		})
@@ -147,7 +146,7 @@ func TestClusterRole(t *testing.T) {
 		{Version: "v1", Kind: "Policy"}:                    true,
 		{Group: "cnpg.io", Version: "v2", Kind: "Cluster"}: true,
 	}
-	role, guessed := access.ClusterRole("x", kinds, map[schema.GroupKind]bool{{Kind: "Pod"}: true}, plural)
+	role, guessed := composition.ClusterRole("x", kinds, map[schema.GroupKind]bool{{Kind: "Pod"}: true}, plural)
 	rule := func(group string, resources ...any) any {
 		return map[string]any{"apiGroups": []any{group}, "resources": resources, "verbs": []any{"*"}}
 	}
@@ -162,7 +161,7 @@ func TestClusterRole(t *testing.T) {
 	if diff := cmp.Diff([]string{"Gateway", "Namespace", "Pod", "Policy"}, guessed); diff != "" {
 		t.Errorf("kinds without a definition are guessed (-want +got):\n%s", diff)
 	}
-	if role, _ := access.ClusterRole("x", nil, nil, plural); role != nil {
+	if role, _ := composition.ClusterRole("x", nil, nil, plural); role != nil {
 		t.Errorf("no kinds need no ClusterRole, got %v", role)
 	}
 }

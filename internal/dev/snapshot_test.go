@@ -1,4 +1,4 @@
-package watch_test
+package dev_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/xfn-dev/xfn/internal/dev/watch"
+	"github.com/xfn-dev/xfn/internal/dev"
 )
 
 func put(t *testing.T, dir, name, text string) {
@@ -38,8 +38,8 @@ func rename(t *testing.T, dir, from, to string) {
 	}
 }
 
-// module has the files of a function's Go module, and other files of all kinds.
-var module = map[string]string{
+// sourceFiles has the files of a function's Go module, and other files of all kinds.
+var sourceFiles = map[string]string{
 	"fn/go.mod":              "module example.org/fn\n\nreplace example.org/lib => ../lib\n",
 	"fn/main.go":             "package main\n\n//go:embed text/*.txt \"with blank.txt\"\n//go:embed all:tree\n",
 	"fn/main_test.go":        "package main",
@@ -121,7 +121,7 @@ func TestSince(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for path, text := range module {
+			for path, text := range sourceFiles {
 				put(t, dir, path, text)
 			}
 			if err := os.Symlink(filepath.Join("..", "schemas"), filepath.Join(dir, "kcl", "model")); err != nil {
@@ -136,14 +136,14 @@ func TestSince(t *testing.T) {
 				}
 				return paths
 			}
-			targets := watch.Targets{
+			targets := dev.Targets{
 				Paths:   in("in", "in/a.yaml", "missing/deep/c.yaml", "templates"),
 				Sources: append(in("fn", "layout", "fn.xpkg", "kcl"), "registry.example.org/acme/f:v1"),
 				Folders: in("templates", "linked"),
 			}
-			before := watch.TakeSnapshot(targets, watch.Snapshot{}, time.Now())
+			before := dev.TakeSnapshot(targets, dev.Snapshot{}, time.Now())
 			tc.do(t, dir)
-			now := watch.TakeSnapshot(targets, before, time.Now())
+			now := dev.TakeSnapshot(targets, before, time.Now())
 			var got []string
 			for _, c := range now.Since(before, time.Now()) {
 				text := strings.TrimPrefix(c.Path, dir+"/")
@@ -156,7 +156,7 @@ func TestSince(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
 			}
-			if again := watch.TakeSnapshot(targets, now, time.Now()).Since(now, time.Now()); len(again) > 0 {
+			if again := dev.TakeSnapshot(targets, now, time.Now()).Since(now, time.Now()); len(again) > 0 {
 				t.Errorf("the next snapshot has changes %v", again)
 			}
 		})
@@ -173,12 +173,12 @@ func TestSinceOfNewTargets(t *testing.T) {
 	if err := os.Chtimes(path, at, at); err != nil {
 		t.Fatal(err)
 	}
-	look := watch.TakeSnapshot(watch.Targets{Paths: []string{path}, Folders: []string{dir}}, watch.Snapshot{}, time.Now())
-	if got := look.Since(watch.Snapshot{}, at.Add(time.Minute)); got != nil {
+	look := dev.TakeSnapshot(dev.Targets{Paths: []string{path}, Folders: []string{dir}}, dev.Snapshot{}, time.Now())
+	if got := look.Since(dev.Snapshot{}, at.Add(time.Minute)); got != nil {
 		t.Errorf("a file that was read after it was written has changes %v", got)
 	}
-	want := []watch.Change{{Path: dir}, {Path: path}}
-	if diff := cmp.Diff(want, look.Since(watch.Snapshot{}, at.Add(-time.Minute))); diff != "" {
+	want := []dev.Change{{Path: dir}, {Path: path}}
+	if diff := cmp.Diff(want, look.Since(dev.Snapshot{}, at.Add(-time.Minute))); diff != "" {
 		t.Errorf("a file that was written after it was read has changed: (-want +got)\n%s", diff)
 	}
 }
@@ -188,24 +188,24 @@ func TestSinceOfNewTargets(t *testing.T) {
 func TestSnapshotTrustsTimes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.yaml")
-	targets := watch.Targets{Paths: []string{path}, Folders: []string{dir}}
+	targets := dev.Targets{Paths: []string{path}, Folders: []string{dir}}
 	for name, tc := range map[string]struct {
 		age  time.Duration
 		want int
 	}{"Old": {time.Hour, 0}, "Fresh": {0, 2}} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			var looks []watch.Snapshot
+			var looks []dev.Snapshot
 			for _, text := range []string{"a: 1", "a: 2"} {
 				put(t, dir, "a.yaml", text)
 				if err := os.Chtimes(path, now.Add(-tc.age), now.Add(-tc.age)); err != nil {
 					t.Fatal(err)
 				}
-				former := watch.Snapshot{}
+				former := dev.Snapshot{}
 				if len(looks) > 0 {
 					former = looks[0]
 				}
-				looks = append(looks, watch.TakeSnapshot(targets, former, now))
+				looks = append(looks, dev.TakeSnapshot(targets, former, now))
 			}
 			if got := looks[1].Since(looks[0], now); len(got) != tc.want {
 				t.Errorf("got %v, want %d", got, tc.want)
@@ -219,7 +219,7 @@ func TestCount(t *testing.T) {
 	put(t, dir, "in/a.yaml", "a")
 	put(t, dir, "fn/main.go", "package main")
 	in := filepath.Join(dir, "in")
-	look := watch.TakeSnapshot(watch.Targets{Paths: []string{in, filepath.Join(in, "a.yaml"), filepath.Join(in, "b.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}, watch.Snapshot{}, time.Now())
+	look := dev.TakeSnapshot(dev.Targets{Paths: []string{in, filepath.Join(in, "a.yaml"), filepath.Join(in, "b.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}, dev.Snapshot{}, time.Now())
 	if files, folders := look.Count(); files != 2 || folders != 3 {
 		t.Errorf("got %d files in %d folders %v, want 2 in 3", files, folders, look.Dirs)
 	}
@@ -234,7 +234,7 @@ func TestSnapshotFollowsLinks(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "real", "a.yaml"), link); err != nil {
 		t.Skipf("the system cannot create links: %v", err)
 	}
-	look := watch.TakeSnapshot(watch.Targets{Paths: []string{link}}, watch.Snapshot{}, time.Now())
+	look := dev.TakeSnapshot(dev.Targets{Paths: []string{link}}, dev.Snapshot{}, time.Now())
 	if !slices.ContainsFunc(look.Dirs, func(d string) bool { return filepath.Base(d) == "real" }) {
 		t.Errorf("got %v", look.Dirs)
 	}

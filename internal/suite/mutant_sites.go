@@ -1,0 +1,153 @@
+package suite
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The apiVersions, without versions, of the inputs that mutants change.
+const (
+	patchAndTransform = "pt.fn.crossplane.io/"
+	goTemplating      = "gotemplating.fn.crossplane.io/"
+)
+
+func (s *mutantMaker) composition() {
+	spec, _ := s.root["spec"].(map[string]any)
+	if _, ok := spec["resources"].([]any); ok { // A Composition of mode Resources.
+		s.resources([]any{"spec"})
+	}
+	steps, _ := spec["pipeline"].([]any)
+	if len(steps) > 1 {
+		s.drop(dropStep, []any{"spec", "pipeline"})
+	}
+	for i := range steps {
+		input := []any{"spec", "pipeline", i, "input"}
+		apiVersion, _ := valueAt(s.root, pathTo(input, "apiVersion")).(string)
+		switch {
+		case strings.HasPrefix(apiVersion, patchAndTransform):
+			s.resources(input)
+		case strings.HasPrefix(apiVersion, goTemplating):
+			s.templates(pathTo(input, "inline"))
+		}
+	}
+}
+
+// resources adds the mutants of the input of Patch & Transform at a path.
+func (s *mutantMaker) resources(path []any) {
+	s.patches(pathTo(path, "environment", "patches"))
+	for i := range s.list(pathTo(path, "patchSets")) {
+		s.patches(pathTo(path, "patchSets", i, "patches"))
+	}
+	resources := pathTo(path, "resources")
+	// A Composition of mode Resources must have a resource.
+	if legacy := len(path) == 1; !legacy || len(s.list(resources)) > 1 {
+		s.drop(dropResource, resources)
+	}
+	for i := range s.list(resources) {
+		one := pathTo(resources, i)
+		s.constants(pathTo(one, "base"), 0)
+		s.patches(pathTo(one, "patches"))
+		s.drop(dropDetail, pathTo(one, "connectionDetails"))
+		s.checks(pathTo(one, "readinessChecks"))
+	}
+}
+
+func (s *mutantMaker) list(path []any) []any {
+	list, _ := valueAt(s.root, path).([]any)
+	return list
+}
+
+// constants adds a mutant for each constant below a path, except those that identify the
+// object: another apiVersion or kind is another resource.
+func (s *mutantMaker) constants(path []any, depth int) {
+	switch v := valueAt(s.root, path).(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if depth > 0 || key != "apiVersion" && key != "kind" {
+				s.constants(pathTo(path, key), depth+1)
+			}
+		}
+	case []any:
+		for i := range v {
+			s.constants(pathTo(path, i), depth+1)
+		}
+	default:
+		s.change(changeBase, path)
+	}
+}
+
+func (s *mutantMaker) patches(path []any) {
+	s.drop(dropPatch, path)
+	before := -1 // the index of the last patch with a source
+	for i := range s.list(path) {
+		one := pathTo(path, i)
+		if source, ok := valueAt(s.root, pathTo(one, "fromFieldPath")).(string); ok {
+			if before >= 0 {
+				s.swap(pathTo(path, before, "fromFieldPath"), pathTo(one, "fromFieldPath"), source)
+			}
+			before = i
+			s.policy(one)
+		}
+		s.change(changeText, pathTo(one, "combine", "string", "fmt"))
+		s.transforms(pathTo(one, "transforms"))
+	}
+}
+
+// swap adds a mutant with the sources of two patches swapped, unless they are equal.
+func (s *mutantMaker) swap(first, second []any, source string) {
+	if was := valueAt(s.root, first); was != source {
+		s.add(swapPaths, first, source, mutantEdit{second, was})
+	}
+}
+
+func (s *mutantMaker) policy(patch []any) {
+	is := "Required"
+	if valueAt(s.root, pathTo(patch, "policy", "fromFieldPath")) == is {
+		is = "Optional"
+	}
+	policy, _ := valueAt(s.root, pathTo(patch, "policy")).(map[string]any)
+	changed := maps.Clone(policy)
+	if changed == nil {
+		changed = map[string]any{}
+	}
+	changed["fromFieldPath"] = is
+	s.add(changePolicy, pathTo(patch, "policy"), changed)
+}
+
+func (s *mutantMaker) transforms(path []any) {
+	s.drop(dropTransform, path)
+	for i := range s.list(path) {
+		one := pathTo(path, i)
+		values, _ := valueAt(s.root, pathTo(one, "map")).(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			s.change(changeMap, pathTo(one, "map", key))
+		}
+		for j := range s.list(pathTo(one, "match", "patterns")) {
+			s.change(changeMatch, pathTo(one, "match", "patterns", j, "result"))
+		}
+		s.change(changeMatch, pathTo(one, "match", "fallbackValue"))
+		for _, field := range []string{"multiply", "clampMin", "clampMax"} {
+			s.change(changeMath, pathTo(one, "math", field))
+		}
+		for _, field := range [][]any{{"fmt"}, {"trim"}, {"regexp", "match"}, {"join", "separator"}, {"replace", "search"}, {"replace", "replace"}} {
+			s.change(changeText, pathTo(one, append([]any{"string"}, field...)...))
+		}
+	}
+}
+
+func (s *mutantMaker) checks(path []any) {
+	s.drop(dropCheck, path)
+	for i := range s.list(path) {
+		one := pathTo(path, i)
+		switch valueAt(s.root, pathTo(one, "type")) {
+		case "MatchTrue":
+			s.add(changeCheck, pathTo(one, "type"), "MatchFalse")
+		case "MatchFalse":
+			s.add(changeCheck, pathTo(one, "type"), "MatchTrue")
+		}
+		for _, field := range [][]any{{"matchString"}, {"matchInteger"}, {"matchCondition", "type"}, {"matchCondition", "status"}} {
+			s.change(changeCheck, pathTo(one, field...))
+		}
+	}
+}
